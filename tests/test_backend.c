@@ -471,6 +471,25 @@ static void test_layers(void **state)
     }
 }
 
+/* Layers behind a hash grid, whose features' gradients are compared as well, with another activation
+ * function, in packed and in matrix arithmetic. */
+static void test_layers_of_grid(void **state)
+{
+    struct gpu_device *device = *state;
+    for (int precision = VKN_PRECISION_FP16; precision <= VKN_PRECISION_COOPMAT; precision++) {
+        if (precision == VKN_PRECISION_COOPMAT ? !has_matrices(device)
+                                               : !gpu_device_capabilities(device)->float16)
+            continue;
+        struct vkn_config config = small_layers((enum vkn_precision)precision, device);
+        config.model = VKN_MODEL_LAYERED;
+        config.field.position = VKN_POSITION_HASH;
+        config.field.direction = VKN_DIRECTION_HARMONICS;
+        config.field.activation = VKN_ACTIVATION_TANH;
+        struct outcome outcome = choose(device, config);
+        assert_chosen(&outcome, (enum vkn_precision)precision, "asked for");
+    }
+}
+
 /* Where the hardware's matrices themselves are wrong, no kernel is tried. */
 static void test_broken_matrices(void **state)
 {
@@ -816,6 +835,7 @@ int main(void)
         cmocka_unit_test(test_asked),
         cmocka_unit_test(test_switches),
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_layers_of_grid),
         cmocka_unit_test(test_broken_kernels),
         cmocka_unit_test(test_broken_matrices),
         cmocka_unit_test(test_records),

@@ -33,7 +33,7 @@ succeeds report --help
 contains out '^usage: vknerf report RUN \[RUN'
 succeeds train --help
 contains out 'optimizer.learning_rate'
-contains out '--model ngp|vanilla|dynamic|glsl  '
+contains out '--model ngp|vanilla|dynamic|layered|glsl$'
 contains out '20k is 20000.*bytes in K, M or G'
 succeeds --help
 contains out 'demo'
@@ -55,7 +55,7 @@ refuses 2 'use: one argument too many; did you mean --find-batch=use?' train a -
 refuses 2 '--steps: steps: x is not a number' train "$demo" --steps x
 refuses 2 '--steps: steps: -5 is out of range' train "$demo" --steps=-5
 refuses 2 '--background: background: blue is none of' train "$demo" --background blue
-refuses 2 '--model: x is none of its values: ngp, vanilla, dynamic' train "$demo" --model x
+refuses 2 '--model: x is none of its values: ngp, vanilla, dynamic, layered, glsl' train "$demo" --model x
 refuses 2 '--precision: fp8 is none of its values: auto, fp32, fp16, coopmat' \
     train "$demo" --precision fp8
 refuses 2 '--loss-scale: fixed is none of its values: dynamic, static:VALUE, schedule:FILE' \

@@ -378,7 +378,7 @@ static void refuses_bad_values(void **state)
     refuse("grid.features", "3", "3 is not a multiple of 2");
     refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
     refuse("loss.kind", "l3", "--set: loss.kind: l3 is none of default, huber, l2, l1");
-    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla, dynamic, glsl");
+    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla, dynamic, layered, glsl");
 }
 
 /* ---- ranges --------------------------------------------------------------------------------- */

@@ -581,6 +581,50 @@ static void test_layers(void **state)
     }
 }
 
+/* The same layers behind the grid's features, which gradients go back to, and 16 harmonics. */
+static void test_layers_of_grid(void **state)
+{
+    (void)state;
+    struct setup setup = {.config = config, .constants = {.backward_groups = 1}};
+    setup.config.model = VKN_MODEL_LAYERED;
+    setup.config.field.position = VKN_POSITION_HASH;
+    setup.config.field.direction = VKN_DIRECTION_HARMONICS;
+    setup.config.mlp.density_width = setup.config.mlp.color_width = setup.config.mlp.geometry = 32;
+    setup.config.mlp.density_layers = setup.config.mlp.skip_layer = 2;
+    setup.config.mlp.color_layers = 1;
+    setup.config.batch.chunk = 64;
+    for (int half = 0; half < 2; half++) {
+        struct cost cost;
+        double p = half ? 2 : 4, weights = 32 * 32 + 64 * 32 + 32 * 64 + 64 * 32 + 32 * 32;
+        double features = setup.config.grid.levels * setup.config.grid.features;
+        double panels = p * (weights + 32 * 192 + 32 * (32 + 32 + 32 + 64 + 32 + 32));
+        setup.backend = backend_of(&setup.config, half);
+        assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
+        same(setup.model.mlp_params, weights + 192);
+        const struct {
+            const char *pass;
+            double flops, bytes;
+        } passes[] = {
+            {"encode_inputs", 64 * 900, 900 * (36 + (features + 64) * p)},
+            {"encode_live", 64 * 500, 500 * (36 + (features + 2 * 64) * p)},
+            {"feature_gradients", 0, 500 * (4 + 2 * features * p)},
+            /* The features' with those that the second layer reads again. */
+            {"layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 32 + 32),
+             500 * p *
+                     (64 + 32 + 64 + 32 + 32 + 2 * 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
+                 panels / 2},
+        };
+        for (size_t i = 0; i < BASE_COUNT(passes); i++) {
+            assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
+            is(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
+        }
+        assert_true(setup_cost(&setup, 8, &counts, "encode_samples", &cost));
+        assert_true(cost.flops > 0 && cost.bytes > cost.memory);
+        assert_true(setup_cost(&setup, 8, &counts, "scatter_gradients", &cost));
+        assert_true(cost.atomics > 0);
+    }
+}
+
 /* Those layers, whose position takes part in another product on the way back, behind a deformation
  * of two of 32 x 32. */
 static void test_warped_layers(void **state)
@@ -670,6 +714,7 @@ int main(void)
         cmocka_unit_test(test_rays),          cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_blend),         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_layers),        cmocka_unit_test(test_warped_layers),
+        cmocka_unit_test(test_layers_of_grid),
         cmocka_unit_test(test_proposal),      cmocka_unit_test(test_learning),
         cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
     };

@@ -196,6 +196,9 @@ static void probe_parameters(struct reference_field *field, const struct step *s
         probe(&probed, model->mlp_params, model->param_count, PROBES, random,
               "gradient of grid parameter");
     }
+    if (model->layers[0].biases && model->levels > 0)
+        probe(&probed, model->mlp_params, model->param_count, PROBES, random,
+              "gradient of grid parameter");
     for (uint32_t n = 0; n < model->layer_count; n++) {
         uint32_t first = model->layers[n].first;
         if (!model->layers[n].biases)
@@ -412,6 +415,56 @@ static void test_warped_contracted(void **state)
     check_step(*state, config, 12);
 }
 
+/* Each encoding and each activation function of the layered model in one of these at least: with
+ * layers that read the position again, kept activations and those that are computed again. */
+static const struct layered {
+    enum vkn_position_encoding position;
+    enum vkn_direction_encoding direction;
+    enum vkn_activation activation;
+    enum vkn_gradient_checkpoint checkpoint;
+    bool deterministic, visibility;
+    uint32_t features, skip;
+} layered[] = {
+    {VKN_POSITION_HASH, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_RELU,
+     VKN_GRADIENT_CHECKPOINT_OFF, false, false, 2, 2},
+    {VKN_POSITION_HASH, VKN_DIRECTION_FREQUENCIES, VKN_ACTIVATION_SOFTPLUS,
+     VKN_GRADIENT_CHECKPOINT_ON, true, true, 4, 3},
+    {VKN_POSITION_HASH, VKN_DIRECTION_NONE, VKN_ACTIVATION_LEAKY_RELU,
+     VKN_GRADIENT_CHECKPOINT_ON, false, false, 2, 9},
+    {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_TANH,
+     VKN_GRADIENT_CHECKPOINT_OFF, false, false, 2, 2},
+    {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_IDENTITY, VKN_ACTIVATION_SIGMOID,
+     VKN_GRADIENT_CHECKPOINT_ON, false, false, 2, 9},
+    {VKN_POSITION_IDENTITY, VKN_DIRECTION_FREQUENCIES, VKN_ACTIVATION_SQUAREPLUS,
+     VKN_GRADIENT_CHECKPOINT_ON, true, false, 2, 2},
+    {VKN_POSITION_IDENTITY, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_NONE,
+     VKN_GRADIENT_CHECKPOINT_OFF, false, false, 2, 9},
+};
+
+static void check_layered(const struct step_tests *tests, const struct layered *of, uint32_t seed)
+{
+    struct vkn_config config = vanilla_of(of->deterministic, of->checkpoint);
+    config.model = VKN_MODEL_LAYERED;
+    config.field.position = of->position;
+    config.field.direction = of->direction;
+    config.field.activation = of->activation;
+    config.grid = tiny_config(false).grid;
+    config.grid.features = of->features;
+    config.mlp.density_layers = 3;
+    config.mlp.skip_layer = of->skip;
+    config.march.visibility = of->visibility ? VKN_SWITCH_ON : VKN_SWITCH_DEFAULT;
+    check_step(tests, config, seed);
+}
+
+/* In the other form of the programs the first two: one product is as the other. */
+static void test_layered(void **state)
+{
+    const struct step_tests *tests = *state;
+    bool all = gpu_cpu_shaped(gpu_device_capabilities(tests->context->device));
+    for (uint32_t i = 0; i < (all ? BASE_COUNT(layered) : 2); i++)
+        check_layered(tests, &layered[i], 13 + i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
         cmocka_unit_test(test_dynamic),  cmocka_unit_test(test_dynamic_contracted),
         cmocka_unit_test(test_warped),   cmocka_unit_test(test_warped_contracted),
+        cmocka_unit_test(test_layered),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

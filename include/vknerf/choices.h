@@ -10,6 +10,7 @@
     X(VKN_MODEL_NGP, ngp)                                                                               \
     X(VKN_MODEL_VANILLA, vanilla)                                                                       \
     X(VKN_MODEL_DYNAMIC, dynamic)                                                                       \
+    X(VKN_MODEL_LAYERED, layered)                                                                       \
     X(VKN_MODEL_GLSL, glsl)
 /* Models whose field may be the canonical one of the dynamic model. */
 #define VKN_CANONICALS(X)                                                                               \
@@ -72,6 +73,29 @@
     X(VKN_DENSITY_EXP, exp)                                                                             \
     X(VKN_DENSITY_SOFTPLUS, softplus)                                                                   \
     X(VKN_DENSITY_RELU, relu)
+/* What of the position the density MLP is given: features of the hash grid, or frequencies; or nothing else. */
+#define VKN_POSITION_ENCODINGS(X)                                                                       \
+    X(VKN_POSITION_HASH, hash)                                                                          \
+    X(VKN_POSITION_FREQUENCIES, frequencies)                                                            \
+    X(VKN_POSITION_IDENTITY, identity)
+/* What of the direction the colour MLP is given: spherical harmonics, frequencies, the unit vector itself, or
+ * nothing. In the order of the shaders' DIRECTION_*. */
+#define VKN_DIRECTION_ENCODINGS(X)                                                                      \
+    X(VKN_DIRECTION_HARMONICS, harmonics)                                                               \
+    X(VKN_DIRECTION_FREQUENCIES, frequencies)                                                           \
+    X(VKN_DIRECTION_IDENTITY, identity)                                                                 \
+    X(VKN_DIRECTION_NONE, none)
+/* Of hidden layers: max(x, 0); max(x, x / 100); ln(1 + e^x); (x + sqrt(x^2 + 4)) / 2 (Barron 2021);
+ * 1 / (1 + e^-x); the hyperbolic tangent; x. Their slopes follow from their values. In the order of the shaders'
+ * ACTIVATION_*. */
+#define VKN_ACTIVATIONS(X)                                                                              \
+    X(VKN_ACTIVATION_RELU, relu)                                                                        \
+    X(VKN_ACTIVATION_LEAKY_RELU, leaky_relu)                                                            \
+    X(VKN_ACTIVATION_SOFTPLUS, softplus)                                                                \
+    X(VKN_ACTIVATION_SQUAREPLUS, squareplus)                                                            \
+    X(VKN_ACTIVATION_SIGMOID, sigmoid)                                                                  \
+    X(VKN_ACTIVATION_TANH, tanh)                                                                        \
+    X(VKN_ACTIVATION_NONE, none)
 /* M x N x K of a cooperative-matrix product. */
 #define VKN_MATRIX_SHAPES(X)                                                                            \
     X(VKN_SHAPE_8X8X8, 8x8x8)                                                                           \
@@ -132,6 +156,9 @@
     X(spacing, VKN_SPACING_DEFAULT, default, VKN_SPACINGS)                                              \
     X(gradient_checkpoint, VKN_GRADIENT_CHECKPOINT_AUTO, auto, VKN_GRADIENT_CHECKPOINTS)                \
     X(density_activation, VKN_DENSITY_DEFAULT, default, VKN_DENSITY_ACTIVATIONS)                        \
+    X(position_encoding, VKN_POSITION_DEFAULT, default, VKN_POSITION_ENCODINGS)                         \
+    X(direction_encoding, VKN_DIRECTION_DEFAULT, default, VKN_DIRECTION_ENCODINGS)                      \
+    X(activation, VKN_ACTIVATION_DEFAULT, default, VKN_ACTIVATIONS)                                     \
     X(matrix_shape, VKN_SHAPE_DEFAULT, default, VKN_MATRIX_SHAPES)                                      \
     X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
     X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \

@@ -9,13 +9,14 @@ void main()
 {
     uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint row = gl_GlobalInvocationID.x; row < padded; row += stride) {
-        uint index = row_sample(min(row, count - 1u)), to = in_block(row, 0u);
-        uint from = (kept_block(0u) + index / BLOCK_ROWS) * config.columns * BLOCK_ROWS +
+        uint index = row_sample(min(row, count - 1u)), first = first_activation();
+        uint to = first + in_block(row, 0u);
+        uint from = first + (kept_block(0u) + index / BLOCK_ROWS) * config.columns * BLOCK_ROWS +
                     index % BLOCK_ROWS;
         for (uint column = 0; column < config.columns; column++) {
             REAL x = activations[from + column * BLOCK_ROWS];
             activations[to + column * BLOCK_ROWS] = x;
-            activations[in_panel(row, column)] = x;
+            activations[first + in_panel(row, column)] = x;
         }
     }
 }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// A layer backward: gradients of its outputs times transposed weights are those of what it reads, and zero
-// behind a ReLU that was off. Where another layer reads the same again, both layers' outputs are one product.
+// A layer backward: gradients of its outputs times transposed weights are those of what it reads, times
+// the slope of the activation function that made it: zero behind a ReLU that was off. Where another layer reads the same again, both layers' outputs are one product.
 #define BACKWARD
 #include "field/precision.glsl"
 #include "shared/common.glsl"
@@ -9,6 +9,7 @@
 #define SOURCE BIND_SCRATCH
 #define PANEL  BIND_HALVES
 #include "field/layer_product.glsl"
+#include "field/hidden.glsl"
 
 LayerFlow flow = config.flows[push.c];
 uint outputs = config.layers[push.c].outputs;
@@ -29,8 +30,10 @@ uint panel_chunk(uint panel, uint depth)
 void finish(uint row, uint column, float sum)
 {
     column += flow.from;
-    if (flow.masked != 0u && get_activation(row, column) <= 0.0)
+    if (RECTIFIES && flow.masked != 0u && get_activation(row, column) <= 0.0)
         sum = 0.0;
+    if (!RECTIFIES && flow.masked != 0u)
+        sum *= activation_slope(get_activation(row, column));
     put_gradient(row, column, round_gradient(sum));
 }
 
@@ -48,7 +51,9 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
                     gl_CooperativeMatrixLayoutColumnMajor);
         MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(activation);
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = widened[i] > ACCUMULATE(0.0) ? sum[i] : ACCUMULATE(0.0);
+            sum[i] = !RECTIFIES ? sum[i] * ACCUMULATE(activation_slope(float(widened[i])))
+                     : widened[i] > ACCUMULATE(0.0) ? sum[i]
+                                                    : ACCUMULATE(0.0);
     }
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     for (int i = 0; i < sum.length(); i++)

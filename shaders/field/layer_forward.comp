@@ -1,12 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// A layer forward: activations times weights, plus biases, and what a ReLU leaves of them.
+// A layer forward: activations times weights, plus biases, and what the activation function makes of them.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 #define SOURCE BIND_FEATURES
 #define PANEL  BIND_HALVES
 #include "field/layer_product.glsl"
+#include "field/hidden.glsl"
 
 LayerFlow flow = config.flows[push.c];
 uint inputs = config.layers[push.c].inputs;
@@ -32,7 +33,7 @@ uint biases_at(uint column)
 void finish(uint row, uint column, float sum)
 {
     sum += float(weights[biases_at(column)]);
-    put_activation(row, flow.to + column, flow.rectified != 0u ? max(sum, 0.0) : sum);
+    put_activation(row, flow.to + column, flow.rectified != 0u ? activate(sum) : sum);
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
@@ -43,7 +44,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
     sum += MATRIX_SUM(ACCUMULATE)(biases);
     if (flow.rectified != 0u)
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = max(sum[i], ACCUMULATE(0.0));
+            sum[i] = RECTIFIES ? max(sum[i], ACCUMULATE(0.0)) : ACCUMULATE(activate(float(sum[i])));
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     coopMatStore(rounded, activations, first_activation() + in_block(row, flow.to + column), BLOCK_ROWS,
                  gl_CooperativeMatrixLayoutColumnMajor);

@@ -21,6 +21,7 @@ typedef struct Dispatch Dispatch;
 #endif
 
 #include "shared/buffers.h"
+#include "shared/layers.h"
 
 /* ---- specialisation constants ------------------------------------------------------------------- */
 
@@ -69,7 +70,9 @@ typedef struct Dispatch Dispatch;
 #define SPEC_DISTORTION      39 /* 1: the loss has Config.loss_distortion */
 #define SPEC_SLICES          40 /* slices of time that the occupancy grid has, each with all cascades */
 #define SPEC_SPACING         41   /* SPACING_* */
-#define SPEC_COUNT           42
+#define SPEC_ACTIVATION      42   /* ACTIVATION_* */
+#define SPEC_DIRECTION       43   /* DIRECTION_* */
+#define SPEC_COUNT           44
 
 /* Operations of the precision policy that can be lowered to f16 by rounding: bits of SPEC_LOWERED. */
 #define LOWERED_SUMS 1
@@ -192,7 +195,7 @@ struct LayerFlow {
     SHARED_UINT to;
     SHARED_UINT panels;      /* chunk of BIND_HALVES that its weights' panels begin with, a chunk of biases behind each */
     SHARED_UINT transposed;  /* the same, of the transposed weights of its own columns */
-    SHARED_UINT rectified;   /* 1: its outputs go through a ReLU */
+    SHARED_UINT rectified;   /* 1: its outputs go through the activation function, mostly a ReLU */
     SHARED_UINT masked;      /* 1: its own columns did */
     SHARED_UINT again;       /* the layer that reads its own columns again, behind others, where gradients go back to
                                 these; 0: none */

@@ -43,7 +43,8 @@ static void list_options(struct training *t)
     add_setting(t, "--seconds", "S", "seconds",
                 "stop after S seconds of training, such as 90, 5m or 2h");
     add_setting(t, "--model", CLI_NAMES(VKN_MODELS), "model",
-                "the field: hash grid and small MLPs, or the MLP of NeRF");
+                "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, or layers "
+                "of any kind");
     t->options[t->option_count - 1].choices = models;
     add_setting(t, "--precision", "auto" VKN_PRECISIONS(CLI_OR_NAME), "precision",
                 "of the field's arithmetic; default auto, the fastest here");

@@ -19,6 +19,13 @@ RULE(precision)
     return VKN_PRECISION_FP32;
 }
 
+/* Who asks for another encoding or activation than ngp's asks for layers. */
+RULE(model)
+{
+    UNUSED(facts), UNUSED(value);
+    return config_model(config);
+}
+
 RULE(steps)
 {
     UNUSED(facts);
@@ -60,10 +67,25 @@ static bool is_vanilla(const struct vkn_config *config)
             config->dynamic.canonical == VKN_CANONICAL_VANILLA);
 }
 
-/* Another default of the vanilla model's, and of what deforms it. */
+/* Another default of the vanilla model's, of what deforms it, and of layers that are given what its
+ * are. */
 static double vanilla_or(const struct vkn_config *config, double vanilla, double value)
 {
-    return is_vanilla(config) ? vanilla : value;
+    bool layered =
+        config->model == VKN_MODEL_LAYERED && config->field.position != VKN_POSITION_HASH;
+    return is_vanilla(config) || layered ? vanilla : value;
+}
+
+RULE(position)
+{
+    UNUSED(facts), UNUSED(value);
+    return is_vanilla(config) ? VKN_POSITION_FREQUENCIES : VKN_POSITION_HASH;
+}
+
+RULE(direction)
+{
+    UNUSED(facts), UNUSED(value);
+    return vanilla_or(config, VKN_DIRECTION_FREQUENCIES, VKN_DIRECTION_HARMONICS);
 }
 
 /* A small MLP behind a hash grid learns fastest in logarithms. Softplus is never without a slope,
@@ -71,8 +93,8 @@ static double vanilla_or(const struct vkn_config *config, double vanilla, double
 RULE(density_activation)
 {
     UNUSED(facts), UNUSED(value);
-    return is_vanilla(config) || config->model == VKN_MODEL_DYNAMIC ? VKN_DENSITY_SOFTPLUS
-                                                                    : VKN_DENSITY_EXP;
+    return vanilla_or(config, VKN_DENSITY_SOFTPLUS,
+                      config->model == VKN_MODEL_DYNAMIC ? VKN_DENSITY_SOFTPLUS : VKN_DENSITY_EXP);
 }
 
 /* Where it measures faster: nearly all of the samples are empty, and no grid has left them out. */
@@ -92,9 +114,15 @@ RULE(visibility)
     }
 MODEL_RULE(density_width, 256)
 MODEL_RULE(density_layers, 8)
-MODEL_RULE(geometry, 256)
 MODEL_RULE(color_width, 128)
 MODEL_RULE(color_layers, 1)
+
+/* Columns of layers come by 32. */
+RULE(geometry)
+{
+    UNUSED(facts);
+    return vanilla_or(config, 256, config->model == VKN_MODEL_LAYERED ? 2 * value : value);
+}
 
 /* What is fine from the start gives a deformation no direction to move it in. */
 RULE(position_octaves)
@@ -108,9 +136,8 @@ RULE(position_octaves)
 static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
                      double vanilla, double dynamic, double value)
 {
-    if (!facts->cpu)
-        return value;
-    return vanilla_or(config, vanilla, config->model == VKN_MODEL_DYNAMIC ? dynamic : value);
+    bool layers = config->model == VKN_MODEL_DYNAMIC || config->model == VKN_MODEL_LAYERED;
+    return facts->cpu ? vanilla_or(config, vanilla, layers ? dynamic : value) : value;
 }
 
 RULE(batch_samples)
@@ -287,6 +314,16 @@ static void resolve(const struct config_setting *setting, const struct config_fa
             config_put(setting, i, config_default(setting, i, config, facts), config);
 }
 
+enum vkn_model config_model(const struct vkn_config *config)
+{
+    bool other = config->field.position > VKN_POSITION_HASH ||
+                 config->field.direction > VKN_DIRECTION_HARMONICS ||
+                 config->field.activation > VKN_ACTIVATION_RELU;
+    if (config->model != VKN_MODEL_DEFAULT)
+        return config->model;
+    return other ? VKN_MODEL_LAYERED : VKN_MODEL_NGP;
+}
+
 /* ---- what goes together --------------------------------------------------------------------- */
 
 static bool power_of_two(uint32_t n)
@@ -324,6 +361,25 @@ static vkn_status check_march(const struct vkn_config *config)
                          "keeps a cell occupied must not count as empty",
                          (double)config->march.alpha_threshold, (double)config->march.threshold);
     return VKN_OK;
+}
+
+/* Other models have their own. */
+static vkn_status check_field(const struct vkn_config *config)
+{
+    const struct vkn_config own = {.model = config->model, .dynamic = config->dynamic};
+    const char *wrong = NULL;
+    if (config->model == VKN_MODEL_LAYERED)
+        return VKN_OK;
+    if (config->field.activation != VKN_ACTIVATION_RELU)
+        wrong = "activation";
+    if (config->field.direction != config_rule_direction(&own, NULL, 0))
+        wrong = "direction";
+    if (config->field.position != config_rule_position(&own, NULL, 0))
+        wrong = "position";
+    return wrong
+               ? base_fail(VKN_BAD_INPUT, "config: field.%s: model %s has its own, layered has any",
+                           wrong, config_model_names[config->model])
+               : VKN_OK;
 }
 
 static vkn_status check_least(const struct vkn_config *config, const char *key)
@@ -391,6 +447,7 @@ vkn_status config_resolve(struct vkn_config *config, const struct config_facts *
 {
     for (size_t i = 0; i < config_setting_count; i++)
         resolve(&config_settings[i], facts, config);
+    BASE_TRY(check_field(config));
     BASE_TRY(check_march(config));
     BASE_TRY(check_least(config, "batch.samples"));
     BASE_TRY(check_least(config, "batch.max_rays"));

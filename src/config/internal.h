@@ -74,6 +74,14 @@ vkn_status config_take_points(const struct config_setting *setting, const char *
 struct cJSON *config_points_json(const struct config_setting *setting,
                                  const struct vkn_config *config);
 
+/* ---- files (tree.c, tcnn.c) ------------------------------------------------------------------ */
+
+/* A file's object, without its comments, in the place of what it changes of the file that "parent"
+ * names. The caller deletes *tree. */
+vkn_status config_read_tree(const char *file, struct cJSON **tree);
+/* What tiny-cuda-nn's objects say, which leave the tree. Errors name what has no counterpart. */
+vkn_status config_take_tcnn(const char *source, struct cJSON *root, struct vkn_config *config);
+
 /* ---- rules (defaults.c) ---------------------------------------------------------------------- */
 
 /* config_rule_finest, ...: those that rows name. */

@@ -8,8 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-#define FILE_LIMIT ((size_t)1 << 20)
-#define PATH_SIZE  128
+#define PATH_SIZE 128
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -140,6 +139,23 @@ static vkn_status read_object(const struct reading *reading, const char *group, 
     return VKN_OK;
 }
 
+/* A tree that is wrong changes nothing; it is deleted. */
+static vkn_status take_tree(const char *source, cJSON *tree, bool ignore_unknown,
+                            struct vkn_config *config)
+{
+    struct vkn_config changed = *config;
+    const struct reading reading = {&changed, source, ignore_unknown};
+    vkn_status status = cJSON_IsObject(tree)
+                            ? config_take_tcnn(source, tree, &changed)
+                            : base_fail(VKN_BAD_INPUT, "%s: not a JSON object", source);
+    if (status == VKN_OK)
+        status = read_object(&reading, "", tree);
+    cJSON_Delete(tree);
+    if (status == VKN_OK)
+        *config = changed;
+    return status;
+}
+
 vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, const char *json,
                                  bool ignore_unknown)
 {
@@ -148,17 +164,9 @@ vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, 
     BASE_NEED(json);
     if (!source)
         source = __func__;
-    cJSON *object = NULL;
-    BASE_TRY(base_json_parse(source, json, strlen(json), &object));
-    struct vkn_config changed = *config; /* a file that is wrong changes nothing */
-    struct reading reading = {&changed, source, ignore_unknown};
-    vkn_status status = cJSON_IsObject(object)
-                            ? read_object(&reading, "", object)
-                            : base_fail(VKN_BAD_INPUT, "%s: not a JSON object", source);
-    cJSON_Delete(object);
-    if (status == VKN_OK)
-        *config = changed;
-    return status;
+    cJSON *tree = NULL;
+    BASE_TRY(base_json_parse(source, json, strlen(json), &tree));
+    return take_tree(source, tree, ignore_unknown, config);
 }
 
 vkn_status vkn_config_read_json(struct vkn_config *config, const char *file)
@@ -166,12 +174,9 @@ vkn_status vkn_config_read_json(struct vkn_config *config, const char *file)
     BASE_C_LOCALE;
     BASE_NEED(config);
     BASE_NEED(file);
-    char *text = NULL;
-    size_t size = 0;
-    BASE_TRY(base_file_read(file, FILE_LIMIT, &text, &size));
-    vkn_status status = vkn_config_parse_json(config, file, text, false);
-    free(text);
-    return status;
+    cJSON *tree = NULL;
+    BASE_TRY(config_read_tree(file, &tree));
+    return take_tree(file, tree, false, config);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */

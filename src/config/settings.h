@@ -55,7 +55,8 @@
 /* A run that repeats itself bit by bit adds gradients up in fixed point. By default each checkpoint
  * replaces the one before; those that `keep` counts have names of their own. */
 #define VKN_SETTINGS_RUN(X, G)                                                                          \
-    X(G, model, ENUM(model), ANY, VALUE(VKN_MODEL_NGP), "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, or --field") \
+    X(G, model, ENUM(model), ANY, RULE(model, "ngp; layered where field.* is not ngp's"),               \
+      "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, --field, or layers of any kind") \
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest here"),                    \
       "of the field; coopmat is fp16 in cooperative matrices")                                          \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
@@ -111,6 +112,14 @@
     X(G, milestones, FLOATS(3), RANGE(1e-6, 2), VALUES(0.1, 0.25, 0.5),                                 \
       "shares of the training at which that halves, until it is 1")
 
+/* Of the layered model; what others have is theirs. */
+#define VKN_SETTINGS_FIELD(X, G)                                                                        \
+    X(G, position, ENUM(position_encoding), ANY, RULE(position, "hash, vanilla frequencies"),           \
+      "what the density MLP is given of the position")                                                  \
+    X(G, direction, ENUM(direction_encoding), ANY, RULE(direction, "harmonics, vanilla frequencies"),   \
+      "what the colour MLP is given of the direction")                                                  \
+    X(G, activation, ENUM(activation), ANY, VALUE(VKN_ACTIVATION_RELU), "of hidden layers")
+
 /* instant-ngp's figures. A processor without a GPU gets a model of about a twelfth of the work and a
  * finest level that matches what it can train in minutes. */
 #define VKN_SETTINGS_GRID(X, G)                                                                         \
@@ -127,21 +136,21 @@
     X(G, density_width, U32, MULTIPLE(16, 256, 16), VALUE_RULE(density_width, 64, ", vanilla 256"),     \
       "of hidden layers")                                                                               \
     X(G, density_layers, U32, RANGE(1, 12), VALUE_RULE(density_layers, 1, ", vanilla 8"), "hidden layers") \
-    X(G, geometry, U32, MULTIPLE(16, 256, 16), VALUE_RULE(geometry, 16, ", vanilla 256"),               \
+    X(G, geometry, U32, MULTIPLE(16, 256, 16), VALUE_RULE(geometry, 16, ", layered 32, vanilla 256"),               \
       "outputs of the density MLP")                                                                     \
     X(G, color_width, U32, MULTIPLE(16, 256, 16), VALUE_RULE(color_width, 64, ", vanilla 128"),         \
       "of hidden layers")                                                                               \
     X(G, color_layers, U32, RANGE(1, 8), VALUE_RULE(color_layers, 2, ", vanilla 1"), "hidden layers")   \
-    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics, ngp")          \
+    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "of the direction's spherical harmonics")          \
     X(G, position_octaves, U32, RANGE(1, 16), VALUE_RULE(position_octaves, 10, ", behind a deformation 5"), \
-      "of the position's frequencies, vanilla")                                                         \
-    X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4), "of the direction's frequencies, vanilla")      \
+      "of the position's frequencies")                                                         \
+    X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4), "of the direction's frequencies")      \
     X(G, skip_layer, U32, RANGE(1, 16), VALUE(6),                                                       \
-      "hidden layer of vanilla's density MLP that reads the position again; beyond the last: none")     \
+      "hidden layer of the density MLP, but ngp's, that reads the position again; beyond the last: none")     \
     X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp, vanilla, dynamic softplus"), \
       "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")                                 \
     X(G, checkpoint, ENUM(gradient_checkpoint), ANY, VALUE(VKN_GRADIENT_CHECKPOINT_AUTO),               \
-      "vanilla: whether the backward pass computes activations again; auto: where they do not fit")
+      "vanilla, layered: whether the backward pass computes activations again; auto: where they do not fit")
 
 /* Of the dynamic model: a place and a moment become the place in one moment's scene, the canonical one. */
 #define VKN_SETTINGS_DYNAMIC(X, G)                                                                      \
@@ -187,10 +196,10 @@
 
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
     X(G, samples, U32, RANGE(1024, 16777216),                                                           \
-      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, ", vanilla a quarter, there 1024, dynamic there 4096"),            \
+      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, ", vanilla a quarter, there 1024, dynamic, layered there 4096"),            \
       "live samples per step")                                                                          \
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
-      "samples that go through vanilla's layers at a time")                                             \
+      "samples that go through layers at a time")                                             \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "per step")
 
 /* MAX_RAY_SAMPLES is the most that a ray takes. */
@@ -205,7 +214,7 @@
       "that the fine field takes besides those of the coarse, or where a proposal has found something") \
     X(G, spacing, ENUM(spacing), ANY, VALUE(VKN_SPACING_STEPS), "of samples that no occupancy grid places") \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
-      DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla, dynamic 32"), "of the occupancy grid, a power of two") \
+      DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla, dynamic, layered 32"), "of the occupancy grid, a power of two") \
     X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
     X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
       "optical thickness of an occupied smallest step")                                                 \
@@ -213,7 +222,7 @@
       DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, ", 0 when aabb_scale is 1 and not contracted"),    \
       "growth of steps with distance; 0 or negative: none")                                             \
     X(G, steps_per_unit, U32, RANGE(16, 65536),                                                         \
-      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, ", there vanilla 40, dynamic 64"), "smallest step is sqrt(3) / this") \
+      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, ", there vanilla 40, dynamic, layered 64"), "smallest step is sqrt(3) / this") \
     X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance that ends a ray")               \
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
       VALUE_RULE(near_distance, 0.1, ", less for nearer content"),                                      \
@@ -303,6 +312,7 @@
     GROUP(log, VKN_SETTINGS_LOG)                                                                        \
     GROUP(scene, VKN_SETTINGS_SCENE)                                                                    \
     GROUP(progressive, VKN_SETTINGS_PROGRESSIVE)                                                        \
+    GROUP(field, VKN_SETTINGS_FIELD)                                                                    \
     GROUP(grid, VKN_SETTINGS_GRID)                                                                      \
     GROUP(mlp, VKN_SETTINGS_MLP)                                                                        \
     GROUP(dynamic, VKN_SETTINGS_DYNAMIC)                                                                \

@@ -160,6 +160,12 @@ static void choose_groups(const struct gpu_capabilities *device, struct field_ba
     backend->backward_groups = device->type == GPU_CPU ? 4 * base_processors() : 512;
 }
 
+/* Layers that are passes read panels; all else reads parameters as they lie. */
+static bool has_copies(const struct field_backend *backend, const struct field_model *model)
+{
+    return backend->half && (model->fused > 0 || model->levels > 0);
+}
+
 vkn_status field_backend_create(const struct vkn_config *config, const struct field_model *model,
                                 const struct gpu_capabilities *device,
                                 struct field_backend *backend)
@@ -174,7 +180,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
     choose_groups(device, backend);
     BASE_TRY(choose_sums(config, model, device, backend));
     backend->half = field_is_half(FIELD_PARAMETERS, config->precision);
-    backend->copies = backend->half && model->fused > 0;
+    backend->copies = has_copies(backend, model);
     if (backend->half && !(device->float16 && device->storage16))
         return base_fail(VKN_BAD_INPUT,
                          "config: precision: \"%s\" has no 16-bit arithmetic and storage",
@@ -197,9 +203,9 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
 /* Values in 16 bits of BIND_HALVES that are copies of parameters. */
 static uint64_t copies(const struct field_backend *backend, const struct field_model *model)
 {
-    return !backend->half || model->fused == 0 ? 0
-           : backend->transposed               ? backend->transposed + model->mlp_params
-                                               : model->param_count;
+    return !has_copies(backend, model) ? 0
+           : backend->transposed       ? backend->transposed + model->mlp_params
+                                       : model->param_count;
 }
 
 /* The chunk behind those. */
@@ -229,7 +235,7 @@ void field_backend_count(const struct field_backend *backend, const struct field
         counts->panels = (uint64_t)model->panel_chunks * PANEL_CHUNK * size / 2;
         counts->layer_bytes = 2ull * model->columns * model->chunk_rows * size;
         counts->kept_bytes = (uint64_t)model->columns * model->kept_rows * size;
-        if (model->fused > 0) /* activations begin with a whole chunk */
+        if (model->inputs > 0) /* activations begin with a whole chunk */
             counts->kept_bytes += PANEL_CHUNK * size;
     }
     counts->feature_bytes = model->inputs * (backend->half ? 2u : 4u);

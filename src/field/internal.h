@@ -7,7 +7,7 @@
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
 extern const struct field_kind field_ngp, field_vanilla, field_dynamic, field_dynamic_vanilla,
-    field_proposal, field_external;
+    field_proposal, field_external, field_layered_plain, field_layered_hash;
 
 /* Models that configurations of a proposal and of an external field name: no setting does. */
 #define FIELD_MODEL_PROPOSAL ((enum vkn_model)1000)

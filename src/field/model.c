@@ -3,10 +3,13 @@
 
 #include <math.h>
 
+#include "config/config.h"
+
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla, &field_dynamic,
-                                                &field_proposal, &field_external};
+                                                 &field_layered_plain, &field_proposal,
+                                                 &field_external};
 static const struct field_kind *added; /* by field_add_kind */
 
 void field_add_kind(const struct field_kind *kind)
@@ -22,10 +25,13 @@ const struct field_kind *field_kind_of(const struct vkn_config *config)
         const struct glsl_field *field = glsl_find(config);
         return field ? &field->kind : NULL;
     }
+    enum vkn_model model = config_model(config);
+    if (model == VKN_MODEL_LAYERED && config->field.position <= VKN_POSITION_HASH)
+        return &field_layered_hash;
     for (size_t i = 0; i < BASE_COUNT(kinds); i++)
-        if (kinds[i]->name == config->model || config->model == VKN_MODEL_DEFAULT)
+        if (kinds[i]->name == model)
             return kinds[i];
-    return added && added->name == config->model ? added : NULL;
+    return added && added->name == model ? added : NULL;
 }
 
 const char *const *field_shape(const struct vkn_config *config)
@@ -100,6 +106,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
 {
     constants->param_count = model->param_count;
     specialization->values[SPEC_DENSITY_ACTIVATION] = config->mlp.density_activation;
+    specialization->values[SPEC_ACTIVATION] = config->field.activation;
     constants->summed_params = model->mlp_params;
     constants->first_layered = field_layered(model);
     for (uint32_t i = 0; i < DEEP_LAYERS; i++) {

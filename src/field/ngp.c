@@ -33,6 +33,17 @@ static void place_levels(const struct vkn_config *config, struct field_model *mo
     model->param_count = first;
 }
 
+vkn_status ngp_check_grid(const struct vkn_config *config)
+{
+    BASE_TRY(field_check(config->grid.features == 2 || config->grid.features == 4, "grid.features",
+                         "not 2 or 4"));
+    BASE_TRY(field_check(config->grid.levels <= MAX_LEVELS, "grid.levels", "more than 32"));
+    BASE_TRY(field_check(config->grid.levels * config->grid.features <= 128, "grid.levels",
+                         "more than 128 features together"));
+    return field_check(config->grid.finest >= config->grid.coarsest, "grid.finest",
+                       "below grid.coarsest");
+}
+
 static vkn_status check_settings(const struct vkn_config *config)
 {
     BASE_TRY(field_check(config->mlp.density_width % 16 == 0, "mlp.density_width",
@@ -41,15 +52,9 @@ static vkn_status check_settings(const struct vkn_config *config)
         field_check(config->mlp.color_width % 16 == 0, "mlp.color_width", "not a multiple of 16"));
     BASE_TRY(field_check(config->mlp.geometry % 16 == 0, "mlp.geometry", "not a multiple of 16"));
     BASE_TRY(field_check(config->mlp.geometry <= 64, "mlp.geometry", "more than 64"));
-    BASE_TRY(field_check(config->grid.features == 2 || config->grid.features == 4, "grid.features",
-                         "not 2 or 4"));
-    BASE_TRY(field_check(config->grid.levels <= MAX_LEVELS, "grid.levels", "more than 32"));
-    BASE_TRY(field_check(config->grid.levels * config->grid.features <= 128, "grid.levels",
-                         "more than 128 features together"));
     BASE_TRY(field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= DEEP_LAYERS,
                          "mlp.color_layers", "more than 14 hidden layers together"));
-    return field_check(config->grid.finest >= config->grid.coarsest, "grid.finest",
-                       "below grid.coarsest");
+    return ngp_check_grid(config);
 }
 
 vkn_status ngp_create_density(const struct vkn_config *config, struct field_model *model)

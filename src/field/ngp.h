@@ -8,12 +8,14 @@
 
 /* Keys that its shape follows from. */
 /* clang-format off */
+#define NGP_GRID                                                                                   \
+    "grid.levels", "grid.features", "grid.log2_entries", "grid.coarsest", "grid.finest"
 #define NGP_SHAPE                                                                                  \
-    "grid.levels", "grid.features", "grid.log2_entries", "grid.coarsest", "grid.finest",      \
-    "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",            \
+    NGP_GRID, "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",            \
     "mlp.color_layers", "mlp.sh_degree"
 /* clang-format on */
 
+vkn_status ngp_check_grid(const struct vkn_config *config); /* settings of the group grid */
 /* Its parts, for a model that has something between the MLPs and the grid. */
 vkn_status ngp_create(const struct vkn_config *config, struct field_model *model); /* the MLPs */
 /* Of these the first alone, and what ends them. */

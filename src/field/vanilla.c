@@ -5,12 +5,6 @@
 #include "field/internal.h"
 #include "field/vanilla.h"
 
-/* x, and sine and cosine of each octave. */
-static uint32_t frequencies(uint32_t octaves)
-{
-    return 3 + 6 * octaves;
-}
-
 static vkn_status check_settings(const struct vkn_config *config)
 {
     BASE_TRY(field_check(config->mlp.density_width % FIELD_COLUMNS == 0, "mlp.density_width",
@@ -30,12 +24,11 @@ static bool has_skip(const struct vkn_config *config)
 
 /* Which columns of a row's activations each layer reads and writes: encodings, then outputs of the
  * layers in their order. */
-static void place_columns(const struct vkn_config *config, bool to_position,
+static void place_columns(const struct vkn_config *config, uint32_t direction, bool to_position,
                           struct field_model *model)
 {
     uint32_t position = model->layers[0].inputs - model->layers[0].skip;
-    uint32_t column = position + field_pad_columns(frequencies(config->mlp.direction_octaves)),
-             before = 0;
+    uint32_t column = position + field_pad_columns(direction), before = 0;
     for (uint32_t i = 0; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
         bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
@@ -58,12 +51,10 @@ static void place_columns(const struct vkn_config *config, bool to_position,
     model->columns = column;
 }
 
-vkn_status vanilla_create(const struct vkn_config *config, bool to_position,
-                          struct field_model *model)
+vkn_status vanilla_create_layers(const struct vkn_config *config, uint32_t position,
+                                 uint32_t direction, bool to_position, struct field_model *model)
 {
     BASE_TRY(check_settings(config));
-    uint32_t position = frequencies(config->mlp.position_octaves) + field_time_inputs(config);
-    uint32_t direction = frequencies(config->mlp.direction_octaves);
     /* Density has a chunk of columns for itself, so that features begin with one. */
     const struct field_mlp trunk = {
         .inputs = field_pad_columns(position),
@@ -86,12 +77,21 @@ vkn_status vanilla_create(const struct vkn_config *config, bool to_position,
     };
     BASE_TRY(field_add_mlp(model, &trunk));
     BASE_TRY(field_add_mlp(model, &color));
-    place_columns(config, to_position, model);
+    place_columns(config, direction, to_position, model);
     model->param_count = model->mlp_params;
     model->chunk_rows = config->batch.chunk;
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->param_count, .entry = 2, .rate = 1, .decay = 1};
     return VKN_OK;
+}
+
+vkn_status vanilla_create(const struct vkn_config *config, bool to_position,
+                          struct field_model *model)
+{
+    uint32_t position = VANILLA_FREQUENCIES(config->mlp.position_octaves);
+    uint32_t direction = VANILLA_FREQUENCIES(config->mlp.direction_octaves);
+    return vanilla_create_layers(config, position + field_time_inputs(config), direction,
+                                 to_position, model);
 }
 
 static vkn_status create(const struct vkn_config *config, struct field_model *model)

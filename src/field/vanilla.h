@@ -11,6 +11,13 @@
     "mlp.color_layers", "mlp.skip_layer", "mlp.position_octaves", "mlp.direction_octaves"
 /* clang-format on */
 
+/* Values of a point's frequencies: x, and sine and cosine of each octave. */
+#define VANILLA_FREQUENCIES(octaves) (3 + 6 * (octaves))
+
+/* Lays both MLPs' layers out, for a model with so many values of position and direction; whether
+ * gradients go back to those of the position. */
+vkn_status vanilla_create_layers(const struct vkn_config *config, uint32_t position,
+                                 uint32_t direction, bool to_position, struct field_model *model);
 /* Its parts, for a model that moves the position, which gradients go back to then. */
 vkn_status vanilla_create(const struct vkn_config *config, bool to_position,
                           struct field_model *model);

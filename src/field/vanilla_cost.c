@@ -121,11 +121,12 @@ struct cost vanilla_cost_seeds(const struct cost_model *m, const struct cost_cou
 }
 
 /* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks; down to
- * the first layer's inputs where a deformation comes before them. */
+ * the first layer's inputs where a deformation or a hash grid comes before them. */
 struct cost vanilla_cost_backward(const struct cost_model *m, const struct cost_counts *n)
 {
     double flops = 0, columns = 0;
-    for (uint32_t i = m->model->warp_layers > 0 ? 0 : 1; i < field_first_warp(m->model); i++) {
+    bool down = m->model->warp_layers > 0 || m->model->levels > 0;
+    for (uint32_t i = down ? 0 : 1; i < field_first_warp(m->model); i++) {
         const struct LayerFlow *flow = &m->model->flows[i];
         double own = flow->own, outputs = field_outputs_behind(m->model, i);
         flops += 2 * own * outputs;

@@ -45,14 +45,17 @@ static uint32_t positive_inputs(const struct field_model *model, uint32_t number
 }
 
 /* Every other hidden unit has positive weights, the rest negative ones: inputs are positive, so the
- * former pass the ReLU and the latter do not; outputs are positive again. Directions' harmonics and
+ * former pass the ReLU and the latter do not; outputs are positive again. Behind another activation
+ * function than a ReLU, gradients of either sign would cancel, and large sums saturate: there all
+ * weights are positive, and biases small. Directions' harmonics and
  * frequencies, which have either sign, count too little to turn any. Weights of a unit add up to
  * about 1. */
 static void fill_layer(const struct field_workload *work, uint32_t number, uint64_t *random)
 {
     const struct field_layer *layer = &work->model.layers[number];
     uint32_t positive = positive_inputs(&work->model, number), active = positive;
-    if (number > 0 && !layer[-1].last)
+    bool turns_off = work->config.field.activation <= VKN_ACTIVATION_LEAKY_RELU;
+    if (turns_off && number > 0 && !layer[-1].last)
         active /= 2;
     if (active == 0)
         active = layer->used_inputs;
@@ -62,8 +65,8 @@ static void fill_layer(const struct field_workload *work, uint32_t number, uint6
             if (i >= positive)
                 value *= 1.0f / 16;
             if (i == layer->used_inputs)
-                value = 0.5f + 0.5f * u;
-            bool negative = !layer->last && o % 2 == 1;
+                value = (0.5f + 0.5f * u) * (turns_off ? 1.0f : 1.0f / 16);
+            bool negative = turns_off && !layer->last && o % 2 == 1;
             uint32_t row = i < layer->used_inputs ? i : layer->inputs;
             work->params[layer->first + row * layer->outputs + o] = negative ? -value : value;
         }

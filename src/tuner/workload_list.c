@@ -8,14 +8,15 @@ const struct pass *workload_pass(const struct field_model *model, enum field_pas
          [FIELD_PASS_BACKWARD] = FIELD_BACKWARD,
          [FIELD_PASS_GRID] = FIELD_SCATTER},
         {[FIELD_PASS_FORWARD] = FIELD_PRODUCT,
-         [FIELD_PASS_BACKWARD] = FIELD_PRODUCT_SUMS,
-         [FIELD_PASS_GRID] = FIELD_SCATTER}, /* it has none */
+         [FIELD_PASS_BACKWARD] = FIELD_PRODUCT_SUMS},
     };
+    if (model->fused == 0 && pass == FIELD_PASS_GRID)
+        return NULL;
     return recipe_pass(pass == FIELD_PASS_FORWARD ? &model->kind->forward : &model->kind->backward,
                        variants[model->fused == 0][pass]);
 }
 
-/* The passes of layers: all of a recipe but the last sum, which is optimisation's. */
+/* The passes of layers: all of a recipe but the last sums, which are optimisation's and the grid's. */
 static size_t list_layers(const struct field_kind *kind, enum field_pass pass,
                           const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {
@@ -24,13 +25,19 @@ static size_t list_layers(const struct field_kind *kind, enum field_pass pass,
     *timed = 0;
     if (pass == FIELD_PASS_GRID)
         return 0;
-    if (pass == FIELD_PASS_BACKWARD) { /* packed weights */
+    if (pass == FIELD_PASS_BACKWARD) { /* packed weights, and features of a grid */
+        const struct pass *features = recipe_pass(&kind->forward, FIELD_COPIES);
         passes[count++] = &kind->forward.passes[0];
-        *timed = 1;
+        if (features)
+            passes[count++] = features;
+        *timed = count;
     }
-    for (size_t i = 0; i < recipe->count && count < WORKLOAD_PASSES; i++)
-        if (recipe->passes[i].variant != FIELD_REDUCE && !(recipe->passes[i].use & PASS_KEEPS))
+    for (size_t i = 0; i < recipe->count && count < WORKLOAD_PASSES; i++) {
+        enum field_variant variant = recipe->passes[i].variant;
+        if (variant != FIELD_REDUCE && variant != FIELD_SCATTER &&
+            !(recipe->passes[i].use & PASS_KEEPS))
             passes[count++] = &recipe->passes[i];
+    }
     return count;
 }
 

@@ -23,6 +23,7 @@ static void configure(struct workload_attempt *attempt)
     attempt->constants.sample_capacity = work->sample_count;
     attempt->constants.forward_groups = attempt->groups[FIELD_PASS_FORWARD];
     attempt->constants.backward_groups = attempt->slices;
+    field_backend_place(&attempt->backend, &work->model, &attempt->constants);
 }
 
 /* Not more than there are tiles. */
@@ -301,15 +302,16 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
 {
     struct gpu_device *device = attempt->work->device;
     const struct gpu_buffer *buffer = &attempt->buffers.at[BIND_FEATURES];
-    if (workload_features(attempt->work) == 0)
+    uint64_t count = workload_features(attempt->work); /* activations may come behind them */
+    if (count == 0)
         return VKN_OK;
     if (!attempt->backend.half)
-        return gpu_download(device, buffer, 0, features, buffer->size);
-    uint16_t *halves = base_alloc(buffer->size, 1);
+        return gpu_download(device, buffer, 0, features, count * sizeof *features);
+    uint16_t *halves = base_alloc(count, sizeof *halves);
     if (!halves)
         return VKN_ERROR;
-    vkn_status status = gpu_download(device, buffer, 0, halves, buffer->size);
-    for (uint64_t i = 0; status == VKN_OK && i < workload_features(attempt->work); i++)
+    vkn_status status = gpu_download(device, buffer, 0, halves, count * sizeof *halves);
+    for (uint64_t i = 0; status == VKN_OK && i < count; i++)
         features[i] = from_half(halves[i]);
     free(halves);
     return status;

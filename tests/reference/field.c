@@ -20,15 +20,28 @@ struct trace {
 };
 
 /* All columns count as used: what pads encodings is zero, what pads outputs nobody reads. */
-static void take_vanilla(const struct vkn_config *config, struct reference_field *field)
+static void take_vanilla(struct reference_field *field)
 {
-    field->position_octaves = config->mlp.position_octaves;
-    field->direction_octaves = config->mlp.direction_octaves;
     field->features_from = 32;
+    field->place = VKN_POSITION_FREQUENCIES;
+    field->view = VKN_DIRECTION_FREQUENCIES;
     for (uint32_t i = 0; i < field->layer_count; i++) {
         field->layers[i].used_inputs = field->layers[i].inputs;
         field->layers[i].used_outputs = field->layers[i].outputs;
     }
+}
+
+/* Behind a hash grid the position's padding comes after the features. */
+static void take_layered(const struct vkn_config *config, struct reference_field *field)
+{
+    take_vanilla(field);
+    field->hidden = config->field.activation;
+    field->place = config->field.position;
+    field->view = config->field.direction;
+    if (field->place == VKN_POSITION_IDENTITY)
+        field->position_octaves = 0;
+    if (field->view == VKN_DIRECTION_IDENTITY)
+        field->direction_octaves = 0;
 }
 
 static bool is_vanilla(const struct vkn_config *config)
@@ -57,6 +70,11 @@ struct reference_field reference_field(const struct vkn_config *config,
         .geometry = config->mlp.geometry,
         .sh_degree = config->mlp.sh_degree,
         .activation = config->mlp.density_activation,
+        .hidden = VKN_ACTIVATION_RELU,
+        .place = VKN_POSITION_HASH,
+        .view = VKN_DIRECTION_HARMONICS,
+        .position_octaves = config->mlp.position_octaves,
+        .direction_octaves = config->mlp.direction_octaves,
         .space = reference_space(config),
         .params = base_alloc(model->param_count, sizeof(double)),
     };
@@ -65,7 +83,9 @@ struct reference_field reference_field(const struct vkn_config *config,
         take_dynamic(config, &field);
     memcpy(field.layers, model->layers, sizeof field.layers);
     if (is_vanilla(config))
-        take_vanilla(config, &field);
+        take_vanilla(&field);
+    if (config->model == VKN_MODEL_LAYERED)
+        take_layered(config, &field);
     for (uint32_t i = 0; i < model->param_count; i++)
         field.params[i] = params[i];
     return field;
@@ -117,7 +137,7 @@ static void layer_forward(const struct reference_field *field, uint32_t index, s
         memcpy(input + layer->inputs - layer->skip, trace->values[0], layer->skip * sizeof *input);
     layer_sums(field, index, input, output);
     for (uint32_t o = 0; o < field->layers[index].used_outputs && is_hidden(field, index); o++)
-        output[o] = fmax(output[o], 0);
+        output[o] = reference_activation(field->hidden, output[o]);
 }
 
 /* gradient: of the outputs, becomes that of the inputs. */
@@ -125,9 +145,14 @@ static void layer_backward(const struct reference_field *field, uint32_t index, 
                            const double *output, double *gradient, double *gradients)
 {
     const struct field_layer *layer = &field->layers[index];
-    double below[WIDEST] = {0};
+    double below[WIDEST] = {0}, sums[WIDEST];
+    bool curved = is_hidden(field, index) && field->hidden != VKN_ACTIVATION_RELU;
+    if (curved)
+        layer_sums(field, index, input, sums);
     for (uint32_t o = 0; o < layer->used_outputs; o++) {
-        if (is_hidden(field, index) && !(output[o] > 0))
+        if (curved)
+            gradient[o] *= reference_activation_slope(field->hidden, sums[o]);
+        else if (is_hidden(field, index) && !(output[o] > 0))
             continue;
         for (uint32_t i = 0; i < layer->used_inputs; i++) {
             size_t weight = reference_weight(layer, i, o);
@@ -178,9 +203,9 @@ static void density_forward(const struct reference_field *field, const double po
     double stretched[3], canonical[3], *encoded = trace->values[0];
     uint32_t behind = field->model->inputs; /* where the time is */
     reference_canonical(field, position, canonical);
-    if (field->position_octaves) {
+    memset(encoded, 0, field->layers[0].inputs * sizeof *encoded);
+    if (field->place != VKN_POSITION_HASH) {
         reference_stretched(&field->space, canonical, stretched);
-        memset(encoded, 0, field->layers[0].inputs * sizeof *encoded);
         reference_frequencies(field->position_octaves, stretched, encoded);
         behind = 3 + 6 * field->position_octaves;
     } else {
@@ -197,13 +222,55 @@ static void forward(const struct reference_field *field, const double position[3
 {
     density_forward(field, position, trace);
     double *encoded = inputs_of(field, trace, field->density_layers) + field->geometry;
-    if (field->direction_octaves)
+    memset(encoded, 0, 2 * REFERENCE_HARMONICS * sizeof *encoded);
+    if (field->view == VKN_DIRECTION_FREQUENCIES || field->view == VKN_DIRECTION_IDENTITY)
         reference_frequencies(field->direction_octaves, direction, encoded);
-    else
+    else if (field->view == VKN_DIRECTION_HARMONICS)
         reference_harmonics(field->sh_degree, direction, encoded);
     for (uint32_t i = field->density_layers; i < field->layer_count; i++)
         layer_forward(field, i, trace);
     memcpy(trace->colors, trace->values[field->layer_count], sizeof trace->colors);
+}
+
+double reference_activation(enum vkn_activation activation, double x)
+{
+    switch (activation) {
+    case VKN_ACTIVATION_LEAKY_RELU:
+        return x > 0 ? x : x / 100;
+    case VKN_ACTIVATION_SOFTPLUS:
+        return fmax(x, 0) + log1p(exp(-fabs(x)));
+    case VKN_ACTIVATION_SQUAREPLUS:
+        return (x + sqrt(x * x + 4)) / 2;
+    case VKN_ACTIVATION_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case VKN_ACTIVATION_TANH:
+        return tanh(x);
+    case VKN_ACTIVATION_NONE:
+        return x;
+    default:
+        return fmax(x, 0);
+    }
+}
+
+double reference_activation_slope(enum vkn_activation activation, double x)
+{
+    double bell = 1 / (2 + exp(x) + exp(-x)); /* the sigmoid's */
+    switch (activation) {
+    case VKN_ACTIVATION_LEAKY_RELU:
+        return x > 0 ? 1 : 0.01;
+    case VKN_ACTIVATION_SOFTPLUS:
+        return 1 / (1 + exp(-x));
+    case VKN_ACTIVATION_SQUAREPLUS:
+        return (1 + x / sqrt(x * x + 4)) / 2;
+    case VKN_ACTIVATION_SIGMOID:
+        return bell;
+    case VKN_ACTIVATION_TANH:
+        return 1 / (cosh(x) * cosh(x));
+    case VKN_ACTIVATION_NONE:
+        return 1;
+    default:
+        return x > 0;
+    }
 }
 
 double reference_density_of(enum vkn_density_activation activation, double raw)

@@ -137,6 +137,10 @@ struct reference_field {
     uint32_t warp_layers, warp_octaves, time_octaves, time_inputs;
     double time; /* of what is asked next */
     enum vkn_density_activation activation;
+    /* Of the layered model; others have ReLUs, and encodings as the numbers above say. */
+    enum vkn_activation hidden;
+    enum vkn_position_encoding place;
+    enum vkn_direction_encoding view;
     struct reference_space space;
     double *params; /* as on the device */
 };
@@ -186,6 +190,9 @@ double reference_nearest_face(const struct reference_field *field, const double 
  * square of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
 double reference_field_kink(const struct reference_field *field, const double position[3],
                             const double direction[3]);
+/* Of what hidden layers add up, and its derivative. */
+double reference_activation(enum vkn_activation activation, double x);
+double reference_activation_slope(enum vkn_activation activation, double x);
 /* Of a raw output: exp; softplus of one less, as in mip-NeRF; ReLU. */
 double reference_density_of(enum vkn_density_activation activation, double raw);
 /* Its derivative; exp's is held between exp(-15) and exp(15), as in instant-ngp. */

@@ -1,0 +1,61 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per row of a chunk: the layers' inputs, which are what encode_samples found in the hash grid, or the position's
+// frequencies, and an encoding of the direction.
+#include "field/precision.glsl"
+#include "shared/common.glsl"
+#include "field/encoding.glsl"
+#include "field/place.glsl"
+#include "field/sample.glsl"
+#include "field/features.glsl"
+#include "field/layers.glsl"
+#include "field/encode_columns.glsl"
+
+layout(constant_id = SPEC_DIRECTION) const uint DIRECTION = DIRECTION_HARMONICS;
+
+// Without a grid, of no features, LEVELS are octaves; of the direction's frequencies SH_DEGREE.
+const uint PLACE_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
+const uint DIRECTION_INPUTS = DIRECTION == DIRECTION_NONE        ? 0u
+                              : DIRECTION == DIRECTION_HARMONICS ? SH_SIZE
+                                                                 : 3u + 6u * SH_DEGREE;
+
+void encode_place(uint row, uint index, vec3 position)
+{
+    if (FEATURES == 0u)
+        encode(row, 0u, 2.0 * to_unit_cube(position) - 1.0, 3u, LEVELS);
+    for (uint level = 0; FEATURES > 0u && level < LEVELS; level++) {
+        vec4 features = get_level_features(level, index);
+        for (uint f = 0; f < FEATURES; f++)
+            put_activation(row, level * FEATURES + f, features[f]);
+    }
+}
+
+void encode_direction(uint row, uint to, vec3 direction)
+{
+    float sh[SH_SIZE];
+    if (DIRECTION != DIRECTION_HARMONICS) {
+        encode(row, to, direction, 3u, SH_DEGREE);
+        return;
+    }
+    spherical_harmonics(direction, sh);
+    for (uint i = 0; i < SH_SIZE; i++)
+        put_activation(row, to + i, sh[i]);
+}
+
+void main()
+{
+    uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    uint directions = whole_chunks(PLACE_INPUTS), row = gl_GlobalInvocationID.x;
+    if (row >= padded) // not in front of each round: see field_forward.comp
+        return;
+    do {
+        uint index = row_sample(min(row, count - 1u));
+        vec3 direction, position = sample_position(index, direction);
+        encode_place(row, index, position);
+        fill(row, PLACE_INPUTS, directions);
+        if (DIRECTION != DIRECTION_NONE)
+            encode_direction(row, directions, direction);
+        fill(row, directions + DIRECTION_INPUTS, directions + whole_chunks(DIRECTION_INPUTS));
+        row += stride;
+    } while (row < padded);
+}

@@ -1,0 +1,337 @@
+/* The JSON of tiny-cuda-nn, as its documentation has it, and of instant-ngp's configs/nerf: objects
+ * with an "otype", whose members are settings where these say the same. */
+#include "config/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <cjson/cJSON.h>
+
+#define PATH_SIZE 128
+
+/* A number that is a setting's; `otype`: of objects of that type alone, others ignore it. */
+struct number_row {
+    const char *object, *otype, *key, *setting;
+};
+static const struct number_row numbers[] = {
+    {"encoding", "grid", "n_levels", "grid.levels"},
+    {"encoding", "grid", "n_features_per_level", "grid.features"},
+    {"encoding", "grid", "log2_hashmap_size", "grid.log2_entries"},
+    {"encoding", "grid", "base_resolution", "grid.coarsest"},
+    {"encoding", "Frequency", "n_frequencies", "mlp.position_octaves"},
+    {"dir_encoding", "SphericalHarmonics", "degree", "mlp.sh_degree"},
+    {"dir_encoding", "Frequency", "n_frequencies", "mlp.direction_octaves"},
+    {"network", NULL, "n_neurons", "mlp.density_width"},
+    {"network", NULL, "n_hidden_layers", "mlp.density_layers"},
+    {"rgb_network", NULL, "n_neurons", "mlp.color_width"},
+    {"rgb_network", NULL, "n_hidden_layers", "mlp.color_layers"},
+    {"optimizer", "Ema", "decay", "optimizer.average_decay"},
+    {"optimizer", "ExponentialDecay", "decay_start", "optimizer.decay_start"},
+    {"optimizer", "ExponentialDecay", "decay_interval", "optimizer.decay_interval"},
+    {"optimizer", "ExponentialDecay", "decay_base", "optimizer.decay_factor"},
+    {"optimizer", "Adam", "learning_rate", "optimizer.learning_rate"},
+    {"optimizer", "Adam", "beta1", "optimizer.beta1"},
+    {"optimizer", "Adam", "beta2", "optimizer.beta2"},
+    {"optimizer", "Adam", "epsilon", "optimizer.epsilon"},
+    {"optimizer", "Adam", "l2_reg", "optimizer.weight_decay"},
+};
+
+/* A name, and the setting and its value that say the same; no setting: there is nothing else. */
+struct name_row {
+    const char *object, *key, *name, *setting, *value;
+};
+static const struct name_row names[] = {
+    {"encoding", "otype", "HashGrid", "field.position", "hash"},
+    {"encoding", "otype", "Grid", "field.position", "hash"},
+    {"encoding", "otype", "Frequency", "field.position", "frequencies"},
+    {"encoding", "otype", "Identity", "field.position", "identity"},
+    {"encoding", "type", "Hash", NULL, NULL},
+    {"encoding", "interpolation", "Linear", NULL, NULL},
+    {"dir_encoding", "otype", "SphericalHarmonics", "field.direction", "harmonics"},
+    {"dir_encoding", "otype", "Frequency", "field.direction", "frequencies"},
+    {"dir_encoding", "otype", "Identity", "field.direction", "identity"},
+    {"dir_encoding", "otype", "Empty", "field.direction", "none"},
+    {"dir_encoding", "otype", "Composite", NULL, NULL},
+    {"network", "otype", "FullyFusedMLP", NULL, NULL},
+    {"network", "otype", "CutlassMLP", "model", "layered"},
+    {"network", "output_activation", "None", NULL, NULL},
+    {"rgb_network", "output_activation", "None", NULL, NULL},
+    {"rgb_network", "output_activation", "Sigmoid", NULL, NULL}, /* which is there anyway */
+    {"network", "activation", "ReLU", "field.activation", "relu"},
+    {"network", "activation", "LeakyReLU", "field.activation", "leaky_relu"},
+    {"network", "activation", "Softplus", "field.activation", "softplus"},
+    {"network", "activation", "Squareplus", "field.activation", "squareplus"},
+    {"network", "activation", "Sigmoid", "field.activation", "sigmoid"},
+    {"network", "activation", "Tanh", "field.activation", "tanh"},
+    {"network", "activation", "None", "field.activation", "none"},
+    {"loss", "otype", "Huber", "loss.kind", "huber"},
+    {"loss", "otype", "L2", "loss.kind", "l2"},
+    {"loss", "otype", "L1", "loss.kind", "l1"},
+    {"optimizer", "otype", "Ema", NULL, NULL},
+    {"optimizer", "otype", "ExponentialDecay", NULL, NULL},
+    {"optimizer", "otype", "Adam", NULL, NULL},
+};
+
+/* What may be there as long as it does nothing. */
+static const struct {
+    const char *object, *key;
+    double value;
+} idle[] = {
+    {"encoding", "stochastic_interpolation", 0},
+    {"encoding", "scale", 1},
+    {"encoding", "offset", 0},
+    {"dir_encoding", "scale", 1},
+    {"dir_encoding", "offset", 0},
+    {"dir_encoding", "n_dims_to_encode", 3},
+    {"network", "feedback_alignment", 0},
+    {"rgb_network", "feedback_alignment", 0},
+    {"optimizer", "relative_decay", 0},
+    {"optimizer", "absolute_decay", 0},
+    {"optimizer", "adabound", 0},
+};
+
+struct taking {
+    const char *source;
+    struct vkn_config *config;
+    double growth;          /* encoding.per_level_scale; 0: there is none */
+    const char *activation; /* of the network that came first */
+};
+
+/* Of a level of the tree. */
+struct place {
+    const char *object; /* as the rows have it */
+    char path[PATH_SIZE];
+    const char *otype;
+};
+
+static vkn_status fail(const struct taking *taking, const struct place *place, const char *key,
+                       const char *problem)
+{
+    char path[2 * PATH_SIZE];
+    snprintf(path, sizeof path, "%s.%s", place->path, key);
+    return base_json_fail(taking->source, path, "%s", problem);
+}
+
+/* The setting under the name that the file has for it, for messages. */
+static struct config_setting named(const struct place *place, const char *key, const char *setting,
+                                   char path[2 * PATH_SIZE])
+{
+    struct config_setting found = *config_find(setting);
+    snprintf(path, (size_t)2 * PATH_SIZE, "%s.%s", place->path, key);
+    found.key = path;
+    return found;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static bool is_grid(const char *otype)
+{
+    return strcasecmp(otype, "HashGrid") == 0 || strcasecmp(otype, "Grid") == 0;
+}
+
+/* Whether an object of the type has the number; a file that changes its parent's type has the old
+ * one's numbers as well. */
+static bool applies(const struct number_row *row, const char *otype)
+{
+    return !row->otype || strcasecmp(row->otype, otype) == 0 ||
+           (strcmp(row->otype, "grid") == 0 && is_grid(otype));
+}
+
+static vkn_status take_number(const struct taking *taking, const struct place *place,
+                              const struct number_row *row, const cJSON *item)
+{
+    char path[2 * PATH_SIZE];
+    const struct config_setting setting = named(place, row->key, row->setting, path);
+    if (!applies(row, place->otype))
+        return VKN_OK;
+    if (!cJSON_IsNumber(item))
+        return fail(taking, place, row->key, "not a number");
+    struct config_number number = {.value = item->valuedouble};
+    number.is_whole = number.value >= 0 && number.value <= (double)UINT32_MAX &&
+                      floor(number.value) == number.value;
+    number.whole = number.is_whole ? (uint64_t)number.value : 0;
+    return config_store_number(&setting, taking->source, 0, &number, taking->config);
+}
+
+static vkn_status take_growth(struct taking *taking, const struct place *place, const cJSON *item)
+{
+    if (!is_grid(place->otype))
+        return VKN_OK;
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1 && item->valuedouble <= 16))
+        return fail(taking, place, item->string, "not a number from 1 to 16");
+    taking->growth = item->valuedouble;
+    return VKN_OK;
+}
+
+static uint32_t grid_number(const struct taking *taking, const char *key)
+{
+    const struct config_setting *setting = config_find(key);
+    double value = config_get(setting, 0, taking->config);
+    return (uint32_t)(value > 0 ? value : setting->standard.gpu[0]);
+}
+
+/* The finest level is the coarsest times so many growths. */
+static vkn_status store_finest(const struct taking *taking)
+{
+    struct config_setting setting = *config_find("grid.finest");
+    uint32_t levels = grid_number(taking, "grid.levels");
+    double finest = grid_number(taking, "grid.coarsest") * pow(taking->growth, levels - 1);
+    struct config_number number = {.value = round(finest), .is_whole = finest < (double)UINT32_MAX};
+    number.whole = number.is_whole ? (uint64_t)number.value : 0;
+    setting.key = "encoding.per_level_scale";
+    return taking->growth > 0
+               ? config_store_number(&setting, taking->source, 0, &number, taking->config)
+               : VKN_OK;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* A colour network is one that has its numbers under other names. */
+static bool has_names(const struct name_row *row, const struct place *place, const char *key)
+{
+    bool network = strcmp(place->object, "rgb_network") == 0 &&
+                   strcmp(row->object, "network") == 0 && strcmp(key, "output_activation") != 0;
+    return (network || strcmp(row->object, place->object) == 0) && strcmp(row->key, key) == 0;
+}
+
+static vkn_status check_activation(struct taking *taking, const struct place *place,
+                                   const char *name)
+{
+    if (taking->activation && strcasecmp(taking->activation, name) != 0)
+        return fail(taking, place, "activation", "both networks have one activation function");
+    taking->activation = name;
+    return VKN_OK;
+}
+
+/* *known: whether there are names for that key. */
+static vkn_status take_name(struct taking *taking, const struct place *place, const cJSON *item,
+                            bool *known)
+{
+    struct base_text list = {0};
+    const struct name_row *found = NULL;
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        if (!has_names(&names[i], place, item->string))
+            continue;
+        base_text_add(&list, "%s%s", list.size ? ", " : "", names[i].name);
+        if (cJSON_IsString(item) && strcasecmp(item->valuestring, names[i].name) == 0)
+            found = &names[i];
+    }
+    *known = list.data != NULL;
+    vkn_status status = VKN_OK;
+    char path[2 * PATH_SIZE];
+    snprintf(path, sizeof path, "%s.%s", place->path, item->string);
+    if (*known && !found)
+        status = base_json_fail(taking->source, path, "%s is none of %s",
+                                cJSON_IsString(item) ? item->valuestring : "what is no text",
+                                list.failed ? "its names" : list.data);
+    free(list.data);
+    if (!found || status != VKN_OK)
+        return status;
+    if (strcmp(item->string, "activation") == 0)
+        BASE_TRY(check_activation(taking, place, found->name));
+    return found->setting ? config_store_text(config_find(found->setting), taking->source,
+                                              found->value, taking->config)
+                          : VKN_OK;
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+static vkn_status take_object(struct taking *taking, const char *object, const char *path,
+                              const cJSON *json);
+
+/* What an optimiser wraps; of a composite encoding the part of the direction, which comes first:
+ * nothing else is there to be encoded. */
+static vkn_status take_nested(struct taking *taking, const struct place *place, const cJSON *item)
+{
+    bool composite = strcasecmp(place->otype, "Composite") == 0;
+    const cJSON *inner = composite ? cJSON_GetArrayItem(item, 0) : item;
+    char path[PATH_SIZE];
+    if (!composite && strcmp(place->object, "optimizer") != 0)
+        return VKN_OK; /* of a type that a parent has */
+    if (!cJSON_IsObject(inner))
+        return fail(taking, place, "nested", composite ? "no list of objects" : "not an object");
+    if ((size_t)snprintf(path, sizeof path, "%s.nested%s", place->path, composite ? "[0]" : "") >=
+        sizeof path)
+        return fail(taking, place, "nested", "too deep");
+    return take_object(taking, place->object, path, inner);
+}
+
+static bool is_idle(const struct place *place, const cJSON *item, bool *known)
+{
+    for (size_t i = 0; i < BASE_COUNT(idle); i++)
+        if (strcmp(idle[i].object, place->object) == 0 && strcmp(idle[i].key, item->string) == 0) {
+            *known = true;
+            return cJSON_IsNumber(item) ? item->valuedouble == idle[i].value
+                                        : idle[i].value == 0 && cJSON_IsFalse(item);
+        }
+    return false;
+}
+
+static vkn_status take_member(struct taking *taking, const struct place *place, const cJSON *item)
+{
+    const char *key = item->string;
+    bool known = false;
+    BASE_TRY(take_name(taking, place, item, &known));
+    if (known)
+        return VKN_OK;
+    if (strcmp(place->object, "encoding") == 0 && strcmp(key, "per_level_scale") == 0)
+        return take_growth(taking, place, item);
+    if (strcmp(key, "nested") == 0)
+        return take_nested(taking, place, item);
+    for (size_t i = 0; i < BASE_COUNT(numbers); i++)
+        if (strcmp(numbers[i].object, place->object) == 0 && strcmp(numbers[i].key, key) == 0)
+            return take_number(taking, place, &numbers[i], item);
+    if (is_idle(place, item, &known))
+        return VKN_OK;
+    return fail(taking, place, key,
+                known ? "has no counterpart but for what does nothing"
+                      : "has no counterpart; docs/models.md lists what has");
+}
+
+static vkn_status take_object(struct taking *taking, const char *object, const char *path,
+                              const cJSON *json)
+{
+    struct place place = {.object = object};
+    const cJSON *otype = cJSON_GetObjectItemCaseSensitive(json, "otype"), *item;
+    snprintf(place.path, sizeof place.path, "%s", path);
+    if (!cJSON_IsString(otype))
+        return fail(taking, &place, "otype", "missing");
+    place.otype = otype->valuestring;
+    cJSON_ArrayForEach(item, json) BASE_TRY(take_member(taking, &place, item));
+    return VKN_OK;
+}
+
+/* Of the layers of a network none reads inputs again. */
+static vkn_status take_root(struct taking *taking, const char *object, const cJSON *json)
+{
+    if (strcmp(object, "network") == 0)
+        taking->config->mlp.skip_layer = (uint32_t)config_find("mlp.skip_layer")->maximum;
+    return take_object(taking, object, object, json);
+}
+
+vkn_status config_take_tcnn(const char *source, cJSON *root, struct vkn_config *config)
+{
+    static const char *const objects[] = {"encoding",    "dir_encoding", "network",
+                                          "rgb_network", "optimizer",    "loss"};
+    enum { OBJECTS_OF_FIELD = 4 };
+    static const char *const others[] = {"distortion_map", "envmap"};
+    struct taking taking = {.source = source, .config = config};
+    bool any = false;
+    for (size_t i = 0; i < BASE_COUNT(objects); i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, objects[i]);
+        bool own = i >= OBJECTS_OF_FIELD && !cJSON_HasObjectItem(item, "otype"); /* our group */
+        if (!cJSON_IsObject(item) || own)
+            continue;
+        BASE_TRY(take_root(&taking, objects[i], item));
+        cJSON_DeleteItemFromObjectCaseSensitive(root, objects[i]);
+        any = true;
+    }
+    for (size_t i = 0; i < BASE_COUNT(others) && any; i++)
+        if (cJSON_HasObjectItem(root, others[i])) {
+            base_log(BASE_LOG_WARNING, "%s: %s: has no counterpart, left out", source, others[i]);
+            cJSON_DeleteItemFromObjectCaseSensitive(root, others[i]);
+        }
+    return store_finest(&taking);
+}

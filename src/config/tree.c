@@ -1,0 +1,114 @@
+/* Files of settings as trees: comments are left out, and "parent" names a file that this one
+ * changes, both as instant-ngp has it. */
+#include "config/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#define FILE_LIMIT   ((size_t)1 << 20)
+#define MOST_PARENTS 8
+
+/* Where a comment ends that begins here; where none does, here. */
+static char *comment_end(char *text)
+{
+    if (strncmp(text, "//", 2) == 0)
+        return text + strcspn(text, "\r\n");
+    char *end = strncmp(text, "/*", 2) == 0 ? strstr(text + 2, "*/") : NULL;
+    return end ? end + 2 : text;
+}
+
+/* Comments become spaces, so that messages tell lines and columns of the file. */
+static void blank_comments(char *text)
+{
+    bool quoted = false;
+    while (*text) {
+        char *end = quoted ? text : comment_end(text);
+        for (; text < end; text++)
+            if (*text != '\n')
+                *text = ' ';
+        if (*text == '"')
+            quoted = !quoted;
+        if (*text == '\\' && text[1])
+            text++;
+        if (*text)
+            text++;
+    }
+}
+
+/* What `from` has goes into `into`, object by object (RFC 7396, but that null stays null). */
+static bool merge(cJSON *into, cJSON *from)
+{
+    while (from->child) {
+        cJSON *item = cJSON_DetachItemViaPointer(from, from->child);
+        cJSON *there = cJSON_GetObjectItemCaseSensitive(into, item->string);
+        bool good = true;
+        if (cJSON_IsObject(there) && cJSON_IsObject(item)) {
+            good = merge(there, item);
+            cJSON_Delete(item);
+        } else if (there) {
+            good = cJSON_ReplaceItemViaPointer(into, there, item);
+        } else {
+            good = cJSON_AddItemToArray(into, item); /* which keeps its name */
+        }
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static vkn_status read_tree(const char *file, unsigned depth, cJSON **tree);
+
+/* Puts the parent under what the file has, where it names one. */
+static vkn_status read_parent(const char *file, unsigned depth, cJSON **tree)
+{
+    cJSON *child = *tree, *named = cJSON_DetachItemFromObjectCaseSensitive(child, "parent");
+    cJSON *parent = NULL;
+    if (!named)
+        return VKN_OK;
+    char *folder = base_path_folder(file), *path = NULL;
+    vkn_status status = VKN_OK;
+    if (!cJSON_IsString(named))
+        status = base_json_fail(file, "parent", "not the name of a file");
+    else if (depth == MOST_PARENTS)
+        status = base_json_fail(file, "parent", "more than %d files, one behind the other",
+                                MOST_PARENTS);
+    else if (!folder || !(path = base_path_join(folder, named->valuestring)))
+        status = VKN_ERROR;
+    else
+        status = read_tree(path, depth + 1, &parent);
+    if (status == VKN_OK && !merge(parent, child))
+        status = base_fail(VKN_ERROR, "out of memory");
+    free(folder);
+    free(path);
+    cJSON_Delete(named);
+    cJSON_Delete(child);
+    *tree = parent;
+    return status;
+}
+
+static vkn_status read_tree(const char *file, unsigned depth, cJSON **tree)
+{
+    char *text = NULL;
+    size_t size = 0;
+    BASE_TRY(base_file_read(file, FILE_LIMIT, &text, &size));
+    if (strlen(text) == size) /* else it is no JSON */
+        blank_comments(text);
+    vkn_status status = base_json_parse(file, text, size, tree);
+    free(text);
+    if (status == VKN_OK && !cJSON_IsObject(*tree))
+        status = base_fail(VKN_BAD_INPUT, "%s: not a JSON object", file);
+    return status == VKN_OK ? read_parent(file, depth, tree) : status;
+}
+
+vkn_status config_read_tree(const char *file, cJSON **tree)
+{
+    *tree = NULL;
+    vkn_status status = read_tree(file, 0, tree);
+    if (status != VKN_OK) {
+        cJSON_Delete(*tree);
+        *tree = NULL;
+    }
+    return status;
+}
