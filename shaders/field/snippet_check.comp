@@ -5,9 +5,8 @@
 // the parameters that the snippet asks for there are set beside central differences of two widths. Nothing is
 // stored for that: the snippet runs again for each question.
 //
-// push.a: places; push.b: parameters of each; push.c: the first parameter. What is wrong with a place is one
-// Finding, in BIND_FIELD: SNIPPET_*, which parameter or feature, and of a derivative what it is and what the
-// differences say.
+// push.a: places; push.b: parameters of each; push.c: the first parameter. What is wrong with a place is in
+// BIND_FIELD: SNIPPET_*, which parameter or feature, and of a derivative what it is and what differences say.
 #include "shared/common.glsl"
 #include "shared/snippet.h"
 
@@ -17,8 +16,8 @@ layout(std430, BINDING(FIELD)) writeonly buffer FindingBuffer { uvec4 findings[]
 #include "field/snippet.glsl"
 
 const uint NONE = 0xffffffffu;
-const float WIDTH = 1.0 / 64.0;      // of the differences, of parameters around 1
-const float TOLERANCE = 1e-2;        // of a derivative
+const float WIDTH = 1.0 / 64.0;         // of the differences, of parameters around 1
+const float TOLERANCE = 1e-2;           // of a derivative
 const float ROUNDING = 8.0 / 8388608.0; // of the loss, of the sum of its parts' sizes
 
 // What is found, the first of its kind; of derivatives the worst.
@@ -169,7 +168,10 @@ void main()
             number = random_bits(2u, place, round).x % all;
         backward = of_place ? round == 1u : stage == 0u ? number >= read : stage == 1u;
         wanted = of_place || stage > 0u ? NONE : backward ? number - read : number;
-        nudge = of_place ? 0.0 : stage == 3u ? -h / 2.0 : stage == 4u ? h / 2.0 : stage == 5u ? -h : stage == 6u ? h : 0.0;
+        nudge = 0.0;
+        if (!of_place && stage > 2u)
+            nudge = (stage < 5u ? h / 2.0 : h) * (stage % 2u == 0u ? 1.0 : -1.0);
+        found = push.c;
         run(position);
         if (of_place) {
             read = backward ? read : asked;
