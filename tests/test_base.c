@@ -46,6 +46,18 @@ static void test_alloc(void **state)
     assert_non_null(none);
     free(bytes);
     free(none);
+    /* Pointers to elements that do not overlap, each where any type may stand. */
+    struct element { long double number; uint8_t byte; } **pointers = base_alloc_pointers(5, sizeof **pointers);
+    for (size_t n = 0; n < 5; n++) {
+        assert_true(pointers[n]->number == 0 && (uintptr_t)pointers[n] % _Alignof(struct element) == 0);
+        memset(pointers[n], (int)n + 1, sizeof **pointers);
+    }
+    for (size_t n = 0; n < 5; n++)
+        assert_int_equal(pointers[n]->byte, n + 1);
+    free(pointers);
+    free(base_alloc_pointers(0, 8));
+    assert_null(base_alloc_pointers(SIZE_MAX, 1));
+    assert_null(base_alloc_pointers(SIZE_MAX / 16, 16));
     assert_null(base_alloc(SIZE_MAX, 16));
     assert_error("out of memory");
 }

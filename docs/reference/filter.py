@@ -16,23 +16,26 @@ def is_heading(line):
     return re.match(r"/\* ?-{3,}", line) is not None
 
 
-def paragraphs(lines):
-    """Runs of lines without a blank one between them, outside of braces."""
-    run, depth, inside = [], 0, False
+def outside(lines):
+    """Each line, with whether it begins outside of braces and comments."""
+    depth, inside = 0, False
     for line in lines:
-        if not line.strip() and depth == 0 and not inside:
-            if run:
-                yield run
-            run = []
-            continue
-        run.append(line)
+        yield line, depth == 0 and not inside
         code = re.sub(r"/\*.*?\*/", "", line)
         if not inside:
             depth += code.split("/*")[0].count("{") - code.split("/*")[0].count("}")
-        if "/*" in code:
-            inside = True
-        if "*/" in code:
-            inside = "/*" in code.split("*/")[-1]
+        inside = "/*" in code.split("*/")[-1] if "/*" in code or "*/" in code else inside
+
+
+def paragraphs(lines):
+    """Runs of lines without a blank one between them, outside of braces."""
+    run = []
+    for line, top in outside(lines):
+        if line.strip() or not top:
+            run.append(line)
+        elif run:
+            yield run
+            run = []
     if run:
         yield run
 
@@ -80,18 +83,11 @@ def document_members(lines):
 
 def split_declarations(lines):
     """Each comment with what follows it."""
-    parts, inside, depth = [[]], False, 0
-    for line in lines:
-        if line.startswith("/*") and depth == 0 and not inside and parts[-1]:
+    parts = [[]]
+    for line, top in outside(lines):
+        if line.startswith("/*") and top and parts[-1]:
             parts.append([])
         parts[-1].append(line)
-        code = re.sub(r"/\*.*?\*/", "", line)
-        if not inside:
-            depth += code.split("/*")[0].count("{") - code.split("/*")[0].count("}")
-        if "/*" in code:
-            inside = True
-        if "*/" in code:
-            inside = False
     return [part for part in parts if part]
 
 

@@ -77,6 +77,9 @@ void base_log_speaker(const char *name);
 
 /* Zeroed memory; NULL with an error recorded when there is none (or count * size overflows). */
 void *base_alloc(size_t count, size_t size);
+/* An array of `count` pointers to as many zeroed elements of `size` bytes, all of which one free() frees. So
+ * structures that the public API lists can grow. NULL with an error recorded. */
+void *base_alloc_pointers(size_t count, size_t size);
 /* realloc, without an error recorded; for memory that others allocate for us. */
 void *base_realloc(void *memory, size_t size);
 /* For tests: of this room's allocations the `nth` from here on fails; 0: none does. */

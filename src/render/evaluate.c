@@ -249,21 +249,6 @@ static void add_means(struct vkn_evaluation *evaluation)
     evaluation->floaters = floaters_count ? floaters / (double)floaters_count : (double)NAN;
 }
 
-/* Pointers, so that views can grow; they are of one block. */
-static vkn_status allocate_views(struct vkn_evaluation *evaluation, size_t count)
-{
-    struct vkn_evaluated_view *views = base_alloc(count, sizeof *views);
-    evaluation->views = base_alloc(count, sizeof(struct vkn_evaluated_view *));
-    if (!views || !evaluation->views) {
-        free(views);
-        return VKN_ERROR;
-    }
-    evaluation->view_count = count;
-    for (size_t i = 0; i < count; i++)
-        evaluation->views[i] = &views[i];
-    return VKN_OK;
-}
-
 static vkn_status evaluate_split(const struct render_evaluation *request,
                                  struct vkn_evaluation *evaluation)
 {
@@ -271,7 +256,10 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     if (request->folder)
         BASE_TRY(base_make_folder(request->folder));
     size_t count = (split->camera_count + request->stride - 1) / request->stride;
-    BASE_TRY(allocate_views(evaluation, count));
+    evaluation->views = base_alloc_pointers(count, sizeof(struct vkn_evaluated_view));
+    if (!evaluation->views)
+        return VKN_ERROR;
+    evaluation->view_count = count;
     BASE_TRY(name_views(request, evaluation));
     struct batch batch = {.request = request, .split = split, .evaluation = evaluation};
     BASE_TRY(evaluate_batches(&batch));
@@ -307,8 +295,6 @@ void vkn_evaluation_free(struct vkn_evaluation **evaluation)
         return;
     for (size_t i = 0; i < (*evaluation)->view_count; i++)
         free((*evaluation)->views[i]->image);
-    if ((*evaluation)->view_count > 0)
-        free((*evaluation)->views[0]);
     free((*evaluation)->views);
     free(*evaluation);
     *evaluation = NULL;

@@ -335,32 +335,24 @@ static vkn_status conclude(struct search *s)
                      result->trials[0]->samples, result->trials[0]->reason);
 }
 
-static vkn_status create_result(struct vkn_batch_search **result)
-{
-    struct vkn_batch_trial *trials = base_alloc(MOST_TRIALS, sizeof *trials);
-    struct vkn_batch_search *made = *result = base_alloc(1, sizeof *made);
-    if (made)
-        made->trials = base_alloc(MOST_TRIALS, sizeof(struct vkn_batch_trial *));
-    if (!trials || !made || !made->trials) {
-        free(trials);
-        free(made ? made->trials : NULL);
-        free(made);
-        *result = NULL;
-        return VKN_ERROR;
-    }
-    for (size_t i = 0; i < MOST_TRIALS; i++)
-        made->trials[i] = &trials[i];
-    return VKN_OK;
-}
-
 void vkn_batch_search_free(struct vkn_batch_search **search)
 {
     if (!search || !*search)
         return;
-    free((*search)->trials[0]);
     free((*search)->trials);
     free(*search);
     *search = NULL;
+}
+
+static vkn_status create_result(struct vkn_batch_search **result)
+{
+    *result = base_alloc(1, sizeof **result);
+    if (!*result)
+        return VKN_ERROR;
+    (*result)->trials = base_alloc_pointers(MOST_TRIALS, sizeof(struct vkn_batch_trial));
+    if (!(*result)->trials)
+        vkn_batch_search_free(result);
+    return *result ? VKN_OK : VKN_ERROR;
 }
 
 vkn_status vkn_find_batch(const struct vkn_batch_params *given, struct vkn_batch_search **result)

@@ -100,30 +100,10 @@ static void fill_passes(const struct vkn_trainer *t, const struct cost_counts *c
     }
 }
 
-/* Pointers, so that passes can grow; they are of one block. */
-static vkn_status create_profile(struct vkn_profile **profile)
-{
-    struct vkn_pass_profile *passes = base_alloc(TRAIN_MAX_PASSES, sizeof *passes);
-    struct vkn_profile *made = *profile = base_alloc(1, sizeof *made);
-    if (made)
-        made->passes = base_alloc(TRAIN_MAX_PASSES, sizeof(struct vkn_pass_profile *));
-    if (!passes || !made || !made->passes) {
-        free(passes);
-        free(made ? made->passes : NULL);
-        free(made);
-        *profile = NULL;
-        return VKN_ERROR;
-    }
-    for (size_t i = 0; i < TRAIN_MAX_PASSES; i++)
-        made->passes[i] = &passes[i];
-    return VKN_OK;
-}
-
 void vkn_profile_free(struct vkn_profile **profile)
 {
     if (!profile || !*profile)
         return;
-    free((*profile)->passes[0]);
     free((*profile)->passes);
     free(*profile);
     *profile = NULL;
@@ -160,8 +140,12 @@ static vkn_status fill_profile(vkn_trainer *trainer, train_peaks *measure,
 
 vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_profile **profile)
 {
-    BASE_TRY(create_profile(profile));
-    vkn_status status = fill_profile(trainer, measure, *profile);
+    *profile = base_alloc(1, sizeof **profile);
+    if (!*profile)
+        return VKN_ERROR;
+    (*profile)->passes = base_alloc_pointers(TRAIN_MAX_PASSES, sizeof(struct vkn_pass_profile));
+    vkn_status status =
+        (*profile)->passes ? fill_profile(trainer, measure, *profile) : VKN_ERROR;
     if (status != VKN_OK)
         vkn_profile_free(profile);
     return status;
