@@ -6,6 +6,9 @@ find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
 set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(vknerf-shared SHARED $<TARGET_OBJECTS:vknerf-core>)
+if(VKNERF_SANITIZE)
+    set_target_properties(vknerf-shared PROPERTIES EXCLUDE_FROM_ALL ON) # which nothing is tested with
+endif()
 set_target_properties(vknerf-shared PROPERTIES OUTPUT_NAME vknerf VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
 target_include_directories(vknerf-shared INTERFACE

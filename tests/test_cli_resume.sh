@@ -48,35 +48,6 @@ tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 1,'
 unset VKNERF_DISABLE
 
-# ---- fields by configuration ---------------------------------------------------------------------
-
-# A file in the words of tiny-cuda-nn; stopped and resumed, it is as if it had gone on, and it can be looked at.
-layers="--downscale 4 --quiet --deterministic --set batch.samples=1024 --set batch.max_rays=256
-    --set march.resolution=16"
-for run in whole parts; do
-    [ $run = whole ] && steps=32 || steps=16
-    # shellcheck disable=SC2086
-    succeeds train "$demo" --out $run --steps $steps $layers --set optimizer.warmup_steps=2 \
-        --set optimizer.milestones=2,2,2 \
-        --config "$VKNERF_SOURCE_DIR/examples/wide_hash.json"
-done
-succeeds train --resume parts --steps 32 --quiet
-contains parts/config.json '"model":.*"layered"'
-contains parts/config.json '"position":.*"hash"'
-for run in whole parts; do
-    succeeds render $run --orbit 1 --width 24 --out turn_$run --quiet
-done
-cmp -s turn_whole/frame_0000.png turn_parts/frame_0000.png || fail "a resumed run renders another picture: $(ls turn_parts)"
-succeeds export whole --mesh whole.ply --resolution 16 --quiet
-# What begins with its weights has its layers, where nobody asks for others.
-# shellcheck disable=SC2086
-succeeds train "$demo" --out heir --steps 1 $layers --init whole/checkpoint.safetensors
-contains heir/config.json '"density_layers":.*3'
-# shellcheck disable=SC2086
-refuses 2 'tensor params has 992416 elements' train "$demo" --out heir2 --steps 1 $layers \
-    --init whole/checkpoint.safetensors --set field.position=frequencies
-rm -r whole parts heir
-
 # ---- runs that are stopped and killed ------------------------------------------------------------
 
 # shellcheck disable=SC2317 # wait_until calls it

@@ -1,6 +1,6 @@
 /* Fields in GLSL: the hash grid written again is the built-in one, bit by bit; what is wrong with a
  * field is named before it trains; what is not finite is not stored; every precision and way of
- * adding up trains one. The command line's part is tested in test_cli_field.sh. */
+ * adding up trains one. The command line's part is tested in test_fields.sh. */
 #include "step_fixture.h"
 
 #include <vknerf/field.h>

@@ -120,8 +120,8 @@ fi
 
 # ---- examples ----------------------------------------------------------------------------------------
 
-"$run" ./static "$demo" 48 train_and_render.png >out 2>&1 || fail "train_and_render: $(tail -n 3 out)"
-at_least 'training PSNR' 14
+"$run" ./static "$demo" 24 train_and_render.png >out 2>&1 || fail "train_and_render: $(tail -n 3 out)"
+at_least 'training PSNR' 13
 [ "$(head -c 4 train_and_render.png | tail -c 3)" = PNG ] || fail "train_and_render: no picture"
 
 # A field of one's own.
@@ -137,10 +137,10 @@ grep -q '^nowhere: ' out || fail "voxel_field: the scene is not named: $(cat out
 # shellcheck disable=SC2086
 compile cc "$source/examples/glsl_field.c" glsl_field $flags "-Wl,-rpath,$libraries"
 cp "$source/examples/triplane_field.glsl" triplane.glsl
-if "$run" ./glsl_field "$demo" triplane.glsl 48 triplane.safetensors >out 2>&1; then
+if "$run" ./glsl_field "$demo" triplane.glsl 32 triplane.safetensors >out 2>&1; then
     at_least 'training PSNR' 14
     sed 's/, weight \* feature/, -weight * feature/' triplane.glsl >wrong.glsl
-    "$run" ./glsl_field "$demo" wrong.glsl 48 wrong.safetensors >out 2>&1 && fail "glsl_field: a wrong sign trains"
+    "$run" ./glsl_field "$demo" wrong.glsl 32 wrong.safetensors >out 2>&1 && fail "glsl_field: a wrong sign trains"
     grep -q '^wrong.glsl: encode_backward: parameter [0-9]* off by 2: ' out || fail "glsl_field: $(cat out)"
     rm triplane.glsl
     "$run" "$build/vknerf" render triplane.safetensors --scene "$demo" --orbit 1 --width 16 --out triplane --quiet \
@@ -156,9 +156,9 @@ ln -s "$demo/train" "$demo/test" "$demo/transforms_train.json" short
 /usr/bin/python3 -c 'import json, sys
 scene = json.load(sys.stdin)
 json.dump({**scene, "frames": scene["frames"][:1]}, sys.stdout)' <"$demo/transforms_test.json" >short/transforms_test.json
-if VKNERF_LIBRARY=$libraries/libvknerf.so.0 "$run" /usr/bin/python3 "$source/examples/train.py" short 32 \
+if VKNERF_LIBRARY=$libraries/libvknerf.so.0 "$run" /usr/bin/python3 "$source/examples/train.py" short 16 \
     checkpoint.safetensors python.png >out 2>&1; then
-    at_least PSNR 13
+    at_least PSNR 12
     "$run" "$build/vknerf" render checkpoint.safetensors --scene short --split test --out frames --quiet >out 2>&1 ||
         fail "vknerf render: $(cat out)"
     cmp python.png frames/frame_0000.png || fail "train.py: not the picture of vknerf render"

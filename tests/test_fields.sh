@@ -1,8 +1,11 @@
 #!/bin/sh
-# --field: a run with a field in GLSL is evaluated, rendered, exported and resumed without the file; messages name
-# the file, the line and the parameter.
+# Fields of one's own from the command line. In GLSL: a run is evaluated, rendered, exported and resumed without the
+# file; messages name the file, the line and the parameter. By configuration: in the words of tiny-cuda-nn. Under
+# sanitizers test_field_glsl, test_layered and test_tcnn run the same host code.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
+
+# ---- in GLSL -----------------------------------------------------------------------------------------
 
 small="--quiet --deterministic --downscale 8 --set batch.samples=1024 --set batch.max_rays=256
     --set march.resolution=16 --set mlp.density_width=16 --set mlp.color_width=16 --set precision=fp32"
@@ -11,7 +14,7 @@ sed 's/128/16/' "$VKNERF_SOURCE_DIR/examples/triplane_field.glsl" | sed 's/128 \
 # shellcheck disable=SC2086 # a list of words
 run train "$demo" --out first --steps 4 --field field.glsl $small
 if grep -q 'shaderc, which' err; then
-    echo "skipped: test_cli_field: shaderc is not installed"
+    echo "skipped: test_fields: shaderc is not installed"
     exit 77
 fi
 [ "$code" = 0 ] || fail "train --field: exit status $code: $(cat err)"
@@ -41,6 +44,35 @@ sed 's/, weight \* feature/, -weight * feature/' moved.glsl >wrong.glsl
 refuses 2 'wrong.glsl: encode_backward: parameter [0-9]* off by 2: adds ' \
     train "$demo" --out none --field wrong.glsl --quiet
 [ ! -e none ] || fail "a refused field left a run"
+
+# ---- by configuration --------------------------------------------------------------------------------
+
+# A file in the words of tiny-cuda-nn; stopped and resumed, it is as if it had gone on, and it can be looked at.
+layers="--downscale 8 --quiet --deterministic --set batch.samples=1024 --set batch.max_rays=256
+    --set march.resolution=16 --set mlp.density_width=32 --set mlp.color_width=32"
+for run in whole parts; do
+    [ $run = whole ] && steps=32 || steps=16
+    # shellcheck disable=SC2086
+    succeeds train "$demo" --out $run --steps $steps $layers --set optimizer.warmup_steps=2 \
+        --set optimizer.milestones=2,2,2 \
+        --config "$VKNERF_SOURCE_DIR/examples/wide_hash.json"
+done
+succeeds train --resume parts --steps 32 --quiet
+contains parts/config.json '"model":.*"layered"'
+contains parts/config.json '"position":.*"hash"'
+for run in whole parts; do
+    succeeds render $run --orbit 1 --width 24 --out turn_$run --quiet
+done
+cmp -s turn_whole/frame_0000.png turn_parts/frame_0000.png || fail "a resumed run renders another picture: $(ls turn_parts)"
+succeeds export whole --mesh whole.ply --resolution 8 --quiet
+# What begins with its weights has its layers, where nobody asks for others.
+# shellcheck disable=SC2086
+succeeds train "$demo" --out heir --steps 1 $layers --init whole/checkpoint.safetensors
+contains heir/config.json '"density_layers":.*3'
+# shellcheck disable=SC2086
+refuses 2 'tensor params has [0-9]* elements' train "$demo" --out heir2 --steps 1 $layers \
+    --init whole/checkpoint.safetensors --set field.position=frequencies
+rm -r whole parts heir
 
 [ $failures = 0 ] && echo "all passed"
 exit $failures
