@@ -48,7 +48,7 @@ refuses 2 'wrong.glsl: encode_backward: parameter [0-9]* off by 2: adds ' \
 # ---- by configuration --------------------------------------------------------------------------------
 
 # A file in the words of tiny-cuda-nn; stopped and resumed, it is as if it had gone on, and it can be looked at.
-layers="--downscale 8 --quiet --deterministic --set batch.samples=1024 --set batch.max_rays=256
+layers="--downscale 8 --quiet --deterministic --precision fp32 --set batch.samples=1024 --set batch.max_rays=256
     --set march.resolution=16 --set mlp.density_width=32 --set mlp.color_width=32"
 for run in whole parts; do
     [ $run = whole ] && steps=32 || steps=16

@@ -64,7 +64,8 @@ vkn_status vkn_config_get(const vkn_config *config, const char *key, char **valu
     if (!setting)
         return config_unknown(__func__, key);
     if (setting->type == CONFIG_POINTS)
-        return base_fail(VKN_BAD_INPUT, "%s: %s: its points come from a file, and have no text", __func__, key);
+        return base_fail(VKN_BAD_INPUT, "%s: %s: its points come from a file, and have no text",
+                         __func__, key);
     const struct vkn_config *from = config_given(config);
     cJSON *item = config_setting_json(setting, from);
     char *text = base_json_print(item);
