@@ -155,10 +155,11 @@ static void normals_as_colors(void **state)
     float normal[9] = {0, -1, 0.6f, 1, 0, 0, 0.6f, 0.8f, 0}, opacity[3] = {1, 0.4f, 0.5f};
     const struct vkn_picture picture = {
         .width = 3, .height = 1, .opacity = opacity, .normal = normal};
-    float rgb[9];
     uint8_t bytes[9];
-    render_normal_colors(&picture, rgb);
+    float *rgb = render_normal_colors(&picture);
+    assert_non_null(rgb);
     render_to_bytes(rgb, 9, bytes);
+    free(rgb);
     assert_memory_equal(bytes, ((uint8_t[]){128, 0, 204, 0, 0, 0, 204, 230, 128}), 9);
 }
 

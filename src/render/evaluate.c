@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "render/write_view.h"
 #include "report/report.h"
 
 /* Views are rendered one after the other and then measured and written in parallel. */
@@ -36,65 +35,30 @@ static char *picture_path(const char *folder, const char *prefix, const char *vi
     return path;
 }
 
-/* What a view should look like, and which of its pixels count; target_free. */
-struct target {
-    float *rgb;    /* 3 per pixel, on the background */
-    uint8_t *used; /* 1 or 0 per pixel */
-    bool clear;    /* some that count show the background */
-};
-
-static void target_free(struct target *target)
-{
-    free(target->rgb);
-    free(target->used);
-}
-
 static float background_of(const struct render_evaluation *request)
 {
     return request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
 }
 
-/* Images are read here, one by one: a split need not fit into memory. */
-static vkn_status read_target(const struct batch *batch, size_t view, size_t count,
-                              struct target *target)
-{
-    const struct render_evaluation *request = batch->request;
-    uint32_t *pixels = base_alloc(count, sizeof(*pixels));
-    target->rgb = base_alloc(count, 3 * sizeof(*target->rgb));
-    target->used = base_alloc(count, 1);
-    vkn_status status =
-        pixels && target->rgb && target->used
-            ? scene_read_view(request->scene, request->split, view * request->stride, 1, pixels)
-            : VKN_ERROR;
-    for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        target->used[i] = pixels[i] != SCENE_IGNORED;
-        target->clear |= target->used[i] && pixels[i] >> 24 < 255;
-    }
-    if (status == VKN_OK)
-        render_composite_pixels(pixels, count, background_of(request), target->rgb);
-    free(pixels);
-    return status;
-}
-
 /* In pictures, pixels that do not count are without error and, in the target, grey. */
-static void fill_unused(const struct target *target, size_t count, const float *color)
+static void fill_unused(const struct vkn_picture *target, size_t count, const float *color)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t c = 3 * i; c < 3 * i + 3 && !target->used[i]; c++)
-            target->rgb[c] = color ? color[c] : 0.5F;
+            target->color[c] = color ? color[c] : 0.5F;
 }
 
 static vkn_status write_picture(const char *path, unsigned kind, const struct vkn_picture *picture,
-                                const struct target *target)
+                                const struct vkn_picture *target)
 {
     uint32_t width = picture->width, height = picture->height;
     switch (kind) {
     case RENDER_ERROR:
         fill_unused(target, (size_t)width * height, picture->color);
-        return render_write_error(path, picture->color, target->rgb, width, height);
+        return render_write_error(path, picture->color, target->color, width, height);
     case RENDER_TARGET:
         fill_unused(target, (size_t)width * height, NULL);
-        return render_write_color(path, target->rgb, width, height);
+        return render_write_color(path, target->color, width, height);
     case RENDER_DEPTH:
         return render_write_depth(path, picture);
     case RENDER_OPACITY:
@@ -105,7 +69,7 @@ static vkn_status write_picture(const char *path, unsigned kind, const struct vk
 }
 
 static vkn_status write_pictures(const struct render_evaluation *request, const char *view,
-                                 const struct vkn_picture *picture, const struct target *target)
+                                 const struct vkn_picture *picture, const struct vkn_picture *target)
 {
     static const struct {
         unsigned kind;
@@ -127,21 +91,30 @@ static vkn_status write_pictures(const struct render_evaluation *request, const 
     return status;
 }
 
+/* Whether some pixel that counts shows the background. */
+static bool is_clear(const struct vkn_picture *target, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (target->used[i] && target->opacity[i] < 1.0F)
+            return true;
+    return false;
+}
+
 /* Of a picture without anything in it: NaN where it is not asked for or not known. */
 static vkn_status measure_blank(const struct render_evaluation *request,
-                                const struct target *target, uint32_t width, uint32_t height,
+                                const struct vkn_picture *target, uint32_t width, uint32_t height,
                                 double *psnr)
 {
-    size_t count = (size_t)3 * width * height;
+    size_t pixels = (size_t)width * height, count = 3 * pixels;
     *psnr = (double)NAN;
-    if (!request->scene->dynamic || !target->clear)
+    if (!request->scene->dynamic || !is_clear(target, pixels))
         return VKN_OK;
     float *blank = base_alloc(count, sizeof *blank);
     if (!blank)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
         blank[i] = background_of(request);
-    *psnr = vkn_psnr(blank, target->rgb, target->used, width, height);
+    *psnr = vkn_psnr(blank, target->color, target->used, width, height);
     free(blank);
     return VKN_OK;
 }
@@ -152,19 +125,22 @@ static vkn_status measure(void *context, size_t index)
     struct batch *batch = context;
     const struct vkn_picture *picture = &batch->pictures[index];
     uint32_t width = picture->width, height = picture->height;
-    size_t view = batch->first + index, pixels = (size_t)width * height;
+    const struct render_evaluation *request = batch->request;
+    size_t view = batch->first + index;
     struct vkn_evaluated_view *result = batch->evaluation->views[view];
-    struct target target = {0};
-    vkn_status status = read_target(batch, view, pixels, &target);
+    struct vkn_picture target;
+    /* Images are read here, one by one: a split need not fit into memory. */
+    vkn_status status = render_read_photograph(request->scene, request->split,
+                                               view * request->stride, background_of(request), &target);
     if (status == VKN_OK) {
-        result->psnr = vkn_psnr(picture->color, target.rgb, target.used, width, height);
-        status = vkn_ssim(picture->color, target.rgb, target.used, width, height, &result->ssim);
+        result->psnr = vkn_psnr(picture->color, target.color, target.used, width, height);
+        status = vkn_ssim(picture->color, target.color, target.used, width, height, &result->ssim);
     }
     if (status == VKN_OK)
-        status = measure_blank(batch->request, &target, width, height, &result->blank_psnr);
-    if (status == VKN_OK && batch->request->folder && view < RENDER_MAX_PICTURES)
-        status = write_pictures(batch->request, result->name, picture, &target);
-    target_free(&target);
+        status = measure_blank(request, &target, width, height, &result->blank_psnr);
+    if (status == VKN_OK && request->folder && view < RENDER_MAX_PICTURES)
+        status = write_pictures(request, result->name, picture, &target);
+    render_picture_free(&target);
     return status;
 }
 

@@ -119,11 +119,8 @@ static vkn_status write_map(struct render_frames *frames, size_t frame, enum map
 
 static vkn_status write_normals(struct render_frames *frames, const struct vkn_picture *picture)
 {
-    float *rgb = base_alloc((size_t)picture->width * picture->height, 3 * sizeof(*rgb));
-    if (!rgb)
-        return VKN_ERROR;
-    render_normal_colors(picture, rgb);
-    vkn_status status = write_map(frames, frames->count, MAP_NORMAL, rgb);
+    float *rgb = render_normal_colors(picture);
+    vkn_status status = rgb ? write_map(frames, frames->count, MAP_NORMAL, rgb) : VKN_ERROR;
     free(rgb);
     return status;
 }

@@ -66,6 +66,10 @@ vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_
 /* The view that rays are generated for. */
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera);
 vkn_status render_upload_constants(struct vkn_renderer *r);
+/* A view as its image has it, on a grey of 0..1: colours, opacity, and which pixels count. The caller
+ * frees what *picture owns, also after a failure. */
+vkn_status render_read_photograph(const struct vkn_scene *scene, enum scene_split_name split,
+                                  size_t view, float background, struct vkn_picture *picture);
 /* Hands over as much at once from here on as the seconds of a batch suggest. */
 void render_choose_part(struct vkn_renderer *r, double seconds);
 /* Mean opacity of what a view shows nearer than half of the way to the nearest point of the sparse

@@ -46,11 +46,25 @@ void vkn_picture_free(struct vkn_picture **picture)
 
 /* ---- photographs ----------------------------------------------------------------------------- */
 
-static vkn_status read_image(const vkn_scene *scene, enum scene_split_name split, size_t view,
-                             float background, struct vkn_picture *picture)
+/* Premultiplied pixels on the background, in sRGB space. */
+static void composite(const uint32_t *pixels, size_t count, float background, float *rgb)
 {
-    size_t count = (size_t)picture->width * picture->height;
+    for (size_t i = 0; i < count; i++) {
+        float behind = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
+        for (size_t c = 0; c < 3; c++) {
+            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + behind;
+            rgb[3 * i + c] = value < 1.0F ? value : 1.0F;
+        }
+    }
+}
+
+vkn_status render_read_photograph(const struct vkn_scene *scene, enum scene_split_name split,
+                                  size_t view, float background, struct vkn_picture *picture)
+{
+    const struct scene_camera *camera = &scene->splits[split].cameras[view];
+    size_t count = (size_t)camera->width * camera->height;
     uint32_t *pixels = base_alloc(count, sizeof *pixels);
+    *picture = (struct vkn_picture){.width = camera->width, .height = camera->height};
     picture->color = base_alloc(count, 3 * sizeof *picture->color);
     picture->opacity = base_alloc(count, sizeof *picture->opacity);
     picture->used = base_alloc(count, 1);
@@ -58,7 +72,7 @@ static vkn_status read_image(const vkn_scene *scene, enum scene_split_name split
                             ? scene_read_view(scene, split, view, 1, pixels)
                             : VKN_ERROR;
     if (status == VKN_OK)
-        render_composite_pixels(pixels, count, background, picture->color);
+        composite(pixels, count, background, picture->color);
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
         picture->used[i] = pixels[i] != SCENE_IGNORED;
         picture->opacity[i] = picture->used[i] ? (float)(pixels[i] >> 24) / 255.0F : 0.0F;
@@ -76,10 +90,9 @@ vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
     BASE_NEED(scene);
     enum scene_split_name name;
     BASE_TRY(scene_find_view(scene, split, view, &name));
-    const struct scene_camera *camera = &scene->splits[name].cameras[view];
-    struct vkn_picture made = {.width = camera->width, .height = camera->height};
-    vkn_status status =
-        read_image(scene, name, view, background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F, &made);
+    struct vkn_picture made;
+    float behind = background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
+    vkn_status status = render_read_photograph(scene, name, view, behind, &made);
     if (status == VKN_OK)
         return hand_over(&made, picture);
     render_picture_free(&made);
@@ -90,11 +103,9 @@ vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
 
 static vkn_status write_normals(const struct vkn_picture *picture, const char *file)
 {
-    float *rgb = base_alloc((size_t)picture->width * picture->height, 3 * sizeof *rgb);
-    if (!rgb)
-        return VKN_ERROR;
-    render_normal_colors(picture, rgb);
-    vkn_status status = render_write_color(file, rgb, picture->width, picture->height);
+    float *rgb = render_normal_colors(picture);
+    vkn_status status =
+        rgb ? render_write_color(file, rgb, picture->width, picture->height) : VKN_ERROR;
     free(rgb);
     return status;
 }

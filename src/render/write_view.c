@@ -18,17 +18,6 @@ void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
         bytes[i] = to_byte(values[i]);
 }
 
-void render_composite_pixels(const uint32_t *pixels, size_t count, float background, float *rgb)
-{
-    for (size_t i = 0; i < count; i++) {
-        float behind = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
-        for (size_t c = 0; c < 3; c++) {
-            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + behind;
-            rgb[3 * i + c] = value < 1.0F ? value : 1.0F;
-        }
-    }
-}
-
 static vkn_status write_png(const char *path, const float *values, uint32_t width, uint32_t height,
                             uint32_t channels)
 {
@@ -52,12 +41,14 @@ vkn_status render_write_grey(const char *path, const float *values, uint32_t wid
     return write_png(path, values, width, height, 1);
 }
 
-void render_normal_colors(const struct vkn_picture *picture, float *rgb)
+float *render_normal_colors(const struct vkn_picture *picture)
 {
     size_t pixels = (size_t)picture->width * picture->height;
-    for (size_t i = 0; i < 3 * pixels; i++)
+    float *rgb = base_alloc(pixels, 3 * sizeof *rgb);
+    for (size_t i = 0; i < 3 * pixels && rgb; i++)
         rgb[i] = picture->opacity[i / 3] >= RENDER_SOLID_OPACITY ? 0.5F * picture->normal[i] + 0.5F
                                                                  : 0.0F;
+    return rgb;
 }
 
 /* Format 1.0 (numpy.lib.format): the header's length is such that the values begin at a multiple of

@@ -11,11 +11,10 @@
 
 /* Each value, clamped to 0..1, as 0..255. */
 void render_to_bytes(const float *values, size_t count, uint8_t *bytes);
-/* Pixels of scene_split on a grey of 0..1, in sRGB space, as 3 floats each. */
-void render_composite_pixels(const uint32_t *pixels, size_t count, float background, float *rgb);
 /* A NumPy file, float32 of shape (height, width). */
 vkn_status render_write_npy(const char *path, const float *values, uint32_t width, uint32_t height);
-/* Normals as colours 0.5 n + 0.5, 3 floats per pixel; black where the ray mostly passed through. */
-void render_normal_colors(const struct vkn_picture *picture, float *rgb);
+/* Normals as colours 0.5 n + 0.5, 3 floats per pixel; black where the ray mostly passed through. Fresh
+ * memory that the caller frees; NULL on no memory. */
+float *render_normal_colors(const struct vkn_picture *picture);
 
 #endif
