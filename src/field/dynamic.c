@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "field/chunks.h"
 #include "field/ngp.h"
 #include "field/vanilla.h"
 
@@ -93,10 +94,6 @@ static void configure(const struct vkn_config *config, const struct field_model 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
-#define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
-#define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
-
 /* From samples to their places in the canonical scene, and the features there. */
 #define DEFORM                                                                                       \
     {"pack_weights", .variant = FIELD_HALF, .dispatch = DISPATCH_FORWARD, .loop = LOOP_WARP,         \

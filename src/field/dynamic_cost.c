@@ -12,7 +12,6 @@
 #define PAIR  5
 #define SLOPE 24
 
-#define PLACE  24.0 /* bytes of a ray's origin and direction */
 #define MAPPED 3    /* columns that matter of the last layer's */
 
 static struct layer_sums layers_of(const struct cost_model *m)
@@ -36,7 +35,7 @@ static struct cost encode(const struct cost_model *m, double rows, double copies
     double columns = m->model->layers[field_first_warp(m->model)].inputs;
     return cost_streaming(
         WAVES * columns / 2 * rows,
-        rows * (sizeof(struct Sample) + PLACE + 4 + copies * columns * field_value_bytes(m)));
+        rows * (sizeof(struct Sample) + FIELD_PLACE + 4 + copies * columns * field_value_bytes(m)));
 }
 
 struct cost dynamic_cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -89,7 +88,7 @@ struct cost dynamic_cost_forward_cells(const struct cost_model *m, const struct 
 static struct cost place(const struct cost_model *m, double rows)
 {
     return cost_streaming(
-        MOVE * rows, rows * (sizeof(struct Sample) + PLACE + MAPPED * (field_value_bytes(m) + 4)));
+        MOVE * rows, rows * (sizeof(struct Sample) + FIELD_PLACE + MAPPED * (field_value_bytes(m) + 4)));
 }
 
 struct cost dynamic_cost_place(const struct cost_model *m, const struct cost_counts *n)
@@ -112,7 +111,7 @@ struct cost dynamic_cost_frequencies(const struct cost_model *m, const struct co
 {
     double pairs = 3.0 * m->config->mlp.position_octaves;
     return cost_streaming((PAIR * pairs + SLOPE) * n->live,
-                          n->live * (sizeof(struct Sample) + PLACE + 16 +
+                          n->live * (sizeof(struct Sample) + FIELD_PLACE + 16 +
                                      (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));
 }
 

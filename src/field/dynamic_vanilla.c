@@ -2,6 +2,7 @@
  * go through the deformation and, moved, on through the field; where they are moved to is known
  * from the activations, backwards as well. Parameters: [trunk's layers][colour's
  * layers][deformation's layers]. */
+#include "field/chunks.h"
 #include "field/dynamic.h"
 #include "field/vanilla.h"
 
@@ -23,12 +24,6 @@ static void configure(const struct vkn_config *config, const struct field_model 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
-#define SOME    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
-#define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
-#define AGAIN   .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_AGAIN, .use = PASS_RECOMPUTES
-#define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
-
 static const struct pass forward[] = {
     {"pack_weights", .variant = FIELD_HALF, .dispatch = DISPATCH_FORWARD, .loop = LOOP_ALL_LAYERS,
      .cost = vanilla_cost_pack},

@@ -2,6 +2,7 @@
  * those around the cells of the occupancy grid. */
 #include <string.h>
 
+#include "field/chunks.h"
 #include "field/internal.h"
 #include "field/vanilla.h"
 
@@ -31,8 +32,6 @@ static void initialize(const struct vkn_config *config, const struct field_model
 }
 
 /* clang-format off */
-#define CELLS .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
-
 /* Densities of the cells' samples come between the last two. */
 static const struct pass occupancy[] = {
     {"begin_cells", CELLS, .cost = vanilla_cost_none},

@@ -2,6 +2,7 @@
  * grid. All else is ngp's. Parameters: [density layers][colour layers][the field's]. */
 #include "field/glsl.h"
 
+#include "field/chunks.h"
 #include "field/dynamic.h"
 #include "field/ngp.h"
 #include "field/vanilla.h"
@@ -69,13 +70,11 @@ static void initialize(const struct vkn_config *config, const struct field_model
 
 /* ---- cost ------------------------------------------------------------------------------------ */
 
-#define PLACE 24.0 /* bytes of a ray's origin and direction */
-
 /* What is known: places and features; not what the snippet does in between. */
 static struct cost features_cost(const struct cost_model *m, double rows)
 {
     return cost_streaming(
-        0, rows * (PLACE + sizeof(struct Sample) + m->model->inputs * field_value_bytes(m)));
+        0, rows * (FIELD_PLACE + sizeof(struct Sample) + m->model->inputs * field_value_bytes(m)));
 }
 
 static struct cost cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -102,8 +101,6 @@ static struct cost cost_sums(const struct cost_model *m, const struct cost_count
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define CELLS .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
-
 static const struct pass colors[] = {
     {.name = "field_forward", .label = "field_colors", .variant = FIELD_FORWARD,
      .dispatch = DISPATCH_FORWARD, .rows = ROWS_LIVE, .cost = ngp_cost_colors},

@@ -45,6 +45,7 @@ uint32_t field_pad_columns(uint32_t columns);
 void field_place_panels(struct field_model *model, uint32_t layer);
 /* Outputs whose gradients make those of a layer's own columns. */
 uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer);
+#define FIELD_PLACE 24.0 /* bytes of a ray's origin and direction */
 /* Bytes of an activation of layers that are passes, and of the weights in panels of some of them.
  */
 static inline double field_value_bytes(const struct cost_model *m)

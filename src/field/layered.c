@@ -4,6 +4,7 @@
  * [density layers][colour layers], each with biases, [grid levels] behind a hash grid. */
 #include "field/layered.h"
 
+#include "field/chunks.h"
 #include "field/dynamic.h"
 #include "field/ngp.h"
 #include "field/vanilla.h"
@@ -76,12 +77,6 @@ static void configure_hash(const struct vkn_config *config, const struct field_m
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
-#define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
-#define AGAIN   .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_AGAIN, .use = PASS_RECOMPUTES
-#define SOME    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
-#define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
-
 /* Both kinds' lists; a hash grid's features are found before the layers, and their gradients go back
  * to it behind them. */
 #define PACK                                                                                         \

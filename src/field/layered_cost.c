@@ -7,8 +7,6 @@
 #define WAVES     40
 #define HARMONICS 64
 
-#define PLACE 24.0 /* bytes of a ray's origin and direction */
-
 /* Sines and cosines of octaves. */
 static double encoding_flops(const struct vkn_config *config)
 {
@@ -25,7 +23,7 @@ static struct cost encode(const struct cost_model *m, double rows, double copies
 {
     double values = m->model->inputs + copies * m->model->flows[0].to;
     return cost_streaming(encoding_flops(m->config) * rows,
-                          rows * (sizeof(struct Sample) + PLACE + values * field_value_bytes(m)));
+                          rows * (sizeof(struct Sample) + FIELD_PLACE + values * field_value_bytes(m)));
 }
 
 struct cost layered_cost_encode(const struct cost_model *m, const struct cost_counts *n)

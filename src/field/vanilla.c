@@ -3,6 +3,7 @@
  * direction -> colour. Layers are too wide to go through in one piece, so each is a pass of its
  * own. Parameters: [trunk's layers][colour's layers], each with biases. */
 #include "field/internal.h"
+#include "field/chunks.h"
 #include "field/vanilla.h"
 
 static vkn_status check_settings(const struct vkn_config *config)
@@ -118,13 +119,6 @@ void vanilla_initialize(const struct vkn_config *config, const struct field_mode
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
-#define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
-#define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
-#define AGAIN   .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_AGAIN, .use = PASS_RECOMPUTES
-#define SOME    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
-/* Timed as one: there may be hundreds of chunks. */
-#define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
-
 static const struct pass forward[] = {
     {"pack_weights", .variant = FIELD_HALF, .dispatch = DISPATCH_FORWARD, .loop = LOOP_LAYERS,
      .cost = vanilla_cost_pack},

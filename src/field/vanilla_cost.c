@@ -9,8 +9,6 @@
 #define VALUES 12
 #define SLOPES 14
 
-#define PLACE 24.0 /* bytes of a ray's origin and direction */
-
 #define DISPLACEMENT 3 /* columns that a deformation leaves for the position */
 
 struct layer_sums vanilla_sum_layers(const struct cost_model *m, uint32_t from, uint32_t end)
@@ -49,7 +47,7 @@ static struct cost encode(const struct cost_model *m, double rows, double copies
     double moved = m->model->warp_layers > 0 ? DISPLACEMENT : 0;
     return cost_streaming(
         WAVES * columns / 2 * rows,
-        rows * (sizeof(struct Sample) + PLACE + (moved + copies * columns) * field_value_bytes(m)));
+        rows * (sizeof(struct Sample) + FIELD_PLACE + (moved + copies * columns) * field_value_bytes(m)));
 }
 
 struct cost vanilla_cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -164,7 +162,7 @@ struct cost vanilla_cost_none(const struct cost_model *m, const struct cost_coun
 struct cost vanilla_cost_pick(const struct cost_model *m, const struct cost_counts *n)
 {
     double cells = (double)m->counts.cells;
-    return cost_streaming(cells, 8 * cells + n->evaluated * (PLACE + sizeof(struct Sample) + 4));
+    return cost_streaming(cells, 8 * cells + n->evaluated * (FIELD_PLACE + sizeof(struct Sample) + 4));
 }
 
 struct cost vanilla_cost_encode_cells(const struct cost_model *m, const struct cost_counts *n)
