@@ -436,8 +436,8 @@ static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture
 }
 
 vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *camera,
-                      enum vkn_background background, uint32_t supersample,
-                      struct vkn_picture *picture)
+                          enum vkn_background background, uint32_t supersample,
+                          struct vkn_picture *picture)
 {
     BASE_C_LOCALE;
     *picture = (struct vkn_picture){0};

@@ -119,7 +119,9 @@ static vkn_status run(struct gpu_recording **recording, vkn_status status)
 
 vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays)
 {
-    const struct look look = {.bindings = r->bindings, .sample = r->sample_view_rays, .composite = r->composite_view};
+    const struct look look = {.bindings = r->bindings,
+                              .sample = r->sample_view_rays,
+                              .composite = r->composite_view};
     struct gpu_recording *recording = NULL;
     uint32_t rounds = count_rounds(r);
     for (uint32_t round = 0; round < rounds; round++) {
