@@ -91,6 +91,10 @@ has orbit/frame_0000.png orbit/frame_0001.png orbit/frame_0001_depth.png \
     orbit/frame_0001_opacity.png orbit/frame_0001_normal.png
 contains out '^2 frames in orbit'
 contains out '^depth: 255 is '
+succeeds render run --orbit 2 --width 24 --crop=-99,-99,-99,99,99,99 --out cropped --quiet
+cmp orbit/frame_0001.png cropped/frame_0001.png || fail "a box around everything changes the picture"
+succeeds render run --orbit 2 --width 24 --crop 50,50,50,51,51,51 --maps rgb,opacity --out cropped --quiet
+cmp cropped/frame_0000.png cropped/frame_0001.png || fail "something is in a box far away"
 succeeds render run --orbit 1 --maps depth --width 12 --out orbit --json --quiet
 cp out render.json
 is_json render.json

@@ -242,6 +242,7 @@ struct vkn_render_params {
     enum vkn_precision precision; /* see vkn_renderer_open */
     uint32_t supersample;         /* 1, 2 or 4 rays along a pixel's edge; 0: 1 */
     uint32_t width, height;       /* 0: the view's, or in proportion to the other */
+    double crop[6]; /* since 0.2: the box that is shown, see vkn_picture_params */
 };
 
 /* What vkn_run_render has made. */

@@ -287,6 +287,9 @@ struct Config {
     SHARED_UINT proposal_params, proposal_summed, proposal_entries, proposal_groups;
     SHARED_UINT anneal_steps, proposal_interval;
     SHARED_FLOAT loss_interlevel;
+
+    SHARED_FLOAT crop_low[3], crop_high[3]; /* box in training space that pictures show; without one up to
+                                               the largest numbers */
 };
 
 struct Dispatch {

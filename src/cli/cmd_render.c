@@ -132,9 +132,9 @@ static int render(struct vkn_render_params *params, const char *video, bool json
 int cmd_render(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_render_params params = {.job = &job};
+    struct vkn_render_params params = {.size = sizeof params, .job = &job};
     bool json = false;
-    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL;
+    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL, *crop = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -207,6 +207,11 @@ int cmd_render(int argc, char **argv)
          .help = "of the pictures; default the views'",
          .kind = OPTION_COUNT,
          .target = &params.height},
+        {.name = "--crop",
+         .value = "x0,y0,z0,x1,y1,z1",
+         .help = "the box to show, in the scene's units; default everything",
+         .kind = OPTION_TEXT,
+         .target = (void *)&crop},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         {.name = "--json",
          .help = "one JSON object on standard output",
@@ -232,6 +237,8 @@ int cmd_render(int argc, char **argv)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON)
         code = cli_parse_time(moment, &params.frozen, &params.time);
+    if (code == OPTIONS_GO_ON)
+        code = cli_parse_crop(crop, &params.crop[0], &params.crop[3]);
     if (code == OPTIONS_GO_ON && fps)
         code = parse_fps(fps, &params.fps);
     if (code == OPTIONS_GO_ON && params.supersample > 0 && params.supersample != 1 &&

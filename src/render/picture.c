@@ -1,4 +1,6 @@
 /* Pictures as those who use the library have them: rendered, photographed, written. */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "render/internal.h"
@@ -16,6 +18,27 @@ static vkn_status hand_over(struct vkn_picture *made, struct vkn_picture **pictu
     return VKN_OK;
 }
 
+vkn_status render_crop(vkn_renderer *renderer, const double box[6])
+{
+    struct Config *constants = &renderer->setup.constants;
+    const struct vkn_config *config = &renderer->setup.config;
+    bool given = false;
+    for (int i = 0; i < 6; i++)
+        given |= box[i] != 0.0;
+    for (int i = 0; i < 3 && given; i++)
+        if (!(box[i] < box[3 + i]) || isinf(box[i]) || isinf(box[3 + i]))
+            return base_fail(VKN_BAD_INPUT, "crop: %g to %g along %c: nothing is between", box[i],
+                             box[3 + i], "xyz"[i]);
+    for (int i = 0; i < 3; i++) {
+        double scale = config->scene.scale, offset = config->scene.offset[i];
+        constants->crop_low[i] = given ? (float)(box[i] * scale + offset) : -FLT_MAX;
+        constants->crop_high[i] = given ? (float)(box[3 + i] * scale + offset) : FLT_MAX;
+        renderer->coarse_setup.constants.crop_low[i] = constants->crop_low[i];
+        renderer->coarse_setup.constants.crop_high[i] = constants->crop_high[i];
+    }
+    return VKN_OK;
+}
+
 vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
                       const struct vkn_picture_params *given, struct vkn_picture **picture)
 {
@@ -30,9 +53,12 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     struct scene_camera view;
     BASE_TRY(scene_own_camera(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
-    BASE_TRY(render_picture(renderer, &view, render_background(params->background, config),
-                            params->supersample, &made));
-    return hand_over(&made, picture);
+    BASE_TRY(render_crop(renderer, params->crop));
+    vkn_status status =
+        render_picture(renderer, &view, render_background(params->background, config),
+                       params->supersample, &made);
+    render_crop(renderer, (const double[6]){0});
+    return status == VKN_OK ? hand_over(&made, picture) : status;
 }
 
 void vkn_picture_free(struct vkn_picture **picture)

@@ -70,6 +70,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
     const struct vkn_render_params *params = r->params;
     if (params->frozen)
         BASE_TRY(run_freeze(&r->opened, params->time));
+    BASE_TRY(render_crop(r->opened.renderer, params->crop));
     BASE_TRY(render_views(r->opened.scene, params, &r->views));
     if (params->normal)
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
