@@ -100,6 +100,9 @@ refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
 refuses 2 '--time: 1.01 is not a number from 0 to 1' render x --orbit 3 --out y --time 1.01
 refuses 2 '--mesh FILE or --points FILE is missing' export x
 refuses 2 '--time: nan is not a number from 0 to 1' export x --mesh y.ply --time nan
+refuses 2 'x.gif: a video is not transparent' render x --background transparent --video x.gif --out y
+refuses 2 '--background: transparent is' eval x --background transparent
+refuses 2 'background: .*transparent' train x --background transparent
 refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
 refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf

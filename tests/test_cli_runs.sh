@@ -95,6 +95,9 @@ succeeds render run --orbit 2 --width 24 --crop=-99,-99,-99,99,99,99 --out cropp
 cmp orbit/frame_0001.png cropped/frame_0001.png || fail "a box around everything changes the picture"
 succeeds render run --orbit 2 --width 24 --crop 50,50,50,51,51,51 --maps rgb,opacity --out cropped --quiet
 cmp cropped/frame_0000.png cropped/frame_0001.png || fail "something is in a box far away"
+succeeds render run --orbit 1 --width 24 --background transparent --maps rgb,depth --out clear --quiet
+od -An -tu1 -j24 -N2 clear/frame_0000.png >kind
+contains kind '^ *8 *6$' # bits, RGBA
 succeeds render run --orbit 1 --maps depth --width 12 --out orbit --json --quiet
 cp out render.json
 is_json render.json

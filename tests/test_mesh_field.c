@@ -717,6 +717,70 @@ static void test_crop_errors(void **state)
     assert_null(picture);
 }
 
+/* ---- pictures without a background ---------------------------------------------------------- */
+
+/* As it is written, RGBA. The caller frees. */
+static uint8_t *written(const struct vkn_picture *picture, enum vkn_map map)
+{
+    struct step_tests *tests = known.tests;
+    char *path = temporary_path(tests->folder, "alpha.png");
+    uint8_t *rgba;
+    uint32_t width, height;
+    ok(vkn_picture_write(picture, map, path));
+    ok(scene_image_read(path, &rgba, &width, &height));
+    assert_true(width == CROP_WIDTH && height == CROP_HEIGHT);
+    return rgba;
+}
+
+/* Laid on a background they are the pictures that are rendered on it, as numbers and in bytes; `half`
+ * pixels at least are neither opaque nor free. */
+static void check_transparent(uint32_t supersample, uint32_t half)
+{
+    struct vkn_picture_params params = {.size = sizeof params,
+                                        .supersample = supersample,
+                                        .background = VKN_BACKGROUND_WHITE,
+                                        .transparent = true};
+    struct vkn_picture *free_standing, *plain;
+    uint32_t between = 0;
+    ok(vkn_render(known.renderer, &above, &params, &free_standing));
+    uint8_t *rgba = written(free_standing, VKN_MAP_RGBA);
+    params.transparent = false;
+    for (int white = 0; white < 2; white++) {
+        params.background = white ? VKN_BACKGROUND_WHITE : VKN_BACKGROUND_BLACK;
+        ok(vkn_render(known.renderer, &above, &params, &plain));
+        uint8_t *bytes = written(plain, VKN_MAP_COLOR);
+        for (size_t i = 0; i < 3ul * CROP_WIDTH * CROP_HEIGHT; i++) {
+            double opacity = free_standing->opacity[i / 3], alpha = rgba[i / 3 * 4 + 3] / 255.0;
+            double on = (double)free_standing->color[i] * opacity + white * (1 - opacity);
+            double byte = rgba[i / 3 * 4 + i % 3] * alpha + 255 * white * (1 - alpha);
+            assert_close(on, (double)plain->color[i], 2e-6, 1, "composited colour", i);
+            assert_true(labs(lround(byte) - bytes[i / 3 * 4 + i % 3]) <= 1);
+            between += i % 3 == 0 && opacity > 0.02 && opacity < 0.98;
+            if (opacity == 0)
+                assert_true(free_standing->color[i] == 0);
+        }
+        assert_memory_equal(plain->opacity, free_standing->opacity,
+                            CROP_WIDTH * CROP_HEIGHT * sizeof(float));
+        free(bytes);
+        vkn_picture_free(&plain);
+    }
+    assert_true(between > 2 * half);
+    /* What is hardly there has its colour all the same: 3 times y of the way down is about 0. */
+    for (size_t i = 0; i < CROP_WIDTH * CROP_HEIGHT; i++)
+        if (free_standing->opacity[i] > 1e-3f)
+            assert_true(fabs((double)free_standing->color[3 * i] - 0.5) < 0.25);
+    free(rgba);
+    vkn_picture_free(&free_standing);
+}
+
+static void test_transparent(void **state)
+{
+    (void)state;
+    set_occupancy(&known.tiny, 1.0);
+    check_transparent(1, 5);
+    check_transparent(4, 20);
+}
+
 /* In a box, and where there is nothing. */
 static void test_few_points(void **state)
 {
@@ -835,6 +899,7 @@ int main(void)
         cmocka_unit_test(test_with_proposal),
         cmocka_unit_test(test_crop),
         cmocka_unit_test(test_crop_errors),
+        cmocka_unit_test(test_transparent),
         cmocka_unit_test(test_frozen), /* from here on it is */
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors),

@@ -37,7 +37,7 @@ VKN_API vkn_status vkn_camera_look_at(struct vkn_camera *camera, const double *e
  * picture does not have are NULL. */
 struct vkn_picture {
     uint32_t width, height; /* pixels */
-    float *color;   /* rgb, 3 per pixel, sRGB, on the background, 0..1 */
+    float *color;   /* rgb, 3 per pixel, sRGB, on the background (or none: straight), 0..1 */
     float *opacity; /* 0..1 */
     float *depth;   /* along the viewing axis (of a fisheye camera: from it), in dataset units; 0 where
                        nothing was hit. Not of photographs */
@@ -54,11 +54,12 @@ enum vkn_map {
     VKN_MAP_COLOR,   /* 3 per pixel */
     VKN_MAP_OPACITY, /* 1 per pixel */
     VKN_MAP_DEPTH,   /* 1 per pixel */
-    VKN_MAP_NORMAL   /* 3 per pixel */
+    VKN_MAP_NORMAL,  /* 3 per pixel */
+    VKN_MAP_RGBA     /* since 0.2: colour and opacity, of a picture that is transparent */
 };
 /* One of its maps as a PNG file, written whole or not at all: colours of 8 bits, opacity as grey, depths
- * from near (white) to far on a scale of the picture's own, normals as (normal + 1) / 2. VKN_BAD_INPUT where
- * the picture does not have it. (Rgb floats of another origin go into a picture of the caller's own, whose
+ * from near (white) to far on a scale of the picture's own, normals as (normal + 1) / 2, RGBA with the
+ * opacity as its straight alpha. VKN_BAD_INPUT where the picture does not have it. (Rgb floats of another origin go into a picture of the caller's own, whose
  * other maps are NULL.) */
 VKN_API vkn_status vkn_picture_write(const struct vkn_picture *picture, enum vkn_map map, const char *file);
 

@@ -129,8 +129,13 @@ static int render(struct vkn_render_params *params, const char *video, bool json
     return code;
 }
 
+/* cli_backgrounds, and none at all. */
+enum { TRANSPARENT = VKN_BACKGROUND_BLACK + 1 };
+static const char *const backgrounds[] = {"", "", "white", "black", "transparent", NULL};
+
 int cmd_render(int argc, char **argv)
 {
+    unsigned background = 0;
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_render_params params = {.size = sizeof params, .job = &job};
     bool json = false;
@@ -186,11 +191,12 @@ int cmd_render(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = (void *)&fps},
         {.name = "--background",
-         .value = "white|black",
-         .help = "behind the field; default white, or black after training on black",
+         .value = "white|black|transparent",
+         .help = "behind the field; default white, or black after training on black; transparent: "
+                 "rgb has alpha",
          .kind = OPTION_CHOICE,
-         .target = &params.background,
-         .choices = cli_backgrounds},
+         .target = &background,
+         .choices = backgrounds},
         CLI_PRECISION_OPTION(params.precision),
         {.name = "--supersample",
          .value = "1|2|4",
@@ -237,6 +243,8 @@ int cmd_render(int argc, char **argv)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON)
         code = cli_parse_time(moment, &params.frozen, &params.time);
+    params.transparent = background == TRANSPARENT;
+    params.background = params.transparent ? 0 : (enum vkn_background)background;
     if (code == OPTIONS_GO_ON)
         code = cli_parse_crop(crop, &params.crop[0], &params.crop[3]);
     if (code == OPTIONS_GO_ON && fps)

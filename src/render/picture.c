@@ -39,6 +39,15 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6])
     return VKN_OK;
 }
 
+void render_straighten(struct vkn_picture *picture)
+{
+    size_t pixels = (size_t)picture->width * picture->height;
+    for (size_t i = 0; i < 3 * pixels; i++) {
+        float opacity = picture->opacity[i / 3], color = picture->color[i];
+        picture->color[i] = opacity > 0.0F ? fminf(color / opacity, 1.0F) : 0.0F;
+    }
+}
+
 vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
                       const struct vkn_picture_params *given, struct vkn_picture **picture)
 {
@@ -54,10 +63,13 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     BASE_TRY(scene_own_camera(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
     BASE_TRY(render_crop(renderer, params->crop));
-    vkn_status status =
-        render_picture(renderer, &view, render_background(params->background, config),
-                       params->supersample, &made);
+    enum vkn_background behind = params->transparent
+                                     ? VKN_BACKGROUND_BLACK
+                                     : render_background(params->background, config);
+    vkn_status status = render_picture(renderer, &view, behind, params->supersample, &made);
     render_crop(renderer, (const double[6]){0});
+    if (status == VKN_OK && params->transparent)
+        render_straighten(&made);
     return status == VKN_OK ? hand_over(&made, picture) : status;
 }
 
@@ -136,6 +148,17 @@ static vkn_status write_normals(const struct vkn_picture *picture, const char *f
     return status;
 }
 
+static vkn_status write_rgba(const struct vkn_picture *picture, const char *file)
+{
+    uint8_t *rgba = base_alloc((size_t)picture->width * picture->height, 4);
+    if (!rgba)
+        return VKN_ERROR;
+    render_rgba_bytes(picture, rgba);
+    vkn_status status = scene_image_write_png(file, rgba, picture->width, picture->height, 4);
+    free(rgba);
+    return status;
+}
+
 vkn_status vkn_picture_write(const struct vkn_picture *picture, enum vkn_map map, const char *file)
 {
     BASE_C_LOCALE;
@@ -150,5 +173,7 @@ vkn_status vkn_picture_write(const struct vkn_picture *picture, enum vkn_map map
         return render_write_depth(file, picture);
     if (map == VKN_MAP_NORMAL && picture->normal && picture->opacity)
         return write_normals(picture, file);
+    if (map == VKN_MAP_RGBA && picture->color && picture->opacity)
+        return write_rgba(picture, file);
     return base_fail(VKN_BAD_INPUT, "%s: the picture has no such map", file);
 }
