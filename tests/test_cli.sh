@@ -103,6 +103,7 @@ refuses 2 '--time: nan is not a number from 0 to 1' export x --mesh y.ply --time
 refuses 2 'x.gif: a video is not transparent' render x --background transparent --video x.gif --out y
 refuses 2 '--background: transparent is' eval x --background transparent
 refuses 2 'background: .*transparent' train x --background transparent
+refuses 2 '--lens: fisheye is' render x --lens fisheye --out y
 refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
 refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf

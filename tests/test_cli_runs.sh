@@ -98,6 +98,9 @@ cmp cropped/frame_0000.png cropped/frame_0001.png || fail "something is in a box
 succeeds render run --orbit 1 --width 24 --background transparent --maps rgb,depth --out clear --quiet
 od -An -tu1 -j24 -N2 clear/frame_0000.png >kind
 contains kind '^ *8 *6$' # bits, RGBA
+succeeds render run --orbit 1 --lens equirectangular --width 48 --out around --quiet
+od -An -tu1 -j16 -N8 around/frame_0000.png >kind
+contains kind '^ *0 *0 *0 *48 *0 *0 *0 *24$' # twice as wide as high
 succeeds render run --orbit 1 --maps depth --width 12 --out orbit --json --quiet
 cp out render.json
 is_json render.json

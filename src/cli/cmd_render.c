@@ -129,6 +129,9 @@ static int render(struct vkn_render_params *params, const char *video, bool json
     return code;
 }
 
+/* Indexed by enum vkn_lens. */
+static const char *const lenses[] = {"", "", "equirectangular", NULL};
+
 /* cli_backgrounds, and none at all. */
 enum { TRANSPARENT = VKN_BACKGROUND_BLACK + 1 };
 static const char *const backgrounds[] = {"", "", "white", "black", "transparent", NULL};
@@ -203,6 +206,12 @@ int cmd_render(int argc, char **argv)
          .help = "rays along a pixel's edge",
          .kind = OPTION_COUNT,
          .target = &params.supersample},
+        {.name = "--lens",
+         .value = "equirectangular",
+         .help = "panoramas all around from where the views are, twice as wide as high",
+         .kind = OPTION_CHOICE,
+         .target = &params.lens,
+         .choices = lenses},
         {.name = "--width",
          .value = "PIXELS",
          .help = "of the pictures; default the views'",
@@ -232,7 +241,7 @@ int cmd_render(int argc, char **argv)
                    "and so on.\n"
                    "Views that are in no split are pinhole views, of at most 90 degrees where the "
                    "training\n"
-                   "cameras are fisheyes; a camera path may say otherwise.",
+                   "cameras are fisheyes or panoramas; a camera path may say otherwise, and --lens.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",
