@@ -274,6 +274,10 @@ int options_parse(const struct options_command *command, int argc, char **argv,
     bool options_end = false;
     size_t count = 0, most = !command->argument ? 0 : command->argument_repeats ? SIZE_MAX : 1;
     *argument = NULL;
+    if (argc > 1 && strcmp(argv[1], OPTIONS_MAN) == 0)
+        return options_print_man(command);
+    if (argc > 2 && strcmp(argv[1], OPTIONS_COMPLETE) == 0)
+        return options_complete(command, (size_t)argc - 2, argv + 2);
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
         int code = OPTIONS_GO_ON;
