@@ -1,4 +1,4 @@
-# cmake --install, and the target `bundle`: a tarball that runs on another machine with a GPU.
+# cmake --install, the target `bundle`, a tarball that runs on another machine with a GPU, and cpack.
 
 # Where cJSON is shared only (Debian 12), the bundle carries it next to the executable.
 set(shared_cjson OFF)
@@ -25,17 +25,13 @@ if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
         DEPENDS vknerf ${man_script} ${man_sources}
         WORKING_DIRECTORY ${PROJECT_BINARY_DIR} COMMENT "vknerf.1" VERBATIM)
     add_custom_target(vknerf-man ALL DEPENDS ${PROJECT_BINARY_DIR}/vknerf.1)
-    install(FILES ${PROJECT_BINARY_DIR}/vknerf.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT manual)
+    install(FILES ${PROJECT_BINARY_DIR}/vknerf.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT man)
 endif()
 install(FILES completions/vknerf.bash RENAME vknerf
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT manual)
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT completions)
 install(FILES completions/vknerf.fish
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT manual)
-# Debian's zsh looks into a folder of its own for what packages bring.
-install(FILES completions/_vknerf
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT manual-zsh)
-install(FILES completions/_vknerf
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT manual-debian EXCLUDE_FROM_ALL)
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT completions)
+install(FILES completions/_vknerf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT completions-zsh)
 
 install(DIRECTORY assets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vknerf/assets COMPONENT assets
     PATTERN readme.png EXCLUDE)
@@ -88,3 +84,5 @@ endforeach()
 add_custom_target(reference
     COMMAND sh -c "{ cat docs/reference/Doxyfile; echo OUTPUT_DIRECTORY=${PROJECT_BINARY_DIR}/reference; } | doxygen -"
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "reference/html/index.html" VERBATIM)
+
+include(Debian)
