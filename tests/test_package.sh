@@ -57,9 +57,10 @@ dpkg-deb -I packages/libvknerf0_*.deb triggers | grep -q ldconfig || fail "libvk
 dpkg-deb -I packages/vknerf_*.deb conffiles >/dev/null 2>&1 && fail "vknerf: conffiles"
 
 for file in man/man1/vknerf.1.gz bash-completion/completions/vknerf zsh/vendor-completions/_vknerf \
-    fish/vendor_completions.d/vknerf.fish doc/vknerf/README.md doc/vknerf/docs/runs.md vknerf/assets/demo/transforms_train.json; do
+    fish/vendor_completions.d/vknerf.fish vknerf/assets/demo/transforms_train.json; do
     [ -s "vknerf/usr/share/$file" ] || fail "vknerf: no $file"
 done
+[ "$(find vknerf/usr/share/doc/vknerf -name '*.md' | wc -l)" -ge 20 ] || fail "vknerf: the manual is not there"
 zcat vknerf/usr/share/man/man1/vknerf.1.gz | grep -q '^\.SH ENVIRONMENT' || fail "vknerf.1.gz is no man page"
 libraries=$(dirname "$(find libvknerf0 -name libvknerf.so.0)")
 [ -L "$libraries/libvknerf.so.0" ] || fail "libvknerf0: no libvknerf.so.0"

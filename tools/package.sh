@@ -58,7 +58,7 @@ install ./vknerf_*.deb
 dpkg -V vknerf || fail "dpkg -V"
 vknerf --version
 [ -f /usr/share/man/man1/vknerf.1.gz ] || fail "no man page"
-[ -f /usr/share/doc/vknerf/docs/runs.md ] || fail "no documents"
+ls /usr/share/doc/vknerf/docs/*.md >/dev/null || fail "no documents"
 code=0
 vknerf info 2>/tmp/err || code=$?
 [ $code = 3 ] && grep -q mesa-vulkan-drivers /tmp/err || fail "vknerf info without a driver: $code: $(cat /tmp/err)"
