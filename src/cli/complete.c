@@ -167,7 +167,7 @@ static void complete_options(const struct options_command *command, const char *
         char with_value[64];
         options_print_candidate(word, 0, option->name, option->help);
         snprintf(with_value, sizeof(with_value), "%s=", option->name);
-        if (option->kind == OPTION_MODE)
+        if (options_value_is_optional(option))
             options_print_candidate(word, 0, with_value, option->help);
     }
     options_print_candidate(word, 0, "--help", "all options");
@@ -182,7 +182,8 @@ int options_complete(const struct options_command *command, size_t count, char *
     for (size_t i = 0; i + 1 < count; i++) {
         const struct option *option = options_end || open ? NULL : find_option(command, words[i]);
         bool is_value = open != NULL;
-        open = option && option->value && option->kind != OPTION_MODE && !strchr(words[i], '=') ? option : NULL;
+        bool goes_on = option && option->value && !options_value_is_optional(option);
+        open = goes_on && !strchr(words[i], '=') ? option : NULL;
         options_end = options_end || (!is_value && strcmp(words[i], "--") == 0);
         arguments += !is_value && (options_end ? strcmp(words[i], "--") != 0 : words[i][0] != '-');
     }

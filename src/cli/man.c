@@ -36,7 +36,7 @@ static void print_line(const char *font, const char *text, size_t length)
 
 static void print_option(const struct option *option)
 {
-    bool optional = option->kind == OPTION_MODE;
+    bool optional = options_value_is_optional(option);
     fputs(".TP\n\\fB", stdout);
     options_print_roff(option->name);
     fputs("\\fR", stdout);

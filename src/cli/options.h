@@ -61,6 +61,9 @@ struct options_command {
 
 #define OPTIONS_GO_ON (-1)
 
+/* Its value comes behind "=" or not at all. */
+bool options_value_is_optional(const struct option *option);
+
 /* What --help shows, for the man page, and what may come next on a command line (main.c). These stand where
  * the first argument does: a command calls options_parse before it does anything else, so that what is known
  * of it can be had by running it. */
