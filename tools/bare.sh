@@ -46,9 +46,11 @@ make_system() { # FOLDER [PACKAGE ...]
     [ $# -eq 0 ] || inside "$folder" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "$@"
 }
 
+how=
 inside() { # FOLDER COMMAND [ARGUMENT ...]
+    # unshare leaves signals to the command; killed, it takes all that the command began with it.
     # shellcheck disable=SC2016  # the dollar signs are the inner shell's
-    unshare --mount --pid --fork --kill-child sh -eu -c '
+    $how unshare --mount --pid --fork --kill-child sh -eu -c '
         folder=$1
         shift
         mount -t proc proc "$folder/proc"
@@ -61,5 +63,6 @@ if [ "$1" = --make ]; then
     shift
     make_system "$@"
 else
+    how="exec"
     inside "$@"
 fi

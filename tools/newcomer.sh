@@ -25,7 +25,7 @@ command -v curl >/dev/null || die "needs curl"
 work=$(mktemp -d)
 viewer=
 finish() {
-    [ -z "$viewer" ] || kill "$viewer" 2>/dev/null || :
+    [ -z "$viewer" ] || kill -KILL "$viewer" 2>/dev/null || :
     rm -rf --one-file-system "$work"
 }
 trap finish EXIT
@@ -86,7 +86,8 @@ step 3 "${lavapipe}vknerf render /root/mine --orbit 8 --width 160 --height 120 -
 
 printf '\n$ %s\n' "${lavapipe}vknerf view /root/mine"
 began=$(now)
-inside sh -c "cd $folder && exec ${lavapipe}vknerf view /root/mine --port 0" >"$work/viewer" 2>&1 &
+"$source_dir/tools/bare.sh" "$system" sh -c "cd $folder && exec ${lavapipe}vknerf view /root/mine --port 0" \
+    >"$work/viewer" 2>&1 &
 viewer=$!
 address=
 until [ -n "$address" ]; do
