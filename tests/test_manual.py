@@ -42,6 +42,7 @@ TYPED = (
     ("vknerf eval runs/alpha/che", ["eval", "runs/alpha/checkpoint.safetensors", "X"]),
     ("vknerf report runs/alpha two", ["report", "runs/alpha", "two words/X"]),
     ("vknerf report runs/alpha two\\ words/", ["report", "runs/alpha", "two words/run", "X"]),
+    ("vknerf eval --split test runs/", ["eval", "--split", "test", "runs/alpha", "X"]),
     ("vknerf eval runs/alpha --spl", ["eval", "runs/alpha", "--split", "X"]),
     ("vknerf eval runs/alpha --split tr", ["eval", "runs/alpha", "--split", "train", "X"]),
     ("vknerf train sce", ["train", "scenes/X"]),
