@@ -1,6 +1,7 @@
-/* What may come next on a command line, from a command's table of options. The shells' scripts (completions/)
- * ask for it at every Tab and print what they are given: candidates, or a last line ":files N" or ":directories
- * N", where names of files that the shell knows best go on behind the first N bytes of the word. */
+/* What may come next on a command line, from a command's table of options. The shells' scripts
+ * (completions/) ask for it at every Tab and show what they are given: candidates, or a line
+ * ":files N" or ":directories N", where names of files, which the shell knows best, go on behind
+ * the first N bytes of the word. */
 #include "cli/options.h"
 
 #include <ctype.h>
@@ -12,7 +13,8 @@
 
 #include "cli/cli.h"
 
-void options_print_candidate(const char *word, size_t offset, const char *candidate, const char *help)
+void options_print_candidate(const char *word, size_t offset, const char *candidate,
+                             const char *help)
 {
     if (candidate[0] && strncmp(candidate, word + offset, strlen(word + offset)) == 0)
         printf("%.*s%s\t%s\n", (int)offset, word, candidate, help);
@@ -29,7 +31,7 @@ static bool is_there(const char *folder, const char *name, const char *below, bo
            (S_ISDIR(found.st_mode) || !as_folder);
 }
 
-/* Of an entry of `folder` that begins as the word ends: a run, a checkpoint, or where others may be. */
+/* Of an entry of `folder` that begins as the word ends: a run, a checkpoint, a way to others. */
 static void complete_entry(const char *word, size_t offset, const char *folder, const char *entry)
 {
     const char *last = strrchr(word + offset, '/'), *dot = strrchr(entry, '.');
@@ -42,8 +44,8 @@ static void complete_entry(const char *word, size_t offset, const char *folder, 
                                 is_there(folder, entry, "/metrics.jsonl", false));
     if (!is_folder && (!dot || strcmp(dot, ".safetensors") != 0))
         return;
-    snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)(typed - word - offset), word + offset, entry,
-             is_folder && !is_run ? "/" : "");
+    snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)(typed - word - offset), word + offset,
+             entry, is_folder && !is_run ? "/" : "");
     options_print_candidate(word, offset, candidate,
                             is_run      ? "run"
                             : is_folder ? "folder"
@@ -173,30 +175,48 @@ static void complete_options(const struct options_command *command, const char *
     options_print_candidate(word, 0, "--help", "all options");
 }
 
+/* What the words before the last one have come to. */
+struct position {
+    const struct option *open; /* whose value comes next; NULL: none */
+    bool options_end;          /* after -- */
+    size_t arguments;
+};
+
+static struct position read_words(const struct options_command *command, size_t count, char **words)
+{
+    struct position at = {0};
+    for (size_t i = 0; i < count; i++) {
+        const char *word = words[i];
+        if (at.open) {
+            at.open = NULL;
+        } else if (at.options_end || word[0] != '-') {
+            at.arguments++;
+        } else if (strcmp(word, "--") == 0) {
+            at.options_end = true;
+        } else {
+            const struct option *option = find_option(command, word);
+            bool goes_on = option && option->value && !options_value_is_optional(option);
+            at.open = goes_on && !strchr(word, '=') ? option : NULL;
+        }
+    }
+    return at;
+}
+
 int options_complete(const struct options_command *command, size_t count, char **words)
 {
     const char *word = words[count - 1];
-    const struct option *open = NULL; /* whose value the next word is */
-    bool options_end = false;
-    size_t arguments = 0;
-    for (size_t i = 0; i + 1 < count; i++) {
-        const struct option *option = options_end || open ? NULL : find_option(command, words[i]);
-        bool is_value = open != NULL;
-        bool goes_on = option && option->value && !options_value_is_optional(option);
-        open = goes_on && !strchr(words[i], '=') ? option : NULL;
-        options_end = options_end || (!is_value && strcmp(words[i], "--") == 0);
-        arguments += !is_value && (options_end ? strcmp(words[i], "--") != 0 : words[i][0] != '-');
-    }
-    const struct option *assigned = !options_end && strchr(word, '=') ? find_option(command, word) : NULL;
-    if (open)
-        complete_value(open, word, 0);
+    const struct position at = read_words(command, count - 1, words);
+    bool is_option = !at.options_end && word[0] == '-';
+    const struct option *assigned =
+        is_option && strchr(word, '=') ? find_option(command, word) : NULL;
+    bool wants_argument = command->argument && (at.arguments == 0 || command->argument_repeats);
+    if (at.open)
+        complete_value(at.open, word, 0);
     else if (assigned && assigned->value)
         complete_value(assigned, word, strcspn(word, "=") + 1);
-    else if (!options_end && word[0] == '-')
-        complete_options(command, word);
-    else if (command->argument && (arguments == 0 || command->argument_repeats))
+    else if (wants_argument && !is_option)
         complete_alternatives(command->argument, word, 0);
-    else if (!options_end)
+    else if (!at.options_end)
         complete_options(command, word);
     return cli_printed();
 }

@@ -206,9 +206,11 @@ static void fill_descriptors(void)
 
 /* ---- main ---------------------------------------------------------------------------------- */
 
+#define WHAT "neural radiance fields on any Vulkan device"
+
 static int print_usage(void)
 {
-    printf("vknerf %s: neural radiance fields on any Vulkan device\n\n"
+    printf("vknerf %s: " WHAT "\n\n"
            "usage: vknerf COMMAND [ARGUMENT ...]\n\n",
            vkn_version());
     for (size_t i = 0; i < COMMANDS; i++)
@@ -243,10 +245,14 @@ static int print_man(void)
 {
     char form[] = OPTIONS_MAN;
     int code = VKN_OK;
-    printf(".TH VKNERF 1 @DATE@ \"vknerf %s\"\n.ad l\n.SH NAME\nvknerf \\- ", vkn_version());
-    printf("neural radiance fields on any Vulkan device\n.SH SYNOPSIS\n\\fBvknerf\\fR \\fICOMMAND\\fR "
-           "[\\fIARGUMENT\\fR ...]\n.br\n\\fBvknerf help\\fR [\\fICOMMAND\\fR]\n.br\n"
-           "\\fBvknerf \\-\\-version\\fR\n.SH COMMANDS\n");
+    printf(".TH VKNERF 1 @DATE@ \"vknerf %s\"\n.ad l\n"
+           ".SH NAME\nvknerf \\- " WHAT "\n"
+           ".SH SYNOPSIS\n"
+           "\\fBvknerf\\fR \\fICOMMAND\\fR [\\fIARGUMENT\\fR ...]\n.br\n"
+           "\\fBvknerf help\\fR [\\fICOMMAND\\fR]\n.br\n"
+           "\\fBvknerf \\-\\-version\\fR\n"
+           ".SH COMMANDS\n",
+           vkn_version());
     for (size_t i = 0; i < COMMANDS; i++) {
         printf(".TP\n\\fB%s\\fR\n", commands[i].name);
         options_print_roff(commands[i].help);
@@ -261,7 +267,7 @@ static int print_man(void)
     return code;
 }
 
-/* vknerf help --complete [WORD ...] LAST, of a command line without the program's name: what LAST may become. */
+/* vknerf help --complete [WORD ...] LAST, a command line without the program: what LAST may be. */
 static int complete(int argc, char **argv)
 {
     static char form[] = OPTIONS_COMPLETE;
