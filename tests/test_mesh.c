@@ -407,8 +407,10 @@ static void test_unseen(void **state)
         for (uint32_t i = 0; i < 3 && v + 2 < VERTICES; i++)
             triangles[v][i] = v + (v + i) % 3;
     }
-    struct render_mesh mesh = {vertices,     triangles, VERTICES, VERTICES - 2, VERTICES,
-                               VERTICES - 2, 0};
+    struct render_mesh mesh = {.vertices = vertices,
+                               .triangles = triangles,
+                               .vertex_count = VERTICES,
+                               .triangle_count = VERTICES - 2};
     ok(render_mesh_drop_unseen(&mesh, &removed));
     /* Triangles 1 to 3 have vertex 3, 7 to 11 one of 9 to 11: vertices 1 to 5 and 7 to 13. */
     assert_int_equal(removed, 2);
@@ -455,7 +457,8 @@ static struct render_mesh one_triangle(struct MeshVertex vertices[3], uint32_t t
             {(float)v, -0.5f, 1e-3f}, {0, v == 1 ? -1.0f : 1.0f, 0}, 0xff804000u + v};
         triangle[0][v] = 2 - v;
     }
-    return (struct render_mesh){vertices, triangle, 3, 1, 3, 1, 0};
+    return (struct render_mesh){.vertices = vertices, .triangles = triangle, .vertex_count = 3,
+                                .triangle_count = 1};
 }
 
 static void test_ply(void **state)

@@ -454,6 +454,30 @@ struct MeshVertex {
     SHARED_UINT color;       /* RGBA8, R in the lowest byte; A 255, or MESH_UNSEEN */
 };
 
+#define TEXTURE_SAMPLES 8 /* of a pixel, from a voxel above the surface to one below */
+
+#define TEXEL_NEAR 0x80000000u
+#define TEXEL_NONE 0xffffffffu
+
+/* Of a mesh with a texture; positions in the dataset's space, pixels from the left and top of the rows at hand. */
+struct TextureTriangle {
+    SHARED_FLOAT position[9], normal[9]; /* of its three corners */
+    SHARED_FLOAT texel[6];
+};
+
+#define SPLAT_VIEWS     28 /* directions that a splat is looked at from: shaders/render/harmonics.glsl */
+#define SPLAT_DEPTHS    8  /* samples from its spacing above the surface to as far below */
+#define SPLAT_HARMONICS 16 /* of degrees 0 to 3 */
+
+/* A place of a surface as a Gaussian: the host gives the first seven, the device what follows. */
+struct Splat {
+    SHARED_FLOAT position[3]; /* in the dataset's space */
+    SHARED_FLOAT normal[3];
+    SHARED_FLOAT spacing;     /* to its neighbours, in the dataset's unit */
+    SHARED_FLOAT opacity;     /* 0..1 */
+    SHARED_FLOAT harmonics[48]; /* [harmonic][rgb] of what is seen of it */
+};
+
 /* Push constants. Programs read the words they need. */
 struct Push {
     SHARED_UINT a, b, c, d;

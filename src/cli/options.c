@@ -137,6 +137,11 @@ static int parse_assignment(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
+static bool has_optional_value(const struct option *option)
+{
+    return option->kind == OPTION_MODE || option->kind == OPTION_MAYBE_COUNT;
+}
+
 /* An option without a value. */
 static int take_flag(const struct option *option)
 {
@@ -144,6 +149,8 @@ static int take_flag(const struct option *option)
         add_setting(option, option->key, "true");
     else if (option->kind == OPTION_MODE)
         *(unsigned *)option->target = 1;
+    else if (option->kind == OPTION_MAYBE_COUNT)
+        *(uint32_t *)option->target = UINT32_MAX;
     else
         *(bool *)option->target = true;
     return OPTIONS_GO_ON;
@@ -158,6 +165,7 @@ static int take(const struct option *option, const char *value)
         *(const char **)option->target = value;
         return OPTIONS_GO_ON;
     case OPTION_COUNT:
+    case OPTION_MAYBE_COUNT:
         return parse_count(option, value);
     case OPTION_MEBIBYTES:
         return parse_mebibytes(option, value);
@@ -188,7 +196,7 @@ static int print_help(const struct options_command *command)
     for (size_t i = 0; i < command->option_count; i++) {
         const struct option *option = &command->options[i];
         char left[64];
-        bool optional = option->kind == OPTION_MODE;
+        bool optional = has_optional_value(option);
         snprintf(left, sizeof(left), "%s%s%s%s", option->name,
                  optional        ? "[="
                  : option->value ? " "
@@ -235,7 +243,7 @@ static int parse_option(const struct options_command *command, int argc, char **
         if (!option->value)
             return equals ? cli_fail(VKN_BAD_INPUT, "%s: takes no value", option->name)
                           : take_flag(option);
-        if (!equals && option->kind == OPTION_MODE)
+        if (!equals && has_optional_value(option))
             return take_flag(option);
         const char *value = equals ? equals + 1 : *at + 1 < argc ? argv[++*at] : "";
         if (!value[0])
