@@ -204,13 +204,13 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
 int cmd_export(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_export_params params = {.job = &job};
+    struct vkn_export_params params = {.size = sizeof params, .job = &job};
     bool json = false;
     int code = parse(argc, argv, &params, &job, &json);
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(params.job->quiet);
-    struct vkn_export_result result = {0};
+    struct vkn_export_result result = {.size = sizeof result};
     vkn_status status = vkn_run_export(&params, &result);
     return status == VKN_OK ? print_result(&params, &result, json) : cli_status(status);
 }

@@ -9,7 +9,8 @@
 #define NONE         UINT32_MAX
 #define LEAST_FACING 0.5  /* cosine between a triangle's normal and its chart's axis */
 #define GOOD_FACING  0.9  /* of those that charts begin with as long as there are some */
-#define MOST_CELLS   64.0 /* along a chart's edge: what is larger leaves more of a texture empty */
+#define TILE         64.0 /* cells along the edge of squares that charts end at: large ones leave more of a
+                             texture empty */
 #define APART        1e-4 /* cells that triangles may overlap by */
 
 /* ---- what a mesh looks like from an axis ----------------------------------------------------- */
@@ -169,16 +170,20 @@ static vkn_status link_triangle(struct cutter *cutter, uint32_t chart, const str
 
 /* ---- growing charts -------------------------------------------------------------------------- */
 
-/* The chart's bounds with a triangle more; false: too large. */
+/* The chart's bounds with a triangle more; false: its middle is in another square. */
 static bool widen(struct atlas_chart *chart, const struct flat *flat)
 {
     for (int i = 0; i < 2; i++) {
+        double sum = 0;
         for (int corner = 0; corner < 3; corner++) {
             chart->low[i] = fmin(chart->low[i], flat->at[corner][i]);
             chart->high[i] = fmax(chart->high[i], flat->at[corner][i]);
+            sum += flat->at[corner][i];
         }
-        if (chart->high[i] - chart->low[i] > MOST_CELLS && chart->count > 0)
+        double tile = floor(sum / 3 / TILE);
+        if (chart->count > 0 && tile != chart->tile[i])
             return false;
+        chart->tile[i] = tile;
     }
     return true;
 }

@@ -11,6 +11,7 @@ struct atlas_chart {
     uint32_t axis;           /* 0..2: it is looked at along x, y or z */
     uint32_t first, count;   /* of the atlas's order */
     double low[2], high[2];  /* of the other two coordinates, in cells */
+    double tile[2];          /* of the squares that they are cut by, the one it is in */
     uint32_t x, y;           /* of its gutter's corner, pixels */
 };
 
