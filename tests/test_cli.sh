@@ -98,7 +98,8 @@ refuses 2 'from a split, an orbit, an interpolation or a path' \
     render x --orbit 3 --interpolate 2 --out y
 refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
 refuses 2 '--time: 1.01 is not a number from 0 to 1' render x --orbit 3 --out y --time 1.01
-refuses 2 '--mesh FILE or --points FILE is missing' export x
+refuses 2 '--mesh FILE, --points FILE or --splats FILE is missing' export x
+refuses 2 '--texture: x is not a whole number' export x --mesh y.glb --texture=x
 refuses 2 '--time: nan is not a number from 0 to 1' export x --mesh y.ply --time nan
 refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1

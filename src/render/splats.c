@@ -76,19 +76,15 @@ static vkn_status look_at(struct splatter *splatter, struct Splat *splats, uint3
     struct gpu_recording *recording = NULL;
     const struct Push push = {.a = count};
     memcpy(mapped, splats, count * sizeof *splats);
-    vkn_status status = gpu_record_begin(splatter->probe.device, "splats", 0, &recording);
-    if (status == VKN_OK) {
-        gpu_record_dispatch(recording, splatter->samples, splatter->bindings, &push, sizeof push,
-                            groups_for(count * SAMPLES));
-        probe_record(&splatter->probe, recording, splatter->bindings, count * SAMPLES, true);
-        gpu_record_dispatch(recording, splatter->colors, splatter->bindings, &push, sizeof push,
-                            groups_for(count));
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    if (status == VKN_OK)
-        memcpy(splats, mapped, count * sizeof *splats);
-    return status;
+    BASE_TRY(gpu_record_begin(splatter->probe.device, "splats", 0, &recording));
+    gpu_record_dispatch(recording, splatter->samples, splatter->bindings, &push, sizeof push,
+                        groups_for(count * SAMPLES));
+    probe_record(&splatter->probe, recording, splatter->bindings, count * SAMPLES, true);
+    gpu_record_dispatch(recording, splatter->colors, splatter->bindings, &push, sizeof push,
+                        groups_for(count));
+    BASE_TRY(gpu_run_once(&recording));
+    memcpy(splats, mapped, count * sizeof *splats);
+    return VKN_OK;
 }
 
 static vkn_status look_at_all(struct splatter *splatter, struct render_splats *splats,

@@ -173,17 +173,11 @@ static void record(const struct painter *painter, struct gpu_recording *recordin
                         (invocations + LOCAL_SIZE_TEXTURE - 1) / LOCAL_SIZE_TEXTURE);
 }
 
-/* The band's triangles, and which pixels show which; `listed`: how many show one. */
-static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed)
+static vkn_status upload_triangles(struct painter *painter, uint32_t band, uint32_t count)
 {
     const struct render_mesh *mesh = painter->mesh;
     const struct bands *bands = &painter->bands;
-    struct probe *probe = &painter->probe;
-    uint32_t first = bands->first[band], count = bands->first[band + 1] - first;
-    uint32_t pixels = bands->rows * mesh->texture_size;
-    *listed = 0;
-    if (count == 0)
-        return VKN_OK;
+    uint32_t first = bands->first[band];
     for (uint32_t i = 0; i < count; i++)
         for (int c = 0; c < 3; c++) {
             uint32_t vertex = mesh->triangles[bands->triangles[first + i]][c];
@@ -193,23 +187,32 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
             to->texel[2 * c] = mesh->texels[vertex][0];
             to->texel[2 * c + 1] = mesh->texels[vertex][1] - (float)(band * bands->rows);
         }
-    BASE_TRY(gpu_upload(probe->device, &painter->buffers.at[BIND_TEXTURE_TRIANGLES], 0,
-                        painter->triangles, count * sizeof *painter->triangles));
+    return gpu_upload(painter->probe.device, &painter->buffers.at[BIND_TEXTURE_TRIANGLES], 0,
+                      painter->triangles, count * sizeof *painter->triangles);
+}
+
+/* Which pixels of the band show which of its triangles; `listed`: how many show one. */
+static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed)
+{
+    const struct bands *bands = &painter->bands;
+    struct probe *probe = &painter->probe;
+    uint32_t size = painter->mesh->texture_size;
     struct gpu_recording *recording = NULL;
-    const struct Push push = {.a = count, .b = mesh->texture_size, .c = bands->rows};
-    vkn_status status = gpu_record_begin(probe->device, "texture pixels", 0, &recording);
-    if (status == VKN_OK) {
-        gpu_record_fill(recording, &painter->buffers.at[BIND_TEXELS], 0, UINT64_MAX, UINT32_MAX);
-        gpu_record_fill(recording, &probe->buffers.at[BIND_STATE],
-                        offsetof(struct State, live_count), 4, 0);
-        gpu_record_barrier(recording);
-        record(painter, recording, CLAIM, push, count);
-        gpu_record_program_barrier(recording);
-        record(painter, recording, LIST, push, pixels);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    BASE_TRY(status);
+    const struct Push push = {
+        .a = bands->first[band + 1] - bands->first[band], .b = size, .c = bands->rows};
+    *listed = 0;
+    if (push.a == 0)
+        return VKN_OK;
+    BASE_TRY(upload_triangles(painter, band, push.a));
+    BASE_TRY(gpu_record_begin(probe->device, "texture pixels", 0, &recording));
+    gpu_record_fill(recording, &painter->buffers.at[BIND_TEXELS], 0, UINT64_MAX, TEXEL_NONE);
+    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count), 4,
+                    0);
+    gpu_record_barrier(recording);
+    record(painter, recording, CLAIM, push, push.a);
+    gpu_record_program_barrier(recording);
+    record(painter, recording, LIST, push, bands->rows * size);
+    BASE_TRY(gpu_run_once(&recording));
     return gpu_download(probe->device, &probe->buffers.at[BIND_STATE],
                         offsetof(struct State, live_count), listed, sizeof *listed);
 }
@@ -219,15 +222,11 @@ static vkn_status color(struct painter *painter, uint32_t first, uint32_t count)
 {
     struct gpu_recording *recording = NULL;
     struct Push push = {.a = first, .b = count, .c = painter->mesh->texture_size};
-    vkn_status status = gpu_record_begin(painter->probe.device, "texture colours", 0, &recording);
-    if (status == VKN_OK) {
-        record(painter, recording, SAMPLES, push, count);
-        probe_record(&painter->probe, recording, painter->bindings, count * TEXTURE_SAMPLES, true);
-        record(painter, recording, COLORS, push, count);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(painter->probe.device, "texture colours", 0, &recording));
+    record(painter, recording, SAMPLES, push, count);
+    probe_record(&painter->probe, recording, painter->bindings, count * TEXTURE_SAMPLES, true);
+    record(painter, recording, COLORS, push, count);
+    return gpu_run_once(&recording);
 }
 
 /* Into the texture, the sums as well. */
@@ -242,7 +241,7 @@ static vkn_status take(struct painter *painter, uint32_t band)
     BASE_TRY(gpu_download(painter->probe.device, &painter->buffers.at[BIND_TEXELS], 0,
                           painter->texels, count * sizeof *painter->texels));
     for (size_t i = 0; i < count; i++) {
-        if (painter->texels[i] == UINT32_MAX)
+        if (painter->texels[i] == TEXEL_NONE)
             continue;
         size_t pixel = (size_t)first * mesh->texture_size + i;
         painter->shown[pixel / 8] |= (uint8_t)(1u << pixel % 8);
