@@ -289,8 +289,10 @@ static void check_splat(struct temporary *folder, const double normal[3])
         assert_true(fabs(values[6 + i] - (i - 1.7724538509)) < 1e-6);
     }
     /* All harmonics of red, then of green, then of blue. */
-    for (int i = 0; i < 45; i++)
-        assert_true(values[9 + i] == 3 * (i % 15 + 1) + i / 15);
+    for (int i = 0; i < 45; i++) {
+        int color = i / 15, harmonic = i % 15 + 1;
+        assert_true(values[9 + i] == 3 * harmonic + color);
+    }
     assert_true(fabs(values[54] - log(3)) < 1e-6);
     assert_true(values[55] == values[56] && fabs(values[56] - values[57] - log(10)) < 1e-6);
     assert_true(exp(values[55]) > 0.25 * 0.25 && exp(values[55]) < 0.25);

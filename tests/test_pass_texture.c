@@ -67,7 +67,8 @@ static double area_of(const struct TextureTriangle *triangle)
  * all along its edges. Returns the distance. */
 static double nearest(const struct TextureTriangle *triangle, uint32_t pixel, double weights[3])
 {
-    const double p[2] = {pixel % WIDTH + 0.5, pixel / WIDTH + 0.5};
+    const uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
+    const double p[2] = {column + 0.5, row + 0.5};
     double corner[3][2], best = INFINITY;
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < 2; i++)
@@ -83,8 +84,8 @@ static double nearest(const struct TextureTriangle *triangle, uint32_t pixel, do
         return 0;
     }
     for (int edge = 0; edge < 3; edge++)
-        for (int n = 0; n <= 2000; n++) {
-            double t = n / 2000.0, square = 0;
+        for (int n = 0; n <= 1000; n++) {
+            double t = n / 1000.0, square = 0;
             for (int i = 0; i < 2; i++) {
                 double away = p[i] - (1 - t) * corner[edge][i] - t * corner[(edge + 1) % 3][i];
                 square += away * away;
@@ -99,11 +100,20 @@ static double nearest(const struct TextureTriangle *triangle, uint32_t pixel, do
     return sqrt(best);
 }
 
+/* Corners all lie within 12 pixels of each other. */
+static bool is_far(const struct TextureTriangle *triangle, uint32_t pixel)
+{
+    const uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
+    return hypot(column - (double)triangle->texel[0], row - (double)triangle->texel[1]) > 20;
+}
+
 /* Which triangle a pixel shows; false where rounding decides. */
 static bool expected_claim(const struct scene *scene, uint32_t pixel, uint32_t *claim)
 {
     *claim = TEXEL_NONE;
     for (uint32_t t = 0; t < TRIANGLES; t++) {
+        if (is_far(&scene->triangles[t], pixel))
+            continue;
         double weights[3], distance = nearest(&scene->triangles[t], pixel, weights);
         if (fabs(distance - REACH) < 1e-3 || (distance > 0 && distance < 1e-3) ||
             (distance == 0 && fmin(weights[0], fmin(weights[1], weights[2])) < 1e-3))
