@@ -32,6 +32,9 @@ extern _Thread_local bool stb_short_of_memory;
 typedef void (*stb_write)(void *context, void *data, int size);
 bool stb_write_png(stb_write write, void *context, int width, int height, int channels,
                    const uint8_t *pixels);
+/* stbi_write_jpg_to_func, which allocates nothing; alpha is left out. */
+bool stb_write_jpeg(stb_write write, void *context, int width, int height, const uint8_t *rgba,
+                    int quality);
 
 /* Averages K x K blocks of straight-alpha RGBA into premultiplied pixels, width / K by height / K
  * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Of `used`

@@ -118,10 +118,9 @@ struct scene_options {
  * mask is as large as its image, or a whole number of times larger or smaller.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
- * any of them (whose ply_file_path may give points), and a capture of a format without one, gets a space
- * measured on its training cameras and what is known of the depths in view (space.h): what they look at
- * in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale that holds both, 16
- * when no depths are known. With options->placed it is that of the options. */
+ * any of them (whose ply_file_path may give points), and a capture of a format without one, gets a space measured on
+ * its training cameras and what is known of the depths in view (space.h): what they look at in the middle, the cameras at
+ * the mean distance 1.32 from it, and an aabb_scale that holds both, 16 when no depths are known. Not with options->placed. */
 vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene);
 /* Another share: pixels that are loaded are freed, unless the same views stay. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split, struct scene_share share);
@@ -206,30 +205,26 @@ struct scene_camera_path {
  *   frames       like a transforms.json, but without need for images
  * Sizes and lenses that the file does not give are those of `like` (NULL: the first training camera),
  * without distortion; of a fisheye those of a pinhole with at most 90 degrees. */
-vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file,
-                                  const char *dataparser, const struct scene_camera *like,
-                                  struct scene_camera_path *camera_path);
+vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file, const char *dataparser,
+                                  const struct scene_camera *like, struct scene_camera_path *camera_path);
 /* `count` views on a smooth way through all training cameras, in the order of their file names, or,
  * when that goes to and fro, of a short tour from the first. The lens of the first as scene_orbit
  * has it. The caller frees *cameras. */
 vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
-/* `count` views on a circle around the centre of the training cameras' point of attention, looking at
- * it, at their mean height and distance, with the intrinsics (without distortion) of the first;
- * of a fisheye, with a pinhole of its scale in the middle that sees at most 90 degrees. */
+/* `count` views on a circle around the centre of the training cameras' point of attention, looking at it, at their mean
+ * height and distance, with the intrinsics (without distortion) of the first, as of scene_read_camera_path's `like`. */
 vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
 
 /* The mean of the training cameras' up vectors, made the nearest axis when that is within 30 degrees: cameras
  * that look down on an object all tilt, and datasets have an axis up. Unit length. */
 void scene_up(const struct scene_split *train, double up[3]);
 
-/* CPU camera model, the definition that shaders are tested against. Direction of the ray through
- * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision.
- * False where no ray meets that position, beyond the range of the lens; the ray then is one at the
- * end of that range or nearby. */
+/* CPU camera model, the definition that shaders are tested against. Direction of the ray through image position
+ * (x, y) (pixel units, 0..width), in training space, unit length, double precision. False where no ray meets that
+ * position, beyond the range of the lens; the ray then is one at the end of that range or nearby. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3], double direction[3]);
-/* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
- * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle
- * in radians, at most pi, of a fisheye. */
+/* The range of the lens: where its radial distortion, followed outwards, stops growing. In the undistorted ideal
+ * coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle in radians, at most pi, of a fisheye. */
 double scene_camera_limit(const struct scene_camera *camera);
 /* Distance that 1 % of the sparse points in the picture do not exceed; 0: fewer than 100. */
 double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
@@ -240,10 +235,15 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height);
 vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height);
 /* PNG with 1 (grey), 3 or 4 channels, written atomically. */
-vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width,
-                                 uint32_t height, uint32_t channels);
+vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width, uint32_t height, uint32_t channels);
 /* The same into memory for embedding in a report; the caller frees *png. */
-vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
-                                  uint32_t channels, uint8_t **png, size_t *size);
+vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height, uint32_t channels,
+                                  uint8_t **png, size_t *size);
+/* Copies (copies.c): PNG files `factors` times smaller, the pixels those of training with --downscale; mask: may be NULL. */
+vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors, char *const *paths, size_t count);
+/* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start. */
+vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment, size_t size, const char *path);
+/* The mask in that folder for an image once `name`, black and white in the image's size; *found: there is one. */
+vkn_status scene_copy_mask(const char *masks, const char *name, const char *image, unsigned orientation, const char *path, bool *found);
 
 #endif

@@ -1,4 +1,4 @@
-/* The one place where stb's image decoder and PNG writer are compiled: PNG and JPEG from memory. */
+/* The one place where stb's image decoder and writer are compiled: PNG and JPEG, from memory and into it. */
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,4 +130,10 @@ bool stb_write_png(stb_write write, void *context, int width, int height, int ch
         writer_free(now.blocks->data);
     writing = NULL;
     return written;
+}
+
+bool stb_write_jpeg(stb_write write, void *context, int width, int height, const uint8_t *rgba,
+                    int quality)
+{
+    return stbi_write_jpg_to_func(write, context, width, height, 4, rgba, quality) != 0;
 }
