@@ -72,6 +72,9 @@ void colmap_option(struct colmap *colmap, const char *names, const char *format,
 vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line),
                       void *context)
 {
+    /* The clock of the rate begins to run. */
+    report_progress_count(colmap->attempt->preparation->progress, colmap->what, 0,
+                          colmap->attempt->preparation->count);
     colmap->program.line = line;
     colmap->program.context = context;
     free(colmap->help.data);

@@ -360,7 +360,6 @@ vkn_status images_make(struct preparation *preparation)
         memset(record->stages, 0, sizeof(record->stages));
         memset(record->database, 0, sizeof(record->database));
         memset(record->extracted, 0, sizeof(record->extracted));
-        record->source = preparation->source.sum;
         BASE_TRY(record_write(preparation));
         BASE_TRY(remove_old(preparation));
         BASE_TRY(make(preparation));

@@ -47,7 +47,6 @@ enum stage { STAGE_IMAGES, STAGE_FEATURES, STAGE_MATCHES, STAGE_MODELS, STAGE_CO
 /* SCENE/prepare.json: a stage is done when its sum stands there, which is one of all that it depends on. */
 struct record {
     char *pictures; /* what was prepared, for messages */
-    uint32_t source;
     uint32_t stages[MOST_ATTEMPTS][STAGE_COUNT]; /* 0: not done; images are attempt 0's alone */
     uint32_t database[MOST_ATTEMPTS];            /* the features that a database was begun for */
     uint32_t extracted[MOST_ATTEMPTS];           /* pictures in it, at least, when it was left */

@@ -62,6 +62,8 @@ static vkn_status run_extractor(struct attempt *attempt, bool goes_on, size_t *e
     colmap_option(&colmap, "FeatureExtraction.use_gpu SiftExtraction.use_gpu", "0");
     colmap_option(&colmap, "FeatureExtraction.max_image_size SiftExtraction.max_image_size", "%d",
                   attempt->number == 0 ? 1600 : 3200);
+    colmap_option(&colmap, "SiftExtraction.max_num_features", "%d",
+                  attempt->number == 0 ? 4096 : 8192);
     if (attempt->number > 0) {
         colmap_option(&colmap, "SiftExtraction.peak_threshold", "0.002");
         colmap_option(&colmap, "SiftExtraction.estimate_affine_shape", "1");

@@ -93,7 +93,8 @@ static vkn_status check_record(struct preparation *preparation)
 {
     struct record *record = &preparation->record;
     const struct vkn_prepare_params *params = preparation->params;
-    bool other = record->pictures != NULL && record->source != preparation->source.sum;
+    uint32_t made = record->stages[0][STAGE_IMAGES];
+    bool other = made != 0 && made != preparation->source.sum;
     if (record->pictures == NULL)
         BASE_TRY(check_foreign(preparation));
     if (other && !params->overwrite)

@@ -35,7 +35,6 @@ static vkn_status parse(const cJSON *json, const char *file, struct record *reco
 {
     const char *pictures = NULL;
     BASE_TRY(base_json_string(json, "pictures", file, true, &pictures));
-    BASE_TRY(read_sum(json, "source", file, &record->source));
     record->pictures = base_format("%s", pictures);
     if (record->pictures == NULL)
         return VKN_ERROR;
@@ -80,7 +79,6 @@ vkn_status record_write(const struct preparation *preparation)
     const struct record *record = &preparation->record;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "pictures", record->pictures);
-    cJSON_AddNumberToObject(json, "source", record->source);
     cJSON *attempts = cJSON_AddArrayToObject(json, "attempts");
     for (size_t number = 0; number < MOST_ATTEMPTS; number++) {
         cJSON *attempt = cJSON_CreateObject();
