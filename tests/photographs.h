@@ -9,7 +9,7 @@
 
 /* ---- a corner of a room ------------------------------------------------------------------------ */
 
-#define VIEWS       9
+#define VIEWS       7
 #define VIEW_WIDTH  320
 #define VIEW_HEIGHT 240
 #define VIEW_FOCAL  300.0
@@ -39,7 +39,7 @@ static inline double texture(int plane, double u, double v)
 /* Rows right, down and forwards of a camera that looks into the corner, and where it is. */
 static inline void view_of(int index, double axes[3][3], double position[3])
 {
-    double angle = (20 + 50.0 * index / (VIEWS - 1)) * 3.14159265358979 / 180;
+    double angle = (22 + 40.0 * index / (VIEWS - 1)) * 3.14159265358979 / 180;
     const double target[3] = {0.5, 0.5, 0.4};
     position[0] = 2.6 * cos(angle);
     position[1] = 2.6 * sin(angle);

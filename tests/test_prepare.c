@@ -1,6 +1,6 @@
 /* Photographs become scenes: with a stand-in for COLMAP (fake_colmap.sh) in every way that it ends, hostile folders,
  * interruptions; and with COLMAP itself, whose poses are compared with those that pictures were made from.
- * "test_prepare views FOLDER" leaves these pictures there, for test_prepare.sh. */
+ * "test_prepare views FOLDER" leaves these pictures there, for test_prepare_tools.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

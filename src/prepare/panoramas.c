@@ -123,9 +123,10 @@ static vkn_status list(struct splitting *splitting)
 
 vkn_status panoramas_split(struct preparation *preparation, const char *folder)
 {
-    struct splitting splitting = {.preparation = preparation,
-                                  .folder = folder,
-                                  .panoramas = base_format("%s/../panoramas", folder)};
+    struct splitting splitting = {.preparation = preparation, .folder = folder};
+    char *parent = base_path_folder(folder);
+    splitting.panoramas = parent != NULL ? base_path_join(parent, "panoramas") : NULL;
+    free(parent);
     vkn_status status = program_check("ffmpeg", "to split equirectangular pictures");
     if (status == VKN_OK && splitting.panoramas == NULL)
         status = VKN_ERROR;
