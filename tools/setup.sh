@@ -32,7 +32,8 @@ build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulk
     libcjson-dev libstb-dev libcmocka-dev libvulkan1'
 # For tools/lint.sh, for the build that compiles shaders at run time, for tests in Python and of several
 # processes.
-test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy'
+test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
+    colmap ffmpeg'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
 # For tools/vendors.sh: GPUs that are not there, where the distribution has them, and the kernel's headers,
