@@ -21,7 +21,9 @@ if [ "$2" = -h ]; then
 fi
 echo "$*" >>"$here/calls"
 
-images= output= database=
+images=''
+output=''
+database=''
 while [ $# -gt 0 ]; do
     case $1 in
     --image_path) images=$2 ;;
@@ -35,7 +37,7 @@ done
 [ "$fake" != "killed $command" ] || kill -9 $$
 
 count=0
-[ -z "$images" ] || count=$(ls "$images" | wc -l)
+[ -z "$images" ] || count=$(find "$images" -type f | wc -l)
 wait_to_be_ended() {
     [ "$fake" != "slow $command" ] || { echo $$ >"$here/waiting"; exec sleep 60; }
 }
@@ -58,7 +60,7 @@ mapper)
         echo "Registering image #$i ($i)"
     done
     echo cameras >"$output/0/cameras.bin"
-    printf "\\$(printf %03o "$count")"'\0\0\0\0\0\0\0' >"$output/0/images.bin"
+    printf '%b\0\0\0\0\0\0\0' "\\0$(printf %03o "$count")" >"$output/0/images.bin"
     printf '\2\0\0\0\0\0\0\0' >"$output/1/images.bin"
     printf '\0\1\0\0\0\0\0\0' | tee "$output/0/points3D.bin" >"$output/1/points3D.bin" ;;
 *)

@@ -26,12 +26,13 @@ static inline double hash(int plane, int octave, int u, int v)
 static inline double texture(int plane, double u, double v)
 {
     double sum = 0, cell = 0.4;
-    for (int octave = 0; octave < 4; octave++, cell *= 0.5) {
+    for (int octave = 0; octave < 4; octave++) {
         double x = u / cell, y = v / cell, fx = x - floor(x), fy = y - floor(y);
         int i = (int)floor(x), k = (int)floor(y);
         double low = hash(plane, octave, i, k) * (1 - fx) + hash(plane, octave, i + 1, k) * fx;
         double high = hash(plane, octave, i, k + 1) * (1 - fx) + hash(plane, octave, i + 1, k + 1) * fx;
         sum += (low * (1 - fy) + high * fy) * 0.25;
+        cell *= 0.5;
     }
     return sum;
 }
@@ -80,10 +81,11 @@ static inline void write_view(const char *path, int index)
     view_of(index, axes, position);
     for (int i = 0; i < VIEW_WIDTH * VIEW_HEIGHT; i++) {
         double sum = 0;
-        for (int part = 0; part < 4; part++)
-            sum += shade(axes, position,
-                         (i % VIEW_WIDTH + 0.25 + 0.5 * (part % 2) - VIEW_WIDTH / 2) / VIEW_FOCAL,
-                         (i / VIEW_WIDTH + 0.25 + 0.5 * (part / 2) - VIEW_HEIGHT / 2) / VIEW_FOCAL);
+        for (int part = 0; part < 4; part++) {
+            int column = 4 * (i % VIEW_WIDTH) + 1 + 2 * (part % 2) - 2 * VIEW_WIDTH; /* quarters */
+            int row = 4 * (i / VIEW_WIDTH) + 1 + 2 * (part / 2) - 2 * VIEW_HEIGHT;
+            sum += shade(axes, position, column / (4 * VIEW_FOCAL), row / (4 * VIEW_FOCAL));
+        }
         pixels[i] = (uint8_t)(255 * sum / 4);
     }
     assert_ok(scene_image_write_png(path, pixels, VIEW_WIDTH, VIEW_HEIGHT, 1));

@@ -439,7 +439,7 @@ static void check_poses(const char *path)
         for (size_t i = 0; i < vkn_scene_view_count(scene, (enum vkn_split)split); i++) {
             struct vkn_camera camera = {.size = sizeof(camera)};
             const char *file = vkn_scene_image_file(scene, (enum vkn_split)split, i);
-            int number = atoi(strrchr(file, '_') + 1);
+            long number = strtol(strrchr(file, '_') + 1, NULL, 10);
             assert_ok(vkn_scene_camera(scene, (enum vkn_split)split, i, &camera));
             assert_true(fabs(camera.focal_x / VIEW_FOCAL - 1) < 0.03);
             axes_of(&camera, found[number]);

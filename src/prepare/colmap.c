@@ -9,6 +9,8 @@
 
 #include "prepare/internal.h"
 
+#define MOST_COUNTED 1000000u /* more is no count of COLMAP's */
+
 static void keep_line(void *context, const char *line)
 {
     base_text_add(context, "%s\n", line);
@@ -43,7 +45,8 @@ vkn_status colmap_begin(struct attempt *attempt, const char *command, const char
 static bool knows(const struct colmap *colmap, const char *name, size_t length)
 {
     for (const char *at = colmap->help.data; (at = strstr(at, "--")) != NULL; at += 2)
-        if (strncmp(at + 2, name, length) == 0 && (at[2 + length] == '\0' || isspace((unsigned char)at[2 + length])))
+        if (strncmp(at + 2, name, length) == 0 &&
+            (at[2 + length] == '\0' || isspace((unsigned char)at[2 + length])))
             return true;
     return false;
 }
@@ -82,16 +85,28 @@ vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const c
     return program_run(colmap->attempt->preparation, &colmap->program);
 }
 
+/* "3/50": at least 1, and not above the second; where it ends, NULL: there is none. */
+static const char *read_fraction(const char *text, size_t *above, size_t *below)
+{
+    char *slash = NULL, *end = NULL;
+    *above = (size_t)strtoul(text, &slash, 10);
+    if (!isdigit((unsigned char)text[0]) || *slash != '/' || !isdigit((unsigned char)slash[1]))
+        return NULL;
+    *below = (size_t)strtoul(slash + 1, &end, 10);
+    return *above > 0 && *above <= *below && *below <= MOST_COUNTED ? end : NULL;
+}
+
 bool colmap_read_count(const char *line, size_t *done, size_t *total)
 {
-    unsigned long a, b, c, d;
     for (const char *at = line; (at = strchr(at, '[')) != NULL; at++) {
-        int numbers = sscanf(at, "[%lu/%lu, %lu/%lu]", &a, &b, &c, &d);
-        if (numbers < 2 || a == 0 || b == 0 || a > b || b > 1000000)
+        size_t inner, inner_total;
+        const char *end = read_fraction(at + 1, done, total);
+        if (end == NULL)
             continue;
-        bool two = numbers == 4 && c > 0 && c <= d && d <= 1000000;
-        *done = two ? (a - 1) * d + c : a;
-        *total = two ? b * d : b;
+        if (strncmp(end, ", ", 2) == 0 && read_fraction(end + 2, &inner, &inner_total) != NULL) {
+            *done = (*done - 1) * inner_total + inner;
+            *total *= inner_total;
+        }
         return true;
     }
     return false;

@@ -166,12 +166,19 @@ static void show(void *context, size_t finished)
 
 /* ---- those that cannot be used ------------------------------------------------------------------ */
 
-/* What is left of it in the other folders is in nobody's way. */
+/* With its mask, which may have been what is wrong; smaller copies come last. */
 static vkn_status drop(struct making *making, size_t index)
 {
-    char *path = base_path_join(making->images, making->preparation->names[index]);
+    const char *name = making->preparation->names[index];
+    char *path = base_path_join(making->images, name);
     vkn_status status = path != NULL ? files_remove(path) : VKN_ERROR;
     free(path);
+    if (status != VKN_OK || making->masks == NULL)
+        return status;
+    path = base_format("%s/%s.png", making->masks, name);
+    status = path != NULL ? files_remove(path) : VKN_ERROR;
+    free(path);
+    making->masked[index] = false;
     return status;
 }
 

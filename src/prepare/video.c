@@ -101,13 +101,26 @@ static const char to_jpeg[] = "scale=flags=accurate_rnd+full_chroma_int,format=g
 static const char from_hdr[] = "zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,"
                                "tonemap=mobius:desat=0,zscale=t=bt709:m=bt709:r=tv,format=yuv444p,";
 
+/* Whether n is one of these, halved again and again: ffmpeg takes no sum of more than 100 parts. */
+static void add_choice(struct base_text *text, const uint64_t *frames, uint32_t count)
+{
+    if (count == 1) {
+        base_text_add(text, "eq(n,%" PRIu64 ")", frames[0]);
+        return;
+    }
+    base_text_add(text, "if(lt(n,%" PRIu64 "),", frames[count / 2]);
+    add_choice(text, frames, count / 2);
+    base_text_add(text, ",");
+    add_choice(text, frames + count / 2, count - count / 2);
+    base_text_add(text, ")");
+}
+
 /* Numbers of the frames, from 0 in order. */
 static char *selection(const uint64_t *frames, uint32_t count, bool hdr)
 {
     struct base_text text = {0};
     base_text_add(&text, "select='");
-    for (uint32_t i = 0; i < count; i++)
-        base_text_add(&text, "%seq(n,%" PRIu64 ")", i > 0 ? "+" : "", frames[i]);
+    add_choice(&text, frames, count);
     base_text_add(&text, "',%s%s", hdr ? from_hdr : "", to_jpeg);
     if (!text.failed)
         return text.data;
