@@ -182,6 +182,22 @@ static vkn_status drop(struct making *making, size_t index)
     return status;
 }
 
+/* By the name that it was given with. */
+static void tell_broken(const struct making *making, size_t index)
+{
+    const struct preparation *preparation = making->preparation;
+    const struct source_picture *picture = source_of(preparation, preparation->names[index]);
+    char *path = base_format("%s/%s: ", making->images, preparation->names[index]);
+    const char *what = making->broken[index];
+    report_progress_pause(preparation->progress);
+    if (path != NULL && picture != NULL && strncmp(what, path, strlen(path)) == 0)
+        base_log(BASE_LOG_WARNING, "%s/%s: %s; it is left out", preparation->source.folder,
+                 picture->file, what + strlen(path));
+    else
+        base_log(BASE_LOG_WARNING, "%s; it is left out", what);
+    free(path);
+}
+
 static vkn_status drop_broken(struct making *making)
 {
     struct preparation *preparation = making->preparation;
@@ -189,8 +205,7 @@ static vkn_status drop_broken(struct making *making)
     for (size_t i = 0; i < preparation->count; i++) {
         if (making->broken[i] == NULL)
             continue;
-        report_progress_pause(preparation->progress);
-        base_log(BASE_LOG_WARNING, "%s; it is left out", making->broken[i]);
+        tell_broken(making, i);
         BASE_TRY(drop(making, i));
         broken++;
     }
