@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands in for COLMAP in test_prepare: finds as many poses as there are pictures. A file `fake` beside it says what
-# else it does: fails STAGE, slow STAGE (stops there until it is ended), few N (poses), newer (names of options).
+# else it does: fails STAGE, slow STAGE (stops there until it is ended), spoils STAGE (the record), few N [M] (poses, M at the second attempt), newer (names of options).
 # Leaves its commands in `calls` beside it.
 here=${0%/*}
 PATH=/usr/bin:/bin
@@ -42,6 +42,12 @@ wait_to_be_ended() {
     [ "$fake" != "slow $command" ] || { echo $$ >"$here/waiting"; exec sleep 60; }
 }
 
+# As on a full disk: the record cannot be written.
+[ "$fake" != "spoils $command" ] || {
+    rm "${database%/prepare/*}/prepare.json"
+    mkdir -p "${database%/prepare/*}/prepare.json/in the way"
+}
+
 case $command in
 feature_extractor)
     : >>"$database"
@@ -51,7 +57,13 @@ feature_extractor)
     done ;;
 mapper)
     case $fake in
-    few*) count=${fake#few } ;;
+    few*)
+        # shellcheck disable=SC2086 # two numbers
+        set -- ${fake#few }
+        count=$1
+        case $database in
+        */2/*) count=${2:-$1} ;;
+        esac ;;
     esac
     wait_to_be_ended
     [ "$count" != 0 ] || { echo 'ERROR: failed to create sparse model' >&2; exit 1; }

@@ -241,6 +241,13 @@ static void test_failures(void **state)
         assert_called(folder, i > 0 ? stages[i - 1] : "mapper", false);
     }
     assert_false(has(folder, "scene/sparse"));
+    for (size_t i = 0; i < BASE_COUNT(stages); i++) {
+        char how[64];
+        snprintf(how, sizeof(how), "spoils %s", stages[i]);
+        fake(folder, how);
+        assert_fails(&request, VKN_BAD_INPUT, "prepare.json: cannot be written: Is a directory");
+        remove_tree(temporary_path(folder, "scene"));
+    }
     fake(folder, "");
     assert_ok(prepare(&request));
     setenv("PATH", "/none", 1);
@@ -264,7 +271,10 @@ static void test_few(void **state)
     fake(folder, "few 2");
     request.params.overwrite = true;
     assert_fails(&request, VKN_BAD_INPUT, "only 2 of 5 pictures");
-    fake(folder, "few 3");
+    fake(folder, "few 3 2");
+    assert_ok(prepare(&request));
+    assert_int_equal(request.result.registered, 3);
+    fake(folder, "few 2 3");
     assert_ok(prepare(&request));
     assert_called(folder, "peak_threshold", true);
     assert_int_equal(request.result.registered, 3);

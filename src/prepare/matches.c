@@ -106,9 +106,11 @@ vkn_status colmap_extract(struct attempt *attempt)
         done[STAGE_FEATURES] = attempt->features;
     if (extracted > record->extracted[attempt->number])
         record->extracted[attempt->number] = (uint32_t)extracted;
+    if (status == VKN_OK)
+        return record_write(preparation);
     BASE_KEEP_ERROR;
-    vkn_status written = record_write(preparation);
-    return status != VKN_OK ? status : written;
+    record_write(preparation);
+    return status;
 }
 
 /* ---- matches --------------------------------------------------------------------------------- */
