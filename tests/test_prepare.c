@@ -245,9 +245,10 @@ static void test_failures(void **state)
         char how[64];
         snprintf(how, sizeof(how), "spoils %s", stages[i]);
         fake(folder, how);
-        assert_fails(&request, VKN_BAD_INPUT, "prepare.json: cannot be written: Is a directory");
         remove_tree(temporary_path(folder, "scene"));
+        assert_fails(&request, VKN_BAD_INPUT, "prepare.json: cannot be written: Is a directory");
     }
+    remove_tree(temporary_path(folder, "scene"));
     fake(folder, "");
     assert_ok(prepare(&request));
     setenv("PATH", "/none", 1);
