@@ -97,14 +97,16 @@ contains size '^64,96'
 # Around: brightness is the longitude, and views look every 45 degrees.
 mkdir around
 for i in 1 2 3; do
-    ffmpeg -v error -f lavfi -i "nullsrc=s=512x256,format=gray,geq=lum='X/2'" -frames:v 1 around/$i.png
+    ffmpeg -v error -f lavfi -i "nullsrc=s=1024x512,format=gray,geq=lum='X/4'" -frames:v 1 around/$i.png
 done
 prepares around --out f --equirectangular
 [ "$(find f/images -name '*.jpg' | wc -l)" = 24 ] || fail "not 8 views of 3 panoramas: $(ls f/images)"
-contains bin/calls '--ImageReader.camera_model PINHOLE --ImageReader.camera_params 64.0,64.0,64,64'
-near "$(grey f/images/2_0.jpg 62 62)" 128 'the view ahead'
-near "$(grey f/images/2_2.jpg 62 62)" 192 'the view to the right'
-near "$(grey f/images/2_6.jpg 62 62)" 64 'the view to the left'
+contains bin/calls '--ImageReader.camera_model PINHOLE --ImageReader.camera_params 128.0,128.0,128,128'
+near "$(grey f/images/2_0.jpg 126 126)" 128 'the view ahead'
+near "$(grey f/images/2_2.jpg 126 126)" 192 'the view to the right'
+near "$(grey f/images/2_6.jpg 126 126)" 64 'the view to the left'
+prepares around --out around-flat
+contains err '^warning: around: 3 of 3 pictures are twice as wide as high: .*prepare them with --equirectangular'
 refuses 2 '128x128 pixels; an equirectangular picture is twice as wide as high' \
     prepare "$demo/train" --out g --equirectangular --quiet
 

@@ -12,6 +12,8 @@
 
 #include "prepare/internal.h"
 
+#define LEAST_PANORAMA 1024u /* pixels across; of smaller pictures the views would be too small */
+
 vkn_status prepare_check_stop(const struct preparation *preparation)
 {
     if (preparation->job.stop == NULL || *preparation->job.stop == 0)
@@ -136,7 +138,7 @@ static void tell_panoramas(const struct preparation *preparation)
         uint32_t width = 0, height = 0;
         char *path = base_path_join(preparation->images, preparation->names[i]);
         bool read = path != NULL && scene_image_size(path, &width, &height) == VKN_OK;
-        panoramas += read && width == 2 * height && width >= 2048 ? 1 : 0;
+        panoramas += read && width == 2 * height && width >= LEAST_PANORAMA ? 1 : 0;
         free(path);
     }
     if (2 * panoramas > preparation->count && !preparation->params->equirectangular)
