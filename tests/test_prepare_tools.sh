@@ -6,7 +6,7 @@
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
 grey() { # FILE X Y: brightness there, 0 to 255
-    ffmpeg -v error -i "$1" -vf "crop=4:4:$2:$3,scale=1:1,format=gray" -f rawvideo - | od -An -tu1 | tr -d ' '
+    ffmpeg -v error -f image2 -pattern_type none -i "$1" -vf "crop=4:4:$2:$3,scale=1:1,format=gray" -f rawvideo - | od -An -tu1 | tr -d ' '
 }
 
 near() { # NUMBER EXPECTED WHAT
@@ -99,12 +99,12 @@ mkdir around
 for i in 1 2 3; do
     ffmpeg -v error -f lavfi -i "nullsrc=s=1024x512,format=gray,geq=lum='X/4'" -frames:v 1 around/$i.png
 done
-prepares around --out f --equirectangular
-[ "$(find f/images -name '*.jpg' | wc -l)" = 24 ] || fail "not 8 views of 3 panoramas: $(ls f/images)"
+prepares around --out "f%02d" --equirectangular
+[ "$(find f%02d/images -name '*.jpg' | wc -l)" = 24 ] || fail "not 8 views of 3 panoramas: $(ls f%02d/images)"
 contains bin/calls '--ImageReader.camera_model PINHOLE --ImageReader.camera_params 128.0,128.0,128,128'
-near "$(grey f/images/2_0.jpg 126 126)" 128 'the view ahead'
-near "$(grey f/images/2_2.jpg 126 126)" 192 'the view to the right'
-near "$(grey f/images/2_6.jpg 126 126)" 64 'the view to the left'
+near "$(grey "f%02d/images/2_0.jpg" 126 126)" 128 'the view ahead'
+near "$(grey f%02d/images/2_2.jpg 126 126)" 192 'the view to the right'
+near "$(grey f%02d/images/2_6.jpg 126 126)" 64 'the view to the left'
 prepares around --out around-flat
 contains err '^warning: around: 3 of 3 pictures are twice as wide as high: .*prepare them with --equirectangular'
 refuses 2 '128x128 pixels; an equirectangular picture is twice as wide as high' \
@@ -115,8 +115,9 @@ mkdir other
 for i in 1 2 3; do
     ffmpeg -v error -f lavfi -i testsrc=s=64x48 -frames:v 1 other/$i.tiff
 done
-prepares other --out h
-has h/images/00001_1.tiff.jpg
+cp other/3.tiff "other/-4 it's%d.TIFF"
+prepares other --out "%d h"
+has "%d h/images/00002_1.tiff.jpg"
 echo no picture >other/4.webp
 refuses 2 '4.webp: cannot be converted, make JPEG or PNG of such photographs first' prepare other --out i --quiet
 echo no video >text.mp4

@@ -63,8 +63,9 @@ static void add_outputs(struct arguments *arguments, const struct splitting *spl
 
 static vkn_status split(const struct splitting *splitting, const char *name, const char *path)
 {
-    static const char *const input[] = {"ffmpeg",   "-hide_banner", "-loglevel", "error",
-                                        "-nostats", "-nostdin",     "-y",        "-i"};
+    static const char *const input[] = {
+        "ffmpeg", "-hide_banner", "-loglevel", "error",         "-nostats", "-nostdin",
+        "-y",     "-f",           "image2",    "-pattern_type", "none",     "-i"};
     uint32_t width = 0, height = 0;
     BASE_TRY(scene_image_size(path, &width, &height));
     if (width != 2 * height || width < 64)

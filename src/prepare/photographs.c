@@ -18,6 +18,11 @@ static vkn_status convert(const struct preparation *preparation, const char *fro
                                           "-nostats", "-nostdin",     "-y"};
     for (size_t i = 0; i < BASE_COUNT(options); i++)
         arguments_add(&ffmpeg.arguments, "%s", options[i]);
+    if (!files_ends_with(from, "heic heif avif")) { /* which ffmpeg reads as videos */
+        static const char *const no_pattern[] = {"-f", "image2", "-pattern_type", "none"};
+        for (size_t i = 0; i < BASE_COUNT(no_pattern); i++)
+            arguments_add(&ffmpeg.arguments, "%s", no_pattern[i]);
+    }
     arguments_add(&ffmpeg.arguments, "-i");
     arguments_add(&ffmpeg.arguments, "file:%s", from);
     static const char *const output[] = {"-frames:v", "1",        "-q:v", "1",      "-qmin",   "1",
