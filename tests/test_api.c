@@ -57,6 +57,9 @@ static void test_null(void **state)
     needs(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 0, VKN_BACKGROUND_WHITE, NULL), "picture");
     needs(vkn_scene_info_json(NULL, NULL), "json");
     refuses(vkn_scene_info_json(NULL, &text), "no scene is given");
+    struct vkn_prepare_result prepared = {0};
+    needs(vkn_prepare(NULL, NULL), "result");
+    refuses(vkn_prepare(NULL, &prepared), "no photographs are given");
     needs(vkn_camera_look_at(NULL, zero, zero, zero), "camera");
     needs(vkn_camera_look_at(&camera, NULL, zero, zero), "eye");
     needs(vkn_picture_write(NULL, VKN_MAP_COLOR, "file"), "picture");
@@ -134,6 +137,9 @@ static void test_null(void **state)
     vkn_free(NULL);
     text = vkn_to_utf8(NULL);
     assert_string_equal(text, "");
+    vkn_free(text);
+    text = vkn_shell_word(NULL);
+    assert_string_equal(text, "''");
     vkn_free(text);
     text = vkn_config_write_json(NULL);
     assert_non_null(text);

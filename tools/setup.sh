@@ -31,10 +31,10 @@ command -v apt-get >/dev/null ||
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libpng-dev libstb-dev libcmocka-dev libvulkan1'
 # For tools/lint.sh, for the build that compiles shaders at run time, for tests in Python, of several processes, of
-# the library, of the man page, completions and packages.
+# the library, of the man page, completions and packages, and of vknerf prepare.
 test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
     python3-meshio assimp-utils
-    mandoc man-db zsh fish dpkg-dev'
+    mandoc man-db zsh fish dpkg-dev colmap ffmpeg'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
 # For tools/vendors.sh: GPUs that are not there, where the distribution has them, and the kernel's headers,

@@ -142,6 +142,21 @@
     X(VKN_PART_ALL, all)                                                                                \
     X(VKN_PART_SHARE, share)
 
+/* Which pairs of pictures vkn_prepare compares: all, or those near each other in the order of their names and a
+ * few far apart. */
+#define VKN_MATCHERS(X)                                                                                 \
+    X(VKN_MATCHER_EXHAUSTIVE, exhaustive)                                                               \
+    X(VKN_MATCHER_SEQUENTIAL, sequential)
+/* COLMAP's names of the lenses that it finds and vknerf reads. */
+#define VKN_CAMERA_MODELS(X)                                                                            \
+    X(VKN_CAMERA_MODEL_SIMPLE_PINHOLE, SIMPLE_PINHOLE)                                                  \
+    X(VKN_CAMERA_MODEL_PINHOLE, PINHOLE)                                                                \
+    X(VKN_CAMERA_MODEL_SIMPLE_RADIAL, SIMPLE_RADIAL)                                                    \
+    X(VKN_CAMERA_MODEL_RADIAL, RADIAL)                                                                  \
+    X(VKN_CAMERA_MODEL_OPENCV, OPENCV)                                                                  \
+    X(VKN_CAMERA_MODEL_SIMPLE_RADIAL_FISHEYE, SIMPLE_RADIAL_FISHEYE)                                    \
+    X(VKN_CAMERA_MODEL_OPENCV_FISHEYE, OPENCV_FISHEYE)
+
 /* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
 #define VKN_ENUMERATIONS(X)                                                                             \
     X(model, VKN_MODEL_DEFAULT, default, VKN_MODELS)                                                    \
@@ -167,7 +182,9 @@
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
     X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)                                 \
     X(wire, VKN_WIRE_DEFAULT, default, VKN_WIRES)                                                       \
-    X(parallel_part, VKN_PART_DEFAULT, default, VKN_PARALLEL_PARTS)
+    X(parallel_part, VKN_PART_DEFAULT, default, VKN_PARALLEL_PARTS)                                     \
+    X(matcher, VKN_MATCHER_AUTO, auto, VKN_MATCHERS)                                                    \
+    X(camera_model, VKN_CAMERA_MODEL_AUTO, auto, VKN_CAMERA_MODELS)
 
 /* The elements of an enumeration, and of an array of names. */
 #define VKN_ENUMERATOR(enumerator, name) enumerator,

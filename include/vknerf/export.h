@@ -44,9 +44,9 @@ struct vkn_export_params {
     bool largest;         /* only the part with most vertices stays */
     uint32_t point_count; /* and of splats; 0: 100000 */
     uint32_t seed;        /* of the rays that find the points */
+    const char *splats;   /* since 0.2. .ply file of Gaussians, as many as points; NULL: none */
     uint32_t texture;     /* since 0.2. Of a .glb file alone: pixels along the edge of a texture, at most
                              16384, with the field's colours; VKN_TEXTURE_FITTING; 0: vertices have them */
-    const char *splats;   /* since 0.2. .ply file of Gaussians, as many as points; NULL: none */
 };
 
 /* What vkn_run_export has made. */

@@ -22,6 +22,7 @@
 #include <vknerf/error.h>
 #include <vknerf/export.h>
 #include <vknerf/field.h>
+#include <vknerf/prepare.h>
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
 #include <vknerf/scene.h>

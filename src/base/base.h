@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include <vknerf/error.h>
 
@@ -228,6 +229,17 @@ vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *contex
 bool base_task_finished(struct base_task *task);
 /* Waits, frees and nulls *task; the work's status and message become the caller's. *task may be NULL. */
 vkn_status base_task_wait(struct base_task **task);
+
+/* ---- programs of others ---------------------------------------------------------------------- */
+
+/* The program's path in fresh memory; NULL when no folder of PATH has it. */
+char *base_program_find(const char *name);
+/* Standard streams are these descriptors, /dev/null where negative. A process group of its own, so that
+ * Ctrl-C does not reach it. 0, or why it cannot be started as errno has it. */
+int base_program_start(const char *program, char *const arguments[], const int streams[3], pid_t *process);
+/* Whether it has ended, and how: "" as it should, else "exit status 1" or "signal 9". */
+#define BASE_HOW_SIZE 64
+bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
 /* Bytes of memory that the machine has; at least 1 GiB. */
 uint64_t base_memory(void);

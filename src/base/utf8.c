@@ -73,3 +73,20 @@ char *vkn_to_utf8(const char *text)
     free(clean.data);
     return NULL;
 }
+
+char *vkn_shell_word(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+    struct base_text word = {0};
+    text = text != NULL ? text : "";
+    if (text[0] != '\0' && text[strspn(text, plain)] == '\0')
+        return base_format("%s", text);
+    base_text_add(&word, "'");
+    for (; *text != '\0'; text++)
+        base_text_add(&word, "%s%c", *text == '\'' ? "'\\'" : "", *text);
+    base_text_add(&word, "'");
+    if (!word.failed)
+        return word.data;
+    free(word.data);
+    return NULL;
+}

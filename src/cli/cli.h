@@ -116,6 +116,7 @@ const char *cli_text_of(const struct cJSON *object, const char *name);
 double cli_number_of(const struct cJSON *object, const char *name);
 
 int cmd_info(int argc, char **argv);
+int cmd_prepare(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_render(int argc, char **argv);

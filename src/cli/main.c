@@ -19,6 +19,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"info", "devices, their capabilities, chosen paths and why", cmd_info},
+    {"prepare", "make a scene of photographs or of a video", cmd_prepare},
     {"train", "train a scene into a run directory", cmd_train},
     {"eval", "measure a run on its test views", cmd_eval},
     {"render", "render views of a run as PNG files", cmd_render},

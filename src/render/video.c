@@ -5,15 +5,11 @@
 #include "render/video.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct render_video {
@@ -36,23 +32,6 @@ enum render_video_kind render_video_kind(const char *path)
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
-
-/* The program's path in fresh memory; NULL when no folder of PATH has it. */
-static char *find_program(const char *name)
-{
-    const char *folders = getenv("PATH");
-    for (const char *at = folders; at != NULL && *at != '\0';) {
-        size_t length = strcspn(at, ":");
-        /* An empty entry is the current folder. */
-        char *path =
-            base_format("%.*s/%s", length > 0 ? (int)length : 1, length > 0 ? at : ".", name);
-        if (path == NULL || (base_file_exists(path) && access(path, X_OK) == 0))
-            return path;
-        free(path);
-        at += length + (at[length] == ':' ? 1 : 0);
-    }
-    return NULL;
-}
 
 /* Players want 4:2:0 and so even sides: an odd last row or column is left out. BT.709 says what
  * most of them assume anyway. The GIF has one palette for all frames, which ffmpeg holds until the
@@ -93,27 +72,6 @@ static void list_arguments(enum render_video_kind kind, uint32_t channels, char 
     append(at, last, BASE_COUNT(last));
 }
 
-/* Standard input from `input`, errors to `words`, nothing to standard output. A process group of
- * its own, so that Ctrl-C does not reach it: the video of the frames so far is finished. */
-static int spawn(const char *program, char *const arguments[], int input, int words, pid_t *process)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    int error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    if (error == 0)
-        error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
-    if (error == 0)
-        error = posix_spawn(process, program, &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
 static vkn_status start(struct render_video *video, const char *program,
                         enum render_video_kind kind, const struct render_video_format *format)
 {
@@ -130,7 +88,8 @@ static vkn_status start(struct render_video *video, const char *program,
     int ends[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0;
     if (error == 0) {
         video->pipe = ends[0];
-        error = spawn(program, arguments, ends[1], fileno(video->words), &video->process);
+        const int streams[3] = {ends[1], -1, fileno(video->words)};
+        error = base_program_start(program, arguments, streams, &video->process);
         close(ends[1]);
     }
     free(output);
@@ -156,7 +115,7 @@ static vkn_status begin(struct render_video *video, const char *path,
     if (video->path == NULL)
         return VKN_ERROR;
     BASE_TRY(base_file_begin(&video->file, path));
-    char *program = find_program("ffmpeg");
+    char *program = base_program_find("ffmpeg");
     if (program == NULL)
         return base_fail(VKN_ERROR,
                          "%s: no ffmpeg in PATH; install it (apt-get install ffmpeg, or "
@@ -222,22 +181,15 @@ static void read_words(FILE *words, char said[2 * MOST_WORDS])
 /* How ffmpeg ended. */
 static vkn_status wait_for(struct render_video *video)
 {
-    int status = 0;
-    pid_t ended = 0;
-    do {
-        ended = waitpid(video->process, &status, 0);
-    } while (ended < 0 && errno == EINTR);
+    char how[BASE_HOW_SIZE];
+    base_program_ended(video->process, true, how);
     video->process = 0;
-    if (ended < 0)
-        return base_fail(VKN_ERROR, "%s: ffmpeg is lost: %s", video->path, strerror(errno));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (how[0] == '\0')
         return video->broken ? base_fail(VKN_ERROR, "%s: ffmpeg ended too early", video->path)
                              : VKN_OK;
     char said[2 * MOST_WORDS];
     read_words(video->words, said);
-    return base_fail(VKN_ERROR, "%s: ffmpeg failed (%s %d): %s", video->path,
-                     WIFSIGNALED(status) ? "signal" : "exit status",
-                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), said);
+    return base_fail(VKN_ERROR, "%s: ffmpeg failed (%s): %s", video->path, how, said);
 }
 
 vkn_status render_video_end(struct render_video **ending, bool keep)

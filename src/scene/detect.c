@@ -46,6 +46,7 @@ struct found {
 static vkn_status nothing_at_all(const char *folder)
 {
     struct base_text places = {0};
+    BASE_TRY(photographs_refuse(folder));
     for (size_t i = VKN_SCENE_AUTO + 1; i < BASE_COUNT(readers); i++)
         base_text_add(&places, "%s%s", places.size > 0 ? "; " : "", readers[i]->looked_for);
     vkn_status status = places.failed
@@ -89,6 +90,7 @@ static enum vkn_scene_format format_of(const char *path)
 /* The format of a file that was named itself. */
 static vkn_status detect_file(const char *path, enum vkn_scene_format asked, struct found *found)
 {
+    BASE_TRY(photographs_refuse_video(path));
     found->format = format_of(path);
     if (asked != VKN_SCENE_AUTO && asked != found->format)
         return base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",

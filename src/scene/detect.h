@@ -10,4 +10,9 @@
 vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *options,
                            struct transforms files[SCENE_SPLITS], bool *single);
 
+/* VKN_BAD_INPUT for a folder of photographs, or a video, which names the command that makes a scene of them;
+ * VKN_OK for all else (photographs.c). */
+vkn_status photographs_refuse(const char *folder);
+vkn_status photographs_refuse_video(const char *path);
+
 #endif

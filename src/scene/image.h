@@ -28,6 +28,10 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
 
 /* Set where this thread's decoding failed for want of memory, which looks like a broken file. */
 extern _Thread_local bool stb_short_of_memory;
+/* stb's JPEG of RGBA without its alpha; it allocates nothing. False for sizes that are none. */
+typedef void (*stb_write)(void *context, void *data, int size);
+bool stb_write_jpeg(stb_write write, void *context, int width, int height, const uint8_t *rgba,
+                    int quality);
 
 /* ---- png.c: libpng's writer -------------------------------------------------------------------- */
 

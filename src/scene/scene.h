@@ -106,22 +106,20 @@ struct scene_options {
 /* Detects the format, reads cameras of all splits and checks that every image exists and has the size
  * it should (image headers only). The caller owns *scene; scene_close(scene) frees it and nulls the pointer.
  *
- * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the first);
- * else transforms.json, whose train_filenames, val_filenames and test_filenames decide, or without
- * them every 8th frame in order of file_path is for testing and nothing for validation. No other file
- * is read. Captures of formats without splits are split in the same way, by the names of the images.
- * Frames with a "sharpness" (instant-ngp) and those of COLMAP may lack their image: they are left out,
- * with a warning.
+ * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the first); else
+ * transforms.json, whose train_filenames, val_filenames and test_filenames decide, or without them every 8th frame in
+ * order of file_path is for testing and nothing for validation. No other file is read. Captures of formats without
+ * splits are split in the same way, by the names of the images. Frames with a "sharpness" (instant-ngp) and those of
+ * COLMAP may lack their image: they are left out, with a warning.
  *
- * Masks: a frame's mask_path (nerfstudio) is bright where pixels count; a dynamic_mask_NAME.png beside
- * NAME.jpg (instant-ngp) where they do not. Bright is more than half of the mask's brightest value. A
- * mask is as large as its image, or a whole number of times larger or smaller.
+ * Masks: a frame's mask_path (nerfstudio) is bright where pixels count; a dynamic_mask_NAME.png beside NAME.jpg
+ * (instant-ngp) where they do not. Bright is more than half of the mask's brightest value. A mask is as large as its
+ * image, or a whole number of times larger or smaller.
  *
  * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file without
- * any of them (whose ply_file_path may give points), and a capture of a format without one, gets a space
- * measured on its training cameras and what is known of the depths in view (space.h): what they look at
- * in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale that holds both, 16
- * when no depths are known. With options->placed it is that of the options. */
+ * any of them (whose ply_file_path may give points), and a capture of a format without one, gets a space measured on
+ * its training cameras and what is known of the depths in view (space.h): what they look at in the middle, the cameras at
+ * the mean distance 1.32 from it, and an aabb_scale that holds both, 16 when no depths are known. Not with options->placed. */
 vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene);
 /* Another share: pixels that are loaded are freed, unless the same views stay. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split, struct scene_share share);
@@ -129,13 +127,11 @@ void scene_set_share(struct vkn_scene *scene, enum scene_split_name split, struc
 size_t scene_share_count(struct scene_share share, size_t views);
 size_t scene_share_view(struct scene_share share, size_t index);
 bool scene_share_has(struct scene_share share, size_t view);
-/* Decodes one split's share in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images
- * of which no pixel counts. */
+/* Decodes one split's share in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images of which no pixel counts. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
-/* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like
- * those of scene_split: from there when that holds it, else from its file, with the same result.
- * Views can be read by several threads at once. */
+/* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like those of scene_split: from
+ * there when that holds it, else from its file, with the same result. Views can be read by several threads at once. */
 vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels);
 /* The same of its rows first_row .. first_row + rows - 1 alone. */
@@ -211,9 +207,8 @@ vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *fil
 /* `count` views on a smooth way through all training cameras, in the order of their file names, or, when that goes
  * to and fro, of a short tour from the first. Its lens as scene_orbit has it. The caller frees *cameras. */
 vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
-/* `count` views on a circle around the centre of the training cameras' point of attention, looking at
- * it, at their mean height and distance, with the intrinsics (without distortion) of the first;
- * of a fisheye or a panorama, with a pinhole of its scale in the middle that sees at most 90 degrees. */
+/* `count` views on a circle around the centre of the training cameras' point of attention, looking at it, at their mean
+ * height and distance, with the intrinsics (without distortion) of the first, as of scene_read_camera_path's `like`. */
 vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
 /* All around from where a camera is, level unless `up` (unit length) is NULL or it looks along that. A side of
  * 0: twice as wide as high, with both as high as the camera's picture. */
@@ -223,10 +218,9 @@ struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t w
  * that look down on an object all tilt, and datasets have an axis up. Unit length. */
 void scene_up(const struct scene_split *train, double up[3]);
 
-/* CPU camera model, the definition that shaders are tested against. Direction of the ray through
- * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision.
- * False where no ray meets that position, beyond the range of the lens; the ray then is one at the
- * end of that range or nearby. */
+/* CPU camera model, the definition that shaders are tested against. Direction of the ray through image position
+ * (x, y) (pixel units, 0..width), in training space, unit length, double precision. False where no ray meets that
+ * position, beyond the range of the lens; the ray then is one at the end of that range or nearby. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3], double direction[3]);
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the undistorted ideal
  * coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle, at most pi, of others. */
@@ -245,5 +239,11 @@ vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint3
 /* The 8-bit one into memory for embedding in a report; the caller frees *png. */
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height, uint32_t channels,
                                   uint8_t **png, size_t *size);
+/* Copies (copies.c): PNG files `factors` times smaller, the pixels those of training with --downscale; mask: may be NULL. */
+vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors, char *const *paths, size_t count);
+/* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start. */
+vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment, size_t size, const char *path);
+/* The mask in that folder for an image once `name`, black and white in the image's size; *found: there is one. */
+vkn_status scene_copy_mask(const char *masks, const char *name, const char *image, unsigned orientation, const char *path, bool *found);
 
 #endif

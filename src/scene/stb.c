@@ -1,4 +1,4 @@
-/* The one place where stb's image decoder is compiled: PNG and JPEG from memory. */
+/* The one place where stb is compiled: its decoder, PNG and JPEG from memory, and its writer of JPEG. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +56,18 @@ static void *decoder_realloc(void *memory, size_t size)
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb_image.h>
 
+#define STBI_WRITE_NO_STDIO
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#include <stb_image_write.h>
+
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+bool stb_write_jpeg(stb_write write, void *context, int width, int height, const uint8_t *rgba,
+                    int quality)
+{
+    return stbi_write_jpg_to_func(write, context, width, height, 4, rgba, quality) != 0;
+}

@@ -1,0 +1,166 @@
+/* vknerf prepare PICTURES: photographs or a video become a scene. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/cli.h"
+
+static const char *const matchers[] = {"", VKN_MATCHERS(VKN_NAME) NULL};
+static const char *const camera_models[] = {"", VKN_CAMERA_MODELS(VKN_NAME) NULL};
+
+/* ---- what has come of it ---------------------------------------------------------------------- */
+
+static void print_problems(const cJSON *info)
+{
+    const cJSON *problems = cJSON_GetObjectItemCaseSensitive(info, "problems"), *problem;
+    cJSON_ArrayForEach(problem, problems)
+    {
+        char line[1024];
+        snprintf(line, sizeof(line), "%s", cli_text_of(problem, "problem"));
+        vkn_clean_line(line);
+        printf("problem: %s\n", line);
+        snprintf(line, sizeof(line), "%s", cli_text_of(problem, "advice"));
+        vkn_clean_line(line);
+        printf("  to do: %s\n", line);
+    }
+    if (cJSON_GetArraySize(problems) == 0)
+        puts("no problems found");
+}
+
+static void print_next(const char *out)
+{
+    char *word = vkn_shell_word(out);
+    printf("next: vknerf train %s%s\n", out[0] == '-' ? "./" : "", word ? word : "?");
+    free(word);
+}
+
+/* One object: the numbers of the result, and what `vknerf info --json` prints. */
+static int print_json(const struct vkn_prepare_params *params,
+                      const struct vkn_prepare_result *result, cJSON *info)
+{
+    cJSON *object = cJSON_CreateObject();
+    bool complete = cJSON_AddStringToObject(object, "scene", params->out) &&
+                    cJSON_AddNumberToObject(object, "pictures", (double)result->pictures) &&
+                    cJSON_AddNumberToObject(object, "registered", (double)result->registered) &&
+                    cJSON_AddNumberToObject(object, "points", (double)result->points) &&
+                    cJSON_AddNumberToObject(object, "models", (double)result->models) &&
+                    cJSON_AddNumberToObject(object, "seconds", result->seconds);
+    cJSON_AddItemToObject(object, "info", info);
+    return cli_print_object(object, complete);
+}
+
+static int print_text(const struct vkn_prepare_params *params,
+                      const struct vkn_prepare_result *result, cJSON *info)
+{
+    unsigned seconds = (unsigned)(result->seconds + 0.5);
+    printf("%zu of %zu pictures have poses, %zu points, %u:%02u minutes\n", result->registered,
+           result->pictures, result->points, seconds / 60, seconds % 60);
+    if (result->models > 1)
+        printf("%zu models that COLMAP could not join; the largest is taken\n", result->models);
+    print_problems(info);
+    print_next(params->out);
+    cJSON_Delete(info);
+    return cli_printed();
+}
+
+static int print_result(const struct vkn_prepare_params *params,
+                        const struct vkn_prepare_result *result, bool json)
+{
+    const struct vkn_scene_info_params look = {.scene = params->out,
+                                               .format = VKN_SCENE_COLMAP};
+    char *text = NULL;
+    vkn_status status = vkn_scene_info_json(&look, &text);
+    if (status != VKN_OK)
+        return cli_status(status);
+    cJSON *info = cJSON_Parse(text);
+    free(text);
+    if (!info)
+        return cli_fail(VKN_ERROR, "out of memory");
+    return (json ? print_json : print_text)(params, result, info);
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static int parse(int argc, char **argv, struct vkn_prepare_params *params, bool *json, bool *quiet)
+{
+    const struct option options[] = {
+        {.name = "--out",
+         .value = "SCENE",
+         .help = "folder of the scene; what is finished there is not done again",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params->out},
+        {.name = "--overwrite",
+         .help = "SCENE may be of other pictures, which is lost",
+         .kind = OPTION_FLAG,
+         .target = &params->overwrite},
+        {.name = "--masks",
+         .value = "DIR",
+         .help = "masks, bright where pixels count; default masks in PICTURES",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params->masks},
+        {.name = "--frames",
+         .value = "N",
+         .help = "to take of a video, evenly spaced; default 150",
+         .kind = OPTION_COUNT,
+         .target = &params->frames},
+        {.name = "--sharpest",
+         .help = "of each of N windows of the video take the sharpest frame",
+         .kind = OPTION_FLAG,
+         .target = &params->sharpest},
+        {.name = "--equirectangular",
+         .help = "pictures show everything around: each becomes eight views",
+         .kind = OPTION_FLAG,
+         .target = &params->equirectangular},
+        {.name = "--matcher",
+         .value = CLI_NAMES(VKN_MATCHERS),
+         .help = "pairs to compare; default exhaustive up to 200 photographs",
+         .kind = OPTION_CHOICE,
+         .target = &params->matcher,
+         .choices = matchers},
+        {.name = "--camera-model",
+         .value = "MODEL",
+         .help = "COLMAP's; default OPENCV for one camera, else SIMPLE_RADIAL",
+         .kind = OPTION_CHOICE,
+         .target = &params->camera_model,
+         .choices = camera_models},
+        {.name = "--json",
+         .help = "one JSON object on standard output",
+         .kind = OPTION_FLAG,
+         .target = json},
+        {.name = "--quiet",
+         .help = "print warnings and results only",
+         .kind = OPTION_FLAG,
+         .target = quiet},
+    };
+    const struct options_command command = {
+        .name = "prepare",
+        .usage = "prepare PICTURES|VIDEO --out SCENE [OPTION ...]",
+        .summary = "Makes a scene that vknerf train reads of a folder of photographs or of a video:\n"
+                   "pictures, smaller copies, masks, and by COLMAP where each was taken from. Called\n"
+                   "again after an interruption it goes on. Needs colmap, and ffmpeg for videos.",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
+        .argument = "PICTURES",
+        .argument_required = true,
+    };
+    int code = options_parse(&command, argc, argv, &params->pictures);
+    if (code == OPTIONS_GO_ON && !params->out)
+        return cli_fail(VKN_BAD_INPUT, "prepare: --out SCENE is missing; see vknerf prepare --help");
+    return code;
+}
+
+int cmd_prepare(int argc, char **argv)
+{
+    struct vkn_job job = {.stop = &cli_stop};
+    struct vkn_prepare_params params = {.job = &job};
+    struct vkn_prepare_result result = {0};
+    bool json = false;
+    int code = parse(argc, argv, &params, &json, &job.quiet);
+    if (code != OPTIONS_GO_ON)
+        return code;
+    vkn_log_quiet(job.quiet);
+    vkn_status status = vkn_prepare(&params, &result);
+    return status == VKN_OK ? print_result(&params, &result, json) : cli_status(status);
+}

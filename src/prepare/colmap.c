@@ -1,0 +1,122 @@
+/* Runs of COLMAP. Its options have changed their names from version to version: the command's own help says
+ * which it knows. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prepare/internal.h"
+
+#define MOST_COUNTED 1000000u /* more is no count of COLMAP's */
+
+static void keep_line(void *context, const char *line)
+{
+    base_text_add(context, "%s\n", line);
+}
+
+vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what,
+                        struct colmap *colmap)
+{
+    *colmap = (struct colmap){.attempt = attempt, .program.name = "colmap", .what = what};
+    struct program help = {.name = "colmap", .line = keep_line, .context = &colmap->help};
+    arguments_add(&help.arguments, "colmap");
+    arguments_add(&help.arguments, "%s", command);
+    arguments_add(&help.arguments, "-h");
+    vkn_status status = program_run(attempt->preparation, &help);
+    if (status == VKN_OK && colmap->help.data == NULL)
+        base_text_add(&colmap->help, " ");
+    if (status == VKN_OK && colmap->help.failed)
+        status = base_fail(VKN_ERROR, "colmap: out of memory");
+    if (status != VKN_OK) {
+        free(colmap->help.data);
+        colmap->help = (struct base_text){0};
+        return status;
+    }
+    arguments_add(&colmap->program.arguments, "colmap");
+    arguments_add(&colmap->program.arguments, "%s", command);
+    arguments_add(&colmap->program.arguments, "--database_path");
+    arguments_add(&colmap->program.arguments, "%s", attempt->database);
+    return VKN_OK;
+}
+
+/* "--NAME" as a whole word. */
+static bool knows(const struct colmap *colmap, const char *name, size_t length)
+{
+    for (const char *at = colmap->help.data; (at = strstr(at, "--")) != NULL; at += 2)
+        if (strncmp(at + 2, name, length) == 0 &&
+            (at[2 + length] == '\0' || isspace((unsigned char)at[2 + length])))
+            return true;
+    return false;
+}
+
+void colmap_option(struct colmap *colmap, const char *names, const char *format, ...)
+{
+    va_list values;
+    char *value = NULL;
+    va_start(values, format);
+    if (vasprintf(&value, format, values) < 0)
+        value = NULL;
+    va_end(values);
+    colmap->program.arguments.failed |= value == NULL;
+    for (const char *at = names; value != NULL && *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (knows(colmap, at, length)) {
+            arguments_add(&colmap->program.arguments, "--%.*s", (int)length, at);
+            arguments_add(&colmap->program.arguments, "%s", value);
+            break;
+        }
+        at += length + (at[length] == ' ' ? 1 : 0);
+    }
+    free(value);
+}
+
+vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line),
+                      void *context)
+{
+    /* The clock of the rate begins to run. */
+    report_progress_count(colmap->attempt->preparation->progress, colmap->what, 0,
+                          colmap->attempt->preparation->count);
+    colmap->program.line = line;
+    colmap->program.context = context;
+    free(colmap->help.data);
+    colmap->help = (struct base_text){0};
+    return program_run(colmap->attempt->preparation, &colmap->program);
+}
+
+/* "3/50": at least 1, and not above the second; where it ends, NULL: there is none. */
+static const char *read_fraction(const char *text, size_t *above, size_t *below)
+{
+    char *slash = NULL, *end = NULL;
+    *above = (size_t)strtoul(text, &slash, 10);
+    if (!isdigit((unsigned char)text[0]) || *slash != '/' || !isdigit((unsigned char)slash[1]))
+        return NULL;
+    *below = (size_t)strtoul(slash + 1, &end, 10);
+    return *above > 0 && *above <= *below && *below <= MOST_COUNTED ? end : NULL;
+}
+
+bool colmap_read_count(const char *line, size_t *done, size_t *total)
+{
+    for (const char *at = line; (at = strchr(at, '[')) != NULL; at++) {
+        size_t inner, inner_total;
+        const char *end = read_fraction(at + 1, done, total);
+        if (end == NULL)
+            continue;
+        if (strncmp(end, ", ", 2) == 0 && read_fraction(end + 2, &inner, &inner_total) != NULL) {
+            *done = (*done - 1) * inner_total + inner;
+            *total *= inner_total;
+        }
+        return true;
+    }
+    return false;
+}
+
+enum vkn_camera_model colmap_camera_model(const struct preparation *preparation)
+{
+    enum vkn_camera_model model = preparation->params->camera_model;
+    if (model != VKN_CAMERA_MODEL_AUTO)
+        return model;
+    /* One camera's lens is seen in all pictures; of one in a single picture little can be told. */
+    return preparation->one_camera ? VKN_CAMERA_MODEL_OPENCV : VKN_CAMERA_MODEL_SIMPLE_RADIAL;
+}

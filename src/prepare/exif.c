@@ -1,0 +1,90 @@
+/* What a camera writes into a JPEG beside the picture: Exif 2.32 (CIPA DC-008), TIFF inside of APP1. */
+#include <string.h>
+
+#include "prepare/internal.h"
+
+#define TAG_ORIENTATION 0x0112u
+#define TAG_EXIF        0x8769u /* where the folder of the camera's settings is */
+#define TAG_FOCAL       0x920au
+#define TYPE_SHORT      3u
+#define TYPE_RATIONAL   5u
+#define ENTRY_SIZE      12u
+
+/* The TIFF: offsets count from its start. */
+struct tiff {
+    const uint8_t *data;
+    size_t size;
+    bool little;
+};
+
+/* 0 beyond the end. */
+static uint32_t number(const struct tiff *tiff, size_t at, size_t bytes)
+{
+    uint32_t value = 0;
+    if (at > tiff->size || tiff->size - at < bytes)
+        return 0;
+    for (size_t i = 0; i < bytes; i++)
+        value = value << 8 | tiff->data[at + (tiff->little ? bytes - 1 - i : i)];
+    return value;
+}
+
+/* Where the folder at `at` has the tag of that type, 0: it has not. */
+static size_t find_tag(const struct tiff *tiff, size_t at, uint32_t tag, uint32_t type)
+{
+    uint32_t count = number(tiff, at, 2);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t entry = at + 2 + (size_t)i * ENTRY_SIZE;
+        if (number(tiff, entry, 2) == tag && (type == 0 || number(tiff, entry + 2, 2) == type))
+            return entry;
+    }
+    return 0;
+}
+
+static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
+{
+    size_t folder = number(tiff, 4, 4);
+    size_t entry = find_tag(tiff, folder, TAG_ORIENTATION, TYPE_SHORT);
+    uint32_t orientation = entry > 0 ? number(tiff, entry + 8, 2) : 0;
+    if (orientation >= 1 && orientation <= 8) {
+        exif->orientation = orientation;
+        exif->orientation_at = start + entry + 8 + (tiff->little ? 0 : 1);
+    }
+    entry = find_tag(tiff, folder, TAG_EXIF, 0);
+    if (entry == 0)
+        return;
+    entry = find_tag(tiff, number(tiff, entry + 8, 4), TAG_FOCAL, TYPE_RATIONAL);
+    size_t at = entry > 0 ? number(tiff, entry + 8, 4) : 0;
+    uint32_t above = number(tiff, at, 4), below = number(tiff, at + 4, 4);
+    exif->focal = entry > 0 && below > 0 ? (double)above / below : 0.0;
+}
+
+/* `size` bytes of an APP1 behind its length. */
+static bool read_segment(const uint8_t *data, size_t size, size_t start, struct exif *exif)
+{
+    static const char name[6] = "Exif"; /* two zero bytes behind it */
+    if (size < 14 || memcmp(data, name, sizeof(name)) != 0)
+        return false;
+    struct tiff tiff = {data + sizeof(name), size - sizeof(name), data[6] == 'I'};
+    if (number(&tiff, 2, 2) == 42)
+        read_tiff(&tiff, start + sizeof(name), exif);
+    return true;
+}
+
+struct exif exif_read(const uint8_t *data, size_t size)
+{
+    struct exif exif = {.orientation = 1};
+    if (size < 4 || data[0] != 0xff || data[1] != 0xd8)
+        return exif;
+    for (size_t at = 2; at + 4 <= size && data[at] == 0xff;) {
+        size_t length = (size_t)data[at + 2] << 8 | data[at + 3];
+        if (length < 2 || length + 2 > size - at || data[at + 1] == 0xda)
+            break;
+        if (data[at + 1] == 0xe1 && read_segment(data + at + 4, length - 2, at + 4, &exif)) {
+            exif.segment = at;
+            exif.segment_size = length + 2;
+            break;
+        }
+        at += length + 2;
+    }
+    return exif;
+}

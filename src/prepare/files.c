@@ -1,0 +1,122 @@
+/* Files and folders. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "prepare/internal.h"
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+static vkn_status failed(const char *path, const char *what)
+{
+    return base_fail(VKN_ERROR, "%s: %s: %s", path, what, strerror(errno));
+}
+
+static vkn_status remove_content(const char *folder)
+{
+    DIR *stream = opendir(folder);
+    if (stream == NULL)
+        return failed(folder, "cannot be read");
+    vkn_status status = VKN_OK;
+    for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *path = base_path_join(folder, entry->d_name);
+        status = path != NULL ? files_remove(path) : VKN_ERROR;
+        free(path);
+    }
+    closedir(stream);
+    return status;
+}
+
+vkn_status files_remove(const char *path)
+{
+    struct stat information;
+    if (lstat(path, &information) != 0)
+        return errno == ENOENT ? VKN_OK : failed(path, "cannot be looked at");
+    if (S_ISDIR(information.st_mode))
+        BASE_TRY(remove_content(path));
+    if ((S_ISDIR(information.st_mode) ? rmdir : unlink)(path) != 0 && errno != ENOENT)
+        return failed(path, "cannot be removed");
+    return VKN_OK;
+}
+
+vkn_status files_move(const char *from, const char *to)
+{
+    if (rename(from, to) != 0)
+        return failed(to, "cannot be made");
+    return VKN_OK;
+}
+
+vkn_status files_link(const char *from, const char *to)
+{
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0)
+        return VKN_OK;
+    /* Another disk, somebody else's file, or a disk without links. */
+    char *data = NULL;
+    size_t size = 0;
+    BASE_TRY(base_file_read(from, (size_t)1 << 30, &data, &size));
+    vkn_status status = base_file_replace(to, data, size);
+    free(data);
+    return status;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Numbers without leading zeros of equal length compare as texts. */
+static int compare_numbers(const char **a, const char **b)
+{
+    while (**a == '0')
+        ++*a;
+    while (**b == '0')
+        ++*b;
+    size_t length_a = strspn(*a, "0123456789"), length_b = strspn(*b, "0123456789");
+    int order = length_a != length_b ? (length_a < length_b ? -1 : 1) : strncmp(*a, *b, length_a);
+    *a += length_a;
+    *b += length_b;
+    return order;
+}
+
+int files_natural_order(const char *a, const char *b)
+{
+    const char *whole_a = a, *whole_b = b;
+    while (*a != '\0' && *b != '\0') {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            int order = compare_numbers(&a, &b);
+            if (order != 0)
+                return order;
+        } else if (*a++ != *b++) {
+            return (unsigned char)a[-1] < (unsigned char)b[-1] ? -1 : 1;
+        }
+    }
+    if (*a != *b)
+        return *a == '\0' ? -1 : 1;
+    return strcmp(whole_a, whole_b); /* "01" and "1" */
+}
+
+bool files_ends_with(const char *name, const char *endings)
+{
+    const char *dot = strrchr(name, '.');
+    size_t length = dot != NULL ? strlen(dot + 1) : 0;
+    for (const char *at = endings; length > 0 && *at != '\0';) {
+        size_t size = strcspn(at, " ");
+        if (size == length && strncasecmp(at, dot + 1, size) == 0)
+            return true;
+        at += size + (at[size] == ' ' ? 1 : 0);
+    }
+    return false;
+}
+
+uint32_t files_sum(uint32_t sum, const char *text)
+{
+    return base_crc32c(sum, text, strlen(text) + 1);
+}

@@ -1,0 +1,185 @@
+/* Inside of the prepare room: photographs or a video become the folder of a scene, by ffmpeg and COLMAP. */
+#ifndef PREPARE_INTERNAL_H
+#define PREPARE_INTERNAL_H
+
+#include <vknerf/prepare.h>
+
+#include "base/base.h"
+#include "config/config.h"
+#include "report/report.h"
+#include "scene/scene.h"
+
+/* ---- what is prepared ------------------------------------------------------------------------- */
+
+/* A photograph as it was given. */
+struct source_picture {
+    char *file;           /* its name in the folder */
+    char *name;           /* the one that it gets in SCENE/images */
+    bool converted;       /* by ffmpeg, since vknerf and COLMAP do not read its format */
+    unsigned orientation; /* Exif's, 1 to 8 */
+    double focal;         /* of its EXIF, mm; 0: not known */
+    uint64_t size;        /* bytes of the file */
+    uint32_t head_sum;    /* of its beginning */
+};
+
+/* What is in a video, as ffprobe says. */
+struct source_video {
+    uint64_t frames;
+    bool hdr; /* its curve is PQ's or HLG's */
+};
+
+/* What has been given. */
+struct source {
+    bool is_video;
+    char *folder; /* of the photographs */
+    char *masks;  /* folder of their masks; NULL: there is none */
+    struct source_picture *pictures;
+    size_t count;
+    struct source_video video;
+    uint32_t sum; /* of all that the pictures of the scene are made from */
+};
+
+/* ---- what has been done ----------------------------------------------------------------------- */
+
+enum stage { STAGE_IMAGES, STAGE_FEATURES, STAGE_MATCHES, STAGE_MODELS, STAGE_COUNT };
+#define MOST_ATTEMPTS 2 /* at finding poses: as usual, then with more features */
+
+/* SCENE/prepare.json: a stage is done when its sum stands there, which is one of all that it depends on. */
+struct record {
+    char *pictures; /* what was prepared, for messages */
+    uint32_t stages[MOST_ATTEMPTS][STAGE_COUNT]; /* 0: not done; images are attempt 0's alone */
+    uint32_t database[MOST_ATTEMPTS];            /* the features that a database was begun for */
+    uint32_t extracted[MOST_ATTEMPTS];           /* pictures in it, at least, when it was left */
+};
+
+struct preparation {
+    const struct vkn_prepare_params *params;
+    struct vkn_job job;
+    const char *out;
+    char *work;   /* out/prepare */
+    char *images; /* out/images */
+    int lock;     /* descriptor; -1: none */
+    struct source source;
+    struct record record;
+    struct report_progress *progress;
+    char **names; /* of the pictures in out/images, in order */
+    size_t count;
+    uint32_t longest; /* side of the smallest picture */
+    bool one_camera;
+    bool masked;
+    struct vkn_prepare_result result;
+};
+
+/* VKN_INTERRUPTED when the job is to end. */
+vkn_status prepare_check_stop(const struct preparation *preparation);
+
+vkn_status record_read(struct preparation *preparation);
+vkn_status record_write(const struct preparation *preparation);
+void record_free(struct record *record);
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+/* Removes a file, or a folder with all that is in it; what is not there is fine. */
+vkn_status files_remove(const char *path);
+vkn_status files_move(const char *from, const char *to);
+/* The same file by another name, or a copy of it. */
+vkn_status files_link(const char *from, const char *to);
+/* As people sort names: IMG_9 comes before IMG_10. */
+int files_natural_order(const char *a, const char *b);
+/* Sums of texts, in which order counts. */
+uint32_t files_sum(uint32_t sum, const char *text);
+/* How a name ends, compared without case, as one of "jpg jpeg png". */
+bool files_ends_with(const char *name, const char *endings);
+
+/* ---- programs --------------------------------------------------------------------------------- */
+
+/* Arguments of a program; free with arguments_free. */
+struct arguments {
+    char **items; /* NULL behind the last */
+    size_t count, capacity;
+    bool failed;
+};
+__attribute__((format(printf, 2, 3))) void arguments_add(struct arguments *arguments, const char *format, ...);
+void arguments_free(struct arguments *arguments);
+
+/* A run of ffmpeg, ffprobe or COLMAP. */
+struct program {
+    const char *name;                 /* "ffmpeg" */
+    struct arguments arguments;       /* the name first */
+    /* Of what it prints: lines of both streams, or bytes of standard output; NULL: into the log alone. */
+    void (*line)(void *context, const char *line);
+    void (*bytes)(void *context, const char *data, size_t size);
+    void *context;
+};
+/* Runs it to its end and frees its arguments. SCENE/prepare/NAME.log gets its errors, and its lines. VKN_ERROR: it
+ * is not there, or fails: its last words; VKN_INTERRUPTED: it was ended. */
+vkn_status program_run(const struct preparation *preparation, struct program *program);
+/* VKN_ERROR names the package where the program is not in PATH. */
+vkn_status program_check(const char *name, const char *what_for);
+
+/* ---- stages ----------------------------------------------------------------------------------- */
+
+/* Of EXIF in the first bytes of a JPEG. */
+struct exif {
+    unsigned orientation;            /* 1 without */
+    double focal;                    /* mm; 0: not known */
+    size_t segment, segment_size;    /* where APP1 is, its marker included; 0: there is none */
+    size_t orientation_at;           /* where the value's byte is that is not zero */
+};
+struct exif exif_read(const uint8_t *data, size_t size);
+#define EXIF_BYTES ((size_t)128 << 10) /* of a file, which hold it */
+
+/* What was given: photographs and masks are listed, a video is looked at. */
+vkn_status source_open(struct preparation *preparation);
+void source_free(struct source *source);
+/* Whether the photographs are of one camera, as far as can be known: of one size and focal length. */
+bool source_one_camera(const struct preparation *preparation);
+
+/* Pictures into a folder. */
+vkn_status photographs_place(struct preparation *preparation, const char *folder);
+vkn_status video_look(struct preparation *preparation, const char *path);
+vkn_status video_frames(struct preparation *preparation, const char *folder);
+/* The frame to take of each of `count` windows: the sharpest. */
+vkn_status video_sharpest(struct preparation *preparation, uint64_t *frames, uint32_t count);
+/* Replaces the panoramas of a folder by their views. */
+vkn_status panoramas_split(struct preparation *preparation, const char *folder);
+#define PANORAMA_VIEWS 8
+uint32_t panorama_view_size(uint32_t width);
+
+/* Makes images, images_N and masks; sets names, count, longest and masked, also where they are there. */
+vkn_status images_make(struct preparation *preparation);
+
+/* Finds poses: SCENE/sparse/0. */
+vkn_status poses_find(struct preparation *preparation);
+
+/* One try at finding poses, in a folder of its own. */
+struct attempt {
+    struct preparation *preparation;
+    unsigned number;          /* from 0 */
+    char *folder, *database;  /* SCENE/prepare/1, database.db in it */
+    uint32_t features, matches; /* what the stages' sums have to be */
+    size_t registered, points, models; /* of the model with the most pictures; how many models there are */
+    char *largest;            /* its folder; NULL: there is none */
+};
+/* COLMAP's stages; what is done already is not done again. */
+vkn_status colmap_extract(struct attempt *attempt);
+vkn_status colmap_match(struct attempt *attempt);
+vkn_status colmap_map(struct attempt *attempt);
+
+/* A run of COLMAP in the making: its command's help tells which options this version knows. */
+struct colmap {
+    struct attempt *attempt;
+    struct program program;
+    struct base_text help;
+    const char *what; /* it does, for the progress line */
+};
+vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what, struct colmap *colmap);
+/* The option, under the first of these names ("new old") that is known; none is: it is left out. */
+__attribute__((format(printf, 3, 4))) void colmap_option(struct colmap *colmap, const char *names, const char *format, ...);
+vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line), void *context);
+/* "[3/50]" in a line, or "[1/5, 2/5]" counted through. */
+bool colmap_read_count(const char *line, size_t *done, size_t *total);
+/* Which lens is looked for. */
+enum vkn_camera_model colmap_camera_model(const struct preparation *preparation);
+
+#endif

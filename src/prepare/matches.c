@@ -1,0 +1,211 @@
+/* COLMAP's first two stages: features of every picture, and which of them are the same in two. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "prepare/internal.h"
+
+#define MOST_EXHAUSTIVE 200u /* pictures, of which all pairs are compared */
+#define OVERLAP         10u  /* pictures to either side, and those 2, 4, ... 512 away */
+#define LOOP_PICTURES   40u  /* of sequences, which are compared each with each: the way may close */
+#define LOOP_LEAST_STEP 5u
+
+/* ---- features -------------------------------------------------------------------------------- */
+
+/* How far it has come. */
+struct counting {
+    struct attempt *attempt;
+    const char *what;
+    size_t done;
+};
+
+static void count(void *context, const char *line)
+{
+    struct counting *counting = context;
+    size_t total;
+    if (colmap_read_count(line, &counting->done, &total))
+        report_progress_count(counting->attempt->preparation->progress, counting->what,
+                              counting->done, total);
+}
+
+static void add_lens(struct colmap *colmap)
+{
+    const struct preparation *preparation = colmap->attempt->preparation;
+    colmap_option(colmap, "ImageReader.single_camera", "%d", preparation->one_camera);
+    if (preparation->params->equirectangular) {
+        /* ffmpeg has just made them: a pinhole of 90 degrees. */
+        unsigned size = preparation->longest;
+        colmap_option(colmap, "ImageReader.camera_model", "PINHOLE");
+        colmap_option(colmap, "ImageReader.camera_params", "%u.%u,%u.%u,%u,%u", size / 2,
+                      size % 2 * 5, size / 2, size % 2 * 5, size / 2, size / 2);
+        return;
+    }
+    colmap_option(colmap, "ImageReader.camera_model", "%s",
+                  config_camera_model_names[colmap_camera_model(preparation)]);
+}
+
+static vkn_status run_extractor(struct attempt *attempt, bool goes_on, size_t *extracted)
+{
+    struct preparation *preparation = attempt->preparation;
+    struct counting counting = {attempt, "finding features", 0};
+    struct colmap colmap;
+    BASE_TRY(colmap_begin(attempt, "feature_extractor", counting.what, &colmap));
+    colmap_option(&colmap, "image_path", "%s", preparation->images);
+    add_lens(&colmap);
+    if (goes_on && preparation->one_camera)
+        colmap_option(&colmap, "ImageReader.existing_camera_id", "1");
+    if (preparation->masked)
+        colmap_option(&colmap, "ImageReader.mask_path", "%s/masks", preparation->out);
+    colmap_option(&colmap, "FeatureExtraction.use_gpu SiftExtraction.use_gpu", "0");
+    colmap_option(&colmap, "FeatureExtraction.max_image_size SiftExtraction.max_image_size", "%d",
+                  attempt->number == 0 ? 1600 : 3200);
+    colmap_option(&colmap, "SiftExtraction.max_num_features", "%d",
+                  attempt->number == 0 ? 4096 : 8192);
+    if (attempt->number > 0) {
+        colmap_option(&colmap, "SiftExtraction.peak_threshold", "0.002");
+        colmap_option(&colmap, "SiftExtraction.estimate_affine_shape", "1");
+    }
+    vkn_status status = colmap_run(&colmap, count, &counting);
+    *extracted = counting.done;
+    return status;
+}
+
+/* An interrupted one has the pictures of before, of which the last may be missing; its camera is the first. */
+static vkn_status begin_database(struct attempt *attempt, bool *goes_on)
+{
+    struct preparation *preparation = attempt->preparation;
+    struct record *record = &preparation->record;
+    unsigned number = attempt->number;
+    *goes_on = record->database[number] == attempt->features && record->extracted[number] > 2 &&
+               base_file_exists(attempt->database);
+    if (*goes_on)
+        return VKN_OK;
+    BASE_TRY(files_remove(attempt->folder));
+    BASE_TRY(base_make_folder(attempt->folder));
+    record->database[number] = attempt->features;
+    record->extracted[number] = 0;
+    return record_write(preparation);
+}
+
+vkn_status colmap_extract(struct attempt *attempt)
+{
+    struct preparation *preparation = attempt->preparation;
+    struct record *record = &preparation->record;
+    uint32_t *done = record->stages[attempt->number];
+    bool goes_on = false;
+    size_t extracted = 0;
+    if (done[STAGE_FEATURES] == attempt->features && base_file_exists(attempt->database))
+        return VKN_OK;
+    done[STAGE_FEATURES] = done[STAGE_MATCHES] = done[STAGE_MODELS] = 0;
+    BASE_TRY(begin_database(attempt, &goes_on));
+    vkn_status status = run_extractor(attempt, goes_on, &extracted);
+    if (status == VKN_OK)
+        done[STAGE_FEATURES] = attempt->features;
+    if (extracted > record->extracted[attempt->number])
+        record->extracted[attempt->number] = (uint32_t)extracted;
+    if (status == VKN_OK)
+        return record_write(preparation);
+    BASE_KEEP_ERROR;
+    record_write(preparation);
+    return status;
+}
+
+/* ---- matches --------------------------------------------------------------------------------- */
+
+static bool is_sequential(const struct preparation *preparation)
+{
+    enum vkn_matcher matcher = preparation->params->matcher;
+    if (matcher != VKN_MATCHER_AUTO)
+        return matcher == VKN_MATCHER_SEQUENTIAL;
+    return preparation->source.is_video || preparation->count > MOST_EXHAUSTIVE;
+}
+
+/* What both kinds of matching take. */
+static void add_matching(struct colmap *colmap)
+{
+    colmap_option(colmap, "FeatureMatching.use_gpu SiftMatching.use_gpu", "0");
+    if (colmap->attempt->number > 0)
+        colmap_option(colmap, "FeatureMatching.guided_matching SiftMatching.guided_matching", "1");
+}
+
+static vkn_status match_all(struct attempt *attempt)
+{
+    struct counting counting = {attempt, "comparing pictures", 0};
+    struct colmap colmap;
+    /* Blocks are what progress is told in. */
+    size_t block = attempt->preparation->count / 10;
+    BASE_TRY(colmap_begin(attempt, "exhaustive_matcher", counting.what, &colmap));
+    colmap_option(&colmap, "ExhaustiveMatching.block_size", "%zu", block < 5 ? 5 : block);
+    add_matching(&colmap);
+    return colmap_run(&colmap, count, &counting);
+}
+
+static vkn_status match_neighbours(struct attempt *attempt)
+{
+    struct counting counting = {attempt, "comparing neighbours", 0};
+    struct colmap colmap;
+    BASE_TRY(colmap_begin(attempt, "sequential_matcher", counting.what, &colmap));
+    colmap_option(&colmap, "SequentialMatching.overlap", "%u", OVERLAP);
+    colmap_option(&colmap, "SequentialMatching.quadratic_overlap", "1");
+    colmap_option(&colmap, "SequentialMatching.loop_detection", "0"); /* needs a vocabulary tree */
+    add_matching(&colmap);
+    return colmap_run(&colmap, count, &counting);
+}
+
+/* Pictures all along the way, each with each: "a.jpg b.jpg" in a line. */
+static vkn_status write_loop_pairs(const struct attempt *attempt, const char *path)
+{
+    const struct preparation *preparation = attempt->preparation;
+    struct base_text text = {0};
+    size_t step = preparation->count / LOOP_PICTURES;
+    step = step > LOOP_LEAST_STEP ? step : LOOP_LEAST_STEP;
+    for (size_t i = 0; i < preparation->count; i += step)
+        for (size_t k = i + step; k < preparation->count; k += step)
+            base_text_add(&text, "%s %s\n", preparation->names[i], preparation->names[k]);
+    base_text_add(&text, "\n");
+    vkn_status status =
+        text.failed ? VKN_ERROR : base_file_replace(path, text.data, text.size);
+    free(text.data);
+    return status;
+}
+
+static vkn_status match_loops(struct attempt *attempt)
+{
+    struct counting counting = {attempt, "looking for loops", 0};
+    struct colmap colmap;
+    char *pairs = base_path_join(attempt->folder, "pairs.txt");
+    vkn_status status = pairs != NULL ? write_loop_pairs(attempt, pairs) : VKN_ERROR;
+    if (status == VKN_OK)
+        status = colmap_begin(attempt, "matches_importer", counting.what, &colmap);
+    if (status == VKN_OK) {
+        colmap_option(&colmap, "match_list_path", "%s", pairs);
+        colmap_option(&colmap, "match_type", "pairs");
+        add_matching(&colmap);
+        status = colmap_run(&colmap, count, &counting);
+    }
+    free(pairs);
+    return status;
+}
+
+vkn_status colmap_match(struct attempt *attempt)
+{
+    struct preparation *preparation = attempt->preparation;
+    uint32_t *done = preparation->record.stages[attempt->number];
+    bool sequential = is_sequential(preparation);
+    attempt->matches = files_sum(attempt->features, sequential ? "sequential" : "exhaustive");
+    if (done[STAGE_MATCHES] == attempt->matches)
+        return VKN_OK;
+    done[STAGE_MATCHES] = done[STAGE_MODELS] = 0;
+    /* COLMAP passes over pairs that it has compared before. */
+    if (sequential) {
+        BASE_TRY(match_neighbours(attempt));
+        BASE_TRY(match_loops(attempt));
+    } else {
+        BASE_TRY(match_all(attempt));
+    }
+    done[STAGE_MATCHES] = attempt->matches;
+    return record_write(preparation);
+}

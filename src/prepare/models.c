@@ -1,0 +1,154 @@
+/* COLMAP's third stage: sparse models, which have the poses; and what is in them. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prepare/internal.h"
+
+#define LEAST_MODEL 3u
+#define MOST_MODELS 50u
+
+/* ---- the mapper ------------------------------------------------------------------------------- */
+
+/* How far it has come, and whether it says that there is nothing to be had. */
+struct mapping {
+    struct attempt *attempt;
+    bool nothing;
+};
+
+static void follow(void *context, const char *line)
+{
+    static const char *const nothing[] = {"failed to create sparse model", "No images with matches"};
+    struct mapping *mapping = context;
+    struct preparation *preparation = mapping->attempt->preparation;
+    for (size_t i = 0; i < BASE_COUNT(nothing); i++)
+        mapping->nothing |= strcasestr(line, nothing[i]) != NULL;
+    if (strstr(line, "Registering image #") == NULL)
+        return;
+    /* "Registering image #7 (13)", or "(num_reg_frames=13)" */
+    const char *number = strrchr(line, '(');
+    while (number != NULL && *number != '\0' && !isdigit((unsigned char)*number))
+        number++;
+    size_t registered = number != NULL ? (size_t)strtoul(number, NULL, 10) : 0;
+    if (registered > 0 && registered <= preparation->count)
+        report_progress_count(preparation->progress, "finding poses", registered - 1,
+                              preparation->count);
+}
+
+/* The usual limits keep wrong poses out. Where they have left too little, they are lowered. */
+static void add_limits(struct colmap *colmap)
+{
+    colmap_option(colmap, "Mapper.init_min_num_inliers", "40");
+    colmap_option(colmap, "Mapper.init_min_tri_angle", "6");
+    colmap_option(colmap, "Mapper.abs_pose_min_num_inliers", "15");
+    colmap_option(colmap, "Mapper.abs_pose_min_inlier_ratio", "0.15");
+    colmap_option(colmap, "Mapper.min_num_matches", "10");
+}
+
+static vkn_status run_mapper(struct attempt *attempt, const char *models, bool *nothing)
+{
+    struct preparation *preparation = attempt->preparation;
+    struct mapping mapping = {attempt, false};
+    struct colmap colmap;
+    size_t least = preparation->count / 3;
+    BASE_TRY(colmap_begin(attempt, "mapper", "finding poses", &colmap));
+    colmap_option(&colmap, "image_path", "%s", preparation->images);
+    colmap_option(&colmap, "output_path", "%s", models);
+    colmap_option(&colmap, "Mapper.min_model_size", "%zu",
+                  least < LEAST_MODEL ? LEAST_MODEL
+                  : least > 10        ? (size_t)10
+                                      : least);
+    colmap_option(&colmap, "Mapper.ba_global_function_tolerance", "0.000001");
+    if (preparation->params->equirectangular) {
+        colmap_option(&colmap, "Mapper.ba_refine_focal_length", "0");
+        colmap_option(&colmap, "Mapper.ba_refine_extra_params", "0");
+    }
+    if (attempt->number > 0)
+        add_limits(&colmap);
+    vkn_status status = colmap_run(&colmap, follow, &mapping);
+    *nothing = mapping.nothing;
+    return status;
+}
+
+/* ---- what it made ------------------------------------------------------------------------------ */
+
+/* Both files begin with how many there are of what they list, 64 bits, least significant byte first. */
+static vkn_status read_number(const char *folder, const char *name, size_t *number)
+{
+    char *path = base_path_join(folder, name);
+    uint8_t bytes[8];
+    *number = 0;
+    FILE *file = path != NULL ? fopen(path, "rb") : NULL;
+    bool read = file != NULL && fread(bytes, 1, sizeof(bytes), file) == sizeof(bytes);
+    for (size_t i = sizeof(bytes); i > 0 && read; i--)
+        *number = *number << 8 | bytes[i - 1];
+    vkn_status status = read ? VKN_OK : base_fail(VKN_ERROR, "%s/%s: cannot be read", folder, name);
+    if (file != NULL)
+        fclose(file);
+    free(path);
+    return status;
+}
+
+/* Numbered folders, of which the one with the most pictures counts. */
+static vkn_status look(struct attempt *attempt, const char *models)
+{
+    for (size_t i = 0; i < MOST_MODELS; i++) {
+        char *folder = base_format("%s/%zu", models, i);
+        if (folder == NULL)
+            return VKN_ERROR;
+        size_t registered = 0;
+        bool there = base_is_folder(folder);
+        vkn_status status = there ? read_number(folder, "images.bin", &registered) : VKN_OK;
+        attempt->models += there ? 1 : 0;
+        if (registered > attempt->registered) {
+            attempt->registered = registered;
+            free(attempt->largest);
+            attempt->largest = folder;
+        } else {
+            free(folder);
+        }
+        BASE_TRY(status);
+    }
+    return attempt->largest != NULL ? read_number(attempt->largest, "points3D.bin", &attempt->points)
+                                    : VKN_OK;
+}
+
+static vkn_status make(struct attempt *attempt, const char *models)
+{
+    struct preparation *preparation = attempt->preparation;
+    bool nothing = false;
+    char *partial = base_format("%s.partial", models);
+    vkn_status status = partial != NULL ? files_remove(partial) : VKN_ERROR;
+    if (status == VKN_OK)
+        status = files_remove(models);
+    if (status == VKN_OK)
+        status = base_make_folder(partial);
+    if (status == VKN_OK)
+        status = run_mapper(attempt, partial, &nothing);
+    if (status == VKN_ERROR && nothing)
+        status = VKN_OK; /* which is an answer */
+    if (status == VKN_OK)
+        status = files_move(partial, models);
+    free(partial);
+    BASE_TRY(status);
+    preparation->record.stages[attempt->number][STAGE_MODELS] = attempt->matches;
+    return record_write(preparation);
+}
+
+vkn_status colmap_map(struct attempt *attempt)
+{
+    char *models = base_path_join(attempt->folder, "models");
+    if (models == NULL)
+        return VKN_ERROR;
+    bool done =
+        attempt->preparation->record.stages[attempt->number][STAGE_MODELS] == attempt->matches &&
+        base_is_folder(models);
+    vkn_status status = done ? VKN_OK : make(attempt, models);
+    if (status == VKN_OK)
+        status = look(attempt, models);
+    free(models);
+    return status;
+}

@@ -1,0 +1,147 @@
+/* Equirectangular pictures become perspective ones, by ffmpeg's filter v360. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prepare/internal.h"
+
+/* Overlap by half with their neighbours, so that features are seen in two; straight up and down there is
+ * mostly sky, and who holds the camera. */
+#define STEP 45 /* degrees from one to the next */
+
+struct splitting {
+    struct preparation *preparation;
+    const char *folder; /* of the views */
+    char *panoramas;    /* folder */
+    char **names;
+    size_t count;
+};
+
+uint32_t panorama_view_size(uint32_t width)
+{
+    /* 90 degrees have a quarter of the pixels of the circle, in the middle fewer than at the edge. */
+    uint32_t size = width / 4 & ~1u;
+    return size < 2048 ? size : 2048;
+}
+
+/* "[0:v]split=8[i0]...;[i0]v360=...:yaw=0[o0];..." */
+static char *filter_of(uint32_t size)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "[0:v]split=%d", PANORAMA_VIEWS);
+    for (int i = 0; i < PANORAMA_VIEWS; i++)
+        base_text_add(&text, "[i%d]", i);
+    for (int i = 0; i < PANORAMA_VIEWS; i++)
+        base_text_add(&text,
+                      ";[i%d]v360=e:flat:h_fov=90:v_fov=90:yaw=%d:w=%u:h=%u:interp=cubic,"
+                      "format=yuvj444p[o%d]",
+                      i, i * STEP <= 180 ? i * STEP : i * STEP - 360, size, size, i);
+    if (!text.failed)
+        return text.data;
+    free(text.data);
+    return NULL;
+}
+
+static void add_outputs(struct arguments *arguments, const struct splitting *splitting,
+                        const char *name)
+{
+    static const char *const options[] = {"-frames:v", "1",  "-q:v",   "1",       "-qmin",
+                                          "1",         "-f", "image2", "-update", "1"};
+    for (int i = 0; i < PANORAMA_VIEWS; i++) {
+        arguments_add(arguments, "-map");
+        arguments_add(arguments, "[o%d]", i);
+        for (size_t k = 0; k < BASE_COUNT(options); k++)
+            arguments_add(arguments, "%s", options[k]);
+        arguments_add(arguments, "file:%s/%.*s_%d.jpg", splitting->folder,
+                      (int)(strrchr(name, '.') - name), name, i);
+    }
+}
+
+static vkn_status split(const struct splitting *splitting, const char *name, const char *path)
+{
+    static const char *const input[] = {
+        "ffmpeg", "-hide_banner", "-loglevel", "error",         "-nostats", "-nostdin",
+        "-y",     "-f",           "image2",    "-pattern_type", "none",     "-i"};
+    uint32_t width = 0, height = 0;
+    BASE_TRY(scene_image_size(path, &width, &height));
+    if (width != 2 * height || width < 64)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %ux%u pixels; an equirectangular picture is twice as wide as high",
+                         path, width, height);
+    char *filter = filter_of(panorama_view_size(width));
+    struct program ffmpeg = {.name = "ffmpeg"};
+    for (size_t i = 0; i < BASE_COUNT(input); i++)
+        arguments_add(&ffmpeg.arguments, "%s", input[i]);
+    arguments_add(&ffmpeg.arguments, "file:%s", path);
+    arguments_add(&ffmpeg.arguments, "-filter_complex");
+    arguments_add(&ffmpeg.arguments, "%s", filter != NULL ? filter : "");
+    add_outputs(&ffmpeg.arguments, splitting, name);
+    ffmpeg.arguments.failed |= filter == NULL;
+    vkn_status status = program_run(splitting->preparation, &ffmpeg);
+    free(filter);
+    return status;
+}
+
+static vkn_status split_one(void *context, size_t index)
+{
+    const struct splitting *splitting = context;
+    char *path = base_path_join(splitting->panoramas, splitting->names[index]);
+    vkn_status status =
+        path != NULL ? split(splitting, splitting->names[index], path) : VKN_ERROR;
+    free(path);
+    return status;
+}
+
+static void show(void *context, size_t finished)
+{
+    const struct splitting *splitting = context;
+    report_progress_count(splitting->preparation->progress, "splitting panoramas", finished,
+                          splitting->count);
+}
+
+static vkn_status list(struct splitting *splitting)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(splitting->panoramas, &entries, NULL, NULL);
+    if (count < 0)
+        return base_fail(VKN_ERROR, "%s: %s", splitting->panoramas, strerror(errno));
+    splitting->names = base_alloc((size_t)count + 1, sizeof(char *));
+    for (int i = 0; i < count; i++) {
+        if (splitting->names != NULL && entries[i]->d_name[0] != '.')
+            splitting->names[splitting->count++] = base_format("%s", entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    for (size_t i = 0; i < splitting->count; i++)
+        if (splitting->names[i] == NULL)
+            return VKN_ERROR;
+    return splitting->names != NULL ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status panoramas_split(struct preparation *preparation, const char *folder)
+{
+    struct splitting splitting = {.preparation = preparation, .folder = folder};
+    char *parent = base_path_folder(folder);
+    splitting.panoramas = parent != NULL ? base_path_join(parent, "panoramas") : NULL;
+    free(parent);
+    vkn_status status = program_check("ffmpeg", "to split equirectangular pictures");
+    if (status == VKN_OK && splitting.panoramas == NULL)
+        status = VKN_ERROR;
+    if (status == VKN_OK)
+        status = files_move(folder, splitting.panoramas);
+    if (status == VKN_OK)
+        status = base_make_folder(folder);
+    if (status == VKN_OK)
+        status = list(&splitting);
+    if (status == VKN_OK)
+        status = base_parallel(splitting.count, split_one, &splitting, show);
+    for (size_t i = 0; i < splitting.count; i++)
+        free(splitting.names[i]);
+    free(splitting.names);
+    free(splitting.panoramas);
+    return status;
+}

@@ -1,0 +1,202 @@
+/* vkn_prepare: the stages one after the other. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "prepare/internal.h"
+
+#define LEAST_PANORAMA 1024u /* pixels across; of smaller pictures the views would be too small */
+
+vkn_status prepare_check_stop(const struct preparation *preparation)
+{
+    if (preparation->job.stop == NULL || *preparation->job.stop == 0)
+        return VKN_OK;
+    return base_fail(VKN_INTERRUPTED, "%s: interrupted; the same command goes on",
+                     preparation->out);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------- */
+
+static vkn_status check_params(const struct vkn_prepare_params *params)
+{
+    if (params->pictures == NULL || params->pictures[0] == '\0')
+        return base_fail(VKN_BAD_INPUT, "no photographs are given");
+    if (params->out == NULL || params->out[0] == '\0')
+        return base_fail(VKN_BAD_INPUT, "no folder is given for the scene");
+    if (params->frames > 0 && params->frames < 3)
+        return base_fail(VKN_BAD_INPUT, "frames: %u are too few, at least 3", params->frames);
+    if ((unsigned)params->matcher > VKN_MATCHER_SEQUENTIAL)
+        return base_fail(VKN_BAD_INPUT, "matcher: %u is none", (unsigned)params->matcher);
+    if ((unsigned)params->camera_model > VKN_CAMERA_MODEL_OPENCV_FISHEYE)
+        return base_fail(VKN_BAD_INPUT, "camera_model: %u is none", (unsigned)params->camera_model);
+    return VKN_OK;
+}
+
+/* Photographs in SCENE/images would be removed with what was prepared before. */
+static vkn_status check_apart(const struct vkn_prepare_params *params)
+{
+    char *pictures = realpath(params->pictures, NULL), *out = realpath(params->out, NULL);
+    size_t length = out != NULL ? strlen(out) : 0;
+    bool inside = pictures != NULL && out != NULL && strncmp(pictures, out, length) == 0 &&
+                  (pictures[length] == '/' || pictures[length] == '\0');
+    free(pictures);
+    free(out);
+    return inside ? base_fail(VKN_BAD_INPUT,
+                              "%s: the scene needs a folder that the photographs are not in",
+                              params->out)
+                  : VKN_OK;
+}
+
+/* What prepare did not write is not its to remove. */
+static vkn_status check_foreign(const struct preparation *preparation)
+{
+    static const char *const names[] = {"images", "images_2", "images_4", "images_8", "masks", "sparse",
+                                        "transforms.json"};
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        char *path = base_path_join(preparation->out, names[i]);
+        bool there = path == NULL || base_file_exists(path) || base_is_folder(path);
+        free(path);
+        if (there)
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: there is %s in this folder, which was not prepared; name another "
+                             "with --out",
+                             preparation->out, names[i]);
+    }
+    return VKN_OK;
+}
+
+/* One process at a time; the lock ends with it. */
+static vkn_status lock(struct preparation *preparation)
+{
+    char *path = base_path_join(preparation->work, "lock");
+    if (path == NULL)
+        return VKN_ERROR;
+    preparation->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    vkn_status status = VKN_OK;
+    if (preparation->lock < 0)
+        status = base_fail(base_status_of_errno(errno), "%s: cannot be written: %s", path,
+                           strerror(errno));
+    else if (flock(preparation->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        status = base_fail(VKN_BAD_INPUT, "%s: another process is preparing this scene",
+                           preparation->out);
+    free(path);
+    return status;
+}
+
+/* New, or of the same pictures. */
+static vkn_status check_record(struct preparation *preparation)
+{
+    struct record *record = &preparation->record;
+    const struct vkn_prepare_params *params = preparation->params;
+    uint32_t made = record->stages[0][STAGE_IMAGES];
+    bool other = made != 0 && made != preparation->source.sum;
+    if (record->pictures == NULL)
+        BASE_TRY(check_foreign(preparation));
+    if (other && !params->overwrite)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: was prepared from other pictures (%s), or with other options for them; "
+                         "--overwrite replaces it, or name another with --out",
+                         preparation->out, record->pictures);
+    if (params->overwrite) {
+        record_free(record);
+        *record = (struct record){0};
+    }
+    char *real = realpath(params->pictures, NULL);
+    free(record->pictures);
+    record->pictures = base_format("%s", real != NULL ? real : params->pictures);
+    free(real);
+    return record->pictures != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status open_folder(struct preparation *preparation)
+{
+    BASE_TRY(base_make_folder(preparation->out));
+    BASE_TRY(check_apart(preparation->params));
+    vkn_status status = record_read(preparation);
+    if (status == VKN_BAD_INPUT && preparation->params->overwrite)
+        record_free(&preparation->record); /* whatever happened to it */
+    else
+        BASE_TRY(status);
+    BASE_TRY(check_record(preparation));
+    BASE_TRY(base_make_folder(preparation->work));
+    return lock(preparation);
+}
+
+/* ---- panoramas -------------------------------------------------------------------------------- */
+
+static void tell_panoramas(const struct preparation *preparation)
+{
+    size_t panoramas = 0;
+    for (size_t i = 0; i < preparation->count; i++) {
+        uint32_t width = 0, height = 0;
+        char *path = base_path_join(preparation->images, preparation->names[i]);
+        bool read = path != NULL && scene_image_size(path, &width, &height) == VKN_OK;
+        panoramas += read && width == 2 * height && width >= LEAST_PANORAMA ? 1 : 0;
+        free(path);
+    }
+    if (2 * panoramas > preparation->count && !preparation->params->equirectangular)
+        base_log(BASE_LOG_WARNING,
+                 "%s: %zu of %zu pictures are twice as wide as high: if they show everything around, "
+                 "prepare them with --equirectangular",
+                 preparation->params->pictures, panoramas, preparation->count);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static vkn_status run(struct preparation *preparation)
+{
+    BASE_TRY(program_check("colmap", "to find poses"));
+    BASE_TRY(source_open(preparation));
+    BASE_TRY(open_folder(preparation));
+    BASE_TRY(report_progress_begin(preparation->job.quiet, 0, 0, &preparation->progress));
+    BASE_TRY(images_make(preparation));
+    report_progress_pause(preparation->progress);
+    tell_panoramas(preparation);
+    preparation->result.pictures = preparation->count;
+    BASE_TRY(poses_find(preparation));
+    return prepare_check_stop(preparation);
+}
+
+static void end(struct preparation *preparation)
+{
+    BASE_KEEP_ERROR;
+    report_progress_end(&preparation->progress);
+    source_free(&preparation->source);
+    record_free(&preparation->record);
+    for (size_t i = 0; i < preparation->count; i++)
+        free(preparation->names[i]);
+    free(preparation->names);
+    free(preparation->work);
+    free(preparation->images);
+    if (preparation->lock >= 0)
+        close(preparation->lock);
+}
+
+vkn_status vkn_prepare(const struct vkn_prepare_params *given, struct vkn_prepare_result *result)
+{
+    BASE_C_LOCALE;
+    struct vkn_prepare_params params;
+    struct preparation preparation = {.params = &params, .lock = -1};
+    double began = base_seconds();
+    BASE_NEED(result);
+    BASE_TRY(BASE_FILL(__func__, &preparation.result, result, seconds));
+    BASE_TRY(BASE_READ(__func__, given, &params, camera_model));
+    BASE_TRY(BASE_READ("vkn_job", params.job, &preparation.job, stop));
+    BASE_TRY(check_params(&params));
+    preparation.out = params.out;
+    preparation.work = base_path_join(params.out, "prepare");
+    preparation.images = base_path_join(params.out, "images");
+    vkn_status status =
+        preparation.work != NULL && preparation.images != NULL ? run(&preparation) : VKN_ERROR;
+    preparation.result.seconds = base_seconds() - began;
+    end(&preparation);
+    BASE_TRY(BASE_FILL(__func__, &preparation.result, result, seconds));
+    return status;
+}

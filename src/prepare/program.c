@@ -1,0 +1,254 @@
+/* Runs of ffmpeg and COLMAP: their words into a log and to who follows them, their end on request. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* pipe2 */
+#endif
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "prepare/internal.h"
+
+#define POLL_MILLISECONDS 100
+#define PATIENCE          5.0 /* seconds after SIGTERM, before SIGKILL */
+#define MOST_LINE         1000
+#define MOST_WORDS        300
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+void arguments_add(struct arguments *arguments, const char *format, ...)
+{
+    if (arguments->count + 2 > arguments->capacity && !arguments->failed) {
+        size_t more = arguments->capacity > 0 ? 2 * arguments->capacity : 32;
+        char **grown = realloc(arguments->items, more * sizeof(char *));
+        arguments->failed = grown == NULL;
+        arguments->items = grown != NULL ? grown : arguments->items;
+        arguments->capacity = grown != NULL ? more : arguments->capacity;
+    }
+    if (arguments->failed)
+        return;
+    va_list values;
+    va_start(values, format);
+    char *text = NULL;
+    if (vasprintf(&text, format, values) < 0)
+        text = NULL;
+    va_end(values);
+    arguments->failed = text == NULL;
+    if (text == NULL)
+        return;
+    arguments->items[arguments->count++] = text;
+    arguments->items[arguments->count] = NULL;
+}
+
+void arguments_free(struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->count; i++)
+        free(arguments->items[i]);
+    free(arguments->items);
+    *arguments = (struct arguments){0};
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+vkn_status program_check(const char *name, const char *what_for)
+{
+    char *path = base_program_find(name);
+    free(path);
+    if (path != NULL)
+        return VKN_OK;
+    const char *package = strcmp(name, "ffprobe") == 0 ? "ffmpeg" : name;
+    return base_fail(VKN_ERROR, "no %s in PATH; install it (apt-get install %s) %s", name, package,
+                     what_for);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* Follows what comes through the pipe. */
+struct reader {
+    const struct program *program;
+    int pipe, log;
+    char line[MOST_LINE];
+    size_t length;
+};
+
+static void end_line(struct reader *reader)
+{
+    reader->line[reader->length] = '\0';
+    if (reader->length > 0 && reader->program->line != NULL)
+        reader->program->line(reader->program->context, reader->line);
+    reader->length = 0;
+}
+
+/* A full disk is no reason to stop here: whatever else is written says so. */
+static void write_log(int log, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t now = write(log, data, size);
+        if (now < 0 && errno != EINTR)
+            return;
+        data += now > 0 ? now : 0;
+        size -= now > 0 ? (size_t)now : 0;
+    }
+}
+
+static void take(struct reader *reader, const char *data, size_t size)
+{
+    if (reader->program->bytes != NULL) {
+        reader->program->bytes(reader->program->context, data, size);
+        return;
+    }
+    write_log(reader->log, data, size);
+    for (size_t i = 0; i < size; i++) {
+        if (data[i] == '\n' || data[i] == '\r')
+            end_line(reader);
+        else if (reader->length + 1 < sizeof(reader->line))
+            reader->line[reader->length++] = data[i];
+    }
+}
+
+/* Whether the other end is still open. */
+static bool read_some(struct reader *reader, int milliseconds)
+{
+    static _Thread_local char data[1 << 16];
+    struct pollfd waiting = {.fd = reader->pipe, .events = POLLIN};
+    if (poll(&waiting, 1, milliseconds) <= 0)
+        return true;
+    ssize_t size = read(reader->pipe, data, sizeof(data));
+    if (size > 0)
+        take(reader, data, (size_t)size);
+    return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* The last line of the log from there on that speaks of a failure, else its last one. */
+static void last_words(const char *path, off_t from, char words[MOST_WORDS])
+{
+    FILE *log = fopen(path, "r");
+    char line[MOST_LINE];
+    bool telling = false;
+    snprintf(words, MOST_WORDS, "it says nothing");
+    if (log != NULL && fseeko(log, from, SEEK_SET) == 0)
+        while (fgets(line, sizeof(line), log) != NULL) {
+            line[strcspn(line, "\r\n")] = '\0';
+            const char *text = line + strspn(line, " \t");
+            bool tells = strcasestr(text, "error") != NULL || strcasestr(text, "fail") != NULL ||
+                         strcasestr(text, "invalid") != NULL || strcasestr(text, "full") != NULL;
+            if (*text == '\0' || (telling && !tells))
+                continue;
+            telling = tells;
+            snprintf(words, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
+        }
+    if (log != NULL)
+        fclose(log);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void end_group(pid_t process, double *asked)
+{
+    if (*asked == 0.0) {
+        *asked = base_seconds();
+        kill(-process, SIGTERM);
+    } else if (base_seconds() - *asked > PATIENCE) {
+        kill(-process, SIGKILL);
+    }
+}
+
+/* Until it has ended: what it prints, and a look now and then whether it has to. */
+static void follow(const struct preparation *preparation, struct reader *reader, pid_t process,
+                   char how[BASE_HOW_SIZE])
+{
+    double asked = 0.0;
+    bool open = true, ended = false;
+    while (!ended) {
+        if (prepare_check_stop(preparation) != VKN_OK)
+            end_group(process, &asked);
+        if (open)
+            open = read_some(reader, POLL_MILLISECONDS);
+        else
+            poll(NULL, 0, POLL_MILLISECONDS / 10);
+        ended = base_program_ended(process, false, how);
+    }
+    /* What it left in the pipe, unless somebody else holds that open. */
+    for (size_t i = 0; i < 64 && open; i++)
+        open = read_some(reader, 0);
+    end_line(reader);
+    kill(-process, SIGKILL); /* whatever it started and left behind */
+}
+
+static void begin_log(int log, const struct program *program)
+{
+    struct base_text head = {0};
+    base_text_add(&head, "\n$ %s", program->name);
+    for (size_t i = 1; i < program->arguments.count; i++) {
+        char *word = vkn_shell_word(program->arguments.items[i]);
+        base_text_add(&head, " %s", word != NULL ? word : "?");
+        free(word);
+    }
+    base_text_add(&head, "\n");
+    if (!head.failed)
+        write_log(log, head.data, head.size);
+    free(head.data);
+}
+
+static vkn_status start(const struct preparation *preparation, struct program *program,
+                        const char *path, const char *log_path, int log)
+{
+    int ends[2];
+    begin_log(log, program);
+    off_t from = lseek(log, 0, SEEK_END);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return base_fail(VKN_ERROR, "%s: no pipe: %s", program->name, strerror(errno));
+    pid_t process = 0;
+    const int streams[3] = {-1, ends[1], program->bytes != NULL ? log : ends[1]};
+    int error = base_program_start(path, program->arguments.items, streams, &process);
+    close(ends[1]);
+    char how[BASE_HOW_SIZE] = "";
+    struct reader reader = {.program = program, .pipe = ends[0], .log = log};
+    if (error == 0)
+        follow(preparation, &reader, process, how);
+    close(ends[0]);
+    if (error != 0)
+        return base_fail(VKN_ERROR, "%s cannot be started: %s", path, strerror(error));
+    BASE_TRY(prepare_check_stop(preparation));
+    if (how[0] == '\0')
+        return VKN_OK;
+    char words[MOST_WORDS];
+    last_words(log_path, from, words);
+    return base_fail(VKN_ERROR, "%s failed (%s): %s (all that it says: %s)", program->name, how,
+                     words, log_path);
+}
+
+static vkn_status run_logged(const struct preparation *preparation, struct program *program,
+                             const char *path)
+{
+    char *log_path = base_format("%s/%s.log", preparation->work, program->name);
+    if (log_path == NULL)
+        return VKN_ERROR;
+    int log = open(log_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    vkn_status status =
+        log >= 0 ? start(preparation, program, path, log_path, log)
+                 : base_fail(base_status_of_errno(errno), "%s: %s", log_path, strerror(errno));
+    if (log >= 0)
+        close(log);
+    free(log_path);
+    return status;
+}
+
+vkn_status program_run(const struct preparation *preparation, struct program *program)
+{
+    vkn_status status = prepare_check_stop(preparation);
+    char *path = base_program_find(program->name);
+    if (status == VKN_OK && path == NULL)
+        status = program_check(program->name, "for this");
+    if (status == VKN_OK && program->arguments.failed)
+        status = base_fail(VKN_ERROR, "%s: out of memory", program->name);
+    if (status == VKN_OK)
+        status = run_logged(preparation, program, path);
+    free(path);
+    arguments_free(&program->arguments);
+    return status;
+}

@@ -1,0 +1,330 @@
+/* What was given: photographs with their masks, or a video. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "prepare/internal.h"
+
+static const char read_as_they_are[] = "jpg jpeg png";
+static const char converted[] = "heic heif avif webp tif tiff bmp jp2 ppm pgm tga";
+static const char raw[] = "dng cr2 cr3 nef arw orf rw2 raf pef srw";
+
+/* ---- photographs ----------------------------------------------------------------------------- */
+
+static vkn_status add_picture(struct source *source, size_t *capacity, const char *name)
+{
+    if (source->count == *capacity) {
+        size_t more = *capacity > 0 ? 2 * *capacity : 64;
+        void *grown = realloc(source->pictures, more * sizeof(*source->pictures));
+        if (grown == NULL)
+            return base_fail(VKN_ERROR, "out of memory (%zu pictures)", more);
+        source->pictures = grown;
+        *capacity = more;
+    }
+    struct source_picture *picture = &source->pictures[source->count];
+    *picture = (struct source_picture){.file = base_format("%s", name),
+                                       .converted = files_ends_with(name, converted),
+                                       .orientation = 1};
+    source->count += picture->file != NULL ? 1 : 0;
+    return picture->file != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status list(struct source *source)
+{
+    DIR *stream = opendir(source->folder);
+    if (stream == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", source->folder, strerror(errno));
+    size_t capacity = 0, raw_count = 0;
+    char first_raw[256] = "";
+    vkn_status status = VKN_OK;
+    for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;) {
+        const char *name = entry->d_name;
+        if (name[0] == '.' || strncmp(name, "dynamic_mask_", strlen("dynamic_mask_")) == 0)
+            continue;
+        if (files_ends_with(name, read_as_they_are) || files_ends_with(name, converted))
+            status = add_picture(source, &capacity, name);
+        else if (files_ends_with(name, raw) && raw_count++ == 0)
+            snprintf(first_raw, sizeof(first_raw), "%s", name);
+    }
+    closedir(stream);
+    if (status == VKN_OK && source->count == 0 && raw_count > 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: raw photographs such as %s have to be developed into JPEG first",
+                         source->folder, first_raw);
+    if (status == VKN_OK && raw_count > 0)
+        base_log(BASE_LOG_WARNING, "%s: %zu raw photographs such as %s are left aside",
+                 source->folder, raw_count, first_raw);
+    return status;
+}
+
+static int by_nature(const void *a, const void *b)
+{
+    return files_natural_order(((const struct source_picture *)a)->file,
+                               ((const struct source_picture *)b)->file);
+}
+
+/* ---- their names ----------------------------------------------------------------------------- */
+
+/* What every program takes for nothing but a name. */
+static bool is_plain(char c)
+{
+    return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
+}
+
+static bool is_plain_name(const char *name)
+{
+    bool plain = isalnum((unsigned char)name[0]) || name[0] == '_';
+    for (; *name != '\0'; name++)
+        plain = plain && (unsigned char)*name < 128 && is_plain(*name);
+    return plain;
+}
+
+/* "a.jpg" and "a.png": their smaller copies would have one name. */
+static bool same_stem(const char *a, const char *b)
+{
+    size_t length = (size_t)(strrchr(a, '.') - a);
+    return length == (size_t)(strrchr(b, '.') - b) && strncmp(a, b, length) == 0;
+}
+
+/* Names stay, if they are plain and sorted as texts too, as COLMAP and the loader sort them. Else each gets
+ * its number in front. */
+static vkn_status name_pictures(struct source *source)
+{
+    bool keep = true;
+    for (size_t i = 0; i < source->count && keep; i++) {
+        const char *name = source->pictures[i].file;
+        const char *before = i > 0 ? source->pictures[i - 1].file : NULL;
+        keep = is_plain_name(name) && !source->pictures[i].converted &&
+               (before == NULL || (strcmp(before, name) < 0 && !same_stem(before, name)));
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct source_picture *picture = &source->pictures[i];
+        const char *ending = picture->converted ? ".jpg" : "";
+        picture->name = keep ? base_format("%s", picture->file)
+                             : base_format("%05zu_%s%s", i + 1, picture->file, ending);
+        if (picture->name == NULL)
+            return VKN_ERROR;
+        for (char *c = picture->name; *c != '\0' && !keep; c++)
+            *c = (unsigned char)*c < 128 && is_plain(*c) ? *c : '_';
+    }
+    return VKN_OK;
+}
+
+/* ---- what tells them from others --------------------------------------------------------------- */
+
+static vkn_status read_head(const char *path, char *head, size_t *size, uint64_t *file_size)
+{
+    struct stat information;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
+    ssize_t got = -1;
+    bool regular = fstat(descriptor, &information) == 0 && S_ISREG(information.st_mode);
+    if (regular)
+        got = read(descriptor, head, EXIF_BYTES);
+    int error = errno;
+    close(descriptor);
+    if (!regular)
+        return base_fail(VKN_BAD_INPUT, "%s: not a regular file", path);
+    if (got < 0)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(error));
+    *size = (size_t)got;
+    *file_size = (uint64_t)information.st_size;
+    return VKN_OK;
+}
+
+static vkn_status look_at(const struct source *source, struct source_picture *picture, char *head)
+{
+    char *path = base_path_join(source->folder, picture->file);
+    size_t size = 0;
+    vkn_status status =
+        path != NULL ? read_head(path, head, &size, &picture->size) : VKN_ERROR;
+    free(path);
+    BASE_TRY(status);
+    picture->head_sum = base_crc32c(0, head, size);
+    struct exif exif = exif_read((const uint8_t *)head, size);
+    picture->orientation = picture->converted ? 1 : exif.orientation;
+    picture->focal = exif.focal;
+    return VKN_OK;
+}
+
+static uint32_t add_sum(uint32_t sum, const char *name, uint64_t size, uint32_t head_sum)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu32, size, head_sum);
+    return files_sum(files_sum(sum, name), text);
+}
+
+/* Masks by their names and sizes alone. */
+static vkn_status sum_masks(struct source *source)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(source->masks, &entries, NULL, alphasort);
+    if (count < 0)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", source->masks, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        char *path = base_path_join(source->masks, entries[i]->d_name);
+        struct stat information;
+        if (path != NULL && stat(path, &information) == 0 && S_ISREG(information.st_mode))
+            source->sum =
+                add_sum(source->sum, entries[i]->d_name, (uint64_t)information.st_size, 0);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return VKN_OK;
+}
+
+static vkn_status look_at_all(struct preparation *preparation, char *head)
+{
+    struct source *source = &preparation->source;
+    for (size_t i = 0; i < source->count; i++) {
+        struct source_picture *picture = &source->pictures[i];
+        BASE_TRY(prepare_check_stop(preparation));
+        BASE_TRY(look_at(source, picture, head));
+        source->sum = add_sum(source->sum, picture->file, picture->size, picture->head_sum);
+    }
+    return source->masks != NULL ? sum_masks(source) : VKN_OK;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+/* `given`/name when there is such a folder; NULL: there is none. */
+static vkn_status find_folder(const char *given, const char *name, char **folder)
+{
+    *folder = base_path_join(given, name);
+    if (*folder == NULL)
+        return VKN_ERROR;
+    if (!base_is_folder(*folder)) {
+        free(*folder);
+        *folder = NULL;
+    }
+    return VKN_OK;
+}
+
+/* The folder itself, or `images` in it when it has none of its own. */
+static vkn_status find_pictures(struct source *source, const char *given)
+{
+    source->folder = base_format("%s", given);
+    if (source->folder == NULL)
+        return VKN_ERROR;
+    BASE_TRY(list(source));
+    char *images = NULL;
+    if (source->count == 0)
+        BASE_TRY(find_folder(given, "images", &images));
+    if (images != NULL) {
+        free(source->folder);
+        source->folder = images;
+        BASE_TRY(list(source));
+    }
+    if (source->count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: no photographs (JPEG or PNG) in this folder", given);
+    return VKN_OK;
+}
+
+static vkn_status find_masks(struct source *source, const char *given)
+{
+    if (given != NULL) {
+        source->masks = base_format("%s", given);
+        return source->masks == NULL      ? VKN_ERROR
+               : base_is_folder(given)    ? VKN_OK
+                                          : base_fail(VKN_BAD_INPUT, "%s: no folder of masks", given);
+    }
+    BASE_TRY(find_folder(source->folder, "masks", &source->masks));
+    char *real = source->masks == NULL ? realpath(source->folder, NULL) : NULL;
+    const char *slash = real != NULL ? strrchr(real, '/') : NULL;
+    vkn_status status = VKN_OK;
+    if (slash != NULL && strcmp(slash, "/images") == 0)
+        status = find_folder(source->folder, "../masks", &source->masks);
+    free(real);
+    return status;
+}
+
+static vkn_status open_photographs(struct preparation *preparation)
+{
+    struct source *source = &preparation->source;
+    BASE_TRY(find_pictures(source, preparation->params->pictures));
+    BASE_TRY(find_masks(source, preparation->params->masks));
+    qsort(source->pictures, source->count, sizeof(*source->pictures), by_nature);
+    BASE_TRY(name_pictures(source));
+    char *head = base_alloc(EXIF_BYTES, 1);
+    vkn_status status = head != NULL ? look_at_all(preparation, head) : VKN_ERROR;
+    free(head);
+    return status;
+}
+
+static vkn_status open_video(struct preparation *preparation)
+{
+    const struct vkn_prepare_params *params = preparation->params;
+    struct source *source = &preparation->source;
+    char *head = base_alloc(EXIF_BYTES, 1), frames[32];
+    size_t size = 0;
+    uint64_t file_size = 0;
+    source->is_video = true;
+    if (params->masks != NULL) {
+        free(head);
+        return base_fail(VKN_BAD_INPUT, "%s: frames of a video have no masks", params->masks);
+    }
+    vkn_status status =
+        head != NULL ? read_head(params->pictures, head, &size, &file_size) : VKN_ERROR;
+    if (status == VKN_OK)
+        source->sum = add_sum(0, "video", file_size, base_crc32c(0, head, size));
+    free(head);
+    snprintf(frames, sizeof(frames), "%u %d", params->frames, params->sharpest);
+    source->sum = files_sum(source->sum, frames);
+    return status;
+}
+
+vkn_status source_open(struct preparation *preparation)
+{
+    struct source *source = &preparation->source;
+    const char *given = preparation->params->pictures;
+    BASE_TRY(base_is_folder(given) ? open_photographs(preparation) : open_video(preparation));
+    source->sum =
+        files_sum(source->sum, preparation->params->equirectangular ? "equirectangular" : "");
+    source->sum += source->sum == 0 ? 1 : 0;
+    return VKN_OK;
+}
+
+void source_free(struct source *source)
+{
+    for (size_t i = 0; i < source->count; i++) {
+        free(source->pictures[i].file);
+        free(source->pictures[i].name);
+    }
+    free(source->pictures);
+    free(source->folder);
+    free(source->masks);
+    *source = (struct source){0};
+}
+
+bool source_one_camera(const struct preparation *preparation)
+{
+    const struct source *source = &preparation->source;
+    uint32_t first[2] = {0};
+    if (source->is_video || preparation->params->equirectangular)
+        return true;
+    for (size_t i = 0; i < preparation->count; i++) {
+        uint32_t size[2] = {0};
+        char *path = base_path_join(preparation->images, preparation->names[i]);
+        bool read = path != NULL && scene_image_size(path, &size[0], &size[1]) == VKN_OK;
+        free(path);
+        if (!read || (i > 0 && (size[0] != first[0] || size[1] != first[1])))
+            return false;
+        first[0] = size[0];
+        first[1] = size[1];
+    }
+    for (size_t i = 1; i < source->count; i++)
+        if (source->pictures[i].focal != source->pictures[0].focal)
+            return false;
+    return true;
+}

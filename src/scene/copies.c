@@ -1,0 +1,183 @@
+/* Copies of pictures for the folder of a scene: smaller, turned upright, masks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/image.h"
+#include "scene/transforms.h"
+
+/* ---- smaller --------------------------------------------------------------------------------- */
+
+/* Straight alpha again, in place, as many channels as there have to be; what no pixel counts of is black. */
+static uint32_t unpack(const uint32_t *pixels, size_t count, bool has_alpha, uint8_t *bytes)
+{
+    uint32_t channels = has_alpha ? 4 : 3;
+    for (size_t i = 0; i < count; i++, bytes += channels) {
+        uint32_t pixel = pixels[i] == SCENE_IGNORED ? 0 : pixels[i], alpha = pixel >> 24;
+        for (uint32_t c = 0; c < 3; c++) {
+            uint32_t value = pixel >> (8 * c) & 255;
+            bytes[c] = (uint8_t)(alpha > 0 ? (value * 255 + alpha / 2) / alpha : 0);
+        }
+        if (has_alpha)
+            bytes[3] = (uint8_t)alpha;
+    }
+    return channels;
+}
+
+static vkn_status write_smaller(const uint8_t *rgba, const uint8_t *used, uint32_t width,
+                                uint32_t height, uint32_t factor, const char *path)
+{
+    size_t count = (size_t)(width / factor) * (height / factor);
+    uint32_t *pixels = base_alloc(count, sizeof(*pixels));
+    uint8_t *bytes = base_alloc(count, 4);
+    vkn_status status = pixels != NULL && bytes != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK) {
+        bool has_alpha = image_downscale(rgba, used, width, height, factor, pixels);
+        uint32_t channels = unpack(pixels, count, has_alpha, bytes);
+        status =
+            scene_image_write_png(path, bytes, width / factor, height / factor, channels);
+    }
+    free(pixels);
+    free(bytes);
+    return status;
+}
+
+vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors,
+                              char *const *paths, size_t count)
+{
+    uint8_t *rgba = NULL, *used = NULL;
+    uint32_t width, height;
+    BASE_TRY(scene_image_read(image, &rgba, &width, &height));
+    vkn_status status = mask != NULL ? mask_read(mask, false, width, height, &used) : VKN_OK;
+    for (size_t i = 0; i < count && status == VKN_OK; i++)
+        status = write_smaller(rgba, used, width, height, factors[i], paths[i]);
+    free(rgba);
+    free(used);
+    return status;
+}
+
+/* ---- upright --------------------------------------------------------------------------------- */
+
+#define QUALITY 97 /* of 100; above 90 stb keeps colours in full resolution */
+
+/* Where the pixel (x, y) of the upright picture is in the stored one of width x height pixels
+ * (Exif 2.32, tag 274: where the first row and the first column are). */
+static size_t stored_at(unsigned orientation, uint32_t width, uint32_t height, uint32_t x,
+                        uint32_t y)
+{
+    bool turned = orientation >= 5;
+    uint32_t column = turned ? y : x, row = turned ? x : y;
+    if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
+        column = width - 1 - column;
+    if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
+        row = height - 1 - row;
+    return (size_t)row * width + column;
+}
+
+/* Pixels of `size` bytes each in fresh memory; the sides change places for orientations from 5 on. */
+static uint8_t *turn(const uint8_t *stored, size_t size, unsigned orientation, uint32_t *width,
+                     uint32_t *height)
+{
+    uint32_t from_width = *width, from_height = *height;
+    uint8_t *upright = base_alloc((size_t)from_width * from_height, size), *at = upright;
+    if (upright == NULL)
+        return NULL;
+    if (orientation >= 5) {
+        *width = from_height;
+        *height = from_width;
+    }
+    for (uint32_t y = 0; y < *height; y++)
+        for (uint32_t x = 0; x < *width; x++, at += size)
+            memcpy(at, stored + size * stored_at(orientation, from_width, from_height, x, y), size);
+    return upright;
+}
+
+/* stb's JPEG, and where its first segment goes. */
+struct jpeg {
+    struct base_text text;
+    const void *segment;
+    size_t size;
+};
+
+static void append(void *context, void *data, int size)
+{
+    struct jpeg *jpeg = context;
+    bool at_start = jpeg->text.size < 2;
+    base_text_add_bytes(&jpeg->text, data, (size_t)size);
+    if (!at_start || jpeg->text.size < 2 || jpeg->size == 0)
+        return;
+    /* What came at once with the two bytes of the start stands behind the segment. */
+    size_t rest = jpeg->text.size - 2;
+    char *behind = base_alloc(rest + 1, 1);
+    if (behind == NULL) {
+        jpeg->text.failed = true;
+        return;
+    }
+    memcpy(behind, jpeg->text.data + 2, rest);
+    jpeg->text.size = 2;
+    base_text_add_bytes(&jpeg->text, jpeg->segment, jpeg->size);
+    base_text_add_bytes(&jpeg->text, behind, rest);
+    free(behind);
+}
+
+vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment,
+                              size_t size, const char *path)
+{
+    uint8_t *rgba = NULL;
+    uint32_t width, height;
+    struct jpeg jpeg = {.segment = segment, .size = size};
+    BASE_TRY(scene_image_read(image, &rgba, &width, &height));
+    uint8_t *upright = turn(rgba, 4, orientation, &width, &height);
+    free(rgba);
+    if (upright == NULL)
+        return VKN_ERROR;
+    bool made = stb_write_jpeg(append, &jpeg, (int)width, (int)height, upright, QUALITY);
+    free(upright);
+    vkn_status status = made && !jpeg.text.failed
+                            ? base_file_replace(path, jpeg.text.data, jpeg.text.size)
+                            : base_fail(VKN_ERROR, "%s: out of memory", path);
+    free(jpeg.text.data);
+    return status;
+}
+
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+/* A byte for each pixel of the upright image, of a mask that was drawn on it, or on what is stored. */
+static vkn_status read_mask(const char *mask, unsigned orientation, uint32_t width, uint32_t height,
+                            uint8_t **used)
+{
+    if (mask_check(mask, width, height) == VKN_OK || orientation < 5)
+        return mask_read(mask, false, width, height, used);
+    uint8_t *stored = NULL;
+    BASE_TRY(mask_read(mask, false, height, width, &stored));
+    *used = turn(stored, 1, orientation, &height, &width);
+    free(stored);
+    return *used != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status copy_mask(const char *mask, const char *image, unsigned orientation,
+                            const char *path)
+{
+    uint32_t width, height;
+    uint8_t *used = NULL;
+    BASE_TRY(scene_image_size(image, &width, &height));
+    BASE_TRY(read_mask(mask, orientation, width, height, &used));
+    for (size_t i = 0; i < (size_t)width * height; i++)
+        used[i] = used[i] ? 255 : 0;
+    vkn_status status = scene_image_write_png(path, used, width, height, 1);
+    free(used);
+    return status;
+}
+
+vkn_status scene_copy_mask(const char *masks, const char *name, const char *image,
+                           unsigned orientation, const char *path, bool *found)
+{
+    char *mask = NULL;
+    *found = false;
+    BASE_TRY(mask_find(masks, name, &mask));
+    if (mask == NULL)
+        return VKN_OK;
+    *found = true;
+    vkn_status status = copy_mask(mask, image, orientation, path);
+    free(mask);
+    return status;
+}

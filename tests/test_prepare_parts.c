@@ -1,0 +1,184 @@
+/* What photographs go through on their way into a scene: their order, EXIF, turns and smaller copies; and what is said
+ * to those who train on photographs as they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "photographs.h"
+#include "prepare/internal.h"
+#include "scene/image.h"
+
+/* ---- names, numbers, EXIF ------------------------------------------------------------------------ */
+
+static void test_order(void **state)
+{
+    static const char *const sorted[] = {"",        "1.jpg",    "01.jpg",    "9.jpg",     "10.jpg", "IMG_2.jpg",
+                                         "IMG_2a.jpg", "IMG_10.jpg", "IMG_10_1.jpg", "a", "b2", "b10"};
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(sorted); i++)
+        for (size_t k = 0; k < BASE_COUNT(sorted); k++) {
+            int order = files_natural_order(sorted[i], sorted[k]);
+            bool same_number = strcmp(sorted[i] + (sorted[i][0] == '0'), sorted[k] + (sorted[k][0] == '0')) == 0;
+            if (!same_number)
+                assert_true((order < 0) == (i < k) && (order > 0) == (i > k));
+            else
+                assert_true((order == 0) == (i == k));
+        }
+    assert_true(files_ends_with("a.JPG", "png jpg") && !files_ends_with("a.jpgx", "png jpg"));
+    assert_true(!files_ends_with("jpg", "jpg") && !files_ends_with("a.", "jpg"));
+}
+
+static void test_counts(void **state)
+{
+    size_t done = 0, total = 0;
+    (void)state;
+    assert_true(colmap_read_count("Processed file [3/50]", &done, &total));
+    assert_true(done == 3 && total == 50);
+    assert_true(colmap_read_count("I1125 10:00:00 1 a.cc:2] Processing image [4/6]", &done, &total));
+    assert_true(done == 4 && total == 6);
+    assert_true(colmap_read_count("Matching block [2/3, 1/4] in 1s", &done, &total));
+    assert_true(done == 5 && total == 12);
+    assert_false(colmap_read_count("[7/3] [0/2] [x/2] [1/99999999999999999999] [", &done, &total));
+}
+
+static void test_exif(void **state)
+{
+    (void)state;
+    for (unsigned little = 0; little < 2; little++) {
+        uint8_t data[128];
+        size_t size = make_exif(data, 6, little);
+        struct exif exif = exif_read(data, size);
+        assert_int_equal(exif.orientation, 6);
+        assert_int_equal(data[exif.orientation_at], 6);
+        assert_true(fabs(exif.focal - 4.25) < 1e-9);
+        assert_int_equal(exif.segment, 2);
+        assert_int_equal(exif.segment_size, size - 2);
+        make_exif(data, 9, little); /* there are eight */
+        assert_int_equal(exif_read(data, size).orientation, 1);
+        /* Cut off anywhere, or with any byte broken: nothing is read beyond the end, which sanitizers see. */
+        for (size_t length = 0; length < size; length++) {
+            uint8_t *part = base_alloc(length + 1, 1);
+            make_exif(data, 6, little);
+            memcpy(part, data, length);
+            exif_read(part, length);
+            free(part);
+            part = base_alloc(size, 1);
+            memcpy(part, data, size);
+            part[length] = 0xff;
+            exif_read(part, size);
+            free(part);
+        }
+    }
+}
+
+/* ---- copies ------------------------------------------------------------------------------------ */
+
+/* What stands in the upright picture's corners (top left, top right, bottom left, bottom right) of a stored one
+ * with 0 1 above 2 3. */
+static const uint8_t corners[8][4] = {{0, 1, 2, 3}, {1, 0, 3, 2}, {3, 2, 1, 0}, {2, 3, 0, 1},
+                                      {0, 2, 1, 3}, {2, 0, 3, 1}, {3, 1, 2, 0}, {1, 3, 0, 2}};
+static void test_upright(void **state)
+{
+    struct temporary *folder = *state;
+    char *stored = temporary_path(folder, "stored.png"), *upright = temporary_path(folder, "upright.jpg");
+    write_corners(stored);
+    for (unsigned orientation = 1; orientation <= 8; orientation++) {
+        uint8_t exif[128], *rgba = NULL;
+        uint32_t width, height;
+        size_t size = make_exif(exif, 1, true);
+        assert_ok(scene_copy_upright(stored, orientation, exif + 2, size - 2, upright));
+        assert_ok(scene_image_read(upright, &rgba, &width, &height));
+        assert_int_equal(width, orientation < 5 ? 32 : 16);
+        assert_int_equal(height, orientation < 5 ? 16 : 32);
+        for (uint32_t corner = 0; corner < 4; corner++) {
+            uint32_t x = corner % 2 ? width - 3 : 2, y = corner / 2 ? height - 3 : 2;
+            assert_true(abs((int)rgba[4 * (y * width + x)] - GREY(corners[orientation - 1][corner])) < 4);
+        }
+        free(rgba);
+        char *data = NULL;
+        size_t data_size = 0;
+        assert_ok(base_file_read(upright, 1 << 20, &data, &data_size));
+        assert_true(fabs(exif_read((uint8_t *)data, size).focal - 4.25) < 1e-9);
+        free(data);
+    }
+}
+
+/* Training on a smaller copy sees what training on the picture made smaller does, under a mask too. */
+static void test_smaller(void **state)
+{
+    struct temporary *folder = *state;
+    enum { WIDTH = 50, HEIGHT = 30, FACTOR = 4 };
+    uint8_t pixels[WIDTH * HEIGHT * 4], used[WIDTH * HEIGHT], *rgba = NULL;
+    uint32_t expected[(WIDTH / FACTOR) * (HEIGHT / FACTOR)], width, height;
+    for (size_t i = 0; i < sizeof(pixels); i++)
+        pixels[i] = i % 4 == 3 ? 255 : (uint8_t)(i * 37 % 251);
+    for (size_t i = 0; i < sizeof(used); i++)
+        used[i] = i % 7 < 5 && i % WIDTH > 4 ? 255 : 0;
+    char *image = temporary_path(folder, "a.png"), *mask = temporary_path(folder, "mask.png");
+    char *copy = temporary_path(folder, "copy.png");
+    assert_ok(scene_image_write_png(image, pixels, WIDTH, HEIGHT, 4));
+    assert_ok(scene_image_write_png(mask, used, WIDTH, HEIGHT, 1));
+    assert_ok(scene_copy_smaller(image, mask, &(uint32_t){FACTOR}, &copy, 1));
+    for (size_t i = 0; i < sizeof(used); i++)
+        used[i] = used[i] ? 1 : 0;
+    image_downscale(pixels, used, WIDTH, HEIGHT, FACTOR, expected);
+    assert_ok(scene_image_read(copy, &rgba, &width, &height));
+    assert_true(width == WIDTH / FACTOR && height == HEIGHT / FACTOR);
+    size_t ignored = 0;
+    for (size_t i = 0; i < BASE_COUNT(expected); i++) {
+        ignored += expected[i] == SCENE_IGNORED ? 1 : 0;
+        for (size_t c = 0; c < 3 && expected[i] != SCENE_IGNORED; c++)
+            assert_int_equal(rgba[4 * i + c], expected[i] >> (8 * c) & 255);
+    }
+    assert_true(ignored > 0 && ignored < BASE_COUNT(expected) / 2);
+    free(rgba);
+}
+
+/* Whoever asks to train on photographs is told how. */
+static void test_train_says(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = temporary_path(folder, "given")};
+    for (uint8_t i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "given/p%u.png", i);
+        temporary_picture(folder, name, 40, 30, i);
+    }
+    char command[512];
+    snprintf(command, sizeof(command),
+             "given: 5 photographs without poses; find them with: vknerf prepare %s --out %s-scene",
+             options.path, options.path);
+    assert_open_fails(&options, command);
+    assert_int_equal(chdir(folder->path), 0);
+    options.path = "given//";
+    assert_open_fails(&options, "vknerf prepare given// --out given-scene");
+    temporary_picture(folder, "-a b/it's.png", 20, 20, 0);
+    options.path = "-a b";
+    assert_open_fails(&options, "-a b: 1 photograph without poses; find them with: vknerf prepare './-a b' --out './-a b-scene'");
+    assert_int_equal(chdir(options.path), 0);
+    options.path = ".";
+    assert_open_fails(&options, "vknerf prepare . --out scene");
+    options.path = temporary_text(folder, "walk.MP4", "");
+    assert_open_fails(&options, "walk.MP4: a video without poses; find them with: vknerf prepare ");
+    assert_error("/walk-scene");
+    temporary_text(folder, "begun/prepare.json", "{}");
+    options.path = temporary_path(folder, "begun");
+    assert_open_fails(&options, "begun: this scene was prepared in part; the same vknerf prepare goes on");
+    assert_int_equal(chdir("/"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_exif),
+        cmocka_unit_test_setup_teardown(test_upright, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_smaller, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_train_says, temporary_setup, temporary_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
