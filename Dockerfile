@@ -12,8 +12,9 @@ FROM debian:${DEBIAN}-slim
 # What the package recommends (poses, videos, the viewer, the drivers of AMD, Intel and of CPUs), and what NVIDIA's
 # driver wants of the system, which comes with the container toolkit.
 RUN --mount=type=bind,from=build,source=/packages,target=/packages \
-    apt-get update && apt-get install -y --install-recommends /packages/vknerf.deb && \
-    apt-get install -y --no-install-recommends libegl1 libx11-6 libxext6 && rm -rf /var/lib/apt/lists/*
+    apt-get update && apt-get install -y --no-install-recommends /packages/vknerf.deb \
+        colmap ffmpeg libmicrohttpd12 libturbojpeg0 mesa-vulkan-drivers libegl1 libx11-6 libxext6 && \
+    rm -rf /var/lib/apt/lists/*
 # Where the toolkit brings no such file; where it does, its own stands in the place of this one.
 RUN mkdir -p /etc/vulkan/icd.d && \
     echo '{"file_format_version": "1.0.0", "ICD": {"library_path": "libGLX_nvidia.so.0", "api_version": "1.3.0"}}' \

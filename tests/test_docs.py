@@ -206,7 +206,7 @@ def check_vknerf(words, facts):
     """Of `vknerf` and what follows."""
     if not words:
         return
-    if words[0] in ("--version", "--help", "-V", "-h"):
+    if words[0] in ("--version", "--help", "-V", "-h") or words[:2] in (["help", "--man"], ["help", "--complete"]):
         return
     command = words[1] if words[0] == "help" and len(words) > 1 else words[0]
     if command == "help" or is_placeholder(command):
@@ -500,6 +500,7 @@ FAULTS = (
     ("[x](#none)", "has no heading #none"),
     ("![x](assets/none.png)", "link to assets/none.png"),
     ("    vknerf fly SCENE", "no command fly"),
+    ("    vknerf help --women", "no command --women"),
     ("```sh\nvknerf train SCENE --stepz 5\n```", "no option --stepz"),
     ("    vknerf eval RUN --steps 5", "vknerf eval has no option --steps"),
     ("    vknerf train SCENE --steps", "--steps: its value is missing"),

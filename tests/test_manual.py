@@ -49,6 +49,7 @@ TYPED = (
     ("vknerf train --out=sce", ["train", "--out=scenes/X"]),
     ("vknerf train --config not", ["train", "--config", "notes.txt", "X"]),
     ("vknerf train --find-batch=fa", ["train", "--find-batch=fastest", "X"]),
+    ("vknerf render runs/alpha --maps rgb,opa", ["render", "runs/alpha", "--maps", "rgb,opacity", "X"]),
     ("vknerf train -- sce", ["train", "--", "scenes/X"]),
 )
 

@@ -44,7 +44,7 @@ step() { # LINES COMMAND
     began=$(now)
     code=0
     inside sh -c "cd $folder && $2" >"$work/said" 2>&1 || code=$?
-    tr '\r' '\n' <"$work/said" | grep -v '^$' | tail -n "$1" || :
+    tr '\r' '\n' <"$work/said" | grep -vE '^$|ETA ' | tail -n "$1" || :
     printf '[%s s]\n' $(($(now) - began))
     [ $code = 0 ] || die "$2: exit status $code"
 }

@@ -69,7 +69,8 @@ say "with the distribution's lavapipe"
 install ./vknerf_*.deb mesa-vulkan-drivers man-db
 # A bare system need not keep man pages: dpkg's configuration says.
 man vknerf 2>/dev/null | grep -q 'vknerf train SCENE' || fail "man vknerf"
-vknerf info | head -n 12
+vknerf info >/tmp/devices
+head -n 12 /tmp/devices
 small='--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 --set mlp.density_width=16
     --set mlp.color_width=16 --set grid.levels=4'
 # shellcheck disable=SC2086  # a list of words
@@ -91,8 +92,8 @@ int main(void)
 }
 END
 # shellcheck disable=SC2046  # lists of words
-cc $(pkg-config --cflags vknerf) /tmp/devices.c -o /tmp/devices $(pkg-config --libs vknerf)
-/tmp/devices >/tmp/out || fail "the library: $(cat /tmp/out)"
+cc $(pkg-config --cflags vknerf) /tmp/devices.c -o /tmp/list_devices $(pkg-config --libs vknerf)
+/tmp/list_devices >/tmp/out || fail "the library: $(cat /tmp/out)"
 grep -q llvmpipe /tmp/out || fail "the library finds no device: $(cat /tmp/out)"
 
 for package in ./vknerf-mpi_*.deb; do

@@ -7,29 +7,25 @@
 
 #include "cli/cli.h"
 
+static const char *const map_names[] = {"rgb",          "depth",   "depth16",
+                                        "depth_values", "opacity", "normal", NULL};
+
 /* "rgb,depth" */
 static int parse_maps(const char *maps, struct vkn_render_params *params)
 {
-    const struct {
-        const char *name;
-        bool *map;
-    } known[] = {{"rgb", &params->color},
-                 {"depth", &params->depth},
-                 {"depth16", &params->depth16},
-                 {"depth_values", &params->depth_values},
-                 {"opacity", &params->opacity},
-                 {"normal", &params->normal}};
+    bool *const shown[] = {&params->color,        &params->depth,   &params->depth16,
+                           &params->depth_values, &params->opacity, &params->normal};
     for (const char *item = maps;; item += strcspn(item, ",") + 1) {
         size_t length = strcspn(item, ","), i = 0;
-        while (i < sizeof(known) / sizeof(known[0]) &&
-               (strlen(known[i].name) != length || strncmp(known[i].name, item, length) != 0))
+        while (map_names[i] &&
+               (strlen(map_names[i]) != length || strncmp(map_names[i], item, length) != 0))
             i++;
-        if (i == sizeof(known) / sizeof(known[0]))
+        if (!map_names[i])
             return cli_fail(VKN_BAD_INPUT,
                             "--maps: %.*s is none of rgb, depth, depth16, depth_values, "
                             "opacity, normal",
                             (int)length, item);
-        *known[i].map = true;
+        *shown[i] = true;
         if (item[length] == 0)
             return OPTIONS_GO_ON;
     }
@@ -182,7 +178,8 @@ int cmd_render(int argc, char **argv)
          .value = "MAP[,MAP...]",
          .help = "of rgb, depth, depth16 (of 16 bits), depth_values (.npy), opacity, normal; default rgb",
          .kind = OPTION_TEXT,
-         .target = (void *)&maps},
+         .target = (void *)&maps,
+         .choices = map_names},
         {.name = "--out",
          .value = "DIR",
          .help = "folder for the pictures",

@@ -29,7 +29,8 @@ struct option {
     enum option_kind kind;
     void *target;    /* of the kind's type */
     const char *key; /* of a setting; a setting without a value is set to true */
-    /* Names from 0, ending with NULL. An empty one cannot be chosen. */
+    /* Names from 0, ending with NULL. An empty one cannot be chosen. Of a text: the words of a list
+     * with commas, for who completes it. */
     const char *const *choices;
 };
 
