@@ -217,6 +217,7 @@ static void test_steps(void **state)
     config = dynamic_config();
     config.precision = VKN_PRECISION_COOPMAT;
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = config.march.fine_samples = 8;
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
     assert_true(matrices.loss > 0.5 * whole.loss && matrices.loss < 4 * whole.loss);
@@ -345,6 +346,7 @@ static void test_vanilla(void **state)
     config.precision = VKN_PRECISION_COOPMAT;
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     config.march.coarse_samples = config.march.fine_samples = 8;
+    config.batch.max_rays = 64;
     config.dynamic.curriculum = -1;
     config.parallel.virtual = 2;
     struct trained matrices = train(tests, &config, false);
