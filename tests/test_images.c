@@ -406,8 +406,10 @@ static void test_latest(void **state)
 
 static void give_moments(struct views *views, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) /* in no order, each of them twice */
-        views->cameras[i].time = (float)(i * 7 % count / 2) / 50.0f;
+    for (uint32_t i = 0; i < count; i++) { /* in no order, each of them twice */
+        uint32_t pair = i * 7 % count / 2;
+        views->cameras[i].time = (float)pair / 50.0f;
+    }
 }
 
 static void test_sort(void **state)
