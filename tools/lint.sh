@@ -24,7 +24,7 @@ status=0
 if [ $# -eq 0 ]; then
     set -- "$source_dir"/src/*/*.c "$source_dir"/tools/*/*.c "$source_dir"/tests/*.c \
         "$source_dir"/tests/*/*.c
-    (cd "$source_dir" && shellcheck .ci/run tools/*.sh tests/*.sh) || status=1
+    (cd "$source_dir" && shellcheck .ci/run completions/vknerf.bash tools/*.sh tests/*.sh) || status=1
 fi
 
 # Only what is built has compile commands. Two files compile other people's code: they are left out.
