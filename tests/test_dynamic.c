@@ -1,7 +1,7 @@
 /* Steps and pictures of the dynamic model, whose samples go through a deformation in chunks before
  * a field that one pass goes through, or before one whose layers go on with the chunk.
  *
- * About 40 seconds, most of them the compiler's of ten trainers: each precision has programs of
+ * About 45 seconds, most of them the compiler's of ten trainers: each precision has programs of
  * its own, and a coarse field too. */
 #include "step_fixture.h"
 
