@@ -244,6 +244,17 @@ static double read_at(const void *matrix, const struct layout *layout, uint64_t 
                                         : (double)((const float *)matrix)[at];
 }
 
+/* Row after row, or column after column, so that products run along both; NULL without memory. */
+static double *read_all(const void *matrix, const struct layout *layout, int by_rows)
+{
+    double *values = malloc(layout->rows * layout->columns * sizeof *values);
+    for (uint64_t column = 0; values && column < layout->columns; column++)
+        for (uint64_t row = 0; row < layout->rows; row++)
+            values[by_rows ? row * layout->columns + column : column * layout->rows + row] =
+                read_at(matrix, layout, row, column);
+    return values;
+}
+
 static void write_at(void *matrix, const struct layout *layout, uint64_t row, uint64_t column,
                      double value)
 {
@@ -277,12 +288,16 @@ int cublasLtMatmul(void *handle, void *description, const void *alpha, const voi
         left->columns != right->rows || left->rows != result->rows ||
         right->columns != result->columns)
         return 7;
-    for (uint64_t column = 0; column < result->columns; column++)
+    double *rows = read_all(a, left, 1), *columns = read_all(b, right, 0);
+    for (uint64_t column = 0; rows && columns && column < result->columns; column++)
         for (uint64_t row = 0; row < result->rows; row++) {
             double sum = 0;
             for (uint64_t k = 0; k < left->columns; k++)
-                sum += read_at(a, left, row, k) * read_at(b, right, k, column);
+                sum += rows[row * left->columns + k] * columns[column * right->rows + k];
             write_at(d, result, row, column, factor * sum);
         }
-    return 0;
+    int code = rows && columns ? 0 : 3;
+    free(rows);
+    free(columns);
+    return code;
 }

@@ -1,7 +1,7 @@
 /* Steps and pictures of the dynamic model, whose samples go through a deformation in chunks before
  * a field that one pass goes through, or before one whose layers go on with the chunk.
  *
- * About 40 seconds, most of them the compiler's of ten trainers: each precision has programs of
+ * About 45 seconds, most of them the compiler's of ten trainers: each precision has programs of
  * its own, and a coarse field too. */
 #include "step_fixture.h"
 
@@ -10,6 +10,24 @@
 #include "pipeline/internal.h"
 #include "render/probe.h"
 #include "render/render.h"
+
+/* Views in another order than their moments'. */
+static const char unordered[] = "{\"camera_angle_x\": 0.6, \"frames\": [" FRAME(
+    "train/y", "1", "1,0,0,0", "0,0,1,4",
+    "0,-1,0,0") ", " FRAME("train/z", "0.25", "1,0,0,0", "0,1,0,0",
+                           "0,0,1,4") ", " FRAME("train/x", "0.5", "0,0,1,4", "0,1,0,0",
+                                                 "-1,0,0,0") "]}";
+
+static void make_unordered_scene(struct temporary *folder)
+{
+    make_scene(folder);
+    temporary_text(folder, "transforms_train.json", unordered);
+}
+
+static int setup(void **state)
+{
+    return step_tests_open(state, make_unordered_scene);
+}
 
 /* Chunks of 1088 samples: a step has room for eight of them. */
 static struct vkn_config dynamic_config(void)
@@ -31,8 +49,8 @@ struct trained {
     double loss; /* of the last step */
 };
 
-/* How many rays of the first step are used, and how many of these are of a later moment than the
- * first. */
+/* How many rays of a step are used, and how many of these are of a later moment than the first. All
+ * that its views have pixels for are drawn. */
 static void count_rays(const struct tiny *tiny, uint32_t *used, uint32_t *later)
 {
     const struct step *step = &tiny->trainer->step;
@@ -42,6 +60,7 @@ static void count_rays(const struct tiny *tiny, uint32_t *used, uint32_t *later)
     for (uint32_t r = 0; r < left->ray_count; r++) {
         *used += rays[r].last > -1.5f;
         *later += rays[r].last > -1.5f && rays[r].time > 0.25f;
+        assert_true(rays[r].last != -3.0f);
     }
     assert_true(*used > left->ray_count / 2);
     free(rays);
@@ -198,6 +217,7 @@ static void test_steps(void **state)
     config = dynamic_config();
     config.precision = VKN_PRECISION_COOPMAT;
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = config.march.fine_samples = 8;
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
     assert_true(matrices.loss > 0.5 * whole.loss && matrices.loss < 4 * whole.loss);
@@ -206,6 +226,37 @@ static void test_steps(void **state)
     trained_destroy(&ranks);
     trained_destroy(&seen);
     trained_destroy(&whole);
+}
+
+/* Where two strips of six are on the device at a time, they are of views whose moment has come: no step goes without
+ * its rays. What comes for a step comes there again when the training goes on from it. */
+static void test_exchanged(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = dynamic_config();
+    uint32_t used, later, ever = 0;
+    config.scene.image_budget = 2 * 4 * 12 * 8;
+    config.steps = 160;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    const struct images_plan *plan = &tiny.trainer->images;
+    assert_true(plan->exchanged > 0 && plan->resident < plan->pieces);
+    for (uint32_t period = 0; period < 9; period++) {
+        tiny_run(&tiny, 16 * period + 1);
+        count_rays(&tiny, &used, &later);
+        /* The second view's moment is a third of the way, the last one's its end. */
+        assert_true(period > 1 || later == 0);
+        ever += later > 0;
+    }
+    assert_true(ever > 2);
+    struct Camera *cameras = tiny_take(&tiny, &step->buffers.at[BIND_CAMERAS]);
+    ok(stream_seek(tiny.trainer->stream, 16 * 4, 0));
+    ok(stream_seek(tiny.trainer->stream, 16 * 8, 0));
+    struct Camera *again = tiny_take(&tiny, &step->buffers.at[BIND_CAMERAS]);
+    assert_memory_equal(cameras, again, step->buffers.at[BIND_CAMERAS].size);
+    free(cameras);
+    free(again);
+    tiny_destroy(&tiny);
 }
 
 /* Loss of a step, and parameters of both fields after fifty. */
@@ -295,6 +346,7 @@ static void test_vanilla(void **state)
     config.precision = VKN_PRECISION_COOPMAT;
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     config.march.coarse_samples = config.march.fine_samples = 8;
+    config.batch.max_rays = 64;
     config.dynamic.curriculum = -1;
     config.parallel.virtual = 2;
     struct trained matrices = train(tests, &config, false);
@@ -310,10 +362,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_exchanged),
         cmocka_unit_test(test_proposal),
         cmocka_unit_test(test_vanilla),
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
-    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+    return cmocka_run_group_tests(tests, setup, step_tests_teardown);
 }

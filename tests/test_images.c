@@ -1,4 +1,5 @@
 /* Which images are on the device, and when: shares, budgets, stages. No device. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -375,6 +376,90 @@ static void test_shuffle(void **state)
     assert_true(moved > 480); /* of a random one 499 on average */
 }
 
+/* ---- moments ------------------------------------------------------------------------------- */
+
+static void assert_latest(const struct Config *constants, uint64_t step, double time_progress, double moment)
+{
+    assert_true(fabs((double)images_latest(constants, step, time_progress) - moment) < 1e-6);
+}
+
+/* From a tenth of the time between the first view and the last one on, by steps, time or neither. */
+static void test_latest(void **state)
+{
+    (void)state;
+    struct Config constants = {
+        .curriculum = 0.5f, .total_steps = 1000, .decay_start = 4000, .first_moment = 0.2f, .last_moment = 0.7f};
+    assert_latest(&constants, 0, 0, 0.25);
+    assert_latest(&constants, 250, 0, 0.475);
+    assert_latest(&constants, 499, 0, 0.69910);
+    assert_true(images_latest(&constants, 500, 0) >= 1);
+    constants.time_schedule = 1; /* whichever is further */
+    assert_latest(&constants, 250, 0.1, 0.475);
+    assert_latest(&constants, 250, 0.3, 0.52);
+    constants.total_steps = UINT32_MAX;
+    assert_latest(&constants, 250, 0.1, 0.34);
+    constants.time_schedule = 0;
+    assert_latest(&constants, 1000, 0, 0.475);
+    constants.curriculum = 0;
+    assert_true(images_latest(&constants, 0, 0) >= 1);
+}
+
+static void give_moments(struct views *views, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) { /* in no order, each of them twice */
+        uint32_t pair = i * 7 % count / 2;
+        views->cameras[i].time = (float)pair / 50.0f;
+    }
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+    static const struct scene_share shares[] = {{0}, {.first = 1, .count = 2, .of = 3}};
+    struct views *views = views_create(100, 64, 64, 64);
+    struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
+    give_moments(views, 100);
+    for (size_t n = 0; n < BASE_COUNT(shares); n++) {
+        uint32_t order[100], count = (uint32_t)scene_share_count(shares[n], 100);
+        bool seen[100] = {false};
+        assert_int_equal(images_sort(train, shares[n], order), VKN_OK);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true(order[i] < count && !seen[order[i]]);
+            seen[order[i]] = true;
+            float time = train->cameras[scene_share_view(shares[n], order[i])].time;
+            float before = i > 0 ? train->cameras[scene_share_view(shares[n], order[i - 1])].time : 0;
+            assert_true(time > before || (time == before && (i == 0 || order[i] > order[i - 1])));
+        }
+    }
+}
+
+/* All pieces of views whose moment has come, in the sequence's order; of the earliest one before. */
+static void test_come(void **state)
+{
+    (void)state;
+    static const float moments[] = {-1, 0, 0.2f, 0.21f, 2};
+    struct views *views = views_create(100, 64, 64, 64);
+    struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
+    const struct vkn_config config = {.scene.image_budget = 100000};
+    give_moments(views, 100);
+    train->share = (struct scene_share){.first = 1, .count = 1, .of = 2};
+    struct images_plan plan = plan_of(views, &config, 0, GIB);
+    static uint32_t order[MOST_PIECES], come[MOST_PIECES];
+    float earliest = 2;
+    assert_true(plan.strips > 1 && plan.pieces == 50 * plan.strips);
+    images_shuffle(&plan, 5, order);
+    for (uint32_t i = 1; i < 100; i += 2)
+        earliest = fminf(earliest, train->cameras[i].time);
+    for (size_t n = 0; n < BASE_COUNT(moments); n++) {
+        uint32_t count = images_come(&plan, train, order, moments[n], come), next = 0;
+        for (uint32_t i = 0; i < plan.pieces; i++)
+            if (train->cameras[1 + order[i] / plan.strips * 2].time <= fmaxf(moments[n], earliest))
+                assert_int_equal(come[next++], order[i]);
+        assert_int_equal(next, count);
+        assert_true(count > 0 && (n < BASE_COUNT(moments) - 1 || count == plan.pieces));
+    }
+}
+
 /* ---- stages -------------------------------------------------------------------------------- */
 
 static void test_stages(void **state)
@@ -411,6 +496,8 @@ int main(void)
         cmocka_unit_test(test_few),         cmocka_unit_test(test_host),
         cmocka_unit_test(test_shares),      cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_stages),      cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_latest),      cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_come),
     };
     return cmocka_run_group_tests_name("images", tests, NULL, NULL);
 }

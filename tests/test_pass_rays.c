@@ -242,6 +242,60 @@ static void test_some_views(void **state)
     bench_destroy(&bench);
 }
 
+/* While a curriculum goes on all rays are those of views whose moment has come: of the cameras, whose moments are
+ * 0.25, 0.5 and 0.75, `first`, `first` + `stride` and so on, the first `drawn`. */
+static void check_moments(struct bench *bench, const struct views *views, uint32_t step,
+                          const uint32_t chosen[3], uint32_t drawn)
+{
+    uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0}, count = 0;
+    bench->config.first_view = chosen[0];
+    bench->config.view_stride = chosen[1];
+    bench->config.view_count = chosen[2];
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    struct Ray *rays = run_step(bench, step, RAYS);
+    for (uint32_t r = 0; r < RAYS; r++)
+        assert_true(rays[r].last != -3.0f);
+    check_rays(bench, views, rays, RAYS, hits);
+    for (uint32_t i = 0; i < PIXELS; i++)
+        by_camera[camera_of(i)] += hits[i];
+    for (uint32_t n = 0; n < drawn; n++) {
+        by_camera[n] = by_camera[chosen[0] + n * chosen[1]];
+        count += by_camera[n];
+    }
+    assert_int_equal(count, RAYS);
+    if (drawn > 1)
+        assert_uniform(by_camera, drawn, "cameras whose moment has come");
+    free(rays);
+    free(hits);
+}
+
+static void test_moments(void **state)
+{
+    static const uint32_t all[] = {0, 1, 3}, later[] = {1, 1, 2}, every_other[] = {0, 2, 2};
+    struct views views = views_create(1.6);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 9);
+    bench.config.curriculum = 0.5f;
+    bench.config.total_steps = 1000;
+    bench.config.first_moment = 0.25f;
+    bench.config.last_moment = 0.75f;
+    check_moments(&bench, &views, 0, all, 1);
+    check_moments(&bench, &views, 200, all, 1); /* 0.48 */
+    check_moments(&bench, &views, 250, all, 2); /* 0.525 */
+    check_moments(&bench, &views, 499, all, 2);
+    check_moments(&bench, &views, 500, all, 3);
+    check_moments(&bench, &views, 499, every_other, 1);
+    check_moments(&bench, &views, 500, every_other, 2);
+    check_moments(&bench, &views, 250, later, 1);
+    check_moments(&bench, &views, 0, later, 1); /* none has come: the earliest */
+    /* Steps without an end, by the learning rate's schedule. */
+    bench.config.total_steps = UINT32_MAX;
+    bench.config.decay_start = 2000;
+    check_moments(&bench, &views, 440, all, 1); /* 0.498 */
+    check_moments(&bench, &views, 450, all, 2); /* 0.501 */
+    bench_destroy(&bench);
+}
+
 /* Where none counts, and where none is in the lens's reach, no ray is in the loss. */
 static void test_nothing_counts(void **state)
 {
@@ -366,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
         cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
         cmocka_unit_test(test_some_views),  cmocka_unit_test(test_nothing_counts),
+        cmocka_unit_test(test_moments),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

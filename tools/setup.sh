@@ -1,8 +1,8 @@
 #!/bin/sh
-# tools/setup.sh [--no-build | --program | --tests | --fuzz] [CMAKE-OPTION ...]
+# tools/setup.sh [--no-build | --program | --tests | --device-tests | --fuzz] [CMAKE-OPTION ...]
 # Installs what is missing and builds into build/: everything, nothing, what is installed without its tests,
-# everything and what tools/test.sh checks with, or the fuzz targets that tools/fuzz.sh runs. Quick when nothing
-# is missing.
+# everything and what tools/test.sh checks with, the same without the programs of tests of host code, or the fuzz
+# targets that tools/fuzz.sh runs. Quick when nothing is missing.
 #
 # Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
 # compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
@@ -20,6 +20,7 @@ case ${1:-} in
     --no-build) build=no; shift ;;
     --program) build=installed; shift ;;
     --tests) tests=yes; shift ;;
+    --device-tests) build=device-tests; tests=yes; shift ;;
     --fuzz) build=fuzz_targets; fuzz=yes; shift ;;
 esac
 

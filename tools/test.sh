@@ -79,7 +79,12 @@ run_tests() { # BUILD-FOLDER [CTEST-OPTION ...]
     check_skips "$report"
 }
 
-"$source_dir/tools/setup.sh" --tests -DVKNERF_TESTS=ON -DVKNERF_ALL_TESTS=$all
+# Without options the sanitized half has the tests of host code to itself.
+halves=no
+[ "$all $# ${VKNERF_TEST_SANITIZE:-1} ${VKNERF_TEST_NATIVE:-0}" != 'OFF 0 1 0' ] || halves=yes
+programs=--tests
+[ $halves = no ] || programs=--device-tests
+"$source_dir/tools/setup.sh" $programs -DVKNERF_TESTS=ON -DVKNERF_ALL_TESTS=$all
 
 if [ "${VKNERF_TEST_LINT:-1}" = 1 ]; then
     echo "Lint:"
@@ -88,7 +93,7 @@ if [ "${VKNERF_TEST_LINT:-1}" = 1 ]; then
     echo
 fi
 
-if [ "$all $# ${VKNERF_TEST_SANITIZE:-1} ${VKNERF_TEST_NATIVE:-0}" = 'OFF 0 1 0' ]; then
+if [ $halves = yes ]; then
     run_tests "$build_dir" --label-exclude '^host$'
 else
     run_tests "$build_dir" "$@"

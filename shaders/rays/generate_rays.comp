@@ -17,11 +17,23 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 
 #include "shared/progress.glsl"
 
-// Views are drawn of moments up to this one.
-float latest_moment()
+// Of how many views, from the first one on, rays are drawn: of those whose moment has come. As long as not all have,
+// they stand in the order of their moments, or all that are there have come (src/images/images.h).
+uint drawn_views()
 {
     float share = followed_share();
-    return share < 1.0 ? mix(config.first_moment, config.last_moment, share) : 1.0;
+    uint first = 1u, last = config.view_count;
+    if (share >= 1.0)
+        return last;
+    float latest = max(mix(config.first_moment, config.last_moment, share), cameras[config.first_view].time);
+    while (first < last) {
+        uint middle = (first + last) / 2u;
+        if (cameras[config.first_view + middle * config.view_stride].time <= latest)
+            first = middle + 1u;
+        else
+            last = middle;
+    }
+    return first;
 }
 #endif
 
@@ -32,19 +44,17 @@ void main()
 #ifdef TRAIN
     if (index >= state.ray_count)
         return;
-    // Drawn until a view's moment has come and its pixel counts, so that each of those has the same chance.
+    // Drawn until the pixel counts, so that each of those has the same chance.
     Camera camera;
     uvec2 pixel;
     uint number = config.first_ray + index;
     uint view, color = PIXEL_IGNORED;
-    float latest = latest_moment();
+    uint views = drawn_views();
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
-        view = min(uint(pick.x * float(config.view_count)), config.view_count - 1u);
+        view = min(uint(pick.x * float(views)), views - 1u);
         view = config.first_view + view * config.view_stride;
         camera = cameras[view];
-        if (camera.time > latest)
-            continue;
         // Each of the two numbers of a pixel has 24 bits: enough for any image.
         uvec2 size = uvec2(camera.width, camera.height);
         pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);

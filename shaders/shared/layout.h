@@ -107,6 +107,7 @@ typedef struct Dispatch Dispatch;
 /* In BIND_PIXELS: not to be trained on (SCENE_IGNORED). */
 #define PIXEL_IGNORED 0x00ffffffu
 #define PIXEL_DRAWS 16 /* times that a ray tries to find a pixel that counts */
+#define FIRST_MOMENTS 0.1f /* share of the time whose views a curriculum begins with */
 
 /* Kinds of lenses: enum vkn_lens. */
 #define LENS_PERSPECTIVE 0

@@ -16,8 +16,6 @@ float training_progress()
     return progress;
 }
 
-const float FIRST_MOMENTS = 0.1; // share of the time that training begins with
-
 // Share of the time whose views are drawn: from the first moments on ever more, so that what moves has always a
 // shape already that is followed a little further (D-NeRF, section 4.3). 1 without a curriculum and at its end.
 float followed_share()

@@ -71,12 +71,26 @@ vkn_status images_check(const struct vkn_scene *scene);
 /* Whether the budget for host memory holds all of the share's images. */
 bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config);
 
-/* Fills order[plan->pieces] with the pieces in the order of the sequence. */
+/* Fills order[plan->pieces] with the pieces in an order for the sequence. */
 void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *order);
 /* The position that a slot holds in that window. */
 uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32_t slot);
 /* The window in which a position enters; 0 for those there from the start. */
 uint64_t images_entry(const struct images_plan *plan, uint64_t position);
+
+/* As long as a curriculum goes on (dynamic.curriculum), rays are drawn of views alone whose moment has come; of the
+ * earliest one where none has. Where all views are there they stand in the order of their moments, those of each
+ * turn among themselves. Where pieces come and go, the sequence is at any time of those that have come. */
+
+/* Up to which moment they have come before that step, as shaders/shared/progress.glsl has it; 1: all have.
+ * `time_progress` as in stream_seek. */
+float images_latest(const struct Config *constants, uint64_t step, double time_progress);
+/* Fills order[] with the share's views by their moments, the earliest first: 0 is the share's first view. */
+vkn_status images_sort(const struct scene_split *train, struct scene_share share, uint32_t *order);
+/* Fills come[] with the pieces of order[plan->pieces] that have come by then; returns how many, at least one. */
+uint32_t images_come(const struct images_plan *plan, const struct scene_split *train,
+                     const uint32_t *order, float latest, uint32_t *come);
+
 /* The piece of that number on the device, in a slot: `shrink` times smaller, `place` pixels from
  * the begin of the device's buffer. */
 struct images_piece {

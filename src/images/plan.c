@@ -1,6 +1,7 @@
 #include "images/images.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "shared/layout.h"
 
@@ -262,6 +263,68 @@ uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32
 uint64_t images_entry(const struct images_plan *plan, uint64_t position)
 {
     return position < plan->resident ? 0 : (position - plan->resident) / plan->exchanged + 1;
+}
+
+/* ---- moments ------------------------------------------------------------------------------- */
+
+float images_latest(const struct Config *constants, uint64_t step, double time_progress)
+{
+    bool limited = constants->total_steps != UINT32_MAX;
+    double progress = limited ? (double)step / constants->total_steps : time_progress;
+    if (constants->curriculum <= 0)
+        return 1.0F;
+    if (!limited && !constants->time_schedule)
+        progress = (double)step / constants->decay_start;
+    progress = fmax(progress, time_progress) / (double)constants->curriculum;
+    double share = (double)FIRST_MOMENTS + (1.0 - (double)FIRST_MOMENTS) * progress;
+    double first = (double)constants->first_moment, last = (double)constants->last_moment;
+    return share < 1.0 ? (float)(first + share * (last - first)) : 1.0F;
+}
+
+struct moment {
+    float time;
+    uint32_t view; /* of the share */
+};
+
+static int compare_moments(const void *a, const void *b)
+{
+    const struct moment *one = a, *other = b;
+    if (one->time != other->time)
+        return one->time < other->time ? -1 : 1;
+    return one->view < other->view ? -1 : 1;
+}
+
+vkn_status images_sort(const struct scene_split *train, struct scene_share share, uint32_t *order)
+{
+    size_t count = scene_share_count(share, train->camera_count);
+    struct moment *moments = base_alloc(count, sizeof *moments);
+    if (!moments)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++)
+        moments[i] = (struct moment){train->cameras[scene_share_view(share, i)].time, (uint32_t)i};
+    qsort(moments, count, sizeof *moments, compare_moments);
+    for (size_t i = 0; i < count; i++)
+        order[i] = moments[i].view;
+    free(moments);
+    return VKN_OK;
+}
+
+static float moment_of(const struct images_plan *plan, const struct scene_split *train, uint32_t piece)
+{
+    return train->cameras[scene_share_view(plan->share, piece / plan->strips)].time;
+}
+
+uint32_t images_come(const struct images_plan *plan, const struct scene_split *train,
+                     const uint32_t *order, float latest, uint32_t *come)
+{
+    float earliest = moment_of(plan, train, 0);
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < plan->pieces; i++)
+        earliest = fminf(earliest, moment_of(plan, train, i));
+    for (uint32_t i = 0; i < plan->pieces; i++)
+        if (moment_of(plan, train, order[i]) <= fmaxf(latest, earliest))
+            come[count++] = order[i];
+    return count;
 }
 
 /* ---- stages -------------------------------------------------------------------------------- */

@@ -13,7 +13,10 @@ struct stream {
     struct vkn_config config;
     struct gpu_arena *arena;
     struct gpu_buffer exchanges[IMAGES_EXCHANGES]; /* host memory that the device copies from */
-    uint32_t *order;  /* see images_shuffle */
+    uint32_t *order;  /* see images_shuffle, images_sort */
+    uint32_t *come;   /* of these, what has come by `latest` */
+    uint32_t come_count;
+    float latest;
     uint32_t *shrink; /* by slot: of the piece there */
     uint64_t period;  /* that was last prepared for */
     uint64_t window;  /* on the device */
@@ -117,6 +120,27 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
     return scene_load(scene, SCENE_TRAIN, progress, context);
 }
 
+/* Of all views; with a curriculum in the order of their moments, those of each turn among themselves. */
+static vkn_status list_cameras(const struct step *step, const struct images_plan *plan,
+                               const struct scene_split *train, struct images_piece *views)
+{
+    const uint32_t turns = plan->share.of > 0 ? plan->share.of : 1;
+    for (uint32_t i = 0; i < plan->cameras; i++)
+        views[i].camera = train->cameras[i];
+    if (step->setup.constants.curriculum <= 0)
+        return VKN_OK;
+    uint32_t *order = base_alloc(plan->cameras, sizeof *order);
+    vkn_status status = order ? VKN_OK : VKN_ERROR;
+    for (uint32_t turn = 0; turn < turns && status == VKN_OK; turn++) {
+        const struct scene_share own = {.first = turn, .count = 1, .of = turns};
+        status = images_sort(train, own, order);
+        for (uint32_t i = 0; status == VKN_OK && i < scene_share_count(own, plan->cameras); i++)
+            views[scene_share_view(own, i)].camera = train->cameras[scene_share_view(own, order[i])];
+    }
+    free(order);
+    return status;
+}
+
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct vkn_scene *scene)
 {
@@ -124,9 +148,9 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
     struct images_piece *views = base_alloc(plan->cameras, sizeof *views);
     if (!views)
         return VKN_ERROR;
-    for (uint32_t i = 0; i < plan->cameras; i++)
-        views[i].camera = train->cameras[i];
-    vkn_status status = upload_cameras(step, views, 0, plan->cameras);
+    vkn_status status = list_cameras(step, plan, train, views);
+    if (status == VKN_OK)
+        status = upload_cameras(step, views, 0, plan->cameras);
     for (uint32_t i = 0; i < plan->views && plan->exchanged == 0; i++)
         views[i] = images_piece(plan, train, i, i, 1);
     if (status == VKN_OK && plan->exchanged == 0)
@@ -144,6 +168,20 @@ static uint32_t stage_of(const struct stream *stream, uint64_t period, double ti
 {
     double progress = images_progress(&stream->config, period);
     return images_shrink(&stream->config, progress > time_progress ? progress : time_progress);
+}
+
+/* What stands at that position of the sequence, as of the images that enter for that period. */
+static uint32_t piece_at(struct stream *stream, uint64_t position, uint64_t period, double time_progress)
+{
+    const struct images_plan *plan = stream->plan;
+    if (plan->resident == plan->pieces) /* all stay where they are */
+        return stream->order[position % plan->pieces];
+    float latest = images_latest(&stream->step->setup.constants, period * PERIOD_STEPS, time_progress);
+    if (stream->come_count == 0 || latest != stream->latest)
+        stream->come_count = images_come(plan, &stream->scene->splits[SCENE_TRAIN], stream->order,
+                                         latest, stream->come);
+    stream->latest = latest;
+    return stream->come[position % stream->come_count];
 }
 
 /* Where the exchange that leads to that window lies. */
@@ -174,7 +212,7 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
         if (plan->resident < plan->pieces || stream->shrink[slot] != shrink)
             stream->arrivals[stream->arrival_count++] =
                 images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
-                             stream->order[position % plan->pieces], slot, shrink);
+                             piece_at(stream, position, stream->period + 1, time_progress), slot, shrink);
     }
     if (stream->arrival_count == 0)
         return VKN_OK;
@@ -254,10 +292,11 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
         return VKN_ERROR;
     for (uint32_t slot = 0; slot < plan->resident; slot++) {
         uint64_t position = images_position(plan, stream->window, slot);
-        stream->shrink[slot] = stage_of(stream, images_entry(plan, position), time_progress);
-        pieces[slot] =
-            images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
-                         stream->order[position % plan->pieces], slot, stream->shrink[slot]);
+        uint64_t entry = images_entry(plan, position);
+        stream->shrink[slot] = stage_of(stream, entry, time_progress);
+        pieces[slot] = images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
+                                    piece_at(stream, position, entry, time_progress), slot,
+                                    stream->shrink[slot]);
     }
     vkn_status status = upload_pixels(stream->step, plan, stream->scene, pieces, plan->resident);
     if (status == VKN_OK)
@@ -278,7 +317,8 @@ static vkn_status allocate(struct stream *stream)
     stream->order = base_alloc(stream->plan->pieces, sizeof *stream->order);
     stream->shrink = base_alloc(stream->plan->resident, sizeof *stream->shrink);
     stream->arrivals = base_alloc(stream->plan->exchanged, sizeof *stream->arrivals);
-    if (!stream->order || !stream->shrink || !stream->arrivals)
+    stream->come = base_alloc(stream->plan->pieces, sizeof *stream->come);
+    if (!stream->order || !stream->come || !stream->shrink || !stream->arrivals)
         return VKN_ERROR;
     return gpu_arena_create(stream->step->device, requests, IMAGES_EXCHANGES, &stream->arena);
 }
@@ -293,11 +333,14 @@ vkn_status stream_create(struct step *step, const struct images_plan *plan,
         return VKN_ERROR;
     *stream = (struct stream){.step = step, .scene = scene, .plan = plan, .config = *config};
     vkn_status status = allocate(stream);
+    if (status == VKN_OK)
+        images_shuffle(plan, config->seed, stream->order);
+    if (status == VKN_OK && plan->resident == plan->pieces && step->setup.constants.curriculum > 0)
+        status = images_sort(&scene->splits[SCENE_TRAIN], plan->share, stream->order);
     if (status != VKN_OK) {
         stream_destroy(&stream);
         return status;
     }
-    images_shuffle(plan, config->seed, stream->order);
     stream->state.shrink = images_shrink(config, 0.0);
     *created = stream;
     return VKN_OK;
@@ -315,6 +358,7 @@ void stream_destroy(struct stream **destroyed)
         gpu_recording_destroy(&stream->recordings[i]);
     gpu_arena_destroy(&stream->arena);
     free(stream->order);
+    free(stream->come);
     free(stream->shrink);
     free(stream->arrivals);
     free(stream);

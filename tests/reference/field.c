@@ -107,7 +107,13 @@ static bool is_hidden(const struct reference_field *field, uint32_t layer)
     return layer + 1 != field->density_layers && layer + 1 != field->layer_count;
 }
 
-/* Where a test computes much, it computes this. */
+/* Where a test computes much, it computes this: what a ReLU has left nothing of is passed over, and relu() is no
+ * call as fmax() is. */
+static double relu(double x)
+{
+    return x > 0 ? x : 0;
+}
+
 static void layer_sums(const struct reference_field *field, uint32_t index, const double *input,
                        double *restrict output)
 {
@@ -116,6 +122,8 @@ static void layer_sums(const struct reference_field *field, uint32_t index, cons
     for (uint32_t o = 0; o < outputs; o++)
         output[o] = layer->biases ? field->params[reference_weight(layer, layer->inputs, o)] : 0;
     for (uint32_t i = 0; i < layer->used_inputs; i++) {
+        if (input[i] == 0)
+            continue;
         const double *restrict weights = &field->params[reference_weight(layer, i, 0)];
         const double value = input[i];
         for (uint32_t o = 0; o < outputs; o++)
@@ -188,10 +196,11 @@ void reference_canonical(const struct reference_field *field, const double posit
     reference_frequencies(field->warp_octaves, stretched, values[0]);
     time_frequencies(field, values[0] + 3 + 6 * field->warp_octaves);
     for (uint32_t i = 0; i < field->warp_layers; i++) {
+        const struct field_layer *layer = &field->layers[field->layer_count + i];
         double *output = values[(i + 1) % 2];
         layer_sums(field, field->layer_count + i, values[i % 2], output);
-        for (uint32_t o = 0; o < WIDEST && i + 1 < field->warp_layers; o++)
-            output[o] = fmax(output[o], 0);
+        for (uint32_t o = 0; o < layer->used_outputs && i + 1 < field->warp_layers; o++)
+            output[o] = relu(output[o]);
     }
     for (int i = 0; i < 3; i++)
         canonical[i] += field->space.side * values[field->warp_layers % 2][i];
@@ -248,7 +257,7 @@ double reference_activation(enum vkn_activation activation, double x)
     case VKN_ACTIVATION_NONE:
         return x;
     default:
-        return fmax(x, 0);
+        return relu(x);
     }
 }
 
