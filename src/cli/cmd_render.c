@@ -15,6 +15,7 @@ static int parse_maps(const char *maps, struct vkn_render_params *params)
         bool *map;
     } known[] = {{"rgb", &params->color},
                  {"depth", &params->depth},
+                 {"depth16", &params->depth16},
                  {"depth_values", &params->depth_values},
                  {"opacity", &params->opacity},
                  {"normal", &params->normal}};
@@ -25,8 +26,8 @@ static int parse_maps(const char *maps, struct vkn_render_params *params)
             i++;
         if (i == sizeof(known) / sizeof(known[0]))
             return cli_fail(VKN_BAD_INPUT,
-                            "--maps: %.*s is none of rgb, depth, depth_values, opacity, "
-                            "normal",
+                            "--maps: %.*s is none of rgb, depth, depth16, depth_values, "
+                            "opacity, normal",
                             (int)length, item);
         *known[i].map = true;
         if (item[length] == 0)
@@ -93,6 +94,9 @@ static int print_json(const struct vkn_render_params *params, const struct video
         complete = complete &&
                    cJSON_AddNumberToObject(json, "depth_nearest", result->depth_nearest) &&
                    cJSON_AddNumberToObject(json, "depth_farthest", result->depth_farthest);
+    if (params->depth16 && result->depth_unit > 0.0)
+        complete = complete &&
+                   cJSON_AddNumberToObject(json, "depth_unit_scale_factor", result->depth_unit);
     for (size_t i = 0; i < VIDEOS && complete; i++)
         if (videos->names[i])
             complete = cJSON_AddItemToArray(names, cJSON_CreateString(videos->names[i]));
@@ -106,6 +110,8 @@ static int print_result(const struct vkn_render_params *params, const struct vid
     if (params->depth && result->depth_farthest > 0.0)
         printf("depth: 255 is %.6g, 1 is %.6g dataset units, 0 is nothing\n", result->depth_nearest,
                result->depth_farthest);
+    if (params->depth16 && result->depth_unit > 0.0)
+        printf("depth16: 1 is %.6g dataset units, 0 is nothing\n", result->depth_unit);
     for (size_t i = 0; i < VIDEOS; i++)
         if (videos->names[i])
             printf("video: %s\n", videos->names[i]);
@@ -115,7 +121,7 @@ static int print_result(const struct vkn_render_params *params, const struct vid
 static int render(struct vkn_render_params *params, const char *video, bool json)
 {
     struct videos videos = {0};
-    struct vkn_render_result result = {0};
+    struct vkn_render_result result = {.size = sizeof result};
     vkn_log_quiet(params->job->quiet);
     int code = video ? name_videos(video, params, &videos) : OPTIONS_GO_ON;
     if (code == OPTIONS_GO_ON) {
@@ -129,12 +135,20 @@ static int render(struct vkn_render_params *params, const char *video, bool json
     return code;
 }
 
+/* Indexed by enum vkn_lens. */
+static const char *const lenses[] = {"", "", "equirectangular", NULL};
+
+/* cli_backgrounds, and none at all. */
+enum { TRANSPARENT = VKN_BACKGROUND_BLACK + 1 };
+static const char *const backgrounds[] = {"", "", "white", "black", "transparent", NULL};
+
 int cmd_render(int argc, char **argv)
 {
+    unsigned background = 0;
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_render_params params = {.job = &job};
+    struct vkn_render_params params = {.size = sizeof params, .job = &job};
     bool json = false;
-    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL;
+    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL, *crop = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -166,7 +180,7 @@ int cmd_render(int argc, char **argv)
         CLI_TIME_OPTION(moment, "the moment, 0 to 1, that all views show; default each its own"),
         {.name = "--maps",
          .value = "MAP[,MAP...]",
-         .help = "of rgb, depth, depth_values (.npy), opacity, normal; default rgb",
+         .help = "of rgb, depth, depth16 (of 16 bits), depth_values (.npy), opacity, normal; default rgb",
          .kind = OPTION_TEXT,
          .target = (void *)&maps},
         {.name = "--out",
@@ -186,17 +200,24 @@ int cmd_render(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = (void *)&fps},
         {.name = "--background",
-         .value = "white|black",
-         .help = "behind the field; default white, or black after training on black",
+         .value = "white|black|transparent",
+         .help = "behind the field; default white, or black after training on black; transparent: "
+                 "rgb has alpha",
          .kind = OPTION_CHOICE,
-         .target = &params.background,
-         .choices = cli_backgrounds},
+         .target = &background,
+         .choices = backgrounds},
         CLI_PRECISION_OPTION(params.precision),
         {.name = "--supersample",
          .value = "1|2|4",
          .help = "rays along a pixel's edge",
          .kind = OPTION_COUNT,
          .target = &params.supersample},
+        {.name = "--lens",
+         .value = "equirectangular",
+         .help = "panoramas all around from where the views are, twice as wide as high",
+         .kind = OPTION_CHOICE,
+         .target = &params.lens,
+         .choices = lenses},
         {.name = "--width",
          .value = "PIXELS",
          .help = "of the pictures; default the views'",
@@ -207,6 +228,11 @@ int cmd_render(int argc, char **argv)
          .help = "of the pictures; default the views'",
          .kind = OPTION_COUNT,
          .target = &params.height},
+        {.name = "--crop",
+         .value = "x0,y0,z0,x1,y1,z1",
+         .help = "the box to show, in the scene's units; default everything",
+         .kind = OPTION_TEXT,
+         .target = (void *)&crop},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         {.name = "--json",
          .help = "one JSON object on standard output",
@@ -221,7 +247,7 @@ int cmd_render(int argc, char **argv)
                    "and so on.\n"
                    "Views that are in no split are pinhole views, of at most 90 degrees where the "
                    "training\n"
-                   "cameras are fisheyes; a camera path may say otherwise.",
+                   "cameras are fisheyes or panoramas; a camera path may say otherwise, and --lens.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",
@@ -232,6 +258,10 @@ int cmd_render(int argc, char **argv)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON)
         code = cli_parse_time(moment, &params.frozen, &params.time);
+    params.transparent = background == TRANSPARENT;
+    params.background = params.transparent ? 0 : (enum vkn_background)background;
+    if (code == OPTIONS_GO_ON)
+        code = cli_parse_crop(crop, &params.crop[0], &params.crop[3]);
     if (code == OPTIONS_GO_ON && fps)
         code = parse_fps(fps, &params.fps);
     if (code == OPTIONS_GO_ON && params.supersample > 0 && params.supersample != 1 &&
