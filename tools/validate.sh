@@ -72,6 +72,8 @@ train() { # NAME TRAIN-OPTION ...
 train train --out "$work/run" --steps 48
 check eval eval "$work/run" --stride 8
 check render render "$work/run" --orbit 2 --maps rgb,depth,opacity,normal --out "$work/views"
+check textures export "$work/run" --mesh "$work/a.glb" --texture=512 --resolution 32 --splats "$work/s.ply" \
+    --count 1000
 check export export "$work/run" --mesh "$work/a.ply" --unseen drop --resolution 64 --points "$work/p.ply" \
     --count 1000 --quiet
 train "train --profile, proposals" --out "$work/profile" --steps 32 --profile --set march.sampling=proposal \

@@ -1,5 +1,4 @@
 /* vknerf export RUN: a run's surface as a mesh, as points, as splats. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
