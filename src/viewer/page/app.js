@@ -14,6 +14,25 @@ const settings = {
   cropOn: false, crop: [], cameras: true, panel: null,
 };
 
+// ---- the picture's place: what panels leave free is its middle ----
+
+const stage = { W: 1, H: 1, x: 0, y: 0 };
+const free = { W: 1, H: 1 }; // the largest place around the middle that nothing covers
+const BAR = 58; // of a narrow window's panels, at its bottom
+const isNarrow = () => innerWidth <= 640;
+
+function measure() {
+  const open = settings.panel !== null, panels = $('panels').getBoundingClientRect(), narrow = isNarrow();
+  const right = open && !narrow ? panels.left : innerWidth, top = narrow ? 100 : 0;
+  stage.W = innerWidth;
+  stage.H = narrow ? Math.max(open ? panels.top + 14 : innerHeight - BAR, 120) : innerHeight;
+  stage.x = right / 2;
+  stage.y = narrow && stage.H > 300 ? (top + stage.H) / 2 : stage.H / 2;
+  free.W = right;
+  free.H = 2 * (stage.H - stage.y);
+  $('stage').style.height = `${stage.H}px`;
+}
+
 // ---- changes: 'camera', 'picture' (what a frame shows beside the camera), 'overlay', 'panel', 'state' ----
 
 const listeners = {};

@@ -62,7 +62,7 @@ function shift(dx, dy) {
 // Comes closer by a factor to what is seen at (x, y) of the picture in the plane of the pivot.
 function zoom(factor, x, y) {
   const reach = scene.distance, wanted = clamp(camera.distance * factor, reach * 1e-3, reach * 100);
-  const ray = direction(camera, x, y, innerWidth, innerHeight);
+  const ray = direction(camera, x, y, stage);
   if (settings.mode === 'fly') {
     camera.position = add(camera.position, ray, (1 - factor) * reach * 0.3);
   } else {
@@ -136,11 +136,11 @@ function firstView() {
   return { position, axes: lookAlong(back, scene.up), distance, fov: fitted(scene.fov, scene.width / scene.height) };
 }
 
-// The window's vertical field of view that shows all of a picture with the given vertical field of view and aspect,
-// and the other way round.
+// The stage's vertical field of view that shows all of a picture with the given vertical field of view and aspect in
+// what is free, and the other way round.
 const fitted = (fov, aspect) => degrees(2 * Math.atan(Math.tan(radians(fov) / 2) * fit(aspect)));
 const unfitted = (fov, aspect) => degrees(2 * Math.atan(Math.tan(radians(fov) / 2) / fit(aspect)));
-const fit = (aspect) => Math.max(1, aspect / (innerWidth / innerHeight));
+const fit = (aspect) => Math.max(1, aspect * free.H / free.W) * stage.H / free.H;
 
 // ---- the address: what follows # leads back to this view ----
 

@@ -53,10 +53,10 @@ function placeBlend() {
   image.hidden = !(near && share > 0);
   if (image.hidden)
     return;
-  const scale = innerHeight / 2 / Math.tan(radians(camera.fov) / 2);
+  const scale = stage.H / 2 / Math.tan(radians(camera.fov) / 2);
   const x = scale / picked.focal_x, y = scale / picked.focal_y;
   Object.assign(image.style, {
-    left: `${innerWidth / 2 - x * picked.center_x}px`, top: `${innerHeight / 2 - y * picked.center_y}px`,
+    left: `${stage.x - x * picked.center_x}px`, top: `${stage.y - y * picked.center_y}px`,
     width: `${x * picked.width}px`, height: `${y * picked.height}px`, opacity: share,
   });
 }

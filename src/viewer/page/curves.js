@@ -1,6 +1,6 @@
 // Curves by step: what was logged faint, smoothed on top; evaluations of held-out views as rings.
 
-const SMOOTH = 0.9; // of the value before, for 200 points along the axis
+const SMOOTH = 0.03; // of a curve's points that a value is averaged over
 
 // About `count` round numbers between low and high.
 function ticks(low, high, count) {
@@ -38,7 +38,7 @@ function thinned(points, most) {
 
 // A weighted mean of what came before, weights corrected at the begin as Adam's are.
 function smoothed(points) {
-  const keep = SMOOTH ** (200 / Math.max(points.length, 200));
+  const keep = 1 - 1 / Math.max(1, SMOOTH * points.length);
   let mean = 0, weight = 0;
   return points.map(([x, y]) => {
     mean = keep * mean + (1 - keep) * y;

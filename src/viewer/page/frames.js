@@ -3,7 +3,7 @@
 
 const REST = 160;      // ms without a change after which the camera is at rest
 const LONGEST = 1920;  // pixels that are asked for, along the longer side
-let shown = null;      // {bitmap, camera, W, H, key, refined}
+let shown = null;      // {bitmap, camera, place, key, refined}
 let outstanding = null; // {still, controller}
 let pumping = false, troubles = 0, training = false, ended = false, nudge = () => {};
 
@@ -11,10 +11,11 @@ const busy = () => held.size > 0 || flight || previewing() || timePlaying();
 
 function frameWish() {
   const ratio = Math.min(devicePixelRatio || 1, 2) * settings.resolution;
-  const scale = Math.min(ratio, LONGEST / Math.max(innerWidth, innerHeight));
+  const scale = Math.min(ratio, LONGEST / Math.max(stage.W, stage.H));
   const wish = {
     pose: poseOf(camera).map((x) => x.toPrecision(8)).join(','), fov: camera.fov.toPrecision(6),
-    width: Math.max(8, Math.round(innerWidth * scale)), height: Math.max(8, Math.round(innerHeight * scale)),
+    width: Math.max(8, Math.round(stage.W * scale)), height: Math.max(8, Math.round(stage.H * scale)),
+    center: `${(stage.x / stage.W).toFixed(5)},${(stage.y / stage.H).toFixed(5)}`,
     map: settings.map, background: settings.background, time: settings.time.toPrecision(5), lens: 'perspective',
   };
   if (settings.cropOn)
@@ -36,7 +37,7 @@ async function takeFrame(response, key, asked) {
   const bitmap = await createImageBitmap(await response.blob());
   if (shown)
     shown.bitmap.close();
-  shown = { bitmap, camera: asked, W: innerWidth, H: innerHeight, key, refined: number('X-Refined') };
+  shown = { bitmap, camera: asked.camera, place: asked.place, key, refined: number('X-Refined') };
   emit('frame', {
     width: number('X-Width'), height: number('X-Height'), step: number('X-Step'), ms: number('X-Milliseconds'),
     refined: shown.refined,
@@ -65,7 +66,7 @@ function trouble(error) {
 }
 
 async function requestFrame(wish, key, still) {
-  const begin = performance.now(), asked = copyOf(camera);
+  const begin = performance.now(), asked = { camera: copyOf(camera), place: { ...stage } };
   outstanding = { still, controller: new AbortController() };
   try {
     const response = await fetched('/api/frame', { ...wish, still: still ? 1 : 0, client },
@@ -115,10 +116,10 @@ async function pump() {
 
 // The affine map that takes the shown frame's picture to where its plane through the pivot is for the camera now;
 // null where that is too far away.
-function bend(W, H) {
+function bend() {
   const from = shown.camera, pivot = pivotOf(from), reach = from.distance * 0.25;
   const points = [pivot, add(pivot, from.axes[0], reach), add(pivot, from.axes[1], reach)];
-  const a = points.map((p) => project(from, p, shown.W, shown.H)), b = points.map((p) => project(camera, p, W, H));
+  const a = points.map((p) => project(from, p, shown.place)), b = points.map((p) => project(camera, p, stage));
   if (b.some((p) => p[2] < camera.distance * 0.02))
     return null;
   const ax = a[1][0] - a[0][0], ay = a[2][1] - a[0][1]; // the frame's own axes: a diagonal matrix
@@ -141,16 +142,16 @@ function fitCanvas(canvas, W, H) {
 }
 
 function drawPicture() {
-  const W = innerWidth, H = innerHeight, context = fitCanvas($('picture'), W, H);
+  const { W, H } = stage, context = fitCanvas($('picture'), W, H);
   context.fillStyle = settings.map === 'rgb' ? settings.background : '#000';
   context.fillRect(0, 0, W, H);
   if (!shown)
     return;
-  const m = bend(W, H);
+  const m = bend();
   if (m)
     context.transform(...m);
   context.imageSmoothingQuality = 'high';
-  context.drawImage(shown.bitmap, 0, 0, m ? shown.W : W, m ? shown.H : H);
+  context.drawImage(shown.bitmap, 0, 0, m ? shown.place.W : W, m ? shown.place.H : H);
 }
 
 // What the picture shows now, in the size that it came in.
@@ -164,15 +165,15 @@ function savePicture(name) {
   canvas.toBlob((blob) => download(name, blob), 'image/png');
 }
 
-// A small JPEG of the picture's middle with the given aspect, for a keyframe.
+// A small JPEG of what the guide of the given aspect shows, for a keyframe.
 function thumbnail(aspect) {
   if (!shown)
     return '';
   const canvas = document.createElement('canvas'), { width, height } = shown.bitmap;
-  const h = Math.min(height, width / aspect), w = h * aspect;
+  const [x, y, w, h] = guide(aspect), sx = width / stage.W, sy = height / stage.H;
   canvas.width = 96;
   canvas.height = Math.round(clamp(96 / aspect, 16, 192));
-  canvas.getContext('2d').drawImage(shown.bitmap, (width - w) / 2, (height - h) / 2, w, h, 0, 0,
+  canvas.getContext('2d').drawImage(shown.bitmap, x * sx, y * sy, w * sx, h * sy, 0, 0,
     canvas.width, canvas.height);
   return canvas.toDataURL('image/jpeg', 0.7);
 }

@@ -9,7 +9,7 @@ const TURN = 3.6; // radians for a drag over the picture's height
 const SLOP = 5;   // pixels that a click may move
 
 function drag(dx, dy, shifting) {
-  const H = innerHeight;
+  const { H } = stage;
   if (shifting)
     return shift(dx / H, dy / H);
   if (settings.mode === 'fly') {
@@ -23,14 +23,14 @@ function pinch(before, after) {
   const middle = (p) => [(p[0].x + p[1].x) / 2, (p[0].y + p[1].y) / 2];
   const apart = (p) => Math.max(Math.hypot(p[0].x - p[1].x, p[0].y - p[1].y), 10);
   const [x0, y0] = middle(before), [x1, y1] = middle(after);
-  shift((x1 - x0) / innerHeight, (y1 - y0) / innerHeight);
+  shift((x1 - x0) / stage.H, (y1 - y0) / stage.H);
   zoom(apart(before) / apart(after), x1, y1);
 }
 
 function pointerDown(event) {
   const picture = $('picture');
   picture.setPointerCapture(event.pointerId);
-  picture.focus({ preventScroll: true });
+  picture.focus({ preventScroll: true, focusVisible: false });
   pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
   stopPreview();
   flight = null;
@@ -83,10 +83,10 @@ function tap(event) {
 
 // The surface that is seen there; where the server finds none, the pivot's plane.
 async function lookThere(x, y) {
-  const ray = direction(camera, x, y, innerWidth, innerHeight), from = camera.position;
+  const ray = direction(camera, x, y, stage), from = camera.position;
   let point = add(from, ray, camera.distance / -dot(ray, camera.axes[2]));
   try {
-    const answer = await ask('/api/pick', { ...frameWish(), x: x / innerWidth, y: y / innerHeight, client });
+    const answer = await ask('/api/pick', { ...frameWish(), x: x / stage.W, y: y / stage.H, client });
     point = answer.point || point;
   } catch { /* the plane it is */ }
   lookAt(point);
@@ -117,10 +117,12 @@ const MOVES = {
 const TURNS = { arrowleft: [1, 0], arrowright: [-1, 0], arrowup: [0, 1], arrowdown: [0, -1] };
 let fast = false;
 
-// Keys in fields, lists and dialogs are theirs.
+// Keys in fields and dialogs are theirs, and so are the arrows of sliders, choices and lists.
 function taken(event) {
-  return event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') ||
-    event.target.closest('input, select, textarea, [role=listbox], [role=radiogroup]');
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]'))
+    return true;
+  const slide = event.target.closest('[type=range], [type=checkbox], [role=radiogroup], [role=listbox]');
+  return slide ? /^(Arrow|Home|End|Page|Enter| )/.test(event.key) : event.target.closest('input, select, textarea');
 }
 
 function keyDown(event) {

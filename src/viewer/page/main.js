@@ -15,7 +15,13 @@ function showPanel(name, open) {
     sessionStorage.setItem('vknerf panel', name || '');
   } catch { /* not allowed */ }
   emit('panel');
-  emit('overlay');
+  placeChanged();
+}
+
+function placeChanged() {
+  const before = JSON.stringify(stage);
+  measure();
+  emit(JSON.stringify(stage) === before ? 'overlay' : 'picture');
 }
 
 const togglePanel = (name) => showPanel(settings.panel === name ? null : name, true);
@@ -65,8 +71,8 @@ function shortcut(key, event) {
     ',': () => stepCamera(-1), '.': () => stepCamera(1), k: addKey, p: playPath,
     ' ': () => scene.dynamic && playTime(!playing), i: saveThis, l: copyView, v: () => togglePanel('view'),
     t: () => togglePanel('training'), '?': () => $('help').showModal(), escape: () => showPanel(null, true),
-    '+': () => zoom(0.9, innerWidth / 2, innerHeight / 2), '=': () => zoom(0.9, innerWidth / 2, innerHeight / 2),
-    '-': () => zoom(1 / 0.9, innerWidth / 2, innerHeight / 2),
+    '+': () => zoom(0.9, stage.x, stage.y), '=': () => zoom(0.9, stage.x, stage.y),
+    '-': () => zoom(1 / 0.9, stage.x, stage.y),
   };
   const action = map ? () => setMap(map) : actions[key];
   if (!action)
@@ -138,8 +144,9 @@ async function begin() {
   notice('');
   settings.background = scene.background;
   settings.crop = scene.box.slice();
+  measure();
   setCamera(firstView());
-  readAddress();
+  const there = readAddress();
   const name = scene.run.split('/').filter(Boolean).pop() || scene.run;
   $('run-name').textContent = name;
   $('run-name').title = scene.run;
@@ -154,10 +161,14 @@ async function begin() {
   startPanels();
   startTraining();
   listen();
-  emit('camera');
+  setCamera(there ? camera : firstView()); // the panel that is open has its place now
   dark.addEventListener('change', themeChanged);
-  addEventListener('resize', () => emit('picture'));
-  addEventListener('hashchange', () => readAddress() && emit('picture'));
+  addEventListener('resize', placeChanged);
+  new ResizeObserver(placeChanged).observe($('panels'));
+  addEventListener('hashchange', () => {
+    readAddress();
+    showSettings();
+  });
   document.addEventListener('visibilitychange', () => { nudge(); pump(); });
 }
 

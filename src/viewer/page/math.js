@@ -80,16 +80,18 @@ function splineAt(points, loop, time) {
     (3 * t2 - 2 * t3) * points[next][c] + (t3 - t2) * tangent(next, c));
 }
 
-// Where a world point is in a camera's picture of W x H: [x, y, distance along the viewing axis].
-function project(camera, point, W, H) {
+// A picture's place: its size W x H, and x, y where the camera's axis meets it, in pixels of the page.
+
+// Where a world point is in a camera's picture: [x, y, distance along the viewing axis].
+function project(camera, point, { H, x, y }) {
   const to = subtract(point, camera.position), z = -dot(to, camera.axes[2]);
   const scale = H / 2 / Math.tan(radians(camera.fov) / 2) / z;
-  return [W / 2 + dot(to, camera.axes[0]) * scale, H / 2 - dot(to, camera.axes[1]) * scale, z];
+  return [x + dot(to, camera.axes[0]) * scale, y - dot(to, camera.axes[1]) * scale, z];
 }
 
 // The unit direction that a pixel of the picture looks in.
-function direction(camera, x, y, W, H) {
+function direction(camera, column, row, { H, x, y }) {
   const scale = Math.tan(radians(camera.fov) / 2) * 2 / H;
-  return unit(add(add(times(camera.axes[0], (x - W / 2) * scale), camera.axes[1], (H / 2 - y) * scale),
+  return unit(add(add(times(camera.axes[0], (column - x) * scale), camera.axes[1], (y - row) * scale),
     camera.axes[2], -1));
 }

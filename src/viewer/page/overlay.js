@@ -25,7 +25,7 @@ function worldLine(context, points, closed) {
       a = cut(a, b, za, zb);
     else if (zb < near)
       b = cut(b, a, zb, za);
-    const p = project(camera, a, innerWidth, innerHeight), q = project(camera, b, innerWidth, innerHeight);
+    const p = project(camera, a, stage), q = project(camera, b, stage);
     context.moveTo(p[0], p[1]);
     context.lineTo(q[0], q[1]);
   }
@@ -51,13 +51,15 @@ function frustum(view, depth) {
   return [at.position, corner(0, 0), corner(view.width, 0), corner(view.width, view.height), corner(0, view.height)];
 }
 
-const splitColor = (split) => ({ train: colors.c1, val: colors.c3, test: colors.c2 }[split] || colors.c1);
+// Seen on light and dark pictures alike, in whatever theme.
+const LINES = { train: '#2f6fe0', val: '#2a9a55', test: '#d76a12', path: '#d76a12', box: '#d0307a' };
+const splitColor = (split) => LINES[split] || LINES.train;
 
 function drawCameras(context) {
   const size = scene.distance * clamp(0.5 / Math.sqrt(scene.views.length), 0.02, 0.08);
   frusta = [];
   for (const view of scene.views) {
-    const world = frustum(view, size), points = world.map((p) => project(camera, p, innerWidth, innerHeight));
+    const world = frustum(view, size), points = world.map((p) => project(camera, p, stage));
     const away = length(subtract(world[0], camera.position));
     if (points.some((p) => p[2] < size * 0.05) || away < size * 0.5)
       continue;
@@ -66,7 +68,8 @@ function drawCameras(context) {
   frusta.sort((a, b) => b.away - a.away);
   for (const { view, points, away } of frusta) {
     const chosen = view === hovered || view === picked;
-    context.globalAlpha = chosen ? 1 : clamp(1.15 - 0.35 * away / scene.distance, 0.25, 0.9);
+    const faint = settings.panel === 'path' ? 0.45 : 1; // there the path is what matters
+    context.globalAlpha = chosen ? 1 : faint * clamp(1.3 - 0.3 * away / scene.distance, 0.35, 0.95);
     haloed(context, splitColor(view.split), chosen ? 2.2 : 1.2, () => {
       context.beginPath();
       for (const i of [1, 2, 3, 4]) {
@@ -95,7 +98,7 @@ function drawCameras(context) {
 function drawLabel(context, text, points) {
   context.font = '13px system-ui, sans-serif';
   const width = context.measureText(text).width + 16;
-  const x = clamp(points.reduce((sum, p) => sum + p[0], 0) / points.length - width / 2, 6, innerWidth - width - 6);
+  const x = clamp(points.reduce((sum, p) => sum + p[0], 0) / points.length - width / 2, 6, stage.W - width - 6);
   const y = Math.max(Math.min(...points.map((p) => p[1])) - 32, 6);
   context.fillStyle = colors.panel;
   context.globalAlpha = 0.94;
@@ -135,7 +138,7 @@ function cameraAt(x, y, reach) {
 
 function drawBox(context, box) {
   const corner = (i) => [box[i & 1 ? 3 : 0], box[i & 2 ? 4 : 1], box[i & 4 ? 5 : 2]];
-  haloed(context, colors.mark, 1.3, () => {
+  haloed(context, LINES.box, 1.3, () => {
     for (let i = 0; i < 8; i++)
       for (const bit of [1, 2, 4])
         if (!(i & bit))
@@ -150,16 +153,16 @@ function drawPath(context) {
   const line = [];
   for (let i = 0; i <= pieces * 24; i++)
     line.push(splineAt(values, path.loop, i / 24).slice(0, 3));
-  haloed(context, colors.c2, 2, () => worldLine(context, line, false));
+  haloed(context, LINES.path, 2, () => worldLine(context, line, false));
   values.forEach((value, i) => {
-    const [x, y, z] = project(camera, value, innerWidth, innerHeight);
+    const [x, y, z] = project(camera, value, stage);
     if (z < camera.distance * 1e-3 || length(subtract(value, camera.position)) < scene.distance * 0.01)
       return;
     context.beginPath();
     context.arc(x, y, 8, 0, 7);
-    context.fillStyle = colors.c2;
+    context.fillStyle = LINES.path;
     context.fill();
-    context.strokeStyle = context.fillStyle = colors.paper;
+    context.strokeStyle = context.fillStyle = '#fff';
     context.lineWidth = 1.5;
     context.stroke();
     context.font = '600 10px system-ui, sans-serif';
@@ -169,16 +172,16 @@ function drawPath(context) {
   });
 }
 
-// What of the window a picture of the given aspect takes: x, y, width, height.
+// What of the stage a picture of the given aspect takes: x, y, width, height.
 function guide(aspect) {
-  const W = innerWidth, H = innerHeight, w = Math.min(W, H * aspect), h = Math.min(H, W / aspect);
-  return [(W - w) / 2, (H - h) / 2, w, h];
+  const w = Math.min(free.W, free.H * aspect), h = w / aspect;
+  return [stage.x - w / 2, stage.y - h / 2, w, h];
 }
 
 function drawGuide(context, [x, y, w, h]) {
   context.fillStyle = 'rgba(20,24,30,.28)';
   context.beginPath();
-  context.rect(0, 0, innerWidth, innerHeight);
+  context.rect(0, 0, stage.W, stage.H);
   context.rect(x, y, w, h);
   context.fill('evenodd');
   context.strokeStyle = 'rgba(255,255,255,.8)';
@@ -187,7 +190,7 @@ function drawGuide(context, [x, y, w, h]) {
 }
 
 function drawAxes(context) {
-  const narrow = innerWidth <= 640, x0 = narrow ? 34 : 40, y0 = innerHeight - (narrow ? 124 : 76), size = 18;
+  const x0 = 38, y0 = stage.H - (isNarrow() && settings.panel ? 46 : 74) - (scene.dynamic && isNarrow() ? 50 : 0), size = 18;
   const axes = [0, 1, 2].map((i) => ({
     name: 'XYZ'[i], color: ['#d5493f', '#3f9b4b', '#3b78d8'][i],
     x: camera.axes[0][i], y: -camera.axes[1][i], z: camera.axes[2][i],
@@ -213,8 +216,8 @@ function drawAxes(context) {
 }
 
 function drawOverlay() {
-  const context = fitCanvas($('overlay'), innerWidth, innerHeight);
-  context.clearRect(0, 0, innerWidth, innerHeight);
+  const context = fitCanvas($('overlay'), stage.W, stage.H);
+  context.clearRect(0, 0, stage.W, stage.H);
   context.lineCap = context.lineJoin = 'round';
   frusta = [];
   if (!scene)

@@ -16,7 +16,8 @@ const known = (x, text) => (typeof x === 'number' && Number.isFinite(x) ? text(x
 
 function showState() {
   const word = WORDS[state.state] || state.state;
-  $('run-state').textContent = word === 'viewing' ? 'viewing' : `${word} · step ${known(state.step, (x) => x.toLocaleString('en'))}`;
+  $('run-state').textContent = word;
+  $('run-step').textContent = `step ${known(state.step, (x) => x.toLocaleString('en'))}`;
   $('dot').className = state.state;
   $('training-state').textContent = scene.mode === 'view' ? 'a finished run, as it was recorded' : word;
   $('t-step').textContent = known(state.step, (x) => x.toLocaleString('en'));

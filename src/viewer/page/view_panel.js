@@ -34,7 +34,6 @@ function startMaps() {
   });
   $('maps').append(...buttons);
   showMap = choice(buttons, (button) => setMap(button.dataset.map));
-  setMap(settings.map);
 }
 
 // ---- crop box ----
@@ -73,7 +72,8 @@ function cropInput(type, i) {
   input[type === 'range' ? 'oninput' : 'onchange'] = () => {
     if (input.value !== '' && Number.isFinite(Number(input.value)))
       setCrop(i, Number(input.value));
-    showCrop();
+    else
+      showCrop(); // what there was
   };
   return input;
 }
@@ -96,7 +96,6 @@ function startCrop() {
     showCrop();
     emit('picture');
   };
-  showCrop();
 }
 
 function toggleCrop(crop) {
@@ -137,10 +136,17 @@ function startTime() {
     setTime(Number(event.target.value));
   };
   $('time-play').onclick = () => playTime(!playing);
-  setTime(settings.time);
 }
 
 // ---- the panel ----
+
+// After settings came from elsewhere than the panel.
+function showSettings() {
+  setMap(settings.map);
+  setBackground(settings.background);
+  setTime(settings.time);
+  showCrop();
+}
 
 function showFov() {
   $('fov').value = camera.fov;
@@ -161,9 +167,9 @@ function startView() {
     emit('picture');
   };
   startMaps();
-  setBackground(settings.background);
-  setMode('orbit');
   startCrop();
   startTime();
+  setMode('orbit');
+  showSettings();
   on('camera', showFov);
 }
