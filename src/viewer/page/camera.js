@@ -138,7 +138,7 @@ function firstView() {
 
 // The stage's vertical field of view that shows all of a picture with the given vertical field of view and aspect in
 // what is free, and the other way round.
-const fitted = (fov, aspect) => degrees(2 * Math.atan(Math.tan(radians(fov) / 2) * fit(aspect)));
+const fitted = (fov, aspect) => Math.min(degrees(2 * Math.atan(Math.tan(radians(fov) / 2) * fit(aspect))), 170);
 const unfitted = (fov, aspect) => degrees(2 * Math.atan(Math.tan(radians(fov) / 2) / fit(aspect)));
 const fit = (aspect) => Math.max(1, aspect * free.H / free.W) * stage.H / free.H;
 

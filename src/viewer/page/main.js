@@ -132,8 +132,8 @@ async function readScene() {
         trouble(error);
         throw error;
       }
-      notice('The program does not answer; trying again');
-      await sleep(1000);
+      notice(error.status === 503 ? 'The training is being set up' : 'The program does not answer; trying again');
+      await sleep(700);
     }
   }
 }

@@ -25,7 +25,7 @@ function keyRow(key, i) {
   go.append(image, text);
   const more = document.createElement('span');
   more.className = 'key-more';
-  more.textContent = `${key.fov.toFixed(0)}°` + (scene.dynamic ? ` · time ${key.time.toFixed(2)}` : '');
+  more.textContent = `${key.fov.toFixed(0)}°` + (scene.dynamic ? ` · t ${key.time.toFixed(2)}` : '');
   tools.className = 'key-tools';
   tools.append(keyButton('up', i, 'Earlier', 'up'), keyButton('down', i, 'Later', 'down'),
     keyButton('update', i, 'Replace by this view', 'update'), keyButton('delete', i, 'Delete', 'delete'));

@@ -3,6 +3,7 @@
 const WORDS = {
   training: 'training', paused: 'paused', saving: 'saving', finished: 'finished', stopped: 'stopped', viewing: 'viewing',
 };
+const MOST_METRICS = 20000; // that come in one answer
 let state = null, metrics = [], evaluations = [], nextMetric = 0, silence = 0, said = '';
 let curves;
 
@@ -43,14 +44,12 @@ function showCurves() {
   curves.loss.set(metrics.map((m) => [m[0], m[2]]), []);
 }
 
-// One look at the server. A run that went back to an earlier step, as after a resume, begins anew.
+// One look at the server.
 async function look() {
   const answer = await ask('/api/state', { from: nextMetric });
-  if (answer.next < nextMetric) {
-    metrics = [];
-    nextMetric = 0;
-    return;
-  }
+  const more = answer.next - nextMetric >= MOST_METRICS;
+  if (answer.next < nextMetric)
+    metrics = []; // another run in this folder: its own come from the first on
   metrics.push(...answer.metrics);
   nextMetric = answer.next;
   evaluations = answer.evaluations;
@@ -61,6 +60,8 @@ async function look() {
   showCurves();
   if (training && !before)
     pump();
+  if (more)
+    await look();
 }
 
 // Gone after a training: it has ended, and its program with it. Otherwise the frames' requests say so.
