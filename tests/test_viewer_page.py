@@ -60,6 +60,11 @@ for (const element of document.querySelectorAll('button, input, select, a')) {
 return bad;'''
 
 
+def progress(text, began=time.monotonic()):
+    if os.environ.get('VERBOSE'):
+        print(f'{time.monotonic() - began:6.1f} s  {text}', flush=True)
+
+
 def fail(text):
     raise AssertionError(text)
 
@@ -71,7 +76,7 @@ def until(seen, what):
         value = seen()
         if value:
             return value
-        time.sleep(0.05)
+        time.sleep(0.1)
     fail(f'never: {what}')
 
 
@@ -156,8 +161,10 @@ element.value = arguments[1]; element.dispatchEvent(new Event(arguments[2], {bub
 
 
 def quiet(page):
-    """Nothing that the browser complains about, such as an error or what the page's policy forbids."""
-    said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG'))]
+    """Nothing that the browser complains about, such as an error or what the page's policy forbids; but for the status
+    503 while a training is being set up."""
+    said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG')) and
+            not re.search('/api/scene.* status of 503', line)]
     if said:
         fail(f'the console says: {said}')
 
@@ -165,6 +172,7 @@ def quiet(page):
 # ---- training ----
 
 def watch_training(page, run):
+    progress('watch_training')
     training = Program('train', 'assets/demo', '--out', run, '--downscale', '2', '--seconds', '600', '--seed', '1',
                        '--view=0')
     page.go(training.address[:-4] + 'XXXX')
@@ -179,6 +187,7 @@ def watch_training(page, run):
     until(lambda: text(page, 'training-state') == 'training' and number(text(page, 't-step')) > 0, 'steps')
     until(lambda: re.match(r'[\d.]', text(page, 'psnr-at')), 'a curve of PSNR')
 
+    progress('pause')
     page.click('#pause')
     until(lambda: text(page, 'training-state') == 'paused', 'paused')
     step = training.ask('/api/state')['step']
@@ -190,6 +199,7 @@ def watch_training(page, run):
     page.click('#save')
     until(lambda: any(name.endswith('.safetensors') for name in os.listdir(run)), 'a checkpoint')
 
+    progress('stop')
     page.click('#stop')
     page.click('#confirm button[value=""]')
     if training.process.poll() is not None:
@@ -212,6 +222,7 @@ def number(words):
 # ---- moving about ----
 
 def move_about(page):
+    progress('move_about')
     middle = (250, 250)
     quiet(page)
     before = refined(page)
@@ -252,6 +263,7 @@ def distance(camera):
 
 
 def show_maps(page):
+    progress('show_maps')
     pictures = {}
     for key, name in ('1', 'rgb'), ('2', 'depth'), ('3', 'normal'), ('4', 'opacity'):
         page.key(key)
@@ -271,6 +283,7 @@ def show_maps(page):
 
 
 def crop(page, box):
+    progress('crop')
     panel(page, 'view')
     time.sleep(0.3)
     before = refined(page)
@@ -299,6 +312,7 @@ def on_screen(page, view):
 
 
 def pick_cameras(page, views):
+    progress('pick_cameras')
     panel(page, 'cameras')
     time.sleep(0.8)
     found = [(view, on_screen(page, view)) for view in views]
@@ -336,6 +350,7 @@ def near(a, b):
 # ---- a path ----
 
 def make_path(page, run, work):
+    progress('make_path')
     page.key('h')
     panel(page, 'path')
     for name, value in (('seconds', '0.5'), ('fps', '8'), ('width', '96'), ('height', '64'), ('name', 'turn')):
@@ -385,6 +400,7 @@ def make_path(page, run, work):
 # ---- small windows ----
 
 def check_narrow(page):
+    progress('check_narrow')
     page.resize(400, 800, touch=True)
     for name in ('view', 'cameras', 'path', 'training'):
         panel(page, name)

@@ -4,7 +4,7 @@ const WORDS = {
   training: 'training', paused: 'paused', saving: 'saving', finished: 'finished', stopped: 'stopped', viewing: 'viewing',
 };
 const MOST_METRICS = 20000; // that come in one answer
-let state = null, metrics = [], evaluations = [], nextMetric = 0, silence = 0, said = '';
+let state = null, metrics = [], evaluations = [], nextMetric = 0, silence = 0, said = '', stopping = false;
 let curves;
 
 function clock(seconds) {
@@ -66,10 +66,12 @@ async function look() {
 
 // Gone after a training: it has ended, and its program with it. Otherwise the frames' requests say so.
 function unanswered() {
-  const over = state && ['finished', 'stopped', 'saving'].includes(state.state);
+  const over = stopping || (state && ['finished', 'stopped', 'saving'].includes(state.state));
   if (++silence < 3)
     return;
   ended = over;
+  if (!over)
+    notice('The program does not answer, or has ended; trying again');
   $('dot').className = '';
   $('run-state').textContent = over ? 'the program has ended' : 'no answer';
   if (over)
@@ -83,8 +85,10 @@ async function watch() {
     if (!document.hidden) {
       try {
         await look();
-        if (silence >= 3)
+        if (silence >= 3) {
+          notice('');
           pump();
+        }
         silence = 0;
       } catch (error) {
         if (error.status === 403)
@@ -100,6 +104,7 @@ async function watch() {
 async function control(action, words) {
   try {
     await tell('/api/control', { action });
+    stopping ||= action === 'stop';
     notice(words, 3000);
     await look();
   } catch (error) {
