@@ -69,7 +69,7 @@ struct vkn_train_visitor {
     void *context; /* of all */
     /* Training begins, or goes on, of a scene and into a run directory. May be NULL. */
     void (*opened)(void *context, vkn_trainer *trainer, const char *folder, const char *scene);
-    /* As vkn_train_run.due and visit. *save: the checkpoint is to be written behind the visit. */
+    /* As vkn_train_run.due and visit. *save: the checkpoint is to be written, and another visit follows at once. */
     double (*due)(void *context);
     vkn_status (*visit)(void *context, vkn_trainer *trainer, bool *save);
     /* Training has ended, with that status; what was made of the trainer is to be destroyed. Evaluation and report
