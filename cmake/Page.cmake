@@ -20,8 +20,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 # Scripts in the order in which they follow each other: each uses what stands before it.
-set(page_scripts math scene state requests camera overlay input frames cameras path path_panel curves
-    training controls main)
+set(page_scripts math app camera frames overlay input cameras view_panel path path_panel curves
+    training main)
 
 # Embeds in TARGET viewer_page .. viewer_page_end, and viewer_denied .. viewer_denied_end, which answers who comes
 # without the token (src/viewer/page.h).

@@ -223,6 +223,12 @@ choose_clang() {
     fuzz_runtime=libclang-rt-dev
 }
 
+# The browser that the viewer's page is tested in: Ubuntu has stubs of that name, for another store of packages.
+# shellcheck source=/dev/null
+case " $(. /etc/os-release && echo "${ID:-} ${ID_LIKE:-}") " in
+    *" ubuntu "*) ;;
+    *) test_packages="$test_packages chromium chromium-driver" ;;
+esac
 [ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy"
 if [ $fuzz = yes ]; then
     choose_clang

@@ -23,8 +23,8 @@ static struct vkn_camera camera_of(const struct frame_request *request, const st
         .focal_x = focal * part->full[0] * request->height / ((double)part->full[1] * request->width),
         .focal_y = focal,
         /* Both 0 would be the part's middle. */
-        .center_x = 0.5 * part->full[0] - part->x + 1e-6,
-        .center_y = 0.5 * part->full[1] - part->y + 1e-6,
+        .center_x = request->center[0] * part->full[0] - part->x + 1e-6,
+        .center_y = request->center[1] * part->full[1] - part->y + 1e-6,
         .time = request->time,
     };
     memcpy(camera.pose, request->pose, sizeof camera.pose);

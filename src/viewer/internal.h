@@ -31,6 +31,7 @@ enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY };
 /* Of /api/frame. All bytes count: two are the same where they are. */
 struct frame_request {
     double pose[12], fov, time, crop[6]; /* fov: degrees, vertical */
+    double center[2]; /* where the optical axis meets the picture: shares of its width and height */
     uint32_t width, height;
     uint32_t map, background; /* enum viewer_map, vkn_background */
     uint32_t cropped, still;

@@ -93,6 +93,16 @@ static bool is_rigid(const double pose[12])
     return true;
 }
 
+static bool read_center(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
+{
+    const char *center = parameter(connection, "center");
+    request->center[0] = request->center[1] = 0.5;
+    return !center ||
+           (read_numbers(center, request->center, 2) && fabs(request->center[0]) <= 10 &&
+            fabs(request->center[1]) <= 10) ||
+           fails(problem, "center", "is not 2 shares of the picture's width and height");
+}
+
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
 {
     static const char *const maps[] = {"rgb", "depth", "normal", "opacity", NULL};
@@ -114,7 +124,8 @@ bool request_frame(struct MHD_Connection *connection, struct frame_request *requ
         !word_of(connection, "map", maps, &request->map, problem) ||
         !word_of(connection, "background", backgrounds, &request->background, problem) ||
         !word_of(connection, "still", stills, &request->still, problem) ||
-        !word_of(connection, "lens", lenses, &lens, problem) || !read_crop(connection, request, problem))
+        !word_of(connection, "lens", lenses, &lens, problem) || !read_crop(connection, request, problem) ||
+        !read_center(connection, request, problem))
         return false;
     limit_size(width, height, request);
     return true;
