@@ -50,6 +50,22 @@ static const struct test_lens {
       .focal_y = 260,
       .center_x = 450,
       .center_y = 450}},
+    {"EQUIRECTANGULAR",
+     {.lens = VKN_LENS_EQUIRECTANGULAR,
+      .width = 1000,
+      .height = 500,
+      .focal_x = 159.1549431F,
+      .focal_y = 159.1549431F,
+      .center_x = 500,
+      .center_y = 250}},
+    {"EQUIRECTANGULAR, a part",
+     {.lens = VKN_LENS_EQUIRECTANGULAR,
+      .width = 900,
+      .height = 400,
+      .focal_x = 180,
+      .focal_y = 170,
+      .center_x = 420,
+      .center_y = 240}},
 };
 
 #endif

@@ -182,10 +182,7 @@ static inline void bench_poison(struct bench *bench, uint32_t binding)
     ok(gpu_record_begin(bench->device, "poison", 0, &recording));
     gpu_record_fill(recording, &bench->buffers[binding], 0, bench->buffers[binding].size / 4 * 4,
                     POISON);
-    ok(gpu_record_end(recording));
-    ok(gpu_submit(recording));
-    ok(gpu_wait(recording));
-    gpu_recording_destroy(&recording);
+    ok(gpu_run_once(&recording));
 }
 
 /* Bytes of `count` elements into the beginning of a buffer. */
@@ -311,10 +308,7 @@ static inline void bench_run_variant(struct bench *bench, const char *pass,
     const struct gpu_program *program = bench_program(bench, pass, variant);
     ok(gpu_record_begin(bench->device, pass, 0, &recording));
     gpu_record_dispatch(recording, program, bench->bindings, &push, sizeof push, groups);
-    ok(gpu_record_end(recording));
-    ok(gpu_submit(recording));
-    ok(gpu_wait(recording));
-    gpu_recording_destroy(&recording);
+    ok(gpu_run_once(&recording));
 }
 
 static inline void bench_run(struct bench *bench, const char *pass, struct Push push,

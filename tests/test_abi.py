@@ -10,22 +10,17 @@ abidiff reads libraries: it is given one with every function of the headers, whi
 library's own do not count. That the real one has these functions and no others is for test_library.sh.
 """
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+from public_functions import prototypes
+
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 include = os.path.join(source, "include")
 recorded = os.path.join(source, "tests", "abi", "libvknerf.so.0.abi")
-
-
-def prototypes():
-    folder = os.path.join(include, "vknerf")
-    for name in sorted(os.listdir(folder)):
-        with open(os.path.join(folder, name), encoding="utf-8") as text:
-            yield from re.findall(r"^VKN_API ([^;{]*\));", text.read(), re.M)
 
 
 def make_library(folder, functions):
@@ -53,7 +48,7 @@ def compare(description):
 
 
 def main(update):
-    functions = list(prototypes())
+    functions = list(prototypes(os.path.join(include, "vknerf")))
     with tempfile.TemporaryDirectory() as folder:
         description = describe(folder, functions)
         status, differences = compare(description)

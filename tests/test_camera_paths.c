@@ -231,6 +231,19 @@ static void test_nerfstudio(void **state)
     assert_sees(&camera_path.cameras[0], 0.25, 0.25 + 0.5 * 7, 0.25 + 0.5 * 5, 15 + 10 * atan(1),
                 10);
     free(camera_path.cameras);
+
+    /* All around, whatever the fov is: 30 x 20 pixels. Ahead is +y, as for the others. */
+    file = export_file(*state, "equirectangular");
+    assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));
+    base_log_threshold(BASE_LOG_WARNING);
+    camera = &camera_path.cameras[0];
+    assert_int_equal(camera->lens, VKN_LENS_EQUIRECTANGULAR);
+    assert_int_equal(camera->width * 100 + camera->height, 3020);
+    assert_near(camera->focal_x, 30 / (2 * M_PI), 1e-5);
+    assert_near(camera->focal_y, 20 / M_PI, 1e-5);
+    assert_sees(camera, 0.25, 0.25 + 0.5 * 4, 0.25 + 0.5 * 5, 15, 10);
+    assert_sees(camera, 0.25, 0.25 + 0.5 * 7, 0.25 + 0.5 * 5, 15 + 30 / 8.0, 10);
+    free(camera_path.cameras);
     scene_close(&scene);
 }
 
@@ -378,8 +391,8 @@ static void test_bad_files(void **state)
         {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,2]}]}",
          "path.json: camera_path[0].camera_to_world: the last row is not 0 0 0 1"},
         {"{" SIZE "\"camera_path\": [{" WORLD "}]}", "path.json: camera_path[0].fov: missing"},
-        {"{" SIZE "\"camera_type\": \"equirectangular\", \"camera_path\": [{" WORLD "}]}",
-         "path.json: camera_type: equirectangular is neither perspective nor fisheye"},
+        {"{" SIZE "\"camera_type\": \"vr180\", \"camera_path\": [{" WORLD "}]}",
+         "path.json: camera_type: vr180 is none of perspective, fisheye and equirectangular"},
     };
     struct vkn_scene *scene = open_ring(*state, four, 4, "");
     struct scene_camera_path camera_path;

@@ -100,6 +100,10 @@ refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
 refuses 2 '--time: 1.01 is not a number from 0 to 1' render x --orbit 3 --out y --time 1.01
 refuses 2 '--mesh FILE or --points FILE is missing' export x
 refuses 2 '--time: nan is not a number from 0 to 1' export x --mesh y.ply --time nan
+refuses 2 'x.gif: a video is not transparent' render x --background transparent --video x.gif --out y
+refuses 2 '--background: transparent is' eval x --background transparent
+refuses 2 'background: .*transparent' train x --background transparent
+refuses 2 '--lens: fisheye is' render x --lens fisheye --out y
 refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
 refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf
@@ -108,6 +112,8 @@ refuses 2 'x.avi: a video.s name ends in .mp4 or .gif' render x --video x.avi --
 refuses 2 'x.mp4: no map is a picture that a video could show' \
     render x --maps depth_values --video x.mp4 --out y
 refuses 2 'only of use with a video' render x --fps 3 --out y
+refuses 2 '--crop: 0,0,0,1,1 is not six numbers' render x --crop 0,0,0,1,1 --out y
+refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' render x --crop 0,0,0,1,0,1 --out y
 refuses 2 '--supersample: 3 is not 1, 2 or 4' render x --supersample 3 --out y
 refuses 2 '--fps: 0 is not a number from 0.01 to 1000' render x --fps 0 --video x.mp4 --out y
 refuses 2 '--fps: 3x is not a number' render x --fps 3x --video x.mp4 --out y

@@ -91,6 +91,16 @@ has orbit/frame_0000.png orbit/frame_0001.png orbit/frame_0001_depth.png \
     orbit/frame_0001_opacity.png orbit/frame_0001_normal.png
 contains out '^2 frames in orbit'
 contains out '^depth: 255 is '
+succeeds render run --orbit 2 --width 24 --crop=-99,-99,-99,99,99,99 --out cropped --quiet
+cmp orbit/frame_0001.png cropped/frame_0001.png || fail "a box around everything changes the picture"
+succeeds render run --orbit 2 --width 24 --crop 50,50,50,51,51,51 --maps rgb,opacity --out cropped --quiet
+cmp cropped/frame_0000.png cropped/frame_0001.png || fail "something is in a box far away"
+succeeds render run --orbit 1 --width 24 --background transparent --maps rgb,depth --out clear --quiet
+od -An -tu1 -j24 -N2 clear/frame_0000.png >kind
+contains kind '^ *8 *6$' # bits, RGBA
+succeeds render run --orbit 1 --lens equirectangular --width 48 --out around --quiet
+od -An -tu1 -j16 -N8 around/frame_0000.png >kind
+contains kind '^ *0 *0 *0 *48 *0 *0 *0 *24$' # twice as wide as high
 succeeds render run --orbit 1 --maps depth --width 12 --out orbit --json --quiet
 cp out render.json
 is_json render.json

@@ -141,8 +141,7 @@ static void probe_places(const struct probe *probe, const struct gpu_bindings *b
     ok(gpu_upload(probe->device, &probe->buffers.at[BIND_SAMPLES], 0, samples, sizeof samples));
     ok(gpu_record_begin(probe->device, "probe", 0, &recording));
     probe_record(probe, recording, bindings, PLACES, color);
-    ok(gpu_run_once(recording));
-    gpu_recording_destroy(&recording);
+    ok(gpu_run_once(&recording));
     ok(gpu_download(probe->device, &probe->buffers.at[BIND_FIELD], 0, values,
                     PLACES * sizeof *values));
 }

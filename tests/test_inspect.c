@@ -162,6 +162,22 @@ static void test_lenses(void **state)
     cJSON_Delete(json);
 }
 
+/* Panoramas are no problem, and see everything. */
+static void test_panoramas(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.top = "\"camera_model\": \"EQUIRECTANGULAR\", \"fl_x\": 4, \"fl_y\": 6,";
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, NULL);
+    assert_number(at(json, "lenses", "pinhole"), 1, 0); /* the test view */
+    assert_number(at(json, "lenses", "equirectangular"), VIEWS, 0);
+    assert_number(at(json, "lenses", "fov_x")->child->next, 360, 1e-3);
+    assert_number(at(json, "lenses", "fov_y")->child->next, 180, 1e-3);
+    cJSON_Delete(json);
+}
+
 /* The same time everywhere is no movement. */
 static void test_times(void **state)
 {
@@ -514,7 +530,7 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_good),           TEST(test_lenses),         TEST(test_spread),
+        TEST(test_good),           TEST(test_lenses),         TEST(test_panoramas),         TEST(test_spread),
         TEST(test_images),         TEST(test_deleted_images), TEST(test_masks),
         TEST(test_poses),          TEST(test_scale),          TEST(test_intrinsics),
         TEST(test_nothing_to_see), TEST(test_points),         TEST(test_drawing),

@@ -46,9 +46,9 @@ static_flags="$(pkg-config --cflags vknerf) $libraries/libvknerf.a $(pkg-config 
 # ---- what it shows -----------------------------------------------------------------------------------
 
 # Each function of the headers, and nothing else, in both libraries.
-cat prefix/include/vknerf/*.h | tr '\n' ' ' | grep -oE 'VKN_API [^;(]*\(' | grep -oE 'vkn_[a-z0-9_]+\($' | tr -d '(' | sort >declared
-nm -D --defined-only "$libraries/libvknerf.so.0" | awk 'NF == 3 { print $3 }' | sort >shown
-nm -g --defined-only "$libraries/libvknerf.a" | awk 'NF == 3 { print $3 }' | sort >archived
+"$source/tests/public_functions.py" prefix/include/vknerf >declared
+nm -D --defined-only "$libraries/libvknerf.so.0" | awk 'NF == 3 { print $3 }' | LC_ALL=C sort >shown
+nm -g --defined-only "$libraries/libvknerf.a" | awk 'NF == 3 { print $3 }' | LC_ALL=C sort >archived
 [ -s declared ] || fail "no function is declared"
 diff declared shown >difference || fail "libvknerf.so.0: $(head -n 5 difference)"
 diff declared archived >difference || fail "libvknerf.a: $(head -n 5 difference)"

@@ -578,6 +578,209 @@ static void test_with_proposal(void **state)
     known = before;
 }
 
+/* ---- pictures of a box ---------------------------------------------------------------------- */
+
+#define CROP_WIDTH 24u
+#define CROP_HEIGHT 20u
+
+/* From 4 dataset units above, looking down. */
+static const struct vkn_camera above = {.size = sizeof above,
+                                        .width = CROP_WIDTH,
+                                        .height = CROP_HEIGHT,
+                                        .focal_x = 34,
+                                        .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 4}};
+
+/* Light that the field absorbs on the way through a pixel inside of the box, and where half of that is
+ * lost. */
+static double exact_light(uint32_t x, uint32_t y, const double box[6], double *depth)
+{
+    const double way[3] = {(x + 0.5 - 0.5 * CROP_WIDTH) / above.focal_x,
+                           -(y + 0.5 - 0.5 * CROP_HEIGHT) / above.focal_x, -1};
+    const double step = 2e-4, length = sqrt(way[0] * way[0] + way[1] * way[1] + 1);
+    double lost = 0, mean = 0, all = 0;
+    for (int n = 0; n < 12000; n++) {
+        double at = 2.6 + n * step, p[3];
+        bool inside = true;
+        for (int i = 0; i < 3; i++) {
+            double place = way[i] * at + (i == 2 ? 4 : 0);
+            inside = inside && place >= box[i] && place <= box[3 + i];
+            p[i] = 0.33 * place + 0.5;
+        }
+        double thickness = inside ? exp(raw_density(p, false)) * step * 0.33 * length : 0;
+        double weight = exp(-lost) * -expm1(-thickness);
+        mean += weight * at;
+        all += weight;
+        lost += thickness;
+    }
+    *depth = all > 0 ? mean / all : 0;
+    return all;
+}
+
+static struct vkn_picture *picture_in(const double box[6])
+{
+    struct vkn_picture_params params = {.size = sizeof params};
+    struct vkn_picture *picture = NULL;
+    memcpy(params.crop, box, sizeof params.crop);
+    ok(vkn_render(known.renderer, &above, &params, &picture));
+    return picture;
+}
+
+/* Pixels show what of the ball is inside, and nothing else; depths are those of what is cut open.
+ * `depth_slack`: how far they may be off in the mean, in dataset units. */
+static void check_in_box(const double box[6], double depth_slack, uint32_t least, uint32_t most)
+{
+    struct vkn_picture *picture = picture_in(box);
+    uint32_t solid = 0;
+    double depths = 0;
+    for (uint32_t i = 0; i < CROP_WIDTH * CROP_HEIGHT; i++) {
+        double depth, light = exact_light(i % CROP_WIDTH, i / CROP_WIDTH, box, &depth);
+        /* At the ball's edge the grid's straight lines count. */
+        if (light < 1e-4)
+            assert_true(picture->opacity[i] < 0.05);
+        if (light < 0.999)
+            continue;
+        assert_true(picture->opacity[i] > 0.98);
+        depths += fabs((double)picture->depth[i] - depth);
+        solid++;
+    }
+    assert_true(solid >= least && solid <= most);
+    if (solid > 0)
+        assert_true(depths / solid < depth_slack);
+    vkn_picture_free(&picture);
+}
+
+/* Of the sampling that `known` has. */
+static void check_crop(double depth_slack)
+{
+    static const double none[6], cube[6] = {-1e4, -1e4, -1e4, 1e4, 1e4, 1e4};
+    static const double boxes[4][6] = {
+        {-2, -2, -2, 2, 2, 0.3},        /* the upper part is cut off */
+        {0, -2, -2, 2, 0.1, 2},         /* a quarter of it is there */
+        {-0.5, -0.5, -0.4, 0.5, 0.5, 0.1}, /* a box inside of it */
+        {-2, -2, 1.2, 2, 2, 3},         /* above it: nothing */
+    };
+    static const uint32_t counts[4][2] = {{100, 300}, {15, 120}, {30, 120}, {0, 0}};
+    struct vkn_picture *whole = picture_in(none), *all = picture_in(cube);
+    size_t pixels = (size_t)CROP_WIDTH * CROP_HEIGHT;
+    assert_memory_equal(whole->color, all->color, 3 * pixels * sizeof(float));
+    assert_memory_equal(whole->opacity, all->opacity, pixels * sizeof(float));
+    assert_memory_equal(whole->depth, all->depth, pixels * sizeof(float));
+    vkn_picture_free(&all);
+    for (int i = 0; i < 4; i++)
+        check_in_box(boxes[i], depth_slack, counts[i][0], counts[i][1]);
+    /* It is over with the picture. */
+    struct vkn_picture *again = picture_in(none);
+    assert_memory_equal(whole->color, again->color, 3 * pixels * sizeof(float));
+    vkn_picture_free(&whole);
+    vkn_picture_free(&again);
+}
+
+static void check_sampled_crop(enum vkn_sampling sampling, double depth_slack)
+{
+    const struct known before = known;
+    create_sampled(sampling);
+    if (sampling == VKN_SAMPLING_PROPOSAL)
+        set_proposal(&known.tiny);
+    check_crop(depth_slack);
+    destroy_sampled();
+    known = before;
+}
+
+/* In dataset units. */
+static double step_length(void)
+{
+    return sqrt(3) / (0.33 * vkn_trainer_config(known.tiny.trainer)->march.steps_per_unit);
+}
+
+/* However samples are placed. */
+static void test_crop(void **state)
+{
+    (void)state;
+    set_occupancy(&known.tiny, 1.0);
+    check_crop(0.6 * step_length()); /* the first step inside is half of one behind the face */
+    check_sampled_crop(VKN_SAMPLING_UNIFORM, 0.01);
+    check_sampled_crop(VKN_SAMPLING_HIERARCHICAL, 0.01);
+    check_sampled_crop(VKN_SAMPLING_PROPOSAL, 0.02);
+}
+
+static void test_crop_errors(void **state)
+{
+    (void)state;
+    struct vkn_picture_params params = {.size = sizeof params, .crop = {0, 0, 0, 1, 0, 1}};
+    struct vkn_picture *picture;
+    assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
+    assert_message("crop: 0 to 0 along y: nothing is between");
+    params.crop[4] = (double)NAN;
+    assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
+    params.crop[4] = (double)INFINITY;
+    assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
+    assert_null(picture);
+}
+
+/* ---- pictures without a background ---------------------------------------------------------- */
+
+/* As it is written, RGBA. The caller frees. */
+static uint8_t *written(const struct vkn_picture *picture, enum vkn_map map)
+{
+    struct step_tests *tests = known.tests;
+    char *path = temporary_path(tests->folder, "alpha.png");
+    uint8_t *rgba;
+    uint32_t width, height;
+    ok(vkn_picture_write(picture, map, path));
+    ok(scene_image_read(path, &rgba, &width, &height));
+    assert_true(width == CROP_WIDTH && height == CROP_HEIGHT);
+    return rgba;
+}
+
+/* Laid on a background they are the pictures that are rendered on it, as numbers and in bytes; `half`
+ * pixels at least are neither opaque nor free. */
+static void check_transparent(uint32_t supersample, uint32_t half)
+{
+    struct vkn_picture_params params = {.size = sizeof params,
+                                        .supersample = supersample,
+                                        .background = VKN_BACKGROUND_WHITE,
+                                        .transparent = true};
+    struct vkn_picture *free_standing, *plain;
+    uint32_t between = 0;
+    ok(vkn_render(known.renderer, &above, &params, &free_standing));
+    uint8_t *rgba = written(free_standing, VKN_MAP_RGBA);
+    params.transparent = false;
+    for (int white = 0; white < 2; white++) {
+        params.background = white ? VKN_BACKGROUND_WHITE : VKN_BACKGROUND_BLACK;
+        ok(vkn_render(known.renderer, &above, &params, &plain));
+        uint8_t *bytes = written(plain, VKN_MAP_COLOR);
+        for (size_t i = 0; i < 3ul * CROP_WIDTH * CROP_HEIGHT; i++) {
+            double opacity = free_standing->opacity[i / 3], alpha = rgba[i / 3 * 4 + 3] / 255.0;
+            double on = (double)free_standing->color[i] * opacity + white * (1 - opacity);
+            double byte = rgba[i / 3 * 4 + i % 3] * alpha + 255 * white * (1 - alpha);
+            assert_close(on, (double)plain->color[i], 2e-6, 1, "composited colour", i);
+            assert_true(labs(lround(byte) - bytes[i / 3 * 4 + i % 3]) <= 1);
+            between += i % 3 == 0 && opacity > 0.02 && opacity < 0.98;
+            if (opacity == 0)
+                assert_true(free_standing->color[i] == 0);
+        }
+        assert_memory_equal(plain->opacity, free_standing->opacity,
+                            CROP_WIDTH * CROP_HEIGHT * sizeof(float));
+        free(bytes);
+        vkn_picture_free(&plain);
+    }
+    assert_true(between > 2 * half);
+    /* What is hardly there has its colour all the same: 3 times y of the way down is about 0. */
+    for (size_t i = 0; i < CROP_WIDTH * CROP_HEIGHT; i++)
+        if (free_standing->opacity[i] > 1e-3f)
+            assert_true(fabs((double)free_standing->color[3 * i] - 0.5) < 0.25);
+    free(rgba);
+    vkn_picture_free(&free_standing);
+}
+
+static void test_transparent(void **state)
+{
+    (void)state;
+    set_occupancy(&known.tiny, 1.0);
+    check_transparent(1, 5);
+    check_transparent(4, 20);
+}
+
 /* In a box, and where there is nothing. */
 static void test_few_points(void **state)
 {
@@ -694,6 +897,9 @@ int main(void)
         cmocka_unit_test(test_few_points),
         cmocka_unit_test(test_without_grid),
         cmocka_unit_test(test_with_proposal),
+        cmocka_unit_test(test_crop),
+        cmocka_unit_test(test_crop_errors),
+        cmocka_unit_test(test_transparent),
         cmocka_unit_test(test_frozen), /* from here on it is */
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors),

@@ -1,5 +1,7 @@
 /* generate_view_rays: the rays of a picture, pixel by pixel; scatter_view_rays: through random
  * places of it; finish_pixels, finish_normals: what becomes of them. */
+#include <float.h>
+
 #include "pass_rays.h"
 
 /* ---- rays ---------------------------------------------------------------------------------- */
@@ -75,6 +77,130 @@ static void test_view_rays(void **state)
     check_scattered(&bench, &views[1], 0);
     check_scattered(&bench, &views[1], 7);
     bench_destroy(&bench);
+}
+
+/* ---- a box ---------------------------------------------------------------------------------- */
+
+/* Of a ray in a box, by slabs; a ray along a face is inside. False: nothing of it is. */
+static bool clip(const double origin[3], const double direction[3], const struct Config *config,
+                 double span[2])
+{
+    for (int i = 0; i < 3; i++) {
+        double low = config->crop_low[i] - origin[i], high = config->crop_high[i] - origin[i];
+        if (fabs(direction[i]) < 1e-12) {
+            if (low > 0 || high < 0)
+                return false;
+            continue;
+        }
+        span[0] = fmax(span[0], fmin(low / direction[i], high / direction[i]));
+        span[1] = fmin(span[1], fmax(low / direction[i], high / direction[i]));
+    }
+    return span[1] > span[0];
+}
+
+/* The ray has the whole one's samples, those inside of the box. */
+static bool check_clipped(const struct bench *bench, const struct Ray *whole, const struct Ray *ray,
+                          size_t index)
+{
+    struct reference_stepping stepping =
+        reference_stepping(&bench->config, bench_contracts(bench));
+    double origin[3], direction[3], cube[2], span[2] = {bench->config.near_distance,
+                                                        bench->config.far_distance};
+    for (int i = 0; i < 3; i++) {
+        origin[i] = whole->origin[i];
+        direction[i] = whole->direction[i];
+    }
+    bool meets = true;
+    if (!bench_contracts(bench)) {
+        meets = reference_cube(origin, direction, bench->config.aabb_scale, cube);
+        span[0] = fmax(span[0], cube[0]);
+        span[1] = fmin(span[1], cube[1]);
+    }
+    meets = meets && span[1] > span[0] && clip(origin, direction, &bench->config, span);
+    if (fabs(span[1] - span[0]) < 1e-4) /* a matter of rounding */
+        return false;
+    assert_int_equal(ray->last >= 0, meets);
+    if (!meets)
+        return false;
+    double first = reference_steps_to(&stepping, span[0]), last = reference_steps_to(&stepping, span[1]);
+    double slack = 3e-5 * (1 + last), skipped = (double)ray->step - (double)whole->step;
+    assert_close(ray->last, last, 1, slack, "last step of ray", index);
+    assert_close(skipped, round(skipped), 1, slack, "steps left out of ray", index);
+    assert_true(skipped >= 0 && ray->step > first - slack);
+    if (skipped > 0.5)
+        assert_true(ray->step < first + 1 + slack);
+    return skipped > 0.5 || ray->last < whole->last - slack;
+}
+
+static struct Ray *view_rays(struct bench *bench, uint32_t count)
+{
+    struct Push push = {.c = count};
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_run(bench, "generate_view_rays", push, bench_groups(bench, count));
+    return bench_take(bench, BIND_RAYS);
+}
+
+/* Boxes around, beside, behind and across what cameras see, which may stand inside of them. */
+static void check_boxes(struct bench *bench, const struct scene_camera *camera, struct random *random)
+{
+    const uint32_t count = camera->width * camera->height;
+    const struct Camera shown = setup_camera(camera);
+    uint32_t clipped = 0;
+    bench_put(bench, BIND_CAMERAS, &shown, sizeof shown);
+    for (int i = 0; i < 3; i++) {
+        bench->config.crop_low[i] = -FLT_MAX;
+        bench->config.crop_high[i] = FLT_MAX;
+    }
+    struct Ray *whole = view_rays(bench, count);
+    for (int box = 0; box < 8; box++) {
+        for (int i = 0; i < 3; i++) {
+            bench->config.crop_low[i] = (float)random_between(random, -1.5, 0.6);
+            bench->config.crop_high[i] =
+                bench->config.crop_low[i] + (float)random_between(random, 0.05, 2);
+            if (box == 0) { /* stands in a corner: rays begin on three faces */
+                bench->config.crop_low[i] = camera->pose[4 * i + 3];
+                bench->config.crop_high[i] = camera->pose[4 * i + 3] + 1;
+            }
+        }
+        struct Ray *rays = view_rays(bench, count);
+        for (uint32_t r = 0; r < count; r++)
+            clipped += check_clipped(bench, &whole[r], &rays[r], r);
+        free(rays);
+    }
+    assert_true(clipped > count);
+    /* All of it is inside: not a bit differs. */
+    for (int i = 0; i < 3; i++) {
+        bench->config.crop_low[i] = -1e5f;
+        bench->config.crop_high[i] = 1e5f;
+    }
+    struct Ray *rays = view_rays(bench, count);
+    assert_memory_equal(rays, whole, count * sizeof *rays);
+    free(rays);
+    free(whole);
+}
+
+static void test_cropped_rays(void **state)
+{
+    for (int contracted = 0; contracted < 2; contracted++) {
+        struct vkn_config settings = {.scene.aabb_scale = 4, .batch.max_rays = 640};
+        settings.scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE;
+        struct bench bench = bench_configure(*state, settings);
+        struct random random = {81};
+        struct scene_camera views[3] = {random_camera(&random, 31, 19, 1.5, true),
+                                        random_camera(&random, 21, 30, 0.4, false)};
+        /* The middle column's rays lie in a face of the first box. */
+        views[2] = (struct scene_camera){.width = 21,
+                                         .height = 21,
+                                         .focal_x = 10,
+                                         .focal_y = 10,
+                                         .center_x = 10.5f,
+                                         .center_y = 10.5f,
+                                         .pose = {1, 0, 0, 0.25f, 0, 1, 0, 0.5f, 0, 0, 1, 2}};
+        bench_allocate(&bench, 1, 1);
+        for (int i = 0; i < 3; i++)
+            check_boxes(&bench, &views[i], &random);
+        bench_destroy(&bench);
+    }
 }
 
 /* ---- normals of samples -------------------------------------------------------------------- */
@@ -312,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_view_rays),
+        cmocka_unit_test(test_cropped_rays),
         cmocka_unit_test(test_sample_normals),
         cmocka_unit_test(test_finish_pixels),
         cmocka_unit_test(test_no_messages),

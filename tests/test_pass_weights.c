@@ -128,10 +128,7 @@ static void run_rows(struct bench *bench, uint32_t row)
     ok(gpu_record_begin(bench->device, "update_weights", 0, &recording));
     gpu_record_dispatch_indirect(recording, program, bench->bindings, &push, sizeof push,
                                  &bench->buffers[BIND_STATE], place);
-    ok(gpu_record_end(recording));
-    ok(gpu_submit(recording));
-    ok(gpu_wait(recording));
-    gpu_recording_destroy(&recording);
+    ok(gpu_run_once(&recording));
 }
 
 static struct weights run_update(struct bench *bench, const struct weights *w, struct State state)

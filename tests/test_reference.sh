@@ -21,7 +21,7 @@ generate "$source" || fail "doxygen: $(head -n 5 "$work/complaints")"
 [ -s "$work/out/html/index.html" ] || fail "there is no reference"
 cat "$work"/out/html/*_8h.html "$work"/out/html/annotated.html >"$work/pages"
 {
-    cat include/vknerf/*.h | tr '\n' ' ' | grep -oE 'VKN_API [^;(]*\(' | grep -oE 'vkn_[a-z0-9_]+\($' | tr -d '('
+    tests/public_functions.py include/vknerf
     sed -n 's/^\(struct\|enum\) \(vkn_[a-z_]*\) {$/\2/p' include/vknerf/*.h
     echo vkn_background
 } >"$work/names"

@@ -62,8 +62,7 @@ static void test_same(void **state)
     ok(gpu_record_begin(tiny.trainer->device, "two sets", 0, &recording));
     step_record_part(step, recording, 0, NULL, "composite");
     step_record_set(step, recording, 0, second, "generate_rays", "composite");
-    ok(gpu_run_once(recording));
-    gpu_recording_destroy(&recording);
+    ok(gpu_run_once(&recording));
 
     struct set_state first = take_set(&tiny, step->buffers.at);
     struct set_state other = take_set(&tiny, step->sets[second].own.at);
@@ -75,8 +74,7 @@ static void test_same(void **state)
     /* What the second set counts from here on changes nothing of the first. */
     ok(gpu_record_begin(tiny.trainer->device, "one set", 0, &recording));
     step_record_set(step, recording, 0, second, "composite", "field_backward");
-    ok(gpu_run_once(recording));
-    gpu_recording_destroy(&recording);
+    ok(gpu_run_once(&recording));
     struct set_state still = take_set(&tiny, step->buffers.at);
     struct set_state counted = take_set(&tiny, step->sets[second].own.at);
     assert_same(&first, &still);

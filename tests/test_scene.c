@@ -267,6 +267,52 @@ static void test_nerfstudio_lists(void **state)
     scene_close(&scene);
 }
 
+/* Panoramas as nerfstudio has them, whose focal lengths are half of the width and all of the height where they
+ * are whole; without a focal length; as instant-ngp has them, whatever its focal length is; of one frame. */
+static void test_panoramas(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const tops[] = {
+        "\"camera_model\": \"EQUIRECTANGULAR\", \"fl_x\": 8, \"fl_y\": 8, \"cx\": 8, \"cy\": 4, "
+        "\"k1\": 0, \"is_fisheye\": false, ",
+        "\"camera_model\": \"EQUIRECTANGULAR\", ",
+        "\"camera_model\": \"EQUIRECTANGULAR\", \"camera_angle_x\": 1.5707963, ",
+        "\"latlong\": true, \"fl_x\": 3, \"cx\": 5, ",
+    };
+    temporary_picture(folder, "a.png", 16, 8, 0);
+    temporary_picture(folder, "b.png", 16, 8, 0);
+    for (size_t i = 0; i < BASE_COUNT(tops); i++) {
+        char *text = base_format("{%s\"aabb_scale\": 4, \"train_filenames\": [\"a\", \"b\"], "
+                                 "\"frames\": [" FRAME("a", "") "," FRAME(
+                                     "b", "\"camera_model\": \"PINHOLE\", \"fl_x\": 5, ") "]}",
+                                 tops[i]);
+        temporary_text(folder, "transforms.json", text);
+        free(text);
+        for (uint32_t downscale = 1; downscale <= 2; downscale++) {
+            struct vkn_scene *scene = open_scene(folder->path, downscale);
+            const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
+            assert_int_equal(cameras[0].lens, VKN_LENS_EQUIRECTANGULAR);
+            assert_close(cameras[0].focal_x * downscale, 16 / (2 * M_PI));
+            assert_close(cameras[0].focal_y * downscale, 8 / M_PI);
+            assert_close(cameras[0].center_x * downscale, 8);
+            assert_close(cameras[0].center_y * downscale, 4);
+            if (i < 3)
+                assert_int_equal(cameras[1].lens, VKN_LENS_PERSPECTIVE);
+            scene_close(&scene);
+        }
+    }
+    /* A part, of which the focal length says how much: nerfstudio's 20 are 20 / pi pixels to a radian. */
+    temporary_text(folder, "transforms.json",
+                   "{\"camera_model\": \"EQUIRECTANGULAR\", \"fl_x\": 20, \"cx\": 3, \"aabb_scale\": 4, "
+                   "\"frames\": [" FRAME("a", "") "," FRAME("b", "") "]}");
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
+    assert_close(camera->focal_x, 20 / M_PI);
+    assert_close(camera->focal_y, 20 / M_PI);
+    assert_close(camera->center_x, 3);
+    scene_close(&scene);
+}
+
 /* The kind of lens at the top of the file, and of single frames in both ways of saying it. */
 static void test_fisheye(void **state)
 {
@@ -559,7 +605,12 @@ static void test_bad_intrinsics(void **state)
             "transforms.json: is_fisheye: neither true nor false");
     REFUSED("\"fl_x\": 3, \"is_fisheye\": true, \"camera_model\": \"OPENCV\",",
             "transforms.json: is_fisheye: does not agree with camera_model OPENCV");
-    REFUSED("\"fl_x\": 3, \"latlong\": true,", "transforms.json: latlong: not supported (pinhole,");
+    REFUSED("\"equirectangular\": true,",
+            "transforms.json: equirectangular: instant-ngp's equal-area pictures are not supported");
+    REFUSED("\"camera_model\": \"EQUIRECTANGULAR\", \"k1\": 0.1,",
+            "transforms.json: k1: a panorama has no distortion");
+    REFUSED("\"is_fisheye\": true, \"camera_model\": \"EQUIRECTANGULAR\",",
+            "transforms.json: is_fisheye: does not agree with camera_model EQUIRECTANGULAR");
     REFUSED("\"fl_x\": 3, \"camera_model\": \"FULL_OPENCV\",",
             "transforms.json: camera_model: FULL_OPENCV is not supported (PINHOLE, SIMPLE_RADIAL");
     REFUSED("\"fl_x\": 3, \"ftheta_p0\": 1,", "transforms.json: ftheta_p0: f-theta lenses are not");
@@ -579,8 +630,8 @@ static void test_bad_intrinsics(void **state)
     check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"fl_x\": 1e999,")),
                   "transforms.json: frames[0].fl_x: not a finite number");
     check_refused(folder,
-                  WITH("\"fl_x\": 3,", FRAME("a", "\"camera_model\": \"EQUIRECTANGULAR\",")),
-                  "transforms.json: frames[0].camera_model: EQUIRECTANGULAR is not supported");
+                  WITH("\"fl_x\": 3,", FRAME("a", "\"camera_model\": \"OMNIDIRECTIONALSTEREO_L\",")),
+                  "transforms.json: frames[0].camera_model: OMNIDIRECTIONALSTEREO_L is not supported");
 }
 
 static void test_wrong_sizes(void **state)
@@ -671,6 +722,7 @@ int main(void)
         TEST(test_hold_out),
         TEST(test_nerfstudio_lists),
         TEST(test_fisheye),
+        TEST(test_panoramas),
         TEST(test_nerfstudio_without_train_list),
         TEST(test_automatic_space),
         TEST(test_automatic_space_forward),

@@ -263,11 +263,16 @@ static void test_inverse(void **state)
         assert_true(scene_camera_invertible(&camera));
         for (unsigned corner = 0; corner < 4; corner++) {
             random_pose(camera.pose);
+            if (camera.lens == VKN_LENS_EQUIRECTANGULAR)
+                continue; /* a pole, which is in every column */
             check_model(&camera, (corner & 1) * camera.width, (corner >> 1) * camera.height);
         }
         for (int round = 0; round < 500; round++) {
             random_pose(camera.pose);
-            check_model(&camera, random_unit() * camera.width, random_unit() * camera.height);
+            /* At a pole columns run together. */
+            double inside = camera.lens == VKN_LENS_EQUIRECTANGULAR ? 0.9 : 1;
+            double row = 0.5 + inside * (random_unit() - 0.5);
+            check_model(&camera, random_unit() * camera.width, row * camera.height);
         }
     }
 }

@@ -122,6 +122,57 @@ static void views_of_another_size(void **state)
     assert_null(views.cameras);
 }
 
+/* Panoramas twice as wide as high from where views are: on a circle level, of a split as the camera is held. */
+static void panoramas_of_views(void **state)
+{
+    (void)state;
+    struct scene_camera test[8];
+    for (int i = 0; i < 8; i++) { /* around z, looking down by 45 degrees */
+        double c = cos(i * M_PI / 4), s = sin(i * M_PI / 4), h = sqrt(0.5);
+        const double pose[12] = {-s, -h * c, h * c, 0.5 + c, c, -h * s, h * s, 0.5 + s, 0, h, h, 1.5};
+        test[i] = camera_like(40, 20);
+        for (int k = 0; k < 12; k++)
+            test[i].pose[k] = (float)pose[k];
+    }
+    struct vkn_scene scene = {.path = "somewhere", .scale = 1.0f, .aabb_scale = 1};
+    scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = test, .camera_count = 8};
+    struct vkn_render_params params = {.lens = VKN_LENS_EQUIRECTANGULAR, .orbit = 3};
+    struct scene_camera_path views;
+    for (int split = 0; split < 2; split++) {
+        params.orbit = split ? 0 : 3;
+        params.width = split ? 200 : 0;
+        assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+        for (size_t i = 0; i < views.count; i++) {
+            const struct scene_camera *view = &views.cameras[i];
+            assert_int_equal(view->lens, VKN_LENS_EQUIRECTANGULAR);
+            assert_true(view->width == 2 * view->height && view->width == (split ? 200 : 40));
+            NEAR(view->focal_x * 2 * M_PI, view->width, 1e-4);
+            NEAR(view->focal_y * M_PI, view->height, 1e-4);
+            /* Of a circle the middle row is the horizon, and its middle the way to the axis. */
+            double origin[3], ahead[3];
+            assert_true(scene_camera_ray(view, view->center_x, view->center_y, origin, ahead));
+            NEAR(ahead[2], split ? -sqrt(0.5) : 0, 1e-6);
+            assert_true(ahead[0] * (0.5 - origin[0]) + ahead[1] * (0.5 - origin[1]) > 0.7);
+        }
+        free(views.cameras);
+    }
+    /* A panorama of another size is still all around. */
+    struct scene_camera whole = scene_panorama(&test[0], 40, 20, NULL);
+    scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = &whole, .camera_count = 1};
+    params = (struct vkn_render_params){.width = 64, .height = 50};
+    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    NEAR(views.cameras[0].focal_x, 64 / (2 * M_PI), 1e-5);
+    NEAR(views.cameras[0].focal_y, 50 / M_PI, 1e-5);
+    free(views.cameras);
+    params = (struct vkn_render_params){.width = SCENE_MAX_IMAGE_SIZE + 1,
+                                        .lens = VKN_LENS_EQUIRECTANGULAR};
+    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    params = (struct vkn_render_params){.lens = VKN_LENS_FISHEYE};
+    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "lens: 1 cannot be asked for, equirectangular can");
+    assert_null(views.cameras);
+}
+
 /* ---- files -------------------------------------------------------------------------------------
  */
 
@@ -253,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views_of_a_split),
         cmocka_unit_test(views_of_another_size),
+        cmocka_unit_test(panoramas_of_views),
         cmocka_unit_test(normals_as_colors),
         cmocka_unit_test(depths_as_numbers),
         cmocka_unit_test(writes_rounded_and_clamped),

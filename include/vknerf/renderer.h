@@ -36,6 +36,11 @@ struct vkn_picture_params {
     size_t size;
     enum vkn_background background; /* white or black; default: white, black for fields trained on black */
     uint32_t supersample;           /* rays along a pixel's edge, 1, 2 or 4; 0: 1 */
+    double crop[6]; /* since 0.2: the box that is shown, min x, y, z and max x, y, z in the dataset's axes
+                       and units: of each ray nothing outside of it; all zero: everything */
+    bool transparent; /* since 0.2: nothing is behind the field, whatever background says: the picture's
+                         colours are the field's own, straight (not multiplied by the opacity), 0 where
+                         there is nothing; VKN_MAP_RGBA writes both */
 };
 
 /* Renders one view; the caller frees *picture with vkn_picture_free. `params` may be NULL. VKN_BAD_INPUT

@@ -69,7 +69,7 @@ struct vkn_train_visitor {
     void *context; /* of all */
     /* Training begins, or goes on, of a scene and into a run directory. May be NULL. */
     void (*opened)(void *context, vkn_trainer *trainer, const char *folder, const char *scene);
-    /* As vkn_train_run.due and visit. *save: the checkpoint is to be written behind the visit. */
+    /* As vkn_train_run.due and visit. *save: the checkpoint is to be written, and another visit follows at once. */
     double (*due)(void *context);
     vkn_status (*visit)(void *context, vkn_trainer *trainer, bool *save);
     /* Training has ended, with that status; what was made of the trainer is to be destroyed. Evaluation and report
@@ -259,6 +259,11 @@ struct vkn_render_params {
     enum vkn_precision precision; /* see vkn_renderer_open */
     uint32_t supersample;         /* 1, 2 or 4 rays along a pixel's edge; 0: 1 */
     uint32_t width, height;       /* 0: the view's, or in proportion to the other */
+    double crop[6]; /* since 0.2: the box that is shown, see vkn_picture_params */
+    enum vkn_lens lens; /* since 0.2: equirectangular: panoramas all around from where the views are, level on a
+                           circle and between cameras, width by default twice the height; else the views' own */
+    bool transparent; /* since 0.2: the colours' files are RGBA, straight, without a background; not with
+                         a video of them */
 };
 
 /* What vkn_run_render has made. */

@@ -70,8 +70,8 @@ struct vkn_scene_info_params {
 
 /* One JSON object in fresh memory that the caller frees: {"scene", "format", "views": {"train", "val",
  * "test"}, "sizes": [{"width", "height", "views"}], "downscale", "dynamic", "lenses": {"pinhole", "opencv",
- * "fisheye" (views), "focal_x", "focal_y" (pixels), "fov_x", "fov_y" (degrees)}, "training_space": {"scale",
- * "offset", "aabb_scale", "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?,
+ * "fisheye", "equirectangular" (views), "focal_x", "focal_y" (pixels), "fov_x", "fov_y" (degrees)},
+ * "training_space": {"scale", "offset", "aabb_scale", "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?,
  * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"}, "problems":
  * [{"problem", "advice"}]}. Ranges are [low, high]; "from", "to" are corners; positions are in training
  * space. Frames without images are a problem here; what cannot be read at all is VKN_BAD_INPUT. */

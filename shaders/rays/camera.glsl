@@ -57,6 +57,15 @@ vec2 sine_cosine(float angle)
     return vec2(2.0 * s * c, 1.0 - 2.0 * s * s);
 }
 
+// The angle, 0 to pi, whose tangent is across / along; `across` is not negative.
+float angle_of(float across, float along)
+{
+    float angle = atan(across, along);
+    // One step of Newton's method: atan need not have single precision.
+    vec2 turn = sine_cosine(angle);
+    return angle + (across * turn.y - along * turn.x) / max(length(vec2(across, along)), 1e-20);
+}
+
 // The distorted angle and its derivative.
 vec2 fisheye_distort(Camera camera, float angle)
 {
@@ -101,21 +110,41 @@ bool fisheye_ray(Camera camera, vec2 distorted, out vec3 local)
 
 bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
 {
-    float across = length(local.xy), size = length(local);
-    float angle = atan(across, -local.z);
-    // One step of Newton's method: atan need not have single precision.
-    vec2 turn = sine_cosine(angle);
-    angle += (across * turn.y + local.z * turn.x) / max(size, 1e-20);
+    float across = length(local.xy), angle = angle_of(across, -local.z);
     distorted = across > 0.0 ? vec2(local.x, -local.y) * (fisheye_distort(camera, angle).x / across)
                              : vec2(0.0);
     return angle <= camera.limit && (across > 0.0 || local.z < 0.0);
 }
 
-// ---- either ---------------------------------------------------------------------------------------
+// ---- equirectangular ------------------------------------------------------------------------------
+
+const float HALF_TURN = 3.14159265;
+
+bool equirectangular_ray(vec2 place, out vec3 local)
+{
+    vec2 size = abs(place);
+    vec2 around = sine_cosine(min(size.x, HALF_TURN)), upwards = sine_cosine(min(size.y, 0.5 * HALF_TURN));
+    local = normalize(vec3(around.x * upwards.y, upwards.x, -around.y * upwards.y));
+    local.x = place.x < 0.0 ? -local.x : local.x;
+    local.y = place.y > 0.0 ? -local.y : local.y;
+    return size.x <= HALF_TURN * 1.00001 && size.y <= 0.5 * HALF_TURN * 1.00001;
+}
+
+// What is right behind the camera is at the picture's edges, inside of them.
+bool equirectangular_project(vec3 local, out vec2 place)
+{
+    float around = length(local.xz);
+    float longitude = around > 0.0 ? min(angle_of(abs(local.x), -local.z), 3.141592) : 0.0;
+    float latitude = angle_of(abs(local.y), around);
+    place = vec2(local.x < 0.0 ? -longitude : longitude, local.y > 0.0 ? -latitude : latitude);
+    return around > 0.0 || local.y != 0.0;
+}
+
+// ---- any of them ----------------------------------------------------------------------------------
 
 // Ray through image position `pixel` (pixel units). The direction has unit length; a distance along
-// it times `depth_scale` is a depth: along the viewing axis, a fisheye's along the ray. False beyond
-// the range of the lens.
+// it times `depth_scale` is a depth: along the viewing axis, of other lenses than perspective ones along the
+// ray. False beyond the range of the lens.
 bool camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction,
                 out float depth_scale)
 {
@@ -123,8 +152,9 @@ bool camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction,
                      vec2(camera.focal_x, camera.focal_y);
     bool reached;
     vec3 local;
-    if (camera.lens == LENS_FISHEYE) {
-        reached = fisheye_ray(camera, distorted, local);
+    if (camera.lens != LENS_PERSPECTIVE) {
+        reached = camera.lens == LENS_FISHEYE ? fisheye_ray(camera, distorted, local)
+                                              : equirectangular_ray(distorted, local);
         depth_scale = 1.0;
     } else {
         vec2 p;
@@ -158,8 +188,12 @@ bool camera_sees(Camera camera, vec3 point, out vec2 pixel)
     vec3 local = vec3(m[0] * d.x + m[4] * d.y + m[8] * d.z, m[1] * d.x + m[5] * d.y + m[9] * d.z,
                       m[2] * d.x + m[6] * d.y + m[10] * d.z);
     vec2 distorted = vec2(0.0);
-    bool seen = camera.lens == LENS_FISHEYE ? fisheye_project(camera, local, distorted)
-                                            : perspective_project(camera, local, distorted);
+    bool seen;
+    if (camera.lens == LENS_EQUIRECTANGULAR)
+        seen = equirectangular_project(local, distorted);
+    else
+        seen = camera.lens == LENS_FISHEYE ? fisheye_project(camera, local, distorted)
+                                           : perspective_project(camera, local, distorted);
     pixel = distorted * vec2(camera.focal_x, camera.focal_y) +
             vec2(camera.center_x, camera.center_y);
     return seen && all(greaterThanEqual(pixel, vec2(0.0))) &&

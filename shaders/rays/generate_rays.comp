@@ -91,6 +91,11 @@ void main()
     ray.view = view;
     ray.time = camera.time;
     ray.step = to_steps(span.x) + jitter;
+#ifndef TRAIN
+    // A cropped picture has those samples of the whole one that are in the box.
+    float whole = to_steps(whole_span(origin, direction).x) + jitter;
+    ray.step = whole + max(ceil(to_steps(span.x) - whole), 0.0);
+#endif
     ray.last = reached && span.y > span.x ? to_steps(span.y) : -1.0;
 #ifdef TRAIN
     if (color == PIXEL_IGNORED || !reached)

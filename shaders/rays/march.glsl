@@ -76,11 +76,34 @@ vec2 cube_span(vec3 origin, vec3 direction, float side)
     return vec2(max(max(low.x, low.y), low.z), min(min(high.x, high.y), high.z));
 }
 
-// First and last distance at which a ray may have samples.
-vec2 ray_span(vec3 origin, vec3 direction)
+// First and last distance at which there is anything for a ray.
+vec2 whole_span(vec3 origin, vec3 direction)
 {
     if (CONTRACTION == CONTRACTION_CUBE)
         return vec2(config.near_distance, config.far_distance);
     vec2 span = cube_span(origin, direction, config.aabb_scale);
     return vec2(max(span.x, config.near_distance), min(span.y, config.far_distance));
+}
+
+// Of that the part in the box that pictures show. People give the box: cameras may stand on its faces and
+// look along them, where 0 times infinity would be no number.
+vec2 crop_span(vec3 origin, vec3 direction)
+{
+    vec3 way = mix(direction, vec3(1e-20), lessThan(abs(direction), vec3(1e-20)));
+    vec3 a = (vec3(config.crop_low[0], config.crop_low[1], config.crop_low[2]) - origin) / way;
+    vec3 b = (vec3(config.crop_high[0], config.crop_high[1], config.crop_high[2]) - origin) / way;
+    vec3 low = min(a, b), high = max(a, b);
+    vec2 span = whole_span(origin, direction);
+    return vec2(max(span.x, max(max(low.x, low.y), low.z)),
+                min(span.y, min(min(high.x, high.y), high.z)));
+}
+
+// First and last distance at which a ray may have samples.
+vec2 ray_span(vec3 origin, vec3 direction)
+{
+#ifdef TRAIN
+    return whole_span(origin, direction);
+#else
+    return crop_span(origin, direction);
+#endif
 }

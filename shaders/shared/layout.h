@@ -108,9 +108,10 @@ typedef struct Dispatch Dispatch;
 #define PIXEL_IGNORED 0x00ffffffu
 #define PIXEL_DRAWS 16 /* times that a ray tries to find a pixel that counts */
 
-/* Kinds of lenses: enum scene_lens. */
+/* Kinds of lenses: enum vkn_lens. */
 #define LENS_PERSPECTIVE 0
 #define LENS_FISHEYE 1
+#define LENS_EQUIRECTANGULAR 2
 
 #define MAX_LEVELS 32
 #define MAX_GROUPS 8 /* of parameters */
@@ -287,6 +288,9 @@ struct Config {
     SHARED_UINT proposal_params, proposal_summed, proposal_entries, proposal_groups;
     SHARED_UINT anneal_steps, proposal_interval;
     SHARED_FLOAT loss_interlevel;
+
+    SHARED_FLOAT crop_low[3], crop_high[3]; /* box in training space that pictures show; without one up to
+                                               the largest numbers */
 };
 
 struct Dispatch {
@@ -389,8 +393,8 @@ struct Ray {
                                 are -2: its samples did not fit, -3: its pixel does not count */
     SHARED_FLOAT target[4];  /* premultiplied colour and alpha of the pixel */
     SHARED_FLOAT background[3];
-    SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis; a
-                                fisheye's along the ray */
+    SHARED_FLOAT distance_scale; /* depth = t times this: distance along the camera's axis; those
+                                of other lenses than perspective ones along the ray */
     SHARED_UINT view;            /* its camera in BIND_CAMERAS */
     SHARED_FLOAT time;           /* of that camera */
 };

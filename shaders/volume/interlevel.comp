@@ -50,7 +50,7 @@ Taught taught_of(uint ray, bool exists)
     r.bins = exists ? results[ray].count : 0u;
     r.first_fine = fine_results[ray].first;
     r.fine = r.bins > 0u ? fine_results[ray].count : 0u;
-    r.from = to_steps(ray_span(r.origin, r.direction).x);
+    r.from = to_steps(whole_span(r.origin, r.direction).x);
     r.size = (rays[ray].last - r.from) / float(max(r.bins, 1u));
     return r;
 }

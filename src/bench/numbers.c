@@ -21,13 +21,9 @@ uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
 vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint32_t value)
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(bench->device, "bench fill", 0, &recording);
-    if (status == VKN_OK) {
-        gpu_record_fill(recording, buffer, 0, UINT64_MAX, value);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(bench->device, "bench fill", 0, &recording));
+    gpu_record_fill(recording, buffer, 0, UINT64_MAX, value);
+    return gpu_run_once(&recording);
 }
 
 /* Copies what is there behind itself, twice as much each time. */
@@ -38,15 +34,11 @@ vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *bu
         size = buffer->size;
     BASE_TRY(gpu_upload(bench->device, buffer, 0, pattern, size));
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(bench->device, "bench pattern", 0, &recording);
-    if (status == VKN_OK) {
-        for (uint64_t there = size; there < buffer->size; there *= 2) {
-            uint64_t left = buffer->size - there;
-            gpu_record_barrier(recording);
-            gpu_record_copy(recording, buffer, 0, buffer, there, left < there ? left : there);
-        }
-        status = gpu_run_once(recording);
+    BASE_TRY(gpu_record_begin(bench->device, "bench pattern", 0, &recording));
+    for (uint64_t there = size; there < buffer->size; there *= 2) {
+        uint64_t left = buffer->size - there;
+        gpu_record_barrier(recording);
+        gpu_record_copy(recording, buffer, 0, buffer, there, left < there ? left : there);
     }
-    gpu_recording_destroy(&recording);
-    return status;
+    return gpu_run_once(&recording);
 }

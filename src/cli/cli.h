@@ -26,6 +26,11 @@ int cli_printed(void);
 /* Of --time: a number from 0 to 1; NULL: not given. OPTIONS_GO_ON or an exit code. */
 int cli_parse_time(const char *text, bool *given, double *moment);
 
+/* `count`, 1 or 6, finite numbers with commas between. OPTIONS_GO_ON or an exit code. */
+int cli_parse_numbers(const char *name, const char *text, double *numbers, size_t count);
+/* Of --crop: the box x0,y0,z0,x1,y1,z1; NULL: not given. OPTIONS_GO_ON or an exit code. */
+int cli_parse_crop(const char *text, double low[3], double high[3]);
+
 /* Prints a JSON text that the library made and frees it; NULL: it failed. Returns an exit code. */
 int cli_print_json(char *text);
 struct cJSON;

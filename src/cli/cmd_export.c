@@ -1,5 +1,4 @@
 /* vknerf export RUN: a run's surface as a mesh, as points. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,46 +7,14 @@
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* `count` finite numbers with commas between. */
-static int parse_numbers(const char *name, const char *text, double *numbers, size_t count)
-{
-    const char *at = text;
-    for (size_t i = 0; i < count; i++) {
-        char *end;
-        numbers[i] = strtod(at, &end);
-        bool last = i + 1 == count;
-        if (end == at || !isfinite(numbers[i]) || *end != (last ? 0 : ','))
-            return cli_fail(VKN_BAD_INPUT, "%s: %s is not %s", name, text,
-                            count == 1 ? "a number" : "six numbers x0,y0,z0,x1,y1,z1");
-        at = end + 1;
-    }
-    return OPTIONS_GO_ON;
-}
-
 /* Above 0. */
 static int parse_positive(const char *name, const char *text, double *number)
 {
     if (!text)
         return OPTIONS_GO_ON;
-    int code = parse_numbers(name, text, number, 1);
+    int code = cli_parse_numbers(name, text, number, 1);
     if (code == OPTIONS_GO_ON && !(*number > 0.0))
         return cli_fail(VKN_BAD_INPUT, "%s: %s is not above 0", name, text);
-    return code;
-}
-
-static int parse_crop(const char *text, struct vkn_export_params *params)
-{
-    double box[6] = {0};
-    if (!text)
-        return OPTIONS_GO_ON;
-    int code = parse_numbers("--crop", text, box, 6);
-    for (int i = 0; i < 3 && code == OPTIONS_GO_ON; i++) {
-        params->crop_low[i] = box[i];
-        params->crop_high[i] = box[3 + i];
-        if (!(box[i] < box[3 + i]))
-            return cli_fail(VKN_BAD_INPUT, "--crop: %s: %c0 is not below %c1", text, "xyz"[i],
-                            "xyz"[i]);
-    }
     return code;
 }
 
@@ -91,7 +58,7 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
 {
     int code = parse_positive("--threshold", texts->threshold, &params->threshold);
     if (code == OPTIONS_GO_ON)
-        code = parse_crop(texts->crop, params);
+        code = cli_parse_crop(texts->crop, params->crop_low, params->crop_high);
     if (code == OPTIONS_GO_ON)
         code = cli_parse_time(texts->time, &params->frozen, &params->time);
     if (code == OPTIONS_GO_ON)

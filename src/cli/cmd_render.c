@@ -129,12 +129,20 @@ static int render(struct vkn_render_params *params, const char *video, bool json
     return code;
 }
 
+/* Indexed by enum vkn_lens. */
+static const char *const lenses[] = {"", "", "equirectangular", NULL};
+
+/* cli_backgrounds, and none at all. */
+enum { TRANSPARENT = VKN_BACKGROUND_BLACK + 1 };
+static const char *const backgrounds[] = {"", "", "white", "black", "transparent", NULL};
+
 int cmd_render(int argc, char **argv)
 {
+    unsigned background = 0;
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_render_params params = {.job = &job};
+    struct vkn_render_params params = {.size = sizeof params, .job = &job};
     bool json = false;
-    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL;
+    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL, *crop = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -186,17 +194,24 @@ int cmd_render(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = (void *)&fps},
         {.name = "--background",
-         .value = "white|black",
-         .help = "behind the field; default white, or black after training on black",
+         .value = "white|black|transparent",
+         .help = "behind the field; default white, or black after training on black; transparent: "
+                 "rgb has alpha",
          .kind = OPTION_CHOICE,
-         .target = &params.background,
-         .choices = cli_backgrounds},
+         .target = &background,
+         .choices = backgrounds},
         CLI_PRECISION_OPTION(params.precision),
         {.name = "--supersample",
          .value = "1|2|4",
          .help = "rays along a pixel's edge",
          .kind = OPTION_COUNT,
          .target = &params.supersample},
+        {.name = "--lens",
+         .value = "equirectangular",
+         .help = "panoramas all around from where the views are, twice as wide as high",
+         .kind = OPTION_CHOICE,
+         .target = &params.lens,
+         .choices = lenses},
         {.name = "--width",
          .value = "PIXELS",
          .help = "of the pictures; default the views'",
@@ -207,6 +222,11 @@ int cmd_render(int argc, char **argv)
          .help = "of the pictures; default the views'",
          .kind = OPTION_COUNT,
          .target = &params.height},
+        {.name = "--crop",
+         .value = "x0,y0,z0,x1,y1,z1",
+         .help = "the box to show, in the scene's units; default everything",
+         .kind = OPTION_TEXT,
+         .target = (void *)&crop},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         {.name = "--json",
          .help = "one JSON object on standard output",
@@ -221,7 +241,7 @@ int cmd_render(int argc, char **argv)
                    "and so on.\n"
                    "Views that are in no split are pinhole views, of at most 90 degrees where the "
                    "training\n"
-                   "cameras are fisheyes; a camera path may say otherwise.",
+                   "cameras are fisheyes or panoramas; a camera path may say otherwise, and --lens.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",
@@ -232,6 +252,10 @@ int cmd_render(int argc, char **argv)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON)
         code = cli_parse_time(moment, &params.frozen, &params.time);
+    params.transparent = background == TRANSPARENT;
+    params.background = params.transparent ? 0 : (enum vkn_background)background;
+    if (code == OPTIONS_GO_ON)
+        code = cli_parse_crop(crop, &params.crop[0], &params.crop[3]);
     if (code == OPTIONS_GO_ON && fps)
         code = parse_fps(fps, &params.fps);
     if (code == OPTIONS_GO_ON && params.supersample > 0 && params.supersample != 1 &&

@@ -3,12 +3,25 @@
 
 #include "viewer/viewer.h"
 
+/* What is missing is said before there is an address. */
+static int check_run(const char *run)
+{
+    vkn_config *config = NULL;
+    vkn_status status = vkn_config_create(&config);
+    if (status == VKN_OK)
+        status = vkn_run_config(run, config);
+    vkn_config_destroy(&config);
+    return status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
+}
+
 static int show(struct cli_view *view, const struct viewer_run *run)
 {
     char message[VIEWER_MESSAGE];
     cli_stop_text = "\nstopping; once more to stop at once\n";
     vkn_log_quiet(run->job->quiet);
-    int code = cli_view_start(view, stdout);
+    int code = check_run(run->run);
+    if (code == OPTIONS_GO_ON)
+        code = cli_view_start(view, stdout);
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_status status = viewer_show(view->viewer, run, message);

@@ -87,7 +87,6 @@ struct run {
     struct buffers buffers;
     struct gpu_bindings *bindings;
     struct gpu_program *program;
-    struct gpu_recording *recording;
     uint32_t local_size;
 };
 
@@ -133,12 +132,13 @@ static vkn_status compute(struct run *run, struct finding findings[PLACES])
 {
     const struct Push push = {.a = PLACES, .b = EACH, .c = FIRST_PARAMETER};
     const struct gpu_buffer *buffer = &run->buffers.at[BIND_FIELD];
-    BASE_TRY(gpu_record_begin(run->device, "field check", 0, &run->recording));
-    gpu_record_fill(run->recording, buffer, 0, UINT64_MAX, UINT32_MAX);
-    gpu_record_barrier(run->recording);
-    gpu_record_dispatch(run->recording, run->program, run->bindings, &push, sizeof push,
+    struct gpu_recording *recording = NULL;
+    BASE_TRY(gpu_record_begin(run->device, "field check", 0, &recording));
+    gpu_record_fill(recording, buffer, 0, UINT64_MAX, UINT32_MAX);
+    gpu_record_barrier(recording);
+    gpu_record_dispatch(recording, run->program, run->bindings, &push, sizeof push,
                         (PLACES + run->local_size - 1) / run->local_size);
-    BASE_TRY(gpu_run_once(run->recording));
+    BASE_TRY(gpu_run_once(&recording));
     return gpu_download(run->device, buffer, 0, findings, PLACES * sizeof *findings);
 }
 
@@ -149,7 +149,6 @@ static vkn_status run_check(struct gpu_device *device, struct glsl_field *field)
     vkn_status status = prepare(&run);
     if (status == VKN_OK)
         status = compute(&run, findings);
-    gpu_recording_destroy(&run.recording);
     gpu_program_destroy(&run.program);
     gpu_bindings_destroy(&run.bindings);
     buffers_destroy(&run.buffers);

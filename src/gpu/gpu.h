@@ -222,8 +222,8 @@ vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
 /* False when it still runs after so many seconds; true needs a gpu_wait all the same. */
 bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds);
-/* Ends, submits and waits for a recording that is used once; the caller destroys it. */
-vkn_status gpu_run_once(struct gpu_recording *recording);
+/* Ends a recording, runs it and destroys it, whatever comes of it: for what is recorded to be run once. */
+vkn_status gpu_run_once(struct gpu_recording **recording);
 /* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */
 uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
                              double *milliseconds, uint32_t capacity);

@@ -265,7 +265,7 @@ static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_r
 static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
                                size_t count)
 {
-    struct gpu_recording *recording;
+    struct gpu_recording *recording = NULL;
     bool any = false;
     for (size_t i = 0; i < count; i++)
         any = any || requests[i].kind == GPU_DEVICE;
@@ -275,9 +275,7 @@ static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_
     for (size_t i = 0; i < count; i++)
         if (requests[i].kind == GPU_DEVICE)
             gpu_record_fill(recording, requests[i].buffer, 0, VK_WHOLE_SIZE, 0);
-    vkn_status status = gpu_run_once(recording);
-    gpu_recording_destroy(&recording);
-    return status;
+    return gpu_run_once(&recording);
 }
 
 /* ---- arenas ---------------------------------------------------------------------------------- */

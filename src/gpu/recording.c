@@ -404,11 +404,15 @@ vkn_status gpu_submit(struct gpu_recording *recording)
     return VKN_OK;
 }
 
-vkn_status gpu_run_once(struct gpu_recording *recording)
+vkn_status gpu_run_once(struct gpu_recording **recording)
 {
-    BASE_TRY(gpu_record_end(recording));
-    BASE_TRY(gpu_submit(recording));
-    return gpu_wait(recording);
+    vkn_status status = gpu_record_end(*recording);
+    if (status == VKN_OK)
+        status = gpu_submit(*recording);
+    if (status == VKN_OK)
+        status = gpu_wait(*recording);
+    gpu_recording_destroy(recording);
+    return status;
 }
 
 /* NULL before they are there. */

@@ -33,7 +33,6 @@ struct test {
     struct gpu_buffer values, slots, bins, sums, back;
     struct gpu_program *program, *program_float;
     struct gpu_bindings *bindings;
-    struct gpu_recording *recording;
 };
 
 /* Small enough that every float sum of quarters is exact. */
@@ -95,22 +94,21 @@ static vkn_status run(struct test *test)
     const uint32_t bin_count = BINS;
     BASE_TRY(create_buffers(test));
     BASE_TRY(create_programs(test));
-    BASE_TRY(gpu_record_begin(test->device, "self-test", 0, &test->recording));
-    gpu_record_dispatch(test->recording, test->program, test->bindings, &bin_count,
+    struct gpu_recording *recording = NULL;
+    BASE_TRY(gpu_record_begin(test->device, "self-test", 0, &recording));
+    gpu_record_dispatch(recording, test->program, test->bindings, &bin_count,
                         sizeof bin_count, GROUPS);
     if (test->program_float)
-        gpu_record_dispatch(test->recording, test->program_float, test->bindings, &bin_count,
+        gpu_record_dispatch(recording, test->program_float, test->bindings, &bin_count,
                             sizeof bin_count, GROUPS);
-    gpu_record_barrier(test->recording);
-    gpu_record_copy(test->recording, &test->slots, 0, &test->back, offsetof(struct results, slots),
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, &test->slots, 0, &test->back, offsetof(struct results, slots),
                     sizeof(struct slot) * MAX_LOCAL_SIZE);
-    gpu_record_copy(test->recording, &test->bins, 0, &test->back, offsetof(struct results, bins),
+    gpu_record_copy(recording, &test->bins, 0, &test->back, offsetof(struct results, bins),
                     sizeof(struct bin) * BINS);
-    gpu_record_copy(test->recording, &test->sums, 0, &test->back, offsetof(struct results, sums),
+    gpu_record_copy(recording, &test->sums, 0, &test->back, offsetof(struct results, sums),
                     sizeof(float) * BINS);
-    BASE_TRY(gpu_record_end(test->recording));
-    BASE_TRY(gpu_submit(test->recording));
-    return gpu_wait(test->recording);
+    return gpu_run_once(&recording);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
@@ -247,7 +245,6 @@ vkn_status gpu_self_test_run(struct gpu_device *device)
     vkn_status status = run(&test);
     if (status == VKN_OK)
         status = judge(&test);
-    gpu_recording_destroy(&test.recording);
     gpu_bindings_destroy(&test.bindings);
     gpu_program_destroy(&test.program);
     gpu_program_destroy(&test.program_float);

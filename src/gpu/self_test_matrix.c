@@ -14,7 +14,6 @@ struct matrix_test {
     struct gpu_buffer a, b, sums;
     struct gpu_program *program;
     struct gpu_bindings *bindings;
-    struct gpu_recording *recording;
 };
 
 static int a_at(uint32_t m, uint32_t k)
@@ -98,9 +97,10 @@ static vkn_status run(struct matrix_test *test)
     BASE_TRY(gpu_bindings_create(test->device, buffers, &test->bindings));
     BASE_TRY(gpu_program_create(test->device, &options, &test->program));
     fill(test);
-    BASE_TRY(gpu_record_begin(test->device, "matrix self-test", 0, &test->recording));
-    gpu_record_dispatch(test->recording, test->program, test->bindings, NULL, 0, 1);
-    return gpu_run_once(test->recording);
+    struct gpu_recording *recording = NULL;
+    BASE_TRY(gpu_record_begin(test->device, "matrix self-test", 0, &recording));
+    gpu_record_dispatch(recording, test->program, test->bindings, NULL, 0, 1);
+    return gpu_run_once(&recording);
 }
 
 /* Empty when all sums are right. */
@@ -145,7 +145,6 @@ static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *r
         judge(&test, fault, sizeof fault);
     else if (status != VKN_NO_DEVICE)
         snprintf(fault, sizeof fault, "%s", vkn_last_error());
-    gpu_recording_destroy(&test.recording);
     gpu_bindings_destroy(&test.bindings);
     gpu_program_destroy(&test.program);
     gpu_arena_destroy(&test.arena);

@@ -261,6 +261,13 @@ struct buffer_counts setup_counts(const struct setup *setup)
     return counts;
 }
 
+static uint32_t lens_of(const struct scene_camera *camera)
+{
+    return camera->lens == VKN_LENS_FISHEYE           ? LENS_FISHEYE
+           : camera->lens == VKN_LENS_EQUIRECTANGULAR ? LENS_EQUIRECTANGULAR
+                                                      : LENS_PERSPECTIVE;
+}
+
 struct Camera setup_camera(const struct scene_camera *camera)
 {
     struct Camera result = {
@@ -271,7 +278,7 @@ struct Camera setup_camera(const struct scene_camera *camera)
         .focal_y = camera->focal_y,
         .center_x = camera->center_x,
         .center_y = camera->center_y,
-        .lens = camera->lens == VKN_LENS_FISHEYE ? LENS_FISHEYE : LENS_PERSPECTIVE,
+        .lens = lens_of(camera),
         .k1 = camera->k1,
         .k2 = camera->k2,
         .p1 = camera->p1,

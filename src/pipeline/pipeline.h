@@ -227,7 +227,7 @@ typedef vkn_status step_combine(void *context, float *values, size_t count, bool
 vkn_status step_begin_period(struct step *step, uint64_t number, step_combine *combine, void *context);
 vkn_status step_submit_gradients(struct step *step, uint32_t turn);
 vkn_status step_wait_piece(struct step *step, uint32_t turn, uint32_t piece);
-bool step_await_piece(const struct step *step, uint32_t turn, uint32_t piece, double seconds);
+bool step_wait_piece_a_while(const struct step *step, uint32_t turn, uint32_t piece, double seconds);
 /* The first turn's step_piece holds means: to the device with them. */
 vkn_status step_submit_piece(struct step *step, uint32_t piece);
 /* When all pieces are submitted: with the sums that the first turn's step_found holds. */

@@ -351,7 +351,7 @@ vkn_status step_wait_piece(struct step *step, uint32_t turn, uint32_t piece)
     return gpu_wait(ranks->first[turn][piece]);
 }
 
-bool step_await_piece(const struct step *step, uint32_t turn, uint32_t piece, double seconds)
+bool step_wait_piece_a_while(const struct step *step, uint32_t turn, uint32_t piece, double seconds)
 {
     const struct gpu_recording *recording = step->ranks->first[turn][piece];
     return !recording || gpu_wait_a_while(recording, seconds);

@@ -214,13 +214,9 @@ vkn_status pipeline_record_alone(const struct step *step, const char *name,
                                  pipeline_recorder *record)
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(step->device, name, 0, &recording);
-    if (status == VKN_OK) {
-        record(step, recording);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(step->device, name, 0, &recording));
+    record(step, recording);
+    return gpu_run_once(&recording);
 }
 
 /* One occupancy update and PERIOD_STEPS steps. */

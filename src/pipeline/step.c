@@ -207,14 +207,10 @@ static vkn_status run_once(struct step *step, const struct gpu_program *program,
                            const struct gpu_bindings *bindings, struct Push push, uint32_t groups)
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(step->device, "once", 0, &recording);
-    if (status == VKN_OK) {
-        push.b = step->local_size;
-        gpu_record_dispatch(recording, program, bindings, &push, sizeof push, groups);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(step->device, "once", 0, &recording));
+    push.b = step->local_size;
+    gpu_record_dispatch(recording, program, bindings, &push, sizeof push, groups);
+    return gpu_run_once(&recording);
 }
 
 /* Of passes that share out all there is among any number of groups. */

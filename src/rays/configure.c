@@ -188,6 +188,10 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->far_distance = contracts(config) ? 0.5F * side * FARTHEST_NORM : FLT_MAX;
     if (config->march.far_distance > 0.0F)
         constants->far_distance = fminf(constants->far_distance, config->march.far_distance);
+    for (int i = 0; i < 3; i++) {
+        constants->crop_low[i] = -FLT_MAX;
+        constants->crop_high[i] = FLT_MAX;
+    }
     constants->early_stop = config->march.early_stop;
     constants->alpha_threshold = config->march.alpha_threshold;
     constants->occupancy_decay = config->march.decay;

@@ -96,24 +96,49 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
+static size_t pixels_of(const struct render_frames *frames, size_t frame)
+{
+    const struct scene_camera *camera = &frames->views->cameras[frame];
+    return (size_t)camera->width * camera->height;
+}
+
+static vkn_status write_bytes(struct render_frames *frames, size_t frame, enum map map,
+                              const uint8_t *bytes, uint32_t channels)
+{
+    const struct scene_camera *camera = &frames->views->cameras[frame];
+    char *path = render_frame_path(frames->params->out, frame, maps[map].kind);
+    vkn_status status = path ? scene_image_write_png(path, bytes, camera->width, camera->height, channels)
+                             : VKN_ERROR;
+    free(path);
+    return status;
+}
+
 /* The same bytes as a picture and as a frame of the video. */
 static vkn_status write_map(struct render_frames *frames, size_t frame, enum map map,
                             const float *values)
 {
-    const struct scene_camera *camera = &frames->views->cameras[frame];
-    size_t count = (size_t)camera->width * camera->height * maps[map].channels;
-    char *path = render_frame_path(frames->params->out, frame, maps[map].kind);
+    size_t count = pixels_of(frames, frame) * maps[map].channels;
     uint8_t *bytes = base_alloc(count, 1);
-    vkn_status status = path && bytes ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK) {
-        render_to_bytes(values, count, bytes);
-        status =
-            scene_image_write_png(path, bytes, camera->width, camera->height, maps[map].channels);
-    }
+    if (!bytes)
+        return VKN_ERROR;
+    render_to_bytes(values, count, bytes);
+    vkn_status status = write_bytes(frames, frame, map, bytes, maps[map].channels);
     if (status == VKN_OK)
         status = add_to_video(frames, map, bytes);
     free(bytes);
-    free(path);
+    return status;
+}
+
+static vkn_status write_colors(struct render_frames *frames, const struct vkn_picture *picture)
+{
+    if (!frames->params->transparent)
+        return write_map(frames, frames->count, MAP_COLOR, picture->color);
+    uint8_t *rgba = base_alloc(pixels_of(frames, frames->count), 4);
+    if (!rgba)
+        return VKN_ERROR;
+    render_rgba_bytes(picture, rgba);
+    vkn_status status = write_bytes(frames, frames->count, MAP_COLOR, rgba, 4);
+    free(rgba);
     return status;
 }
 
@@ -141,7 +166,7 @@ static vkn_status keep_depth(struct render_frames *frames, const struct vkn_pict
 vkn_status render_frames_add(struct render_frames *frames, const struct vkn_picture *picture)
 {
     if (frames->wanted[MAP_COLOR])
-        BASE_TRY(write_map(frames, frames->count, MAP_COLOR, picture->color));
+        BASE_TRY(write_colors(frames, picture));
     if (frames->wanted[MAP_OPACITY])
         BASE_TRY(write_map(frames, frames->count, MAP_OPACITY, picture->opacity));
     if (frames->wanted[MAP_NORMAL])
@@ -156,8 +181,7 @@ static vkn_status write_depths(struct render_frames *frames)
 {
     BASE_TRY(render_depths_rewind(&frames->depths));
     for (size_t frame = 0; frame < frames->count; frame++) {
-        const struct scene_camera *camera = &frames->views->cameras[frame];
-        BASE_TRY(render_depths_next(&frames->depths, (size_t)camera->width * camera->height));
+        BASE_TRY(render_depths_next(&frames->depths, pixels_of(frames, frame)));
         BASE_TRY(write_map(frames, frame, MAP_DEPTH, frames->depths.values));
     }
     return VKN_OK;

@@ -164,13 +164,9 @@ struct slab {
 static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gpu_recording *))
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(slab->marching->device, "mesh slab", 0, &recording);
-    if (status == VKN_OK) {
-        record(slab, recording);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(slab->marching->device, "mesh slab", 0, &recording));
+    record(slab, recording);
+    return gpu_run_once(&recording);
 }
 
 /* The last slab's uppermost layers become this one's lowest; before the first slab all is empty. */

@@ -137,20 +137,13 @@ static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_
 {
     struct probe *probe = &maker->probe;
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(probe->device, "mesh points", 0, &recording);
-    if (status == VKN_OK) {
-        gpu_record_fill(recording, &probe->buffers.at[BIND_STATE],
-                        offsetof(struct State, live_count), 4, 0);
-        gpu_record_barrier(recording);
-        record(maker, recording, POINTS, (struct Push){.a = first_layer},
-               maker->marching.tile_count);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    if (status == VKN_OK)
-        status = gpu_download(probe->device, &probe->buffers.at[BIND_STATE],
-                              offsetof(struct State, live_count), count, sizeof *count);
-    return status;
+    BASE_TRY(gpu_record_begin(probe->device, "mesh points", 0, &recording));
+    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count), 4, 0);
+    gpu_record_barrier(recording);
+    record(maker, recording, POINTS, (struct Push){.a = first_layer}, maker->marching.tile_count);
+    BASE_TRY(gpu_run_once(&recording));
+    return gpu_download(probe->device, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
+                        count, sizeof *count);
 }
 
 /* Values of `count` listed points from `first` on, in layers of which the first new one is the
@@ -160,29 +153,21 @@ static vkn_status evaluate(struct maker *maker, uint32_t first, uint32_t count,
 {
     struct gpu_recording *recording = NULL;
     struct Push push = {.a = first, .b = count, .c = first_layer};
-    vkn_status status = gpu_record_begin(maker->probe.device, "mesh values", 0, &recording);
-    if (status == VKN_OK) {
-        record(maker, recording, SAMPLES, push, groups_for(count));
-        probe_record(&maker->probe, recording, maker->marching.bindings, count, false);
-        record(maker, recording, VALUES, push, groups_for(count));
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(maker->probe.device, "mesh values", 0, &recording));
+    record(maker, recording, SAMPLES, push, groups_for(count));
+    probe_record(&maker->probe, recording, maker->marching.bindings, count, false);
+    record(maker, recording, VALUES, push, groups_for(count));
+    return gpu_run_once(&recording);
 }
 
 /* Makes what no view sees solid. */
 static vkn_status fill_unseen(struct maker *maker, uint32_t first_layer)
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(maker->probe.device, "mesh unseen", 0, &recording);
-    if (status == VKN_OK) {
-        record(maker, recording, HIDDEN, (struct Push){.a = first_layer, .b = maker->sight->views},
-               maker->marching.tile_count);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(maker->probe.device, "mesh unseen", 0, &recording));
+    record(maker, recording, HIDDEN, (struct Push){.a = first_layer, .b = maker->sight->views},
+           maker->marching.tile_count);
+    return gpu_run_once(&recording);
 }
 
 static vkn_status fill(void *context, uint32_t first_layer, bool *any)
@@ -205,19 +190,15 @@ static vkn_status finish(void *context, uint32_t count)
     struct maker *maker = context;
     struct gpu_recording *recording = NULL;
     struct Push push = {.a = count, .b = maker->sight ? maker->sight->views : 0};
-    vkn_status status = gpu_record_begin(maker->probe.device, "mesh colours", 0, &recording);
-    if (status == VKN_OK) {
-        if (maker->drop) {
-            record(maker, recording, SEEN, push, groups_for(count));
-            gpu_record_program_barrier(recording);
-        }
-        record(maker, recording, VIEWS, push, groups_for(count));
-        probe_record(&maker->probe, recording, maker->marching.bindings, count, true);
-        record(maker, recording, COLORS, push, groups_for(count));
-        status = gpu_run_once(recording);
+    BASE_TRY(gpu_record_begin(maker->probe.device, "mesh colours", 0, &recording));
+    if (maker->drop) {
+        record(maker, recording, SEEN, push, groups_for(count));
+        gpu_record_program_barrier(recording);
     }
-    gpu_recording_destroy(&recording);
-    return status;
+    record(maker, recording, VIEWS, push, groups_for(count));
+    probe_record(&maker->probe, recording, maker->marching.bindings, count, true);
+    record(maker, recording, COLORS, push, groups_for(count));
+    return gpu_run_once(&recording);
 }
 
 static vkn_status report(void *context, uint32_t done, uint32_t total)

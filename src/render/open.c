@@ -36,27 +36,20 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
         BASE_TRY(upload_tensor(r, file, BIND_AVERAGE, true, &r->coarse.at[BIND_PARAMS]));
     BASE_TRY(render_upload_constants(r));
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(r->device, "field of a checkpoint", 0, &recording);
-    if (status == VKN_OK) {
-        struct Push none = {0};
-        if (r->setup.backend.copies)
-            gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none,
-                                1024);
-        if (r->setup.backend.copies && r->coarse_bindings)
-            gpu_record_dispatch(recording,
-                                r->round_proposal ? r->round_proposal : r->round_parameters,
-                                r->coarse_bindings, &none, sizeof none, 1024);
-        uint32_t cascades = setup_repeats(&r->setup).cascades;
-        uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
-        for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
-            gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push,
-                                groups);
-            gpu_record_program_barrier(recording);
-        }
-        status = gpu_run_once(recording);
+    BASE_TRY(gpu_record_begin(r->device, "field of a checkpoint", 0, &recording));
+    struct Push none = {0};
+    if (r->setup.backend.copies)
+        gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none, 1024);
+    if (r->setup.backend.copies && r->coarse_bindings)
+        gpu_record_dispatch(recording, r->round_proposal ? r->round_proposal : r->round_parameters,
+                            r->coarse_bindings, &none, sizeof none, 1024);
+    uint32_t cascades = setup_repeats(&r->setup).cascades;
+    uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
+    for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
+        gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push, groups);
+        gpu_record_program_barrier(recording);
     }
-    gpu_recording_destroy(&recording);
-    return status;
+    return gpu_run_once(&recording);
 }
 
 static vkn_status open_file(struct vkn_context *context, const char *path,

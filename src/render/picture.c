@@ -1,4 +1,6 @@
 /* Pictures as those who use the library have them: rendered, photographed, written. */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "render/internal.h"
@@ -16,6 +18,36 @@ static vkn_status hand_over(struct vkn_picture *made, struct vkn_picture **pictu
     return VKN_OK;
 }
 
+vkn_status render_crop(vkn_renderer *renderer, const double box[6])
+{
+    struct Config *constants = &renderer->setup.constants;
+    const struct vkn_config *config = &renderer->setup.config;
+    bool given = false;
+    for (int i = 0; i < 6; i++)
+        given |= box[i] != 0.0;
+    for (int i = 0; i < 3 && given; i++)
+        if (!(box[i] < box[3 + i]) || isinf(box[i]) || isinf(box[3 + i]))
+            return base_fail(VKN_BAD_INPUT, "crop: %g to %g along %c: nothing is between", box[i],
+                             box[3 + i], "xyz"[i]);
+    for (int i = 0; i < 3; i++) {
+        double scale = config->scene.scale, offset = config->scene.offset[i];
+        constants->crop_low[i] = given ? (float)(box[i] * scale + offset) : -FLT_MAX;
+        constants->crop_high[i] = given ? (float)(box[3 + i] * scale + offset) : FLT_MAX;
+        renderer->coarse_setup.constants.crop_low[i] = constants->crop_low[i];
+        renderer->coarse_setup.constants.crop_high[i] = constants->crop_high[i];
+    }
+    return VKN_OK;
+}
+
+void render_straighten(struct vkn_picture *picture)
+{
+    size_t pixels = (size_t)picture->width * picture->height;
+    for (size_t i = 0; i < 3 * pixels; i++) {
+        float opacity = picture->opacity[i / 3], color = picture->color[i];
+        picture->color[i] = opacity > 0.0F ? fminf(color / opacity, 1.0F) : 0.0F;
+    }
+}
+
 vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
                       const struct vkn_picture_params *given, struct vkn_picture **picture)
 {
@@ -30,9 +62,15 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     struct scene_camera view;
     BASE_TRY(scene_own_camera(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
-    BASE_TRY(render_picture(renderer, &view, render_background(params->background, config),
-                            params->supersample, &made));
-    return hand_over(&made, picture);
+    BASE_TRY(render_crop(renderer, params->crop));
+    enum vkn_background behind = params->transparent
+                                     ? VKN_BACKGROUND_BLACK
+                                     : render_background(params->background, config);
+    vkn_status status = render_picture(renderer, &view, behind, params->supersample, &made);
+    render_crop(renderer, (const double[6]){0});
+    if (status == VKN_OK && params->transparent)
+        render_straighten(&made);
+    return status == VKN_OK ? hand_over(&made, picture) : status;
 }
 
 void vkn_picture_free(struct vkn_picture **picture)
@@ -110,6 +148,17 @@ static vkn_status write_normals(const struct vkn_picture *picture, const char *f
     return status;
 }
 
+static vkn_status write_rgba(const struct vkn_picture *picture, const char *file)
+{
+    uint8_t *rgba = base_alloc((size_t)picture->width * picture->height, 4);
+    if (!rgba)
+        return VKN_ERROR;
+    render_rgba_bytes(picture, rgba);
+    vkn_status status = scene_image_write_png(file, rgba, picture->width, picture->height, 4);
+    free(rgba);
+    return status;
+}
+
 vkn_status vkn_picture_write(const struct vkn_picture *picture, enum vkn_map map, const char *file)
 {
     BASE_C_LOCALE;
@@ -124,5 +173,7 @@ vkn_status vkn_picture_write(const struct vkn_picture *picture, enum vkn_map map
         return render_write_depth(file, picture);
     if (map == VKN_MAP_NORMAL && picture->normal && picture->opacity)
         return write_normals(picture, file);
+    if (map == VKN_MAP_RGBA && picture->color && picture->opacity)
+        return write_rgba(picture, file);
     return base_fail(VKN_BAD_INPUT, "%s: the picture has no such map", file);
 }

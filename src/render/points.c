@@ -59,13 +59,9 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
     struct vkn_renderer *r = cloud->renderer;
     struct gpu_recording *recording = NULL;
     BASE_TRY(render_upload_camera(r, camera));
-    vkn_status status = gpu_record_begin(r->device, "points", 0, &recording);
-    if (status == VKN_OK) {
-        record(cloud, recording, rays, batch);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    BASE_TRY(status);
+    BASE_TRY(gpu_record_begin(r->device, "points", 0, &recording));
+    record(cloud, recording, rays, batch);
+    BASE_TRY(gpu_run_once(&recording));
     const struct MeshVertex *found = r->points.at[BIND_MESH_VERTICES].mapped;
     struct render_mesh *points = cloud->points;
     for (uint32_t i = 0; i < rays && points->vertex_count < cloud->params->count; i++)

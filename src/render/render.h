@@ -30,6 +30,11 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
                           enum vkn_background background, uint32_t supersample,
                           struct vkn_picture *picture);
 void render_picture_free(struct vkn_picture *picture);
+/* Of a picture on black: its colours without what is behind them, not multiplied by the opacity. */
+void render_straighten(struct vkn_picture *picture);
+/* From now on pictures, and whatever else rays find, show this box alone, as vkn_picture_params has it.
+ * VKN_BAD_INPUT where there is nothing in it. */
+vkn_status render_crop(vkn_renderer *renderer, const double box[6]);
 
 /* ---- views --------------------------------------------------------------------------------- */
 

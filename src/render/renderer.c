@@ -368,13 +368,9 @@ static vkn_status run_batch(const struct batch *batch,
                             void (*record)(const struct batch *, struct gpu_recording *))
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(batch->r->device, "view batch", 0, &recording);
-    if (status == VKN_OK) {
-        record(batch, recording);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(batch->r->device, "view batch", 0, &recording));
+    record(batch, recording);
+    return gpu_run_once(&recording);
 }
 
 static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first,

@@ -108,15 +108,6 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
     gpu_record_barrier(recording);
 }
 
-/* Ends, runs and destroys it. */
-static vkn_status run(struct gpu_recording **recording, vkn_status status)
-{
-    if (status == VKN_OK)
-        status = gpu_run_once(*recording);
-    gpu_recording_destroy(recording);
-    return status;
-}
-
 vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays)
 {
     const struct look look = {.bindings = r->bindings,
@@ -126,22 +117,20 @@ vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays)
     uint32_t rounds = count_rounds(r);
     for (uint32_t round = 0; round < rounds; round++) {
         bool any = false;
-        vkn_status status = gpu_record_begin(r->device, "samples of a view", 0, &recording);
-        if (status == VKN_OK && round > 0)
+        BASE_TRY(gpu_record_begin(r->device, "samples of a view", 0, &recording));
+        if (round > 0)
             record_composite(r, recording, rays, round - 1, &look);
-        if (status == VKN_OK && round == 0)
+        else
             record_state(r, recording);
-        if (status == VKN_OK)
-            record_samples(r, recording, rays, round, &look);
-        BASE_TRY(run(&recording, status));
+        record_samples(r, recording, rays, round, &look);
+        BASE_TRY(gpu_run_once(&recording));
         BASE_TRY(r->evaluate(r->evaluate_context, &r->buffers, rays, &any));
         if (!any)
             return VKN_OK;
     }
-    vkn_status status = gpu_record_begin(r->device, "last samples of a view", 0, &recording);
-    if (status == VKN_OK)
-        record_composite(r, recording, rays, rounds - 1, &look);
-    return run(&recording, status);
+    BASE_TRY(gpu_record_begin(r->device, "last samples of a view", 0, &recording));
+    record_composite(r, recording, rays, rounds - 1, &look);
+    return gpu_run_once(&recording);
 }
 
 /* As many rounds in 50 ms as fit when each takes four times the mean, as the first do: rays end. */

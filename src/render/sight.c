@@ -86,19 +86,14 @@ static vkn_status look(const struct looker *looker, uint32_t first, uint32_t ray
     struct gpu_recording *recording = NULL;
     uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push view = {.b = first, .c = rays}, finish = {.a = rays};
-    vkn_status status = gpu_record_begin(r->device, "sight", 0, &recording);
-    if (status == VKN_OK) {
-        gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view,
-                            groups);
-        render_record_rounds(r, recording, rays, looker->find_density, looker->composite);
-        gpu_record_dispatch(recording, looker->finish, r->bindings, &finish, sizeof finish, groups);
-        gpu_record_barrier(recording);
-        gpu_record_copy(recording, &r->buffers.at[BIND_OUTPUT], 0, &looker->sight->nearness,
-                        4 * place, 4ull * rays);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(r->device, "sight", 0, &recording));
+    gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
+    render_record_rounds(r, recording, rays, looker->find_density, looker->composite);
+    gpu_record_dispatch(recording, looker->finish, r->bindings, &finish, sizeof finish, groups);
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, &r->buffers.at[BIND_OUTPUT], 0, &looker->sight->nearness,
+                    4 * place, 4ull * rays);
+    return gpu_run_once(&recording);
 }
 
 static vkn_status look_around(const struct looker *looker, struct report_progress *progress,

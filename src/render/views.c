@@ -20,8 +20,29 @@ static vkn_status split_views(const struct vkn_scene *scene, enum vkn_split spli
     return VKN_OK;
 }
 
-/* Another size, the same vertical field of view, so that a wider picture shows more at its sides.
- */
+/* Panoramas from where the views are; those whose roll and tilt are made up, level. */
+static vkn_status make_panoramas(const struct vkn_scene *scene,
+                                 const struct vkn_render_params *params,
+                                 struct scene_camera_path *views)
+{
+    bool made_up = params->orbit > 0 || params->interpolate > 0;
+    double up[3];
+    if (params->lens != VKN_LENS_EQUIRECTANGULAR)
+        return base_fail(VKN_BAD_INPUT, "lens: %u cannot be asked for, equirectangular can",
+                         (unsigned)params->lens);
+    if (params->width > SCENE_MAX_IMAGE_SIZE || params->height > SCENE_MAX_IMAGE_SIZE / 2)
+        return base_fail(VKN_BAD_INPUT, "a panorama of %u x %u pixels is larger than %ux%u",
+                         params->width, params->height, SCENE_MAX_IMAGE_SIZE,
+                         SCENE_MAX_IMAGE_SIZE / 2);
+    scene_up(&scene->splits[SCENE_TRAIN], up);
+    for (size_t i = 0; i < views->count; i++)
+        views->cameras[i] = scene_panorama(&views->cameras[i], params->width, params->height,
+                                           made_up ? up : NULL);
+    return VKN_OK;
+}
+
+/* Another size, the same vertical field of view, so that a wider picture shows more at its sides; a panorama
+ * still shows what it does. */
 static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t height)
 {
     double aspect = (double)camera->width / camera->height;
@@ -35,7 +56,9 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
     float ratio = (float)height / (float)camera->height;
     camera->center_x *= (float)width / (float)camera->width;
     camera->center_y *= ratio;
-    camera->focal_x *= ratio;
+    camera->focal_x *= camera->lens == VKN_LENS_EQUIRECTANGULAR
+                           ? (float)width / (float)camera->width
+                           : ratio;
     camera->focal_y *= ratio;
     camera->width = width;
     camera->height = height;
@@ -60,7 +83,10 @@ vkn_status render_views(const struct vkn_scene *scene, const struct vkn_render_p
         status = scene_interpolate(scene, params->interpolate, &views->cameras);
     else
         status = split_views(scene, params->split, &views->cameras, &views->count);
-    bool other_size = params->width > 0 || params->height > 0;
+    bool panoramas = params->lens != VKN_LENS_PERSPECTIVE;
+    bool other_size = !panoramas && (params->width > 0 || params->height > 0);
+    if (status == VKN_OK && panoramas)
+        status = make_panoramas(scene, params, views);
     for (size_t i = 0; i < views->count && status == VKN_OK && other_size; i++)
         status = resize(&views->cameras[i], params->width, params->height);
     if (status != VKN_OK) {

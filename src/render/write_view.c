@@ -18,6 +18,20 @@ void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
         bytes[i] = to_byte(values[i]);
 }
 
+/* A colour is that of which the rounded alpha makes what the opacity makes of the true one: on any
+ * background both roundings together are off by less than a byte's step. */
+void render_rgba_bytes(const struct vkn_picture *picture, uint8_t *bytes)
+{
+    size_t pixels = (size_t)picture->width * picture->height;
+    for (size_t i = 0; i < pixels; i++) {
+        uint8_t alpha = to_byte(picture->opacity[i]);
+        float factor = alpha > 0 ? 255.0F * picture->opacity[i] / (float)alpha : 0.0F;
+        for (size_t c = 0; c < 3; c++)
+            bytes[4 * i + c] = to_byte(picture->color[3 * i + c] * factor);
+        bytes[4 * i + 3] = alpha;
+    }
+}
+
 static vkn_status write_png(const char *path, const float *values, uint32_t width, uint32_t height,
                             uint32_t channels)
 {

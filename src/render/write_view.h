@@ -11,6 +11,8 @@
 
 /* Each value, clamped to 0..1, as 0..255. */
 void render_to_bytes(const float *values, size_t count, uint8_t *bytes);
+/* Colours that no background is in, and the opacity as straight alpha, 4 to a pixel. */
+void render_rgba_bytes(const struct vkn_picture *picture, uint8_t *bytes);
 /* A NumPy file, float32 of shape (height, width). */
 vkn_status render_write_npy(const char *path, const float *values, uint32_t width, uint32_t height);
 /* Normals as colours 0.5 n + 0.5, 3 floats per pixel; black where the ray mostly passed through. Fresh

@@ -25,6 +25,8 @@ static vkn_status render_frames(struct rendering *r)
         struct vkn_picture picture = {0};
         BASE_TRY(render_picture(r->opened.renderer, &r->views.cameras[frame], r->background,
                             supersample, &picture));
+        if (r->params->transparent)
+            render_straighten(&picture);
         vkn_status status = render_frames_add(r->frames, &picture);
         render_picture_free(&picture);
         BASE_TRY(status);
@@ -57,6 +59,9 @@ static vkn_status check_params(const struct vkn_render_params *params)
     BASE_TRY(check_video(params->depth_video, params->depth, "depth"));
     BASE_TRY(check_video(params->opacity_video, params->opacity, "opacity"));
     BASE_TRY(check_video(params->normal_video, params->normal, "normals"));
+    if (params->video && params->transparent)
+        return base_fail(VKN_BAD_INPUT, "%s: a video is not transparent; its background is white or black",
+                         params->video);
     if (params->fps > 0.0 && !params->video && !params->depth_video && !params->opacity_video &&
         !params->normal_video)
         return base_fail(VKN_BAD_INPUT, "frames a second are only of use with a video");
@@ -70,6 +75,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
     const struct vkn_render_params *params = r->params;
     if (params->frozen)
         BASE_TRY(run_freeze(&r->opened, params->time));
+    BASE_TRY(render_crop(r->opened.renderer, params->crop));
     BASE_TRY(render_views(r->opened.scene, params, &r->views));
     if (params->normal)
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
@@ -93,7 +99,9 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     BASE_TRY(check_params(params));
     BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
                       &r.opened));
-    r.background = render_background(params->background, vkn_renderer_config(r.opened.renderer));
+    r.background = params->transparent ? VKN_BACKGROUND_BLACK
+                                       : render_background(params->background,
+                                                           vkn_renderer_config(r.opened.renderer));
     vkn_status status = render_run(&r, made);
     free(r.views.cameras);
     run_close(&r.opened);

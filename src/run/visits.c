@@ -39,7 +39,12 @@ double run_visits_due(const struct run_visits *visits)
 
 vkn_status run_visits_receive(struct run_visits *visits)
 {
-    bool save = false;
-    BASE_TRY(visits->visitor.visit(visits->visitor.context, visits->saver->trainer, &save));
-    return save ? run_saver_save(visits->saver) : VKN_OK;
+    bool save = true;
+    while (save) { /* who had to leave for that comes back */
+        save = false;
+        BASE_TRY(visits->visitor.visit(visits->visitor.context, visits->saver->trainer, &save));
+        if (save)
+            BASE_TRY(run_saver_save(visits->saver));
+    }
+    return VKN_OK;
 }

@@ -5,7 +5,8 @@
  * camera-space direction (u, -v, -1). OpenCV's distortion is defined on exactly these y-down
  * coordinates (its camera has y down and z forward), so k1 k2 p1 p2 k3 of instant-ngp and
  * nerfstudio files apply without sign changes. A fisheye's (u, v) have the direction of that vector
- * and as their length the (distorted) angle to the axis.
+ * and as their length the (distorted) angle to the axis; those of a panorama are its longitude and its latitude
+ * below the horizontal plane.
  */
 #include <math.h>
 
@@ -49,8 +50,8 @@ static double radius_of(const struct scene_camera *c, double angle)
 double scene_camera_limit(const struct scene_camera *camera)
 {
     enum { STEPS = 256, ROUNDS = 50 };
-    const double end = camera->lens == VKN_LENS_FISHEYE ? PI : 0.5 * PI - 1e-4;
-    const double none = camera->lens == VKN_LENS_FISHEYE ? PI : SCENE_NO_LIMIT;
+    const double end = camera->lens == VKN_LENS_PERSPECTIVE ? 0.5 * PI - 1e-4 : PI;
+    const double none = camera->lens == VKN_LENS_PERSPECTIVE ? SCENE_NO_LIMIT : PI;
     if (is_undistorted(camera))
         return none;
     int step = 1;
@@ -188,7 +189,46 @@ static bool fisheye_project(const struct scene_camera *camera, double limit, con
     return true;
 }
 
-/* ---- either ---------------------------------------------------------------------------------- */
+/* ---- equirectangular ------------------------------------------------------------------------- */
+
+/* Focal lengths are rounded: what is this much beyond the ends belongs to the picture. */
+#define ENDS (1 + 1e-6)
+
+static bool equirectangular_ray(const double d[2], double local[3])
+{
+    local[0] = sin(d[0]) * cos(d[1]);
+    local[1] = -sin(d[1]);
+    local[2] = -cos(d[0]) * cos(d[1]);
+    return fabs(d[0]) <= PI * ENDS && fabs(d[1]) <= 0.5 * PI * ENDS;
+}
+
+/* What is right behind the camera is at the picture's edges, inside of them. */
+static bool equirectangular_project(const double local[3], double d[2])
+{
+    double around = hypot(local[0], local[2]), end = PI * (1 - 2e-7);
+    d[0] = around > 0 ? fmin(fmax(atan2(local[0], -local[2]), -end), end) : 0;
+    d[1] = atan2(-local[1], around);
+    return around > 0 || local[1] != 0;
+}
+
+/* ---- any of them ------------------------------------------------------------------------------- */
+
+static bool lens_ray(const struct scene_camera *camera, const double d[2], double local[3])
+{
+    if (camera->lens == VKN_LENS_EQUIRECTANGULAR)
+        return equirectangular_ray(d, local);
+    return camera->lens == VKN_LENS_FISHEYE ? fisheye_ray(camera, d, local)
+                                            : perspective_ray(camera, d, local);
+}
+
+static bool lens_project(const struct scene_camera *camera, double limit, const double local[3],
+                         double d[2])
+{
+    if (camera->lens == VKN_LENS_EQUIRECTANGULAR)
+        return equirectangular_project(local, d);
+    return camera->lens == VKN_LENS_FISHEYE ? fisheye_project(camera, limit, local, d)
+                                            : perspective_project(camera, limit, local, d);
+}
 
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
                       double direction[3])
@@ -196,8 +236,7 @@ bool scene_camera_ray(const struct scene_camera *camera, double x, double y, dou
     const double d[2] = {(x - camera->center_x) / camera->focal_x,
                          (y - camera->center_y) / camera->focal_y};
     double local[3], squared = 0;
-    bool reached = camera->lens == VKN_LENS_FISHEYE ? fisheye_ray(camera, d, local)
-                                                 : perspective_ray(camera, d, local);
+    bool reached = lens_ray(camera, d, local);
     for (int i = 0; i < 3; i++) {
         const float *row = camera->pose + (ptrdiff_t)4 * i;
         direction[i] = row[0] * local[0] + row[1] * local[1] + row[2] * local[2];
@@ -216,9 +255,7 @@ bool scene_camera_project_within(const struct scene_camera *camera, double limit
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             local[i] += camera->pose[4 * j + i] * (point[j] - camera->pose[4 * j + 3]);
-    bool seen = camera->lens == VKN_LENS_FISHEYE ? fisheye_project(camera, limit, local, d)
-                                              : perspective_project(camera, limit, local, d);
-    if (!seen)
+    if (!lens_project(camera, limit, local, d))
         return false;
     *x = d[0] * camera->focal_x + camera->center_x;
     *y = d[1] * camera->focal_y + camera->center_y;
@@ -236,7 +273,7 @@ double scene_camera_depth_scale(const struct scene_camera *camera, const double 
     double forward = 0;
     for (int i = 0; i < 3; i++)
         forward -= direction[i] * (double)camera->pose[4 * i + 2];
-    return camera->lens == VKN_LENS_FISHEYE ? 1 : forward;
+    return camera->lens == VKN_LENS_PERSPECTIVE ? forward : 1;
 }
 
 bool scene_camera_invertible(const struct scene_camera *camera)

@@ -125,17 +125,19 @@ static vkn_status read_common(const cJSON *json, struct export *export, double *
     BASE_TRY(base_json_number(json, "render_height", file, true, 1, SCENE_MAX_IMAGE_SIZE, &height));
     BASE_TRY(base_json_number(json, "fps", file, false, 0.01, 1000, fps));
     BASE_TRY(base_json_string(json, "camera_type", file, false, &type));
-    bool fisheye = strcmp(type, "fisheye") == 0;
-    if (!fisheye && strcmp(type, "perspective") != 0)
-        return base_json_fail(file, "camera_type", "%.40s is neither perspective nor fisheye",
-                              type);
+    bool fisheye = strcmp(type, "fisheye") == 0, panorama = strcmp(type, "equirectangular") == 0;
+    if (!fisheye && !panorama && strcmp(type, "perspective") != 0)
+        return base_json_fail(file, "camera_type",
+                              "%.40s is none of perspective, fisheye and equirectangular", type);
     export->like.width = (uint32_t)width;
     export->like.height = (uint32_t)height;
-    export->like.lens = fisheye ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
+    export->like.lens = fisheye    ? VKN_LENS_FISHEYE
+                        : panorama ? VKN_LENS_EQUIRECTANGULAR
+                                   : VKN_LENS_PERSPECTIVE;
     return VKN_OK;
 }
 
-/* The focal length of either lens is that of a perspective with this fov. */
+/* The focal length of either lens is that of a perspective with this fov; a panorama is all around. */
 static vkn_status read_camera(const struct export *export, const cJSON *json, const char *where,
                               struct scene_camera *camera)
 {
@@ -156,6 +158,8 @@ static vkn_status read_camera(const struct export *export, const cJSON *json, co
     camera->lens = export->like.lens;
     camera->time = (float)time;
     camera_path_place(export->scene, placed, camera);
+    if (camera->lens == VKN_LENS_EQUIRECTANGULAR)
+        *camera = scene_panorama(camera, camera->width, camera->height, NULL);
     return VKN_OK;
 }
 

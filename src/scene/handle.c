@@ -5,6 +5,8 @@
 
 #include "scene/camera_path.h"
 
+#define PI 3.14159265358979323846
+
 /* ---- scenes ---------------------------------------------------------------------------------- */
 
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config)
@@ -160,10 +162,12 @@ static vkn_status check_camera(const struct vkn_camera *camera)
     if (camera->width == 0 || camera->height == 0)
         return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels are none",
                          camera->width, camera->height);
-    if (!is_finite(camera) || camera->focal_x <= 0.0 || camera->focal_y < 0.0)
+    bool all_around = camera->lens == VKN_LENS_EQUIRECTANGULAR && camera->focal_x == 0.0 &&
+                      camera->focal_y == 0.0;
+    if (!is_finite(camera) || (camera->focal_x <= 0.0 && !all_around) || camera->focal_y < 0.0)
         return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: not of a lens",
                          camera->focal_x, camera->focal_y);
-    if ((unsigned)camera->lens > VKN_LENS_FISHEYE)
+    if ((unsigned)camera->lens > VKN_LENS_EQUIRECTANGULAR)
         return base_fail(VKN_BAD_INPUT, "camera: lens: %u is none", (unsigned)camera->lens);
     if (!(camera->time >= 0.0 && camera->time <= 1.0))
         return base_fail(VKN_BAD_INPUT, "camera: time: %g is not from 0 to 1", camera->time);
@@ -176,6 +180,10 @@ vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *
 {
     BASE_TRY(BASE_READ("vkn_camera", given, camera, pose));
     BASE_TRY(check_camera(camera));
+    if (camera->focal_x == 0.0) {
+        camera->focal_x = camera->width / (2 * PI);
+        camera->focal_y = camera->height / PI;
+    }
     if (camera->focal_y == 0.0)
         camera->focal_y = camera->focal_x;
     if (camera->center_x == 0.0 && camera->center_y == 0.0) {

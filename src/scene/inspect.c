@@ -83,6 +83,8 @@ static void measure_lenses(struct inspection *inspection)
                     view->k3 != 0 || view->k4 != 0;
         if (view->lens == VKN_LENS_FISHEYE)
             inspection->fisheye++;
+        else if (view->lens == VKN_LENS_EQUIRECTANGULAR)
+            inspection->equirectangular++;
         else
             *(bent ? &inspection->distorted : &inspection->pinhole) += 1;
         widen(&inspection->focal_x, (double)view->focal_x, n == 0);

@@ -28,7 +28,7 @@ struct inspection {
     size_t size_count;
     struct inspect_range focal_x, focal_y; /* pixels */
     struct inspect_range fov_x, fov_y;     /* degrees, through the image's middle */
-    size_t pinhole, distorted, fisheye;    /* views by their lens */
+    size_t pinhole, distorted, fisheye, equirectangular; /* views by their lens */
     struct inspect_range box[3];           /* of the camera positions */
     double spread[3];             /* standard deviations of the training cameras' positions along their
                                      principal axes, largest first */

@@ -65,6 +65,7 @@ static void add_lenses(cJSON *json, const struct inspection *inspection)
     cJSON_AddNumberToObject(lenses, "pinhole", (double)inspection->pinhole);
     cJSON_AddNumberToObject(lenses, "opencv", (double)inspection->distorted);
     cJSON_AddNumberToObject(lenses, "fisheye", (double)inspection->fisheye);
+    cJSON_AddNumberToObject(lenses, "equirectangular", (double)inspection->equirectangular);
     add_range(lenses, "focal_x", inspection->focal_x);
     add_range(lenses, "focal_y", inspection->focal_y);
     add_range(lenses, "fov_x", inspection->fov_x);

@@ -7,11 +7,12 @@
 #include "scene/transforms.h"
 
 #define LARGEST_PIXELS 1e7
+#define PI             3.14159265358979323846
 
 const struct transforms_lens lens_none = {.center = {NAN, NAN}};
 
-/* The kind of lens, from COLMAP's names as nerfstudio writes them or instant-ngp's is_fisheye; where
- * neither is given, that from further up holds. */
+/* The kind of lens, from COLMAP's names as nerfstudio writes them or instant-ngp's is_fisheye and latlong;
+ * where none is given, that from further up holds. */
 static vkn_status read_kind(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
     static const struct {
@@ -26,6 +27,7 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
         {"OPENCV_FISHEYE", VKN_LENS_FISHEYE},
         {"RADIAL_FISHEYE", VKN_LENS_FISHEYE},
         {"SIMPLE_RADIAL_FISHEYE", VKN_LENS_FISHEYE},
+        {"EQUIRECTANGULAR", VKN_LENS_EQUIRECTANGULAR},
     };
     const char *model = NULL;
     BASE_TRY(base_json_string(object, "camera_model", where, false, &model));
@@ -36,26 +38,36 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
     }
     if (!known)
         return base_json_fail(where, "camera_model",
-                              "%s is not supported (PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV and "
-                              "OPENCV_FISHEYE are); undistort the images first",
+                              "%s is not supported (PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, "
+                              "OPENCV_FISHEYE and EQUIRECTANGULAR are); undistort the images first",
                               model);
     const cJSON *fisheye = cJSON_GetObjectItemCaseSensitive(object, "is_fisheye");
     if (fisheye != NULL && !cJSON_IsBool(fisheye))
         return base_json_fail(where, "is_fisheye", "neither true nor false");
     if (fisheye != NULL && model != NULL && cJSON_IsTrue(fisheye) != (lens->kind == VKN_LENS_FISHEYE))
         return base_json_fail(where, "is_fisheye", "does not agree with camera_model %s", model);
-    if (fisheye != NULL)
+    if (fisheye != NULL && model == NULL)
         lens->kind = cJSON_IsTrue(fisheye) ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
+    return VKN_OK;
+}
+
+/* instant-ngp's name for a panorama all around; what it calls equirectangular is even in the sine of the
+ * latitude. */
+static vkn_status read_panorama(const cJSON *object, const char *where, struct transforms_lens *lens)
+{
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, "latlong"))) {
+        lens->kind = VKN_LENS_EQUIRECTANGULAR;
+        lens->whole = true;
+    }
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, "equirectangular")))
+        return base_json_fail(where, "equirectangular",
+                              "instant-ngp's equal-area pictures are not supported (latlong and "
+                              "camera_model EQUIRECTANGULAR are)");
     return VKN_OK;
 }
 
 static vkn_status refuse_others(const cJSON *object, const char *where)
 {
-    static const char *const panoramas[] = {"latlong", "equirectangular"};
-    for (size_t i = 0; i < BASE_COUNT(panoramas); i++)
-        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, panoramas[i])))
-            return base_json_fail(where, panoramas[i],
-                                  "not supported (pinhole, OpenCV and fisheye cameras are)");
     if (cJSON_GetObjectItemCaseSensitive(object, "ftheta_p0") != NULL)
         return base_json_fail(where, "ftheta_p0", "f-theta lenses are not supported");
     return VKN_OK;
@@ -71,6 +83,8 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
         BASE_TRY(base_json_number(object, names[i], where, false, -1e3, 1e3, &values[i]));
         bool fisheye = lens->kind == VKN_LENS_FISHEYE, tangential = i == 2 || i == 3;
+        if (values[i] != 0 && lens->kind == VKN_LENS_EQUIRECTANGULAR)
+            return base_json_fail(where, names[i], "a panorama has no distortion");
         if (values[i] != 0 && (i > 5 || (fisheye ? tangential : i == 5)))
             return base_json_fail(where, names[i], "not supported unless 0 (%s are)",
                                   fisheye ? "of a fisheye lens k1, k2, k3 and k4"
@@ -109,6 +123,7 @@ static vkn_status read_axis(const cJSON *object, const char *where, int axis,
 vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens)
 {
     BASE_TRY(read_kind(object, where, lens));
+    BASE_TRY(read_panorama(object, where, lens));
     BASE_TRY(refuse_others(object, where));
     for (int axis = 0; axis < 2; axis++)
         BASE_TRY(read_axis(object, where, axis, lens));
@@ -119,7 +134,8 @@ vkn_status lens_read(const struct cJSON *object, const char *where, struct trans
 
 bool lens_has_focal(const struct transforms_lens *lens)
 {
-    return lens->focal[0] > 0 || lens->focal[1] > 0 || lens->angle[0] > 0 || lens->angle[1] > 0;
+    return lens->focal[0] > 0 || lens->focal[1] > 0 || lens->angle[0] > 0 || lens->angle[1] > 0 ||
+           lens->kind == VKN_LENS_EQUIRECTANGULAR;
 }
 
 static double focal_of_axis(const struct transforms_lens *lens, int axis, double size)
@@ -129,16 +145,30 @@ static double focal_of_axis(const struct transforms_lens *lens, int axis, double
     return lens->angle[axis] > 0 ? 0.5 * size / tan(0.5 * lens->angle[axis]) : 0;
 }
 
+/* Of a panorama, pixels to a radian. nerfstudio's u is (x - cx) / fl_x and the longitude pi u, v likewise, so
+ * that both are fl / pi (nerfstudio, cameras.py); where no focal length is given it is all around. */
+static void panorama_focal(const struct transforms_lens *lens, const double given[2], double focal[2])
+{
+    bool all_around = lens->whole || (focal[0] == 0 && focal[1] == 0);
+    for (int axis = 0; axis < 2; axis++)
+        focal[axis] = all_around ? given[axis] / (2 - axis) / PI
+                                 : focal[axis] / (lens->per_radian ? 1 : PI);
+}
+
 void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t height, uint32_t k,
                 struct scene_camera *camera)
 {
     const double actual[2] = {width, height};
+    bool panorama = lens->kind == VKN_LENS_EQUIRECTANGULAR;
     double given[2], focal[2], center[2];
     for (int axis = 0; axis < 2; axis++) {
         given[axis] = lens->size[axis] > 0 ? lens->size[axis] : actual[axis];
         focal[axis] = focal_of_axis(lens, axis, given[axis]);
-        center[axis] = isnan(lens->center[axis]) ? 0.5 * given[axis] : lens->center[axis];
+        bool middle = isnan(lens->center[axis]) || (panorama && lens->whole);
+        center[axis] = middle ? 0.5 * given[axis] : lens->center[axis];
     }
+    if (panorama)
+        panorama_focal(lens, given, focal);
     for (int axis = 0; axis < 2; axis++) /* one axis alone: pixels are square */
         focal[axis] = focal[axis] > 0 ? focal[axis] : focal[1 - axis];
     for (int axis = 0; axis < 2; axis++) {

@@ -38,14 +38,17 @@ vkn_status scene_find_attention(const struct scene_split *train, bool *found, do
     double(*views)[6] = base_alloc(train->camera_count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
+    size_t looking = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
+        if (train->cameras[n].lens == VKN_LENS_EQUIRECTANGULAR)
+            continue; /* looks everywhere */
         for (int i = 0; i < 3; i++) {
-            views[n][i] = train->cameras[n].pose[4 * i + 3];
-            views[n][3 + i] = -train->cameras[n].pose[4 * i + 2];
+            views[looking][i] = train->cameras[n].pose[4 * i + 3];
+            views[looking][3 + i] = -train->cameras[n].pose[4 * i + 2];
         }
-        vector_normalize(views[n] + 3);
+        vector_normalize(views[looking++] + 3);
     }
-    *found = scene_attention((const double(*)[6])views, train->camera_count, point);
+    *found = scene_attention((const double(*)[6])views, looking, point);
     free(views);
     return VKN_OK;
 }

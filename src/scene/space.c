@@ -78,15 +78,20 @@ static vkn_status find_gaze(const struct transforms_frame *const *frames, size_t
     double(*views)[6] = base_alloc(count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
+    size_t looking = 0;
     for (size_t n = 0; n < count; n++) {
+        bool looks = frames[n]->lens.kind != VKN_LENS_EQUIRECTANGULAR; /* else everywhere */
         for (int i = 0; i < 3; i++) {
-            views[n][i] = position(frames[n], i);
-            views[n][3 + i] = direction(frames[n], i);
-            gaze->position[i] += views[n][i] / (double)count;
-            gaze->direction[i] += views[n][3 + i] / (double)count;
+            gaze->position[i] += position(frames[n], i) / (double)count;
+            if (!looks)
+                continue;
+            views[looking][i] = position(frames[n], i);
+            views[looking][3 + i] = direction(frames[n], i);
+            gaze->direction[i] += views[looking][3 + i] / (double)count;
         }
+        looking += looks ? 1 : 0;
     }
-    gaze->attentive = scene_attention((const double(*)[6])views, count, gaze->attention);
+    gaze->attentive = scene_attention((const double(*)[6])views, looking, gaze->attention);
     free(views);
     double near = 0, far = 0;
     BASE_TRY(bound_quantile(frames, count, 0, 0.5, &near));

@@ -22,6 +22,9 @@ struct transforms_lens {
     double center[2];     /* NAN: not given, the middle */
     double size[2];       /* 0: not given */
     enum vkn_lens kind;
+    bool per_radian;      /* focal lengths of a panorama are pixels to a radian; else, as nerfstudio has them,
+                             half of the picture's width and all of its height */
+    bool whole;           /* a panorama all around, whatever the focal lengths are */
     double distortion[6]; /* k1 k2 p1 p2 k3 k4 */
 };
 

@@ -6,13 +6,9 @@
 vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record, uint32_t number)
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(s->device, name, 0, &recording);
-    if (status == VKN_OK) {
-        record(s, recording, number);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(s->device, name, 0, &recording));
+    record(s, recording, number);
+    return gpu_run_once(&recording);
 }
 
 vkn_status stepper_called(const char *call, const char *function, vkn_status status)

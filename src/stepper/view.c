@@ -26,14 +26,10 @@ static vkn_status evaluate(void *context, const struct buffers *view, uint32_t r
     BASE_TRY(stepper_called("vkn_stepper_render", "field", s->field(s->user, samples)));
     const struct gpu_buffer *values = listing_buffer(&s->viewed, &samples->values);
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(s->device, "values of a view", 0, &recording);
-    if (status == VKN_OK) {
-        gpu_record_barrier(recording);
-        gpu_record_copy(recording, values, 0, &view->at[BIND_FIELD], 0, 16ull * samples->count);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(s->device, "values of a view", 0, &recording));
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, values, 0, &view->at[BIND_FIELD], 0, 16ull * samples->count);
+    return gpu_run_once(&recording);
 }
 
 vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_camera *camera,

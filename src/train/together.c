@@ -142,7 +142,7 @@ static vkn_status meet(struct loop *loop, const struct note *mine, struct note *
 static void tell_first_wait(const struct vkn_trainer *t, uint32_t turn)
 {
     if (turn == 0 && t->profile.steps == 0 && trainer_leads(t) &&
-        !step_await_piece(&t->step, 0, step_pieces(&t->step) - 1, 1))
+        !step_wait_piece_a_while(&t->step, 0, step_pieces(&t->step) - 1, 1))
         loop_tell_slow_start(t);
 }
 
@@ -210,7 +210,8 @@ static vkn_status exchange_pieces(struct loop *loop, struct note *notes)
         BASE_TRY(add_ranks(t, piece));
         if (status != VKN_OK)
             continue;
-        together_count_time(loop, began, !step_await_piece(&t->step, last_turn, pieces - 1, 0));
+        bool hidden = !step_wait_piece_a_while(&t->step, last_turn, pieces - 1, 0);
+        together_count_time(loop, began, hidden);
         status = on_device(t, step_submit_piece(&t->step, piece));
         if (status == VKN_OK)
             status = on_device(t, step_wait_piece(&t->step, last_turn, piece + 1));

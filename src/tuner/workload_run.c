@@ -187,29 +187,22 @@ static vkn_status round_parameters(struct workload_attempt *attempt, const char 
 {
     struct gpu_recording *recording = NULL;
     struct Push none = {0};
-    vkn_status status = VKN_OK;
-    if (attempt->backend.copies)
-        status = gpu_record_begin(attempt->work->device, "round", 0, &recording);
-    if (recording) {
+    if (attempt->backend.copies) {
+        BASE_TRY(gpu_record_begin(attempt->work->device, "round", 0, &recording));
         gpu_record_dispatch(recording, attempt->round_parameters, attempt->bindings, &none,
                             sizeof none, 256);
-        status = gpu_run_once(recording);
+        BASE_TRY(gpu_run_once(&recording));
     }
-    gpu_recording_destroy(&recording);
-    return status == VKN_OK ? break_weights(attempt, program) : status;
+    return break_weights(attempt, program);
 }
 
 /* Outputs that a program leaves untouched are not numbers. */
 static vkn_status poison(struct workload_attempt *attempt, uint32_t binding)
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = gpu_record_begin(attempt->work->device, "poison", 0, &recording);
-    if (status == VKN_OK) {
-        gpu_record_fill(recording, &attempt->buffers.at[binding], 0, UINT64_MAX, UINT32_MAX);
-        status = gpu_run_once(recording);
-    }
-    gpu_recording_destroy(&recording);
-    return status;
+    BASE_TRY(gpu_record_begin(attempt->work->device, "poison", 0, &recording));
+    gpu_record_fill(recording, &attempt->buffers.at[binding], 0, UINT64_MAX, UINT32_MAX);
+    return gpu_run_once(&recording);
 }
 
 vkn_status workload_time(struct gpu_recording *recording, double *milliseconds)

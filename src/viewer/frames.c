@@ -152,7 +152,7 @@ static void render_moving(struct viewer *viewer, struct client *client, const st
 
 double frames_work(struct viewer *viewer)
 {
-    double began = viewer_now(), since = 0;
+    double began = viewer_now();
     struct frame_request request;
     uint64_t exchange = 0;
     pthread_mutex_lock(&viewer->lock);
@@ -160,14 +160,13 @@ double frames_work(struct viewer *viewer)
     if (client) {
         request = client->waiting->frame;
         exchange = client->waiting->number;
-        since = client->waiting->since;
     }
     pthread_mutex_unlock(&viewer->lock);
     if (!client)
         return 0;
     if (!request.still)
         render_moving(viewer, client, &request, exchange);
-    else if (!refine_work(viewer, client, &request, exchange, since))
+    else if (!refine_work(viewer, client, &request, exchange))
         send_failure(viewer, client, exchange);
     return fmax(viewer_now() - began, 1e-6);
 }

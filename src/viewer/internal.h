@@ -93,6 +93,7 @@ struct refinement {
     bool complete;  /* nothing more can be done for this model */
     bool fresh;     /* there is something that was not sent */
     double spent;   /* seconds of rendering since the last picture was sent */
+    double sent;    /* viewer_now() of that */
 };
 
 /* A page that somebody has open. */
@@ -257,10 +258,8 @@ void frames_size(const struct frame_request *request, double rays, uint32_t size
 /* False: nobody waits for it any more. */
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange, const uint8_t *rgb,
                  const struct frame_facts *facts, int quality);
-/* Of a still camera: a part of its picture, which is sent when it is time, `since` being when it was asked for. False:
- * it cannot be rendered. */
-bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange,
-                 double since);
+/* Of a still camera: a part of its picture, which is sent when it is time. False: it cannot be rendered. */
+bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange);
 void refine_free(struct refinement *refinement);
 /* A map of a picture as 8 bits of red, green, blue. */
 void picture_colors(const struct vkn_picture *picture, const struct frame_request *request, double typical,

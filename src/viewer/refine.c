@@ -9,7 +9,7 @@
 #define FINE_EDGE     2u /* rays along a pixel's edge, in the last pass */
 #define LEAST_TILE    32u
 #define MOST_TILE     1024u
-/* Seconds after which a request is answered with what there is; of a training, whose pictures come along slowly. */
+/* Seconds between pictures that are not done; of a training, where they come along slowly. */
 #define SLICE         0.35
 #define TRAINING_SLICE 0.9
 /* Seconds that a pass over a picture may take while training goes on: it is made smaller for that. */
@@ -119,7 +119,8 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
     refine_free(r);
     if (!rgb)
         return false;
-    *r = (struct refinement){.request = *request, .width = size[0], .height = size[1], .rgb = rgb, .fresh = !same};
+    *r = (struct refinement){.request = *request, .width = size[0], .height = size[1], .rgb = rgb, .fresh = !same,
+                             .sent = viewer_now()};
     return begin_pass(&viewer->stage, r, 1);
 }
 
@@ -157,6 +158,7 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
     };
     r->fresh = !frames_send(viewer, client, exchange, r->rgb, &facts, STILL_QUALITY);
     r->spent = 0;
+    r->sent = viewer_now();
 }
 
 /* Behind the last part of a pass: the next pass, if there is to be one. */
@@ -199,8 +201,7 @@ static void rest(struct viewer *viewer, struct client *client, uint64_t exchange
     pthread_mutex_unlock(&viewer->lock);
 }
 
-bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange,
-                 double since)
+bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange)
 {
     struct refinement *r = &client->refinement;
     double began = viewer_now(), slice = viewer->stage.allowance < 1 ? TRAINING_SLICE : SLICE;
@@ -210,7 +211,7 @@ bool refine_work(struct viewer *viewer, struct client *client, const struct fram
     }
     double now = viewer_now();
     r->spent += now - began;
-    if (r->fresh && (r->complete || now - since > slice))
+    if (r->fresh && (r->complete || now - r->sent > slice))
         send_picture(viewer, client, exchange);
     else if (r->complete && !r->fresh)
         rest(viewer, client, exchange);

@@ -92,13 +92,7 @@ static vkn_status open_run(struct show *show)
     struct stage *stage = &show->viewer->stage;
     const struct vkn_context_params device = {
         .size = sizeof device, .device = run->job->device, .shader_dir = run->job->shader_dir};
-    vkn_config *config = NULL;
-    vkn_status status = vkn_config_create(&config);
-    if (status == VKN_OK)
-        status = vkn_run_config(run->run, config); /* says what is missing before a device is asked for */
-    vkn_config_destroy(&config);
-    if (status == VKN_OK)
-        status = find_files(show);
+    vkn_status status = find_files(show);
     if (status == VKN_OK)
         status = vkn_context_create(&device, &show->context);
     if (status != VKN_OK)

@@ -120,7 +120,7 @@ static bool is_paused(struct viewer *viewer)
     bool save = viewer->save;
     viewer->state = paused ? STATE_PAUSED : STATE_TRAINING;
     pthread_mutex_unlock(&viewer->lock);
-    return paused && !save; /* a visit ends for that, and the next one goes on */
+    return paused && !save; /* the visit ends for that, and another one goes on */
 }
 
 /* As long as somebody wants it; all of the time goes to frames. */

@@ -37,12 +37,21 @@ static void fisheye(const struct scene_camera *c, const double p[3], double imag
         image[i] = bent * p[i] / across;
 }
 
+/* Longitude and latitude on the sphere, y down. */
+static void panorama(const double p[3], double image[2])
+{
+    image[0] = atan2(p[0], p[2]);
+    image[1] = asin(p[1] / sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]));
+}
+
 void reference_project(const struct scene_camera *camera, const double point[3], double pixel[2])
 {
     double local[3], image[2];
     to_camera(camera, point, local);
     if (camera->lens == VKN_LENS_FISHEYE)
         fisheye(camera, local, image);
+    else if (camera->lens == VKN_LENS_EQUIRECTANGULAR)
+        panorama(local, image);
     else
         perspective(camera, local, image);
     pixel[0] = camera->focal_x * image[0] + camera->center_x;

@@ -1,0 +1,36 @@
+/* Values of options that are several numbers. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+int cli_parse_numbers(const char *name, const char *text, double *numbers, size_t count)
+{
+    const char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        numbers[i] = strtod(at, &end);
+        bool last = i + 1 == count;
+        if (end == at || !isfinite(numbers[i]) || *end != (last ? 0 : ','))
+            return cli_fail(VKN_BAD_INPUT, "%s: %s is not %s", name, text,
+                            count == 1 ? "a number" : "six numbers x0,y0,z0,x1,y1,z1");
+        at = end + 1;
+    }
+    return OPTIONS_GO_ON;
+}
+
+int cli_parse_crop(const char *text, double low[3], double high[3])
+{
+    double box[6] = {0};
+    if (!text)
+        return OPTIONS_GO_ON;
+    int code = cli_parse_numbers("--crop", text, box, 6);
+    for (int i = 0; i < 3 && code == OPTIONS_GO_ON; i++) {
+        low[i] = box[i];
+        high[i] = box[3 + i];
+        if (!(low[i] < high[i]))
+            return cli_fail(VKN_BAD_INPUT, "--crop: %s: %c0 is not below %c1", text, "xyz"[i],
+                            "xyz"[i]);
+    }
+    return code;
+}
