@@ -21,6 +21,8 @@ from browser import Browser, DIRECT
 
 VKNERF = os.environ['VKNERF_BIN']
 WIDTH, HEIGHT = 700, 500
+SMALL = ('batch.samples=4096', 'batch.max_rays=1024', 'march.resolution=32', 'mlp.density_width=16', 'mlp.color_width=16',
+         'grid.levels=4')
 SLACK = 60  # seconds that anything may take before it has failed
 
 # The picture as `size` x `size` means of red, green and blue, of the part x, y, w, h or of all of it.
@@ -173,8 +175,8 @@ def quiet(page):
 
 def watch_training(page, run):
     progress('watch_training')
-    training = Program('train', 'assets/demo', '--out', run, '--downscale', '2', '--seconds', '600', '--seed', '1',
-                       '--view=0')
+    training = Program('train', 'assets/demo', '--out', run, '--downscale', '4', '--seconds', '600', '--seed', '1',
+                       '--view=0', *(word for setting in SMALL for word in ('--set', setting)))
     page.go(training.address[:-4] + 'XXXX')
     if 'does not open the viewer' not in page.script('return document.body.textContent'):
         fail('a wrong token is not explained')

@@ -66,7 +66,9 @@ function showCrop() {
 
 function cropInput(type, i) {
   const input = document.createElement('input'), axis = i % 3, end = i < 3 ? 'from' : 'to';
-  Object.assign(input, { type, step: 'any', min: scene.box[axis], max: scene.box[axis + 3], className: end });
+  Object.assign(input, { type, step: 'any', className: end });
+  if (type === 'range') // what a field shows is rounded, and may be beyond
+    Object.assign(input, { min: scene.box[axis], max: scene.box[axis + 3] });
   input.dataset.i = i;
   input.setAttribute('aria-label', `Crop ${'XYZ'[axis]} ${end}`);
   input[type === 'range' ? 'oninput' : 'onchange'] = () => {
