@@ -26,6 +26,7 @@ function frameWish() {
 // Something that the picture shows has changed.
 function pictureChanged() {
   lastMove = performance.now();
+  emit('refined', 0);
   if (outstanding && outstanding.still)
     outstanding.controller.abort();
   nudge();
@@ -40,8 +41,9 @@ async function takeFrame(response, key, asked) {
   shown = { bitmap, camera: asked.camera, place: asked.place, key, refined: number('X-Refined') };
   emit('frame', {
     width: number('X-Width'), height: number('X-Height'), step: number('X-Step'), ms: number('X-Milliseconds'),
-    refined: shown.refined,
   });
+  if (JSON.stringify(frameWish()) === key)
+    emit('refined', shown.refined);
   wake();
 }
 
@@ -102,8 +104,10 @@ async function pump() {
       await pause(clamp(REST - rest, 8, REST));
       continue;
     }
-    if (still && shown && shown.key === key && shown.refined >= 1 && !training)
+    if (still && shown && shown.key === key && shown.refined >= 1 && !training) {
+      emit('refined', 1);
       break;
+    }
     last = key;
     const wait = await requestFrame(wish, key, still);
     if (wait > 0)

@@ -105,11 +105,14 @@ function tick(now) {
     lastTick = now + 1e9; // the first step after a rest has no length
 }
 
-function showFrame({ width, height, step, ms, refined }) {
+function showRefined(share) {
   const bar = $('progress');
-  bar.style.setProperty('--done', refined);
-  bar.classList.toggle('done', refined >= 1);
-  bar.setAttribute('aria-valuenow', Math.round(100 * refined));
+  bar.style.setProperty('--done', share);
+  bar.classList.toggle('done', share >= 1);
+  bar.setAttribute('aria-valuenow', Math.round(100 * share));
+}
+
+function showFrame({ width, height, step, ms }) {
   $('readout').textContent = `${width} × ${height} · ${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` +
     (scene.mode === 'train' ? ` · step ${step.toLocaleString('en')}` : '');
 }
@@ -155,6 +158,7 @@ async function begin() {
   on('picture', () => { pictureChanged(); keepAddress(); wake(); });
   on('overlay', wake);
   on('frame', showFrame);
+  on('refined', showRefined);
   startView();
   startCameras();
   startPath();
