@@ -52,6 +52,8 @@ static vkn_status render(struct viewer *viewer, const struct frame_request *requ
         .background = (enum vkn_background)request->background,
         .supersample = part->edge,
     };
+    if (request->cropped)
+        memcpy(params.crop, request->crop, sizeof params.crop);
     vkn_renderer *renderer = NULL;
     vkn_status status = stage_renderer(&viewer->stage, request, &renderer);
     double began = viewer_now();
