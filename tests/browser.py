@@ -105,6 +105,11 @@ class Browser:
                             'actions': actions})
         self.call('/actions', {'actions': sources})
 
+    def double_click(self, x, y):
+        click = [{'type': 'pointerDown', 'button': 0}, {'type': 'pointerUp', 'button': 0}]
+        self.call('/actions', {'actions': [{'type': 'pointer', 'id': 'mouse0', 'parameters': {'pointerType': 'mouse'},
+                                            'actions': [{'type': 'pointerMove', 'duration': 0, 'x': x, 'y': y}] + 2 * click}]})
+
     def move(self, x, y):
         self.call('/actions', {'actions': [{'type': 'pointer', 'id': 'mouse0', 'parameters': {'pointerType': 'mouse'},
                                             'actions': [{'type': 'pointerMove', 'duration': 0, 'x': x, 'y': y}]}]})

@@ -236,6 +236,9 @@ def move_about(page):
     changes(page, lambda: page.pointers([middle, (280, 250), (310, 250)], button=2), 'a shift by the right button')
     page.key('h')
     until(lambda: apart(pixels(page), before) < 2, 'home again')
+    changes(page, lambda: page.double_click(200, 300), 'a double click')
+    page.key('h')
+    until(lambda: apart(pixels(page), before) < 2, 'home again')
     changes(page, lambda: page.key('w', 300), 'a key')
     page.key('h')
     until(lambda: apart(pixels(page), before) < 2, 'home again')
@@ -312,6 +315,7 @@ def on_screen(page, view):
 def pick_cameras(page, views):
     progress('pick_cameras')
     panel(page, 'cameras')
+    page.prefer(reduced_motion='no-preference')
     time.sleep(0.8)
     found = [(view, on_screen(page, view)) for view in views]
     found = [(view, at) for view, at in found if at]
@@ -337,6 +341,7 @@ def pick_cameras(page, views):
     until(lambda: page.script("return document.getElementById('photo-picture').src.includes(arguments[0])",
                               f"view={views[-1]['index']}&"), 'its photograph')
     choose(page, 'blend-slider', '0')
+    page.prefer(reduced_motion='reduce')
     until(lambda: page.script("return document.querySelector('#camera-list img').naturalWidth") > 0, 'the list’s pictures')
     quiet(page)
 
@@ -353,14 +358,13 @@ def make_path(page, run, work):
     panel(page, 'path')
     for name, value in (('seconds', '0.5'), ('fps', '8'), ('width', '96'), ('height', '64'), ('name', 'turn')):
         page.type('#path-' + name, value)
-    choose(page, 'resolution', '0.5', 'change')
     for i in range(3):
         page.click('#key-add')
         if i < 2:
             changes(page, lambda: page.pointers([(200, 250), (240, 240), (260, 235)]), 'to the next keyframe', picture=False)
     page.call('/refresh')  # the draft stays
     until(lambda: page.script("return document.querySelectorAll('#keys li').length") == 3, 'three keyframes')
-    choose(page, 'resolution', '0.5', 'change')
+    choose(page, 'resolution', '0.25', 'change')
     page.click('#keys li:nth-child(3) [data-act=up]')
     page.click('#keys li:nth-child(2) [data-act=down]')
     page.click('#path-save')
@@ -412,6 +416,7 @@ def check_narrow(page):
 def check(page, work):
     run = os.path.join(work, 'run')
     page.resize(WIDTH, HEIGHT)
+    page.prefer(reduced_motion='reduce')  # flights from view to view cost frames: one is enough, in pick_cameras()
     watch_training(page, run)
     program = Program('view', run, '--port', '0')
     try:

@@ -81,15 +81,10 @@ function tap(event) {
   lastTap = { at, x, y };
 }
 
-// The surface that is seen there; where the server finds none, the pivot's plane.
-async function lookThere(x, y) {
-  const ray = direction(camera, x, y, stage), from = camera.position;
-  let point = add(from, ray, camera.distance / -dot(ray, camera.axes[2]));
-  try {
-    const answer = await ask('/api/pick', { ...frameWish(), x: x / stage.W, y: y / stage.H, client });
-    point = answer.point || point;
-  } catch { /* the plane it is */ }
-  lookAt(point);
+// What is seen there in the plane of the pivot becomes the pivot.
+function lookThere(x, y) {
+  const ray = direction(camera, x, y, stage);
+  lookAt(add(camera.position, ray, camera.distance / -dot(ray, camera.axes[2])));
 }
 
 function hover(event) {
