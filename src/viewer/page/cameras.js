@@ -29,6 +29,7 @@ function pickCamera(view) {
   $('photo-name').textContent = `${view.name} · ${view.split} ${i + 1} of ${scene.views.length}`;
   $('photo-hint').hidden = true;
   $('photo-picture').src = photoAddress(view, 640);
+  $('photo-picture').style.setProperty('--ratio', view.width / view.height);
   $('photo-picture').alt = `Photograph ${view.name}`;
   $('blend').src = photoAddress(view, clamp(Math.round(innerWidth * (devicePixelRatio || 1)), 320, 1600));
   $('blend-slider').disabled = false;

@@ -5,7 +5,7 @@ const SMOOTH = 0.03; // of a curve's points that a value is averaged over
 // About `count` round numbers between low and high.
 function ticks(low, high, count) {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((x) => x * power).find((x) => x >= raw * 0.999);
+  const step = [1, 2, 2.5, 5, 10].map((x) => x * power).find((x) => x >= raw * 0.999);
   const all = [];
   for (let x = Math.ceil(low / step - 1e-9) * step; x <= high + step * 1e-6; x += step)
     all.push(Math.abs(x) < step * 1e-6 ? 0 : x);
@@ -23,7 +23,7 @@ function logTicks(low, high) {
 }
 
 const steps = (x) => (x >= 1e6 ? `${+(x / 1e6).toPrecision(3)}M` : x >= 1e4 ? `${+(x / 1e3).toPrecision(3)}k` : `${x}`);
-const plain = (x) => String(+x.toPrecision(3));
+const plain = (x) => (x > 0 && x < 1e-3 ? x.toExponential(0) : String(+x.toPrecision(3)));
 
 // Of many points every so many, as a mean, so that drawing takes the same time however long a run is.
 function thinned(points, most) {

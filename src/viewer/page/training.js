@@ -16,6 +16,7 @@ function clock(seconds) {
 const known = (x, text) => (typeof x === 'number' && Number.isFinite(x) ? text(x) : '–');
 
 function showState() {
+  const live = scene.mode === 'train';
   const word = WORDS[state.state] || state.state;
   $('run-state').textContent = word;
   $('run-step').textContent = `step ${known(state.step, (x) => x.toLocaleString('en'))}`;
@@ -23,10 +24,10 @@ function showState() {
   $('training-state').textContent = scene.mode === 'view' ? 'a finished run, as it was recorded' : word;
   $('t-step').textContent = known(state.step, (x) => x.toLocaleString('en'));
   $('t-time').textContent = known(state.seconds, clock);
-  $('t-rate').textContent = known(state.steps_per_second, (x) => x.toFixed(x < 10 ? 2 : 1));
+  $('t-rate').textContent = known(live && state.steps_per_second, (x) => x.toFixed(x < 10 ? 2 : 1));
   $('t-psnr').textContent = known(state.psnr, (x) => `${x.toFixed(2)}`);
   $('t-loss').textContent = known(state.loss, (x) => x.toExponential(1));
-  $('t-share').textContent = known(state.share, (x) => `${(100 * x).toFixed(1)} %`);
+  $('t-share').textContent = known(live && state.share, (x) => `${(100 * x).toFixed(1)} %`);
   const can = state.can || {}, paused = state.state === 'paused';
   $('pause').textContent = paused ? 'Resume' : 'Pause';
   $('pause').disabled = !can.pause;
