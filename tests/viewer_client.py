@@ -1,5 +1,6 @@
 """What the tests of the viewer share: programs that are started, and requests as a page sends them."""
 
+import atexit
 import hashlib
 import http.client
 import json
@@ -72,6 +73,7 @@ class Program(Client):
     def __init__(self, *arguments):
         self.process = subprocess.Popen([os.environ["VKNERF_BIN"], *arguments], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # of a test that failed
         line = self.process.stdout.readline()
         try:
             super().__init__(line)
