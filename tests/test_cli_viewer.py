@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from viewer_client import Program, frame_path, jpeg_size, tensors, wait_for  # noqa: E402
 

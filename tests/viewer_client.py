@@ -1,5 +1,6 @@
 """What the tests of the viewer share: programs that are started, and requests as a page sends them."""
 
+import atexit
 import hashlib
 import http.client
 import json
@@ -11,33 +12,16 @@ import subprocess
 import time
 
 
-class Program:
-    """A command that prints its viewer's address, and goes on."""
+class Client:
+    """Somebody who looks, at the address in a line that the program has printed."""
 
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([os.environ["VKNERF_BIN"], *arguments], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        self.address = self.process.stdout.readline()
-        found = re.fullmatch(r"viewer: (http://([^/]+)/\?token=([0-9a-f]{32}))\n", self.address)
+    def __init__(self, line):
+        found = re.fullmatch(r"viewer: (http://([^/]+)/\?token=([0-9a-f]{32}))\n", line)
         if not found:
-            self.end()
-            raise AssertionError(f"no address: {self.address!r}, {self.errors}")
+            raise AssertionError(f"no address: {line!r}")
         self.url, self.host, self.token = found.groups()
         self.port = int(self.host.rsplit(":", 1)[1])
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
-    def signal(self, number=signal.SIGINT):
-        self.process.send_signal(number)
-
-    def end(self, seconds=60):
-        """The exit code, once it has ended by itself."""
-        try:
-            self.output, self.errors = self.process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.output, self.errors = self.process.communicate()
-            raise
-        return self.process.returncode
 
     def request(self, method, path, body=None, headers=(), token=None, host=None):
         """(code, headers, body)"""
@@ -81,6 +65,34 @@ class Program:
 
     def frame(self, pose, **parameters):
         return self.get(frame_path(pose, **parameters))
+
+
+class Program(Client):
+    """A command that prints its viewer's address, and goes on."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([os.environ["VKNERF_BIN"], *arguments], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # of a test that failed
+        line = self.process.stdout.readline()
+        try:
+            super().__init__(line)
+        except AssertionError as error:
+            self.end()
+            raise AssertionError(f"{error}: {self.errors}") from error
+
+    def signal(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+
+    def end(self, seconds=60):
+        """The exit code, once it has ended by itself."""
+        try:
+            self.output, self.errors = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.output, self.errors = self.process.communicate()
+            raise
+        return self.process.returncode
 
 
 def frame_path(pose, **parameters):

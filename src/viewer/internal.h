@@ -28,7 +28,7 @@
 
 enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY };
 
-/* Of /api/frame. All bytes count: two are the same where they are. */
+/* Of /api/frame. */
 struct frame_request {
     double pose[12], fov, time, crop[6]; /* fov: degrees, vertical */
     double center[2]; /* where the optical axis meets the picture: shares of its width and height */

@@ -30,9 +30,10 @@ static int nearer_middle(const void *left, const void *right, void *context)
     const struct refinement *r = context;
     const uint32_t tiles[2] = {*(const uint32_t *)left, *(const uint32_t *)right};
     double away[2];
-    for (int i = 0; i < 2; i++)
-        away[i] = hypot((tiles[i] % r->columns + 0.5) * r->tile - 0.5 * r->width,
-                        ((double)(tiles[i] / r->columns) + 0.5) * r->tile - 0.5 * r->height);
+    for (int i = 0; i < 2; i++) {
+        uint32_t column = tiles[i] % r->columns, row = tiles[i] / r->columns;
+        away[i] = hypot((column + 0.5) * r->tile - 0.5 * r->width, (row + 0.5) * r->tile - 0.5 * r->height);
+    }
     if (away[0] < away[1] || away[0] > away[1])
         return away[0] < away[1] ? -1 : 1;
     return tiles[0] < tiles[1] ? -1 : tiles[0] > tiles[1];

@@ -144,9 +144,18 @@ bool request_photo(struct MHD_Connection *connection, struct photo_request *requ
     return true;
 }
 
+static bool same_numbers(const double *a, const double *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (a[i] < b[i] || a[i] > b[i])
+            return false;
+    return true;
+}
+
 bool frame_same(const struct frame_request *a, const struct frame_request *b)
 {
-    struct frame_request left = *a, right = *b;
-    left.still = right.still = 0;
-    return memcmp(&left, &right, sizeof left) == 0;
+    return same_numbers(a->pose, b->pose, 12) && same_numbers(&a->fov, &b->fov, 1) &&
+           same_numbers(&a->time, &b->time, 1) && same_numbers(a->crop, b->crop, 6) &&
+           same_numbers(a->center, b->center, 2) && a->width == b->width && a->height == b->height &&
+           a->map == b->map && a->background == b->background && a->cropped == b->cropped;
 }
