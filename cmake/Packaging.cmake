@@ -1,4 +1,4 @@
-# cmake --install, and the target `bundle`: a tarball that runs on another machine with a GPU.
+# cmake --install, the target `bundle`, a tarball that runs on another machine with a GPU, and cpack.
 
 # Where cJSON is shared only (Debian 12), the bundle carries it next to the executable.
 set(shared_cjson OFF)
@@ -11,7 +11,31 @@ install(TARGETS vknerf RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT pro
 if(TARGET vknerf-mpi)
     install(TARGETS vknerf-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vknerf COMPONENT mpi)
 endif()
-install(DIRECTORY assets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vknerf/assets COMPONENT assets)
+# The man page: what the program tells of itself, and from the manual what it does not.
+if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+    set(man_sources README.md docs/runs.md)
+    list(TRANSFORM man_sources PREPEND ${PROJECT_SOURCE_DIR}/)
+    set(man_script ${PROJECT_SOURCE_DIR}/cmake/man_page.awk)
+    list(GET man_sources 0 readme)
+    file(TIMESTAMP ${readme} man_date "%Y-%m-%d" UTC)
+    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/vknerf.1
+        COMMAND vknerf help --man > vknerf.1.program
+        COMMAND awk -v date=${man_date} -f ${man_script} ${man_sources} vknerf.1.program > vknerf.1.new
+        COMMAND ${CMAKE_COMMAND} -E rename vknerf.1.new vknerf.1
+        DEPENDS vknerf ${man_script} ${man_sources}
+        WORKING_DIRECTORY ${PROJECT_BINARY_DIR} COMMENT "vknerf.1" VERBATIM)
+    add_custom_target(vknerf-man ALL DEPENDS ${PROJECT_BINARY_DIR}/vknerf.1)
+    install(FILES ${PROJECT_BINARY_DIR}/vknerf.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT man)
+endif()
+install(FILES completions/vknerf.bash RENAME vknerf
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT completions)
+install(FILES completions/vknerf.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT completions)
+install(FILES completions/_vknerf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT completions-zsh)
+
+install(DIRECTORY assets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vknerf/assets COMPONENT assets
+    PATTERN readme.png EXCLUDE)
+install(FILES assets/readme.png DESTINATION ${CMAKE_INSTALL_DOCDIR}/assets COMPONENT documents)
 install(FILES README.md BENCHMARKS.md CONTRIBUTING.md CHANGELOG.md LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents OPTIONAL)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
@@ -48,7 +72,17 @@ add_custom_target(bundle
     VERBATIM)
 add_dependencies(bundle vknerf)
 
+# All that is installed, without the tests.
+add_custom_target(installed DEPENDS vknerf vknerf-shared vknerf-static-archive)
+foreach(target vknerf-mpi vknerf-man)
+    if(TARGET ${target})
+        add_dependencies(installed ${target})
+    endif()
+endforeach()
+
 # The reference of the public headers, where doxygen is: build/reference/html/index.html.
 add_custom_target(reference
     COMMAND sh -c "{ cat docs/reference/Doxyfile; echo OUTPUT_DIRECTORY=${PROJECT_BINARY_DIR}/reference; } | doxygen -"
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "reference/html/index.html" VERBATIM)
+
+include(Debian)

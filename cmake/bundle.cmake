@@ -1,12 +1,12 @@
 # cmake -D BUILD_DIR=... -D BUNDLE=NAME -D SHARED_CJSON=[LIBRARY] -P bundle.cmake
-# Packs BUILD_DIR/NAME.tar.gz: NAME/vknerf, the documents, assets/ and, when cJSON is shared, lib/.
+# Packs BUILD_DIR/NAME.tar.gz: NAME/vknerf, the documents, assets/, share/ (man page, completions) and, when cJSON is shared, lib/.
 
 set(stage ${BUILD_DIR}/bundle)
 set(folder ${stage}/${BUNDLE})
 file(REMOVE_RECURSE ${stage})
 file(MAKE_DIRECTORY ${folder})
 
-foreach(component program assets documents)
+foreach(component program assets documents man completions completions-zsh)
     execute_process(
         COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${stage}/${component}
             --component ${component}

@@ -46,6 +46,7 @@ static void test_null(void **state)
     needs(vkn_config_get(NULL, "steps", NULL), "value");
     needs(vkn_config_read_json(&config, NULL), "file");
     needs(vkn_config_read_json(NULL, "file"), "config");
+    needs(vkn_config_setting(0, NULL), "given");
     needs(vkn_config_parse_json(&config, NULL, NULL, false), "json");
     needs(vkn_config_parse_json(NULL, NULL, "{}", false), "config");
     needs(vkn_scene_open(NULL, NULL, &no_scene), "path");

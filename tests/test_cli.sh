@@ -38,6 +38,22 @@ contains out '20k is 20000.*bytes in K, M or G'
 succeeds --help
 contains out 'demo'
 
+# What the man page and the shells ask for (tests/test_manual.py has all of it).
+succeeds help --man
+contains out '^.TH VKNERF 1'
+contains out '^.SS demo$'
+succeeds help --complete train --set loss.kind=h
+[ "$(cat out)" = 'loss.kind=huber	' ] || fail "completion of a setting: $(cat out)"
+mkdir -p some/run some/other
+: >some/run/metrics.jsonl
+succeeds help --complete eval --precision fp32 some/
+[ "$(sort out | cut -f 1 | tr '\n' ' ')" = 'some/other/ some/run ' ] || fail "completion of a run: $(cat out)"
+for words in 'eval' 'eval not/there/' 'train --loss-scale schedule:' 'train -- -' 'report a b ' 'eval --steps=' 'x y' 'eval ~/'; do
+    # shellcheck disable=SC2086 # several words
+    run help --complete $words ''
+    [ "$code" = 0 ] || [ "$words $code" = 'x y 2' ] || fail "completion of $words: exit status $code"
+done
+
 refuses 2 'trian: unknown command; did you mean train?' trian
 refuses 2 'SCENE is missing' train
 refuses 2 'RUN is missing' eval

@@ -188,6 +188,31 @@ static void help_names_every_key(void **state)
     free(help);
 }
 
+/* One by one what the help has in one piece. */
+static void lists_every_setting(void **state)
+{
+    (void)state;
+    bool names = false, truths = false;
+    vkn_setting setting = {.size = sizeof setting};
+    assert_int_equal(vkn_config_setting_count(), config_setting_count);
+    for (size_t i = 0; i < vkn_config_setting_count(); i++) {
+        assert_int_equal(vkn_config_setting(i, &setting), VKN_OK);
+        assert_string_equal(setting.key, config_settings[i].key);
+        assert_string_equal(setting.help, config_settings[i].help);
+        struct vkn_config config = {0};
+        for (size_t n = 0; setting.choices && setting.choices[n]; n++)
+            set(&config, setting.key, setting.choices[n]);
+        assert_true(setting.choices || config_settings[i].type != CONFIG_ENUM);
+        names = names || (strcmp(setting.key, "loss.kind") == 0 && setting.choices);
+        truths = truths || (strcmp(setting.key, "deterministic") == 0 && setting.choices);
+    }
+    assert_true(names && truths);
+    assert_int_equal(vkn_config_setting(config_setting_count, &setting), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "vkn_config_setting: there are"));
+    setting.size = 8;
+    assert_int_equal(vkn_config_setting(0, &setting), VKN_BAD_INPUT);
+}
+
 /* ---- defaults ------------------------------------------------------------------------------- */
 
 /* What stands behind "; default " below the setting's name. */
@@ -1017,6 +1042,7 @@ int main(void)
         cmocka_unit_test(every_field_has_a_key),
         cmocka_unit_test(written_json_is_nested),
         cmocka_unit_test(help_names_every_key),
+        cmocka_unit_test(lists_every_setting),
         cmocka_unit_test(defaults_are_what_help_says),
         cmocka_unit_test(accepts_numbers_and_names),
         cmocka_unit_test(accepts_units),

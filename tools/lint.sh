@@ -24,7 +24,7 @@ status=0
 if [ $# -eq 0 ]; then
     set -- "$source_dir"/src/*/*.c "$source_dir"/tools/*/*.c "$source_dir"/tests/*.c \
         "$source_dir"/tests/*/*.c
-    (cd "$source_dir" && shellcheck .ci/run tools/*.sh tests/*.sh) || status=1
+    (cd "$source_dir" && shellcheck .ci/run completions/vknerf.bash tools/*.sh tests/*.sh) || status=1
     if command -v node >/dev/null; then # all of the viewer's page at once, as a browser reads it
         cat "$source_dir"/src/viewer/page/*.js >"$build_dir/page.mjs"
         node --check "$build_dir/page.mjs" || status=1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # tools/setup.sh [--no-build | --program | --tests | --fuzz] [CMAKE-OPTION ...]
-# Installs what is missing and builds into build/: everything, nothing, the program alone without its tests,
+# Installs what is missing and builds into build/: everything, nothing, what is installed without its tests,
 # everything and what tools/test.sh checks with, or the fuzz targets that tools/fuzz.sh runs. Quick when nothing
 # is missing.
 #
@@ -18,7 +18,7 @@ tests=no
 fuzz=no
 case ${1:-} in
     --no-build) build=no; shift ;;
-    --program) build=vknerf; shift ;;
+    --program) build=installed; shift ;;
     --tests) tests=yes; shift ;;
     --fuzz) build=fuzz_targets; fuzz=yes; shift ;;
 esac
@@ -30,9 +30,10 @@ command -v apt-get >/dev/null ||
 
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev libturbojpeg0-dev'
-# For tools/lint.sh, for the build that compiles shaders at run time, for tests in Python and of several
-# processes.
-test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy'
+# For tools/lint.sh, for the build that compiles shaders at run time, for tests in Python, of several processes, of
+# the library, of the man page, completions and packages.
+test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
+    mandoc man-db zsh fish dpkg-dev'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
 # For tools/vendors.sh: GPUs that are not there, where the distribution has them, and the kernel's headers,

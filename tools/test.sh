@@ -6,8 +6,8 @@
 # With --all, with options for ctest, on a machine's own device, or without the sanitized half, host code is
 # tested as released as well.
 # --all also runs every matrix shape in every form, subgroups of 16, shaders as compiled for users, all of it
-# under sanitizers, clang's static analyzer, and libFuzzer for a minute a target: before a release, and for
-# changes of kernels.
+# under sanitizers, clang's static analyzer, libFuzzer for a minute a target, and the Debian packages in a bare system
+# (where this is root, with debootstrap, and may mount): before a release, and for changes of kernels.
 # VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe;
 # VKNERF_TEST_SANITIZE=0 leaves out the second run, VKNERF_TEST_LINT=0 the lint.
 set -eu
@@ -111,5 +111,13 @@ if [ $all = ON ]; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
+    fi
+
+    echo
+    echo "Packages:"
+    if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null && unshare --mount true 2>/dev/null; then
+        if "$source_dir/tools/package.sh" --check; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    else
+        echo "skipped: package: a bare system needs root, debootstrap and the right to mount"
     fi
 fi

@@ -51,6 +51,16 @@ VKN_API char *vkn_config_write_json(const vkn_config *config);
 /* The keys with type, range, default and meaning, for people; fresh memory that the caller frees, NULL on
  * no memory. */
 VKN_API char *vkn_config_help(void);
+/* One setting as programs list it; since 0.2. Texts and names are the library's, and stay. */
+typedef struct vkn_setting {
+    size_t size; /* sizeof(vkn_setting) */
+    const char *key;  /* "optimizer.learning_rate" */
+    const char *help; /* what it is for */
+    const char *const *choices; /* names that it takes, ending with NULL; NULL: it takes other values */
+} vkn_setting;
+/* How many there are, and each from 0 on, in the order of vkn_config_help. VKN_BAD_INPUT beyond the last. */
+VKN_API size_t vkn_config_setting_count(void);
+VKN_API vkn_status vkn_config_setting(size_t index, vkn_setting *setting);
 
 /* A whole number that may end in k, M or G: "20k", "1.5M". False when it is none below 2^64. */
 VKN_API bool vkn_parse_count(const char *text, uint64_t *count);

@@ -208,9 +208,11 @@ static void fill_descriptors(void)
 
 /* ---- main ---------------------------------------------------------------------------------- */
 
+#define WHAT "neural radiance fields on any Vulkan device"
+
 static int print_usage(void)
 {
-    printf("vknerf %s: neural radiance fields on any Vulkan device\n\n"
+    printf("vknerf %s: " WHAT "\n\n"
            "usage: vknerf COMMAND [ARGUMENT ...]\n\n",
            vkn_version());
     for (size_t i = 0; i < COMMANDS; i++)
@@ -240,9 +242,57 @@ static int run(int argc, char **argv)
     return unknown_command(argv[0]);
 }
 
+/* The man page as far as the program knows it; cmake/man_page.awk adds what the manual does. */
+static int print_man(void)
+{
+    char form[] = OPTIONS_MAN;
+    int code = VKN_OK;
+    printf(".TH VKNERF 1 @DATE@ \"vknerf %s\"\n.ad l\n"
+           ".SH NAME\nvknerf \\- " WHAT "\n"
+           ".SH SYNOPSIS\n"
+           "\\fBvknerf\\fR \\fICOMMAND\\fR [\\fIARGUMENT\\fR ...]\n.br\n"
+           "\\fBvknerf help\\fR [\\fICOMMAND\\fR]\n.br\n"
+           "\\fBvknerf \\-\\-version\\fR\n"
+           ".SH COMMANDS\n",
+           vkn_version());
+    for (size_t i = 0; i < COMMANDS; i++) {
+        printf(".TP\n\\fB%s\\fR\n", commands[i].name);
+        options_print_roff(commands[i].help);
+        putchar('\n');
+    }
+    for (size_t i = 0; i < COMMANDS && code == VKN_OK; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%s", commands[i].name);
+        char *arguments[] = {name, form, NULL};
+        code = commands[i].run(2, arguments);
+    }
+    return code;
+}
+
+/* vknerf help --complete [WORD ...] LAST, a command line without the program: what LAST may be. */
+static int complete(int argc, char **argv)
+{
+    static char form[] = OPTIONS_COMPLETE;
+    const char *last = argv[argc - 1];
+    if (argc == 3 || (argc == 4 && strcmp(argv[2], "help") == 0)) {
+        for (size_t i = 0; i < COMMANDS; i++)
+            options_print_candidate(last, 0, commands[i].name, commands[i].help);
+        if (argc == 3)
+            options_print_candidate(last, 0, "help", "every option of a command");
+        return cli_printed();
+    }
+    argv[1] = argv[2];
+    argv[2] = form;
+    return run(argc - 1, argv + 1);
+}
+
 /* vknerf help [COMMAND] is vknerf [COMMAND] --help. */
 static int help(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[2], "--man") == 0)
+        return print_man();
+    if (argc > 3 && strcmp(argv[2], "--complete") == 0)
+        return complete(argc - 1, argv + 1);
     char option[] = "--help";
     char *arguments[] = {argv[argc > 2 ? 2 : 1], option, NULL};
     if (argc > 3)

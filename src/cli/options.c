@@ -148,7 +148,7 @@ static int parse_port(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
-static bool value_is_optional(const struct option *option)
+bool options_value_is_optional(const struct option *option)
 {
     return option->kind == OPTION_MODE || option->kind == OPTION_VIEW;
 }
@@ -209,7 +209,7 @@ static int print_help(const struct options_command *command)
     for (size_t i = 0; i < command->option_count; i++) {
         const struct option *option = &command->options[i];
         char left[64];
-        bool optional = value_is_optional(option);
+        bool optional = options_value_is_optional(option);
         snprintf(left, sizeof(left), "%s%s%s%s", option->name,
                  optional        ? "[="
                  : option->value ? " "
@@ -256,7 +256,7 @@ static int parse_option(const struct options_command *command, int argc, char **
         if (!option->value)
             return equals ? cli_fail(VKN_BAD_INPUT, "%s: takes no value", option->name)
                           : take_flag(option);
-        if (!equals && value_is_optional(option))
+        if (!equals && options_value_is_optional(option))
             return take_flag(option);
         const char *value = equals ? equals + 1 : *at + 1 < argc ? argv[++*at] : "";
         if (!value[0])
@@ -295,6 +295,10 @@ int options_parse(const struct options_command *command, int argc, char **argv,
     bool options_end = false;
     size_t count = 0, most = !command->argument ? 0 : command->argument_repeats ? SIZE_MAX : 1;
     *argument = NULL;
+    if (argc > 1 && strcmp(argv[1], OPTIONS_MAN) == 0)
+        return options_print_man(command);
+    if (argc > 2 && strcmp(argv[1], OPTIONS_COMPLETE) == 0)
+        return options_complete(command, (size_t)argc - 2, argv + 2);
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
         int code = OPTIONS_GO_ON;

@@ -68,6 +68,25 @@ struct options_command {
 
 #define OPTIONS_GO_ON (-1)
 
+/* Its value comes behind "=" or not at all. */
+bool options_value_is_optional(const struct option *option);
+
+/* What --help shows, for the man page, and what may come next on a command line (main.c). These
+ * stand where the first argument does: a command calls options_parse before it does anything else,
+ * so that what is known of it can be had by running it. */
+#define OPTIONS_MAN      "--help=man"
+#define OPTIONS_COMPLETE "--help=complete"
+/* Prints the command's part of the man page, in man(7). An exit code. */
+int options_print_man(const struct options_command *command);
+/* `text` with what roff would take for its own escaped; hyphens are minus signs, to be copied. */
+void options_print_roff(const char *text);
+/* Prints what the last of the words after the command's name may become. An exit code. */
+int options_complete(const struct options_command *command, size_t count, char **words);
+/* A line of that: a candidate behind the first `offset` bytes of the word, if the rest of the word
+ * begins it, a tab, and what it is. */
+void options_print_candidate(const char *word, size_t offset, const char *candidate,
+                             const char *help);
+
 /* Parses argv[1...]; argv[0] is the command's name. *argument is the positional one or NULL; where
  * it repeats there is room for argc of them, and NULL follows the last.
  * Returns OPTIONS_GO_ON, or the exit code: 0 after --help, 2 after an error, which has been

@@ -44,6 +44,27 @@ static void add_values(struct base_text *text, const struct config_setting *sett
         base_text_add(text, ", multiples of %u", setting->multiple);
 }
 
+size_t vkn_config_setting_count(void)
+{
+    return config_setting_count;
+}
+
+vkn_status vkn_config_setting(size_t index, vkn_setting *given)
+{
+    static const char *const truths[] = {"true", "false", NULL};
+    BASE_NEED(given);
+    if (index >= config_setting_count)
+        return base_fail(VKN_BAD_INPUT, "%s: there are %zu settings, none with index %zu", __func__,
+                         config_setting_count, index);
+    const struct config_setting *setting = &config_settings[index];
+    const vkn_setting made = {
+        .key = setting->key,
+        .help = setting->help,
+        .choices = setting->type == CONFIG_BOOL ? truths : setting->names,
+    };
+    return BASE_FILL(__func__, &made, given, choices);
+}
+
 char *vkn_config_help(void)
 {
     BASE_C_LOCALE;

@@ -1,0 +1,68 @@
+#!/bin/sh
+# tools/bare.sh --make FOLDER [PACKAGE ...] | FOLDER COMMAND [ARGUMENT ...]
+# Makes a bare system of the machine's own release in FOLDER, by debootstrap from the machine's own mirror, or runs a
+# command as root inside of one. /proc, and /dev as far as programs need it, are mounted for that command alone: they
+# are gone when it ends, however it does. Needs root and debootstrap. VKNERF_BARE_RELEASE and VKNERF_BARE_MIRROR name
+# another release and mirror.
+set -eu
+# shellcheck source=common.sh
+. "$(dirname -- "$0")/common.sh"
+
+[ $# -ge 2 ] || die "usage: tools/bare.sh --make FOLDER [PACKAGE ...] | FOLDER COMMAND [ARGUMENT ...]"
+[ "$(id -u)" = 0 ] || die "needs root rights"
+
+# Lines of sources.list for what the machine's own distribution comes from, updates included.
+list_sources() {
+    # shellcheck disable=SC2016  # the dollar signs are apt's
+    apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+        sed -nE 's/^(Debian|Ubuntu) (deb .*)/\2/p' | sort -u
+}
+
+make_system() { # FOLDER [PACKAGE ...]
+    folder=$1
+    shift
+    command -v debootstrap >/dev/null || die "needs debootstrap: apt-get install debootstrap"
+    [ ! -e "$folder" ] || die "$folder: is there already"
+    # shellcheck source=/dev/null
+    release=${VKNERF_BARE_RELEASE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+    sources=$(list_sources)
+    mirror=${VKNERF_BARE_MIRROR:-$(printf '%s\n' "$sources" | sed -nE "s/^deb ([^ ]*) $release .*/\1/p" | head -n 1)}
+    [ -n "$mirror" ] || die "apt's sources name no mirror of $release"
+    say "Making a bare $release in $folder"
+    mkdir -p "$folder"
+    debootstrap --variant=minbase "$release" "$folder" "$mirror" >"$folder.log" 2>&1 || {
+        tail -n 5 "$folder.log" >&2
+        die "debootstrap failed"
+    }
+    rm "$folder.log"
+    [ -n "${VKNERF_BARE_RELEASE:-}" ] || printf '%s\n' "$sources" >"$folder/etc/apt/sources.list"
+    # What leads to the mirror from here.
+    apt-config dump | grep -E '^Acquire::https?::Proxy' >"$folder/etc/apt/apt.conf.d/proxy" || :
+    cp /etc/resolv.conf "$folder/etc/resolv.conf"
+    # No service begins in there.
+    printf '#!/bin/sh\nexit 101\n' >"$folder/usr/sbin/policy-rc.d"
+    chmod +x "$folder/usr/sbin/policy-rc.d"
+    inside "$folder" apt-get -qq update
+    [ $# -eq 0 ] || inside "$folder" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "$@"
+}
+
+how=
+inside() { # FOLDER COMMAND [ARGUMENT ...]
+    # unshare leaves signals to the command; killed, it takes all that the command began with it.
+    # shellcheck disable=SC2016  # the dollar signs are the inner shell's
+    $how unshare --mount --pid --fork --kill-child sh -eu -c '
+        folder=$1
+        shift
+        mount -t proc proc "$folder/proc"
+        mount --rbind /dev "$folder/dev" && mount --make-rslave "$folder/dev"
+        exec chroot "$folder" env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
+            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' sh "$@"
+}
+
+if [ "$1" = --make ]; then
+    shift
+    make_system "$@"
+else
+    how="exec"
+    inside "$@"
+fi

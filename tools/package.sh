@@ -1,0 +1,120 @@
+#!/bin/sh
+# tools/package.sh [--check [PACKAGE.deb ...]]
+# Builds what is missing and writes Debian packages into build/packages, by cpack: vknerf (the program, its man page,
+# completions, documents and the bundled scene), libvknerf0, libvknerf-dev and, where MPI is found, vknerf-mpi.
+# With --check it then installs them (or those that are named) in a bare system: the machine's own release, made by
+# debootstrap from the machine's own mirror in a folder that is removed at the end. There it looks at devices with
+# the distribution's lavapipe, trains the bundled scene for a moment, compiles a program against the library, and
+# removes the packages again, of which nothing may be left. That needs root and debootstrap, and takes some minutes,
+# most of them downloads.
+set -eu
+# shellcheck source=common.sh
+. "$(dirname -- "$0")/common.sh"
+
+packages=$build_dir/packages
+check=no
+if [ "${1:-}" = --check ]; then
+    check=yes
+    shift
+fi
+
+if [ $check = no ] || [ $# -eq 0 ]; then
+    command -v dpkg-shlibdeps >/dev/null || die "needs dpkg-shlibdeps: apt-get install dpkg-dev"
+    "$source_dir/tools/setup.sh" --program
+    rm -f "$packages"/*.deb
+    cpack --config "$build_dir/CPackConfig.cmake" -B "$packages" >"$build_dir/package.log" 2>&1 || {
+        cat "$build_dir/package.log" >&2
+        die "cpack failed"
+    }
+    rm -rf "$packages/_CPack_Packages"
+    ls "$packages"/*.deb
+    [ $check = no ] || set -- "$packages"/*.deb
+fi
+[ $check = yes ] || exit 0
+
+# ---- a bare system --------------------------------------------------------------------------------
+
+work=$(mktemp -d)
+# Nothing is mounted in it: bare.sh's mounts end with its processes.
+trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+system=$work/system
+"$source_dir/tools/bare.sh" --make "$system"
+mkdir "$system/packages"
+cp -- "$@" "$system/packages"
+cat >"$system/packages/check.sh" <<'CHECK'
+set -eu
+fail() { echo "FAILED: $*"; exit 1; }
+say() { echo "== $*"; }
+install() { apt-get install -qq -y --no-install-recommends "$@" >/tmp/log 2>&1 || { cat /tmp/log; fail "apt-get install $*"; }; }
+list() { find / -xdev \( -path /proc -o -path /packages -o -path /tmp -o -path /var -o -path /root \) -prune -o -print | sort; }
+cd /packages
+
+say "the program"
+list >/tmp/before
+install ./vknerf_*.deb
+dpkg -V vknerf || fail "dpkg -V"
+vknerf --version
+[ -f /usr/share/man/man1/vknerf.1.gz ] || fail "no man page"
+ls /usr/share/doc/vknerf/docs/*.md >/dev/null || fail "no documents"
+code=0
+vknerf info 2>/tmp/err || code=$?
+[ $code = 3 ] && grep -q mesa-vulkan-drivers /tmp/err || fail "vknerf info without a driver: $code: $(cat /tmp/err)"
+apt-get purge -qq -y --autoremove vknerf >/tmp/log 2>&1 || fail "apt-get purge: $(cat /tmp/log)"
+list >/tmp/after
+diff /tmp/before /tmp/after >/tmp/left || fail "purged, but: $(head -n 5 /tmp/left)"
+
+say "with the distribution's lavapipe"
+install ./vknerf_*.deb mesa-vulkan-drivers man-db
+# A bare system need not keep man pages: dpkg's configuration says.
+man vknerf 2>/dev/null | grep -q 'vknerf train SCENE' || fail "man vknerf"
+vknerf info | head -n 12
+small='--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 --set mlp.density_width=16
+    --set mlp.color_width=16 --set grid.levels=4'
+# shellcheck disable=SC2086  # a list of words
+vknerf train /usr/share/vknerf/assets/demo --steps 16 --downscale 4 --out /tmp/run --quiet $small
+[ -s /tmp/run/report.html ] || fail "no report"
+
+say "the library"
+install ./libvknerf0_*.deb ./libvknerf-dev_*.deb gcc libc6-dev pkg-config
+cat >/tmp/devices.c <<'END'
+#include <stdio.h>
+#include <vknerf/vknerf.h>
+int main(void)
+{
+    char *devices = NULL;
+    int status = vkn_info_json(NULL, &devices);
+    puts(devices ? devices : vkn_last_error());
+    vkn_free(devices);
+    return status;
+}
+END
+# shellcheck disable=SC2046  # lists of words
+cc $(pkg-config --cflags vknerf) /tmp/devices.c -o /tmp/devices $(pkg-config --libs vknerf)
+/tmp/devices >/tmp/out || fail "the library: $(cat /tmp/out)"
+grep -q llvmpipe /tmp/out || fail "the library finds no device: $(cat /tmp/out)"
+
+for package in ./vknerf-mpi_*.deb; do
+    [ ! -f "$package" ] || apt-get install -qq --simulate "$package" >/dev/null || fail "$package"
+done
+# What is recommended is there, by one of its names.
+for alternatives in $(dpkg-deb -f ./vknerf_*.deb Recommends | sed 's/ *| */|/g; s/, */ /g'); do
+    found=no
+    for name in $(echo "$alternatives" | tr '|' ' '); do
+        ! apt-cache policy "$name" | grep -q 'Candidate: [0-9]' || found=yes
+    done
+    [ $found = yes ] || fail "no package is called $alternatives"
+done
+
+say "removed"
+dpkg -L vknerf libvknerf0 libvknerf-dev | sort -u >/tmp/installed
+apt-get purge -qq -y vknerf libvknerf0 libvknerf-dev >/tmp/log 2>&1 || fail "apt-get purge: $(cat /tmp/log)"
+while read -r path; do
+    # Folders may be other packages' too.
+    [ ! -e "$path" ] || dpkg -S "$path" >/dev/null 2>&1 || fail "$path is left"
+done </tmp/installed
+! ldconfig -p | grep libvknerf || fail "the loader still knows libvknerf"
+say "all passed"
+CHECK
+"$source_dir/tools/bare.sh" "$system" sh /packages/check.sh
