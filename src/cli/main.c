@@ -247,7 +247,7 @@ static int print_man(void)
 {
     char form[] = OPTIONS_MAN;
     int code = VKN_OK;
-    printf(".TH VKNERF 1 @DATE@ \"vknerf %s\"\n.ad l\n"
+    printf(".TH VKNERF 1 @DATE@ \"vknerf %s\"\n.ds AD l\n.ad l\n"
            ".SH NAME\nvknerf \\- " WHAT "\n"
            ".SH SYNOPSIS\n"
            "\\fBvknerf\\fR \\fICOMMAND\\fR [\\fIARGUMENT\\fR ...]\n.br\n"
