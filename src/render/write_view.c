@@ -9,7 +9,7 @@
 
 static uint8_t to_byte(float value)
 {
-    return value >= 1.0F ? 255 : value > 0.0F ? (uint8_t)lroundf(value * 255.0F) : 0;
+    return value >= 1.0F ? 255 : value > 0.0F ? (uint8_t)(value * 255.0F + 0.5F) : 0;
 }
 
 void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
