@@ -1,9 +1,9 @@
 #!/bin/sh
 # tools/lint.sh [--quick] [FILE.c ...]
 # Runs clang-tidy with .clang-tidy over the given files, or over all of src/, tools/ and tests/, which then
-# also takes the scripts through shellcheck. --quick leaves out clang's static analyzer, nine tenths of the
-# time, and three checks of how names and literals are spelt, a quarter of what is left. Exits 0 when there is
-# nothing to report.
+# also takes the scripts through shellcheck, and the viewer's page through node where there is one. --quick
+# leaves out clang's static analyzer, nine tenths of the time, and three checks of how names and literals are
+# spelt, a quarter of what is left. Exits 0 when there is nothing to report.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -25,6 +25,10 @@ if [ $# -eq 0 ]; then
     set -- "$source_dir"/src/*/*.c "$source_dir"/tools/*/*.c "$source_dir"/tests/*.c \
         "$source_dir"/tests/*/*.c
     (cd "$source_dir" && shellcheck .ci/run completions/vknerf.bash tools/*.sh tests/*.sh) || status=1
+    if command -v node >/dev/null; then # all of the viewer's page at once, as a browser reads it
+        cat "$source_dir"/src/viewer/page/*.js >"$build_dir/page.mjs"
+        node --check "$build_dir/page.mjs" || status=1
+    fi
 fi
 
 # Only what is built has compile commands. Two files compile other people's code: they are left out.

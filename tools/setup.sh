@@ -30,7 +30,7 @@ command -v apt-get >/dev/null ||
 # ---- distribution packages ---------------------------------------------------------------------
 
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
-    libcjson-dev libpng-dev libstb-dev libcmocka-dev libvulkan1'
+    libcjson-dev libpng-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev libturbojpeg0-dev'
 # For tools/lint.sh, for the build that compiles shaders at run time, for tests in Python, of several processes, of
 # the library, of the man page, completions and packages, and of vknerf prepare.
 test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
@@ -226,6 +226,12 @@ choose_clang() {
     fuzz_runtime=libclang-rt-dev
 }
 
+# The browser that the viewer's page is tested in: Ubuntu has stubs of that name, for another store of packages.
+# shellcheck source=/dev/null
+case " $(. /etc/os-release && echo "${ID:-} ${ID_LIKE:-}") " in
+    *" ubuntu "*) ;;
+    *) test_packages="$test_packages chromium chromium-driver" ;;
+esac
 [ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy"
 if [ $fuzz = yes ]; then
     choose_clang

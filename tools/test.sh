@@ -27,6 +27,7 @@ fi
 may_skip='^skipped: peer_torch\.py: no python3-torch;
 ^skipped: test_commit: no git$
 ^skipped: test_vendors: the distribution has no mesa-drm-shim$
+^skipped: test_viewer_page: no chromium package$
 ^skipped: test_[a-z_]*: its capture is not beside the project$'
 [ "${VKNERF_TEST_NATIVE:-0}" != 1 ] || may_skip='^'
 

@@ -61,6 +61,22 @@ VKN_API char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
 /* ---- train --------------------------------------------------------------------------------- */
 
+/* Somebody who looks at a run while it trains (since 0.2). All is called by the training's thread, of several
+ * ranks by that of rank 0 alone, with nothing of the training under way. What is trained is the same whether
+ * somebody looks or not, and the time of visits is not the training's. */
+struct vkn_train_visitor {
+    size_t size;
+    void *context; /* of all */
+    /* Training begins, or goes on, of a scene and into a run directory. May be NULL. */
+    void (*opened)(void *context, vkn_trainer *trainer, const char *folder, const char *scene);
+    /* As vkn_train_run.due and visit. *save: the checkpoint is to be written, and another visit follows at once. */
+    double (*due)(void *context);
+    vkn_status (*visit)(void *context, vkn_trainer *trainer, bool *save);
+    /* Training has ended, with that status; what was made of the trainer is to be destroyed. Evaluation and report
+     * follow. Once for each call of opened. May be NULL. */
+    void (*closed)(void *context, vkn_trainer *trainer, vkn_status status);
+};
+
 /* Of vkn_run_train. */
 struct vkn_train_params {
     size_t size;
@@ -84,6 +100,7 @@ struct vkn_train_params {
     const char *devices;
     const char *const *command; /* command line, for config.json; may be NULL */
     size_t command_count;       /* of its words */
+    const struct vkn_train_visitor *visitor; /* since 0.2; NULL: nobody looks */
 };
 
 /* What vkn_run_train came to; the library's, until vkn_train_result_free. */

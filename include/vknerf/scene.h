@@ -51,6 +51,10 @@ VKN_API vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_
 /* Its file; owned by the scene, NULL for a view that there is not. */
 VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split split, size_t view);
 
+/* Whether the file is a camera path as vkn_render_params.camera_path takes it in this scene (since 0.2).
+ * VKN_BAD_INPUT names what of it is wrong. */
+VKN_API vkn_status vkn_scene_check_path(const vkn_scene *scene, const char *file);
+
 /* ---- what a scene holds and what is wrong with it ------------------------------------------------ */
 
 /* Of vkn_scene_info_json. */

@@ -115,7 +115,15 @@ struct vkn_train_run {
     /* One line for people, without newline: steps skipped, learning rate lowered, gradients that become
      * zero in 16 bits, are zero or jump. NULL: to the log. */
     void (*warn)(void *context, const char *line);
-    void *context; /* of both */
+    void *context; /* of both, and of: */
+    /* Somebody who looks at the field while it trains (since 0.2). Seconds from now until a visit is wanted: 0: at
+     * once; HUGE_VAL: none is, as far as is known. Asked between periods of steps or, while a visit is to come,
+     * between steps. NULL: nobody looks. */
+    double (*due)(void *context);
+    /* The visit, between two steps (since 0.2): nothing of the trainer is under way, whose seconds stand still. It may
+     * use the trainer, but not train with it; a failure ends the run. Steps are the same whether there are visits or
+     * not. */
+    vkn_status (*visit)(void *context);
 };
 
 /* Trains until a limit of the configuration, until_step or stop. The last report is of the last step.

@@ -2,12 +2,16 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <stdio.h>
+
 #include <vknerf/vknerf.h>
 
 #include "cli/options.h"
 
 /* Set by the first Ctrl-C; the second ends the program. */
 extern volatile sig_atomic_t cli_stop;
+/* What that says: two lines' ends around one line. */
+extern const char *volatile cli_stop_text;
 /* The whole command line. */
 extern const char *const *cli_arguments;
 extern size_t cli_argument_count;
@@ -91,6 +95,23 @@ int cli_print_object(struct cJSON *object, bool complete);
         .target = &(job).quiet                                                             \
     }
 
+/* Of commands that somebody may look at in a browser. */
+struct cli_view {
+    struct options_port port;
+    const char *address; /* NULL: 127.0.0.1 */
+    struct viewer *viewer;
+};
+#define CLI_VIEW_ADDRESS_OPTION(view)                                                            \
+    {                                                                                            \
+        .name = "--view-address", .value = "ADDRESS",                                            \
+        .help = "where the viewer listens; default 127.0.0.1, this machine alone; 0.0.0.0: all", \
+        .kind = OPTION_TEXT, .target = (void *)&(view).address                                   \
+    }
+/* Of several processes that mpirun has begun the first has the training that is shown. */
+bool cli_view_is_here(void);
+/* Starts the viewer and prints its address. An exit code, or OPTIONS_GO_ON. */
+int cli_view_start(struct cli_view *view, FILE *stream);
+
 extern const char *const cli_backgrounds[]; /* of pictures, indexed by enum vkn_background */
 extern const char *const cli_precisions[];  /* of pictures, indexed by enum vkn_precision */
 extern const char *const cli_formats[];     /* indexed by enum vkn_scene_format */
@@ -124,5 +145,6 @@ int cmd_report(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_view(int argc, char **argv);
 
 #endif

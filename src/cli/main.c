@@ -23,6 +23,7 @@ static const struct command {
     {"train", "train a scene into a run directory", cmd_train},
     {"eval", "measure a run on its test views", cmd_eval},
     {"render", "render views of a run as PNG files", cmd_render},
+    {"view", "walk through a run in a browser", cmd_view},
     {"report", "a page about a run, or one that compares several", cmd_report},
     {"export", "make a mesh or points of a run", cmd_export},
     {"bench", "measure the device: products, MLPs, grid, training step", cmd_bench},
@@ -33,6 +34,7 @@ static const struct command {
 /* ---- shared -------------------------------------------------------------------------------- */
 
 volatile sig_atomic_t cli_stop;
+const char *volatile cli_stop_text = "\nstopping and saving; once more to stop at once\n";
 const char *const *cli_arguments;
 size_t cli_argument_count;
 
@@ -163,7 +165,7 @@ static void on_signal(int number)
         die_of(number);
     }
     cli_stop = 1;
-    say("\nstopping and saving; once more to stop at once\n");
+    say(cli_stop_text);
 }
 
 /* Comes again every second; the hard limit is what ends the program. */

@@ -137,15 +137,28 @@ static int parse_assignment(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
+static int parse_port(const struct option *option, const char *value)
+{
+    struct options_port *port = option->target;
+    size_t digits = strspn(value, "0123456789");
+    unsigned long number = digits > 0 && digits < 6 && value[digits] == 0 ? strtoul(value, NULL, 10) : 65536;
+    if (number > 65535)
+        return cli_fail(VKN_BAD_INPUT, "%s: %s is not a port from 0 to 65535", option->name, value);
+    *port = (struct options_port){true, true, (uint32_t)number};
+    return OPTIONS_GO_ON;
+}
+
 bool options_value_is_optional(const struct option *option)
 {
-    return option->kind == OPTION_MODE || option->kind == OPTION_MAYBE_COUNT;
+    return option->kind == OPTION_MODE || option->kind == OPTION_VIEW || option->kind == OPTION_MAYBE_COUNT;
 }
 
 /* An option without a value. */
 static int take_flag(const struct option *option)
 {
-    if (option->kind == OPTION_SETTING)
+    if (option->kind == OPTION_VIEW)
+        *(struct options_port *)option->target = (struct options_port){.given = true};
+    else if (option->kind == OPTION_SETTING)
         add_setting(option, option->key, "true");
     else if (option->kind == OPTION_MODE)
         *(unsigned *)option->target = 1;
@@ -180,6 +193,9 @@ static int take(const struct option *option, const char *value)
         return parse_rate_schedule(option, value);
     case OPTION_ASSIGN:
         return parse_assignment(option, value);
+    case OPTION_PORT:
+    case OPTION_VIEW:
+        return parse_port(option, value);
     }
     return OPTIONS_GO_ON;
 }

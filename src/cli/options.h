@@ -20,6 +20,13 @@ enum option_kind {
     OPTION_LOSS,      /* the same for --loss-scale dynamic|static:V|schedule:FILE */
     OPTION_RATE,      /* the same for --lr-schedule step|exponential[:R]|cosine[:R]|file:FILE */
     OPTION_ASSIGN,    /* the same for --set key=value */
+    OPTION_PORT,      /* struct options_port: 0 to 65535 */
+    OPTION_VIEW,      /* the same with an optional value */
+};
+
+struct options_port {
+    bool given, numbered; /* the option; a number with it */
+    uint32_t number;
 };
 
 struct option {

@@ -7,6 +7,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "viewer/viewer.h"
+
 /* ---- options ------------------------------------------------------------------------------- */
 
 static const char *const models[] = {VKN_MODELS(VKN_NAME) NULL};
@@ -103,6 +105,12 @@ static void list_options(struct training *t)
                            .help = "time every pass; a table at the end, and trace.json",
                            .kind = OPTION_FLAG,
                            .target = &t->params.profile});
+    training_add_option(t, (struct option){.name = "--view",
+                                           .value = "PORT",
+                                           .help = "watch it in a browser, at the address that is printed",
+                                           .kind = OPTION_VIEW,
+                                           .target = &t->view.port});
+    training_add_option(t, (struct option)CLI_VIEW_ADDRESS_OPTION(t->view));
     const struct option job[] = {CLI_JOB_OPTIONS(t->job)};
     for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
         training_add_option(t, job[i]);
@@ -228,6 +236,18 @@ static bool may_be_fp32(const vkn_config *config)
     return may;
 }
 
+static int train(struct training *training)
+{
+    struct vkn_train_result *result;
+    vkn_status status = vkn_run_train(&training->params, &result);
+    viewer_stop(&training->view.viewer);
+    int code = result ? finish(training, status, result) : cli_status(status);
+    if (code == VKN_OK && training->view.port.given && !training->json && result->rank == 0)
+        printf("walk through it: vknerf view %s\n", result->folder);
+    vkn_train_result_free(&result);
+    return code == VKN_OK ? cli_printed() : code;
+}
+
 int training_run(struct training *training)
 {
     vkn_log_quiet(training->job.quiet);
@@ -241,9 +261,12 @@ int training_run(struct training *training)
         if (found != OPTIONS_GO_ON)
             return found;
     }
-    struct vkn_train_result *result;
-    status = vkn_run_train(&training->params, &result);
-    int code = result ? finish(training, status, result) : cli_status(status);
-    vkn_train_result_free(&result);
-    return code;
+    if (training->view.port.given && cli_view_is_here()) {
+        int started = cli_view_start(&training->view, training->json ? stderr : stdout);
+        if (started != OPTIONS_GO_ON)
+            return started;
+        training->params.size = sizeof training->params;
+        training->params.visitor = viewer_visitor(training->view.viewer);
+    }
+    return train(training);
 }

@@ -17,6 +17,7 @@ struct training {
     enum training_search find_batch; /* before training */
     uint32_t memory_budget;          /* of find_batch, MiB; 0: nine tenths of what is there */
     bool json;                       /* prints the result, or what is only searched for, as JSON */
+    struct cli_view view;            /* somebody may look */
     char *found;                     /* JSON of what find_batch found, for the result */
     struct option options[TRAINING_MAX_OPTIONS];
     size_t option_count;

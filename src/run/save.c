@@ -233,11 +233,9 @@ static vkn_status save(struct run_saver *saver)
     return VKN_OK;
 }
 
-vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
+vkn_status run_saver_save(struct run_saver *saver)
 {
     uint64_t step = vkn_trainer_step(saver->trainer);
-    if (step < until && base_seconds() - saver->last < interval(saver))
-        return VKN_OK;
     vkn_status status = save(saver);
     if (status == VKN_OK || status == VKN_NO_DEVICE)
         return status;
@@ -248,6 +246,12 @@ vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
              "s",
              (unsigned long long)step, vkn_last_error(), saver->wait);
     return VKN_OK;
+}
+
+vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
+{
+    bool due = vkn_trainer_step(saver->trainer) >= until || base_seconds() - saver->last >= interval(saver);
+    return due ? run_saver_save(saver) : VKN_OK;
 }
 
 /* The message of the failure, then what is lost and what to do. */

@@ -31,6 +31,8 @@ double run_saver_seconds(const struct run_saver *saver);
 /* Saves if one is due, `until` being what run_saver_until_step said before. A failure is a warning
  * and tried again later; only a device that is lost ends the training. */
 vkn_status run_saver_visit(struct run_saver *saver, uint64_t until);
+/* The same at once. */
+vkn_status run_saver_save(struct run_saver *saver);
 /* Saves what is not saved yet. An error says which step is lost and how to go on; it is VKN_ERROR
  * or VKN_NO_DEVICE. */
 vkn_status run_saver_finish(struct run_saver *saver);

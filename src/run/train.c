@@ -18,6 +18,7 @@
 #include "run/ranks.h"
 #include "run/save.h"
 #include "run/validate.h"
+#include "run/visits.h"
 #include "render/render.h"
 #include "scene/scene.h"
 #include "train/train.h"
@@ -40,6 +41,7 @@ struct training {
     cJSON *evaluations;
     struct validation validation;
     struct outlook outlook;
+    struct run_visits visits;
     double train_psnr; /* of the training rays, mean over the last few reports; 0: none yet */
 };
 
@@ -294,22 +296,36 @@ static vkn_status evaluate_quickly(struct training *t)
     return VKN_OK;
 }
 
+static double visit_due(void *context)
+{
+    return run_visits_due(&((struct training *)context)->visits);
+}
+
+static vkn_status receive_visit(void *context)
+{
+    return run_visits_receive(&((struct training *)context)->visits);
+}
+
 /* To the configuration's limits, with what is due on the way. */
 static vkn_status train(struct training *t)
 {
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
+    bool watched = t->visits.visitor.due != NULL;
     while (!vkn_trainer_finished(t->trainer)) {
         uint64_t step = vkn_trainer_step(t->trainer);
         uint64_t save = run_saver_until_step(&t->saver);
         uint64_t eval = config_next_step(&config->eval_every, step);
         uint64_t until = save < eval ? save : eval;
         const struct vkn_train_run run = {
+            .size = sizeof run,
             .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
             .seconds = run_saver_seconds(&t->saver),
             .stop = t->params->job->stop,
             .report = show,
             .warn = warn,
             .context = t,
+            .due = watched ? visit_due : NULL,
+            .visit = watched ? receive_visit : NULL,
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
         step = vkn_trainer_step(t->trainer);
@@ -459,9 +475,11 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     struct vkn_job job;
     BASE_NEED(result);
     *result = NULL;
+    struct run_visits visits;
     BASE_TRY(run_read_train(given, &params, &job));
+    BASE_TRY(run_visits_read(params.visitor, &visits));
     BASE_TRY(run_create_result(result));
-    struct training t = {.params = &params, .result = *result, .began = base_seconds()};
+    struct training t = {.params = &params, .result = *result, .began = base_seconds(), .visits = visits};
     vkn_status status = run_ranks_open(&params, &t.ranks);
     t.result->rank = run_ranks_number(t.ranks);
     if (status == VKN_OK && t.result->rank > 0) {
@@ -471,8 +489,10 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     }
     if (status == VKN_OK)
         status = open_all(&t);
-    if (status == VKN_OK)
-        status = finish(&t, train(&t));
+    if (status == VKN_OK) {
+        run_visits_begin(&t.visits, &t.saver, t.begin.scene_path);
+        status = finish(&t, run_visits_end(&t.visits, train(&t)));
+    }
     close_all(&t, status);
     return status;
 }

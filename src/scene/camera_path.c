@@ -161,3 +161,14 @@ vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *fil
     cJSON_Delete(json);
     return status;
 }
+
+vkn_status vkn_scene_check_path(const struct vkn_scene *scene, const char *file)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(scene);
+    BASE_NEED(file);
+    struct scene_camera_path path;
+    BASE_TRY(scene_read_camera_path(scene, file, NULL, NULL, &path));
+    free(path.cameras);
+    return VKN_OK;
+}

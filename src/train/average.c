@@ -84,6 +84,9 @@ static vkn_status run_periods(struct loop *loop, struct note *notes)
     loop->bound = true;
     for (;;) {
         parallel_be_patient(t->parallel, t->steps_done == loop->from);
+        loop_ask(loop);
+        BASE_TRY(loop_receive(loop));
+        loop->watched = false; /* periods are whole */
         BASE_TRY(agree(loop, notes, limit, &target, &last));
         if (last)
             return VKN_OK;

@@ -324,6 +324,8 @@ static vkn_status take_steps(struct loop *loop, struct note *notes)
     t->told_seconds = t->seconds;
     t->told_stop = false;
     while (!last && !t->told_stop) {
+        loop_ask(loop);
+        BASE_TRY(loop_receive(loop));
         BASE_TRY(take_step(loop, notes, &last));
         if (base_seconds() - loop->window.began >= interval)
             loop_report(loop);

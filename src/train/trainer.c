@@ -115,7 +115,8 @@ static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
     loop_add_idle(loop, &period);
     profile_add_period(&t->profile, &period);
     bool whole = period.queued && loop->waited > 0 && period.to - period.from == PERIOD_STEPS;
-    step_learn(&t->step, timings, period.count, whole ? period.waited - loop->waited : 0);
+    if (reach % PERIOD_STEPS == 0) /* else the place that is timed stayed idle */
+        step_learn(&t->step, timings, period.count, whole ? period.waited - loop->waited : 0);
     loop->waited = period.waited;
 }
 
@@ -135,6 +136,7 @@ static vkn_status wait_recording(struct loop *loop, uint32_t recording)
     double began = base_seconds();
     tell_first_wait(t, recording);
     BASE_TRY(step_wait(&t->step, recording)); /* if not, drain tries it once more */
+    loop->step_seconds = (base_seconds() - loop->handed) / (double)(reach - t->steps_done);
     loop->reach[recording] = 0;
     profile_add_host(&t->profile, "wait", began, reach);
     add_times(loop, recording, reach);
@@ -153,6 +155,7 @@ static vkn_status submit_recording(struct loop *loop, uint32_t recording)
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         loop->queued[recording] = loop->queued[recording] || loop->reach[i] > 0;
     BASE_TRY(step_submit(&loop->trainer->step, recording));
+    loop->handed = base_seconds();
     loop->reach[recording] = loop->submitted;
     profile_add_host(&loop->trainer->profile, "submit", began, loop->submitted);
     return VKN_OK;
@@ -198,29 +201,6 @@ static vkn_status measure_step(struct loop *loop)
     return VKN_OK;
 }
 
-static vkn_status submit_periods(struct loop *loop)
-{
-    struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
-    double seconds = loop->trainer->config.seconds;
-    if (loop->bound || !loop_stopped(loop))
-        BASE_TRY(measure_step(loop));
-    for (uint32_t recording = 0; loop->submitted < loop->limit;
-         recording = (recording + 1) % STEP_RECORDINGS) {
-        BASE_TRY(wait_recording(loop, recording));
-        if (!loop->bound && (loop_stopped(loop) || loop_out_of_time(loop)))
-            break;
-        if (seconds > 0)
-            control->time_progress = (float)(loop_elapsed(loop) / seconds);
-        BASE_TRY(loop_exchange_images(loop));
-        BASE_TRY(adapt_batch(loop));
-        BASE_TRY(step_choose_parts(&loop->trainer->step, recording));
-        uint64_t next = (loop->submitted / PERIOD_STEPS + 1) * PERIOD_STEPS;
-        loop->submitted = next < loop->limit ? next : loop->limit;
-        BASE_TRY(submit_recording(loop, recording));
-    }
-    return VKN_OK;
-}
-
 /* In the order of their submission. */
 static vkn_status drain(struct loop *loop)
 {
@@ -235,6 +215,44 @@ static vkn_status drain(struct loop *loop)
             status = wait_recording(loop, first);
     }
     return status;
+}
+
+/* Whoever looks comes between two steps, with nothing in flight: how far the device goes by itself may only
+ * then become another. */
+static vkn_status receive(struct loop *loop)
+{
+    bool before = loop->watched;
+    loop_ask(loop);
+    if (loop->watched || before)
+        BASE_TRY(drain(loop));
+    return loop_receive(loop);
+}
+
+static vkn_status submit_periods(struct loop *loop)
+{
+    struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
+    double seconds = loop->trainer->config.seconds;
+    if (loop->bound || !loop_stopped(loop))
+        BASE_TRY(measure_step(loop));
+    for (uint32_t recording = 0; loop->submitted < loop->limit;
+         recording = (recording + 1) % STEP_RECORDINGS) {
+        BASE_TRY(wait_recording(loop, recording));
+        if (!loop->bound)
+            BASE_TRY(receive(loop));
+        if (!loop->bound && (loop_stopped(loop) || loop_out_of_time(loop)))
+            break;
+        if (seconds > 0)
+            control->time_progress = (float)(loop_elapsed(loop) / seconds);
+        BASE_TRY(loop_exchange_images(loop));
+        BASE_TRY(adapt_batch(loop));
+        BASE_TRY(step_choose_parts(&loop->trainer->step, recording));
+        loop->submitted = loop_next_stop(loop);
+        control->step_limit = (uint32_t)(loop->watched ? loop->submitted : loop->limit);
+        BASE_TRY(submit_recording(loop, recording));
+        if (loop->watched)
+            BASE_TRY(drain(loop));
+    }
+    return VKN_OK;
 }
 
 /* The images of a run that begins or was resumed. */

@@ -1,0 +1,55 @@
+# The viewer's page: src/viewer/page/ put together as one file, which needs nothing else, and embedded.
+# Run as a script it puts the page together: cmake -D PAGE=.. -D STYLES=.. -D SCRIPTS=.. -D OUTPUT=.. -P Page.cmake
+
+if(CMAKE_SCRIPT_MODE_FILE)
+    function(read_all files variable)
+        set(all "")
+        foreach(file IN LISTS files)
+            file(READ ${file} text)
+            string(APPEND all "${text}")
+        endforeach()
+        set(${variable} "${all}" PARENT_SCOPE)
+    endfunction()
+    read_all("${STYLES}" style)
+    read_all("${SCRIPTS}" script)
+    file(READ ${PAGE} page)
+    string(REPLACE "@STYLE@" "${style}" page "${page}")
+    string(REPLACE "@SCRIPT@" "${script}" page "${page}")
+    file(WRITE ${OUTPUT} "${page}")
+    return()
+endif()
+
+# Scripts in the order in which they follow each other: each uses what stands before it.
+set(page_scripts math app camera frames overlay input cameras view_panel path path_panel curves
+    training main)
+
+# Embeds in TARGET viewer_page .. viewer_page_end, and viewer_denied .. viewer_denied_end, which answers who comes
+# without the token (src/viewer/page.h).
+function(vknerf_embed_page target)
+    set(folder ${PROJECT_SOURCE_DIR}/src/viewer/page)
+    set(styles ${folder}/style.css ${folder}/panels.css)
+    list(TRANSFORM page_scripts PREPEND ${folder}/)
+    list(TRANSFORM page_scripts APPEND .js)
+    set(page ${PROJECT_BINARY_DIR}/viewer/page.html)
+    add_custom_command(
+        OUTPUT ${page}
+        COMMAND ${CMAKE_COMMAND} -D PAGE=${folder}/page.html "-DSTYLES=${styles}" "-DSCRIPTS=${page_scripts}"
+            -D OUTPUT=${page} -P ${PROJECT_SOURCE_DIR}/cmake/Page.cmake
+        DEPENDS ${folder}/page.html ${styles} ${page_scripts} ${PROJECT_SOURCE_DIR}/cmake/Page.cmake
+        COMMENT "Putting together the viewer's page"
+        VERBATIM)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/viewer/page.c @ONLY CONTENT [[
+/* Written by cmake/Page.cmake. */
+extern const char viewer_page[], viewer_denied[];
+
+#define EMBED(name, file)                                                                   \
+    __asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.global " \
+            #name ", " #name "_end\n.hidden " #name ", " #name "_end\n.popsection\n");
+
+EMBED(viewer_page, "@page@")
+EMBED(viewer_denied, "@folder@/denied.html")
+]])
+    target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/viewer/page.c)
+    set_source_files_properties(${PROJECT_BINARY_DIR}/viewer/page.c PROPERTIES
+        OBJECT_DEPENDS "${page};${folder}/denied.html")
+endfunction()

@@ -1,0 +1,61 @@
+/* vknerf view RUN: a run in a browser. */
+#include "cli/cli.h"
+
+#include "viewer/viewer.h"
+
+/* What is missing is said before there is an address. */
+static int check_run(const char *run)
+{
+    vkn_config *config = NULL;
+    vkn_status status = vkn_config_create(&config);
+    if (status == VKN_OK)
+        status = vkn_run_config(run, config);
+    vkn_config_destroy(&config);
+    return status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
+}
+
+static int show(struct cli_view *view, const struct viewer_run *run)
+{
+    char message[VIEWER_MESSAGE];
+    cli_stop_text = "\nstopping; once more to stop at once\n";
+    vkn_log_quiet(run->job->quiet);
+    int code = check_run(run->run);
+    if (code == OPTIONS_GO_ON)
+        code = cli_view_start(view, stdout);
+    if (code != OPTIONS_GO_ON)
+        return code;
+    vkn_status status = viewer_show(view->viewer, run, message);
+    viewer_stop(&view->viewer);
+    return status == VKN_OK ? VKN_OK : cli_fail(status, "%s", message);
+}
+
+int cmd_view(int argc, char **argv)
+{
+    struct vkn_job job = {.stop = &cli_stop};
+    struct viewer_run run = {.job = &job};
+    struct cli_view view = {0};
+    const struct option options[] = {
+        {.name = "--port",
+         .value = "N",
+         .help = "that it listens at; default 7007 or the next free one; 0: any",
+         .kind = OPTION_PORT,
+         .target = &view.port},
+        CLI_VIEW_ADDRESS_OPTION(view),
+        CLI_PRECISION_OPTION(run.precision),
+        CLI_SCENE_OPTIONS(run.scene, run.format),
+        CLI_JOB_OPTIONS(job),
+    };
+    const struct options_command command = {
+        .name = "view",
+        .usage = "view RUN [OPTION ...]",
+        .summary = "Shows RUN, a run directory or a checkpoint, in a browser, at the address that it prints:\n"
+                   "fly through it, look at its photographs and curves, make camera paths. A run that is\n"
+                   "being trained by another process is followed. Ctrl-C ends it.",
+        .options = options,
+        .option_count = sizeof(options) / sizeof(options[0]),
+        .argument = "RUN",
+        .argument_required = true,
+    };
+    int code = options_parse(&command, argc, argv, &run.run);
+    return code == OPTIONS_GO_ON ? show(&view, &run) : code;
+}

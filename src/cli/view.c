@@ -1,0 +1,40 @@
+/* Somebody who looks at a run in a browser: what the commands share. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#include "viewer/viewer.h"
+
+bool cli_view_is_here(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        const char *rank = getenv(ranks[i]);
+        if (rank && strcmp(rank, "0") != 0)
+            return false;
+    }
+    return true;
+}
+
+int cli_view_start(struct cli_view *view, FILE *stream)
+{
+    const struct viewer_params params = {
+        .address = view->address,
+        .port = view->port.numbered ? view->port.number : VIEWER_PORT,
+        .any_port = !view->port.numbered,
+        .stop = &cli_stop,
+    };
+    char message[VIEWER_MESSAGE];
+    vkn_status status = viewer_start(&params, &view->viewer, message);
+    if (status != VKN_OK)
+        return cli_fail(status, "%s", message);
+    if (viewer_is_open(view->viewer))
+        fprintf(stderr, "warning: --view-address: whoever has the token and reaches this machine sees the run and can "
+                        "stop it; nothing is encrypted\n");
+    fprintf(stream, "viewer: %s\n", viewer_address(view->viewer));
+    if (fflush(stream) == 0 && !ferror(stream))
+        return OPTIONS_GO_ON;
+    viewer_stop(&view->viewer);
+    return cli_fail(VKN_ERROR, "the viewer's address cannot be written");
+}

@@ -1,0 +1,107 @@
+/* Answers as they are sent. */
+#include "viewer/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "viewer/page.h"
+
+struct answer answer_text(unsigned code, const char *type, char *text)
+{
+    if (!text)
+        return (struct answer){.code = 500};
+    return (struct answer){.code = code, .type = type, .data = text, .size = strlen(text)};
+}
+
+struct answer answer_error(unsigned code, const char *message)
+{
+    char *clean = vkn_to_utf8(message);
+    cJSON *json = cJSON_CreateObject();
+    char *printed = clean && cJSON_AddStringToObject(json, "error", clean) ? cJSON_PrintUnformatted(json) : NULL;
+    cJSON_Delete(json);
+    vkn_free(clean);
+    return answer_text(code, "application/json", printed);
+}
+
+/* ---- pages ------------------------------------------------------------------------------------ */
+
+/* Scripts and styles count only with the answer's nonce. */
+#define POLICY                                                                                                       \
+    "default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; img-src 'self' blob: data:; connect-src "      \
+    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+static char *with_nonce(const char *begin, const char *end, const char *nonce)
+{
+    size_t mark = sizeof PAGE_NONCE - 1, size = 0;
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return NULL;
+    for (const char *next; begin < end; begin = next) {
+        const char *found = memmem(begin, (size_t)(end - begin), PAGE_NONCE, mark);
+        size_t length = (size_t)((found ? found : end) - begin);
+        fwrite(begin, 1, length, stream);
+        if (found)
+            fputs(nonce, stream);
+        next = found ? found + mark : end;
+    }
+    if (fclose(stream) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+struct answer answer_page(unsigned code, const char *begin, const char *end)
+{
+    uint8_t bytes[16];
+    char nonce[2 * sizeof bytes + 1];
+    if (!address_random(bytes, sizeof bytes))
+        return (struct answer){.code = 500};
+    address_hex(bytes, sizeof bytes, nonce);
+    struct answer answer = answer_text(code, "text/html; charset=utf-8", with_nonce(begin, end, nonce));
+    snprintf(answer.policy, sizeof answer.policy, POLICY, nonce, nonce);
+    return answer;
+}
+
+/* ---- sending ---------------------------------------------------------------------------------- */
+
+static void add_facts(struct MHD_Response *response, const struct frame_facts *facts)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%u", facts->width);
+    mhd.add_response_header(response, "X-Width", text);
+    snprintf(text, sizeof text, "%u", facts->height);
+    mhd.add_response_header(response, "X-Height", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)facts->step);
+    mhd.add_response_header(response, "X-Step", text);
+    snprintf(text, sizeof text, "%.2f", facts->milliseconds);
+    mhd.add_response_header(response, "X-Milliseconds", text);
+    snprintf(text, sizeof text, "%.3f", facts->refined);
+    mhd.add_response_header(response, "X-Refined", text);
+}
+
+enum MHD_Result answer_queue(struct exchange *exchange)
+{
+    struct answer *answer = &exchange->answer;
+    struct MHD_Response *response =
+        mhd.create_response_from_buffer(answer->size, answer->data ? answer->data : "",
+                                        answer->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!response)
+        return MHD_NO;
+    answer->data = NULL; /* the response's */
+    if (answer->type)
+        mhd.add_response_header(response, "Content-Type", answer->type);
+    if (answer->policy[0])
+        mhd.add_response_header(response, "Content-Security-Policy", answer->policy);
+    if (answer->framed)
+        add_facts(response, &answer->facts);
+    mhd.add_response_header(response, "Cache-Control", "no-store");
+    mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+    mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
+    enum MHD_Result result = mhd.queue_response(exchange->connection, answer->code, response);
+    mhd.destroy_response(response);
+    return result;
+}

@@ -1,0 +1,150 @@
+/* Pages that somebody has open: each waits for one frame at a time, and all have their turn. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct client *find(struct viewer *viewer, const char *name)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (strcmp(viewer->clients[i].name, name) == 0)
+            return &viewer->clients[i];
+    return NULL;
+}
+
+/* Of somebody who has gone; NULL: all are in use. */
+static struct client *find_place(struct viewer *viewer, double now)
+{
+    struct client *place = NULL;
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++) {
+        struct client *client = &viewer->clients[i];
+        bool free = !client->name[0] || (!client->waiting && now - client->seen > VIEWER_PRESENT);
+        if (free && (!place || client->seen < place->seen))
+            place = client;
+    }
+    return place;
+}
+
+static struct client *admit(struct viewer *viewer, const char *name, double now)
+{
+    struct client *client = find_place(viewer, now);
+    if (!client)
+        return NULL;
+    strncpy(client->name, name, VIEWER_NAME);
+    client->name[VIEWER_NAME] = 0;
+    client->number = ++viewer->client_count;
+    return client;
+}
+
+void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange)
+{
+    double now = viewer_now();
+    struct client *client = find(viewer, name);
+    if (viewer->state == STATE_FINISHED || viewer->state == STATE_STOPPED) {
+        server_fail(exchange, 503, "the training has ended");
+        return;
+    }
+    if (exchange->frame.background == VKN_BACKGROUND_DEFAULT)
+        exchange->frame.background = (uint32_t)viewer->background;
+    if (!client)
+        client = admit(viewer, name, now);
+    if (!client) {
+        server_fail(exchange, 503, "%u others are looking", VIEWER_CLIENTS);
+        return;
+    }
+    if (client->waiting)
+        server_fail(client->waiting, 409, "a newer request takes its place");
+    client->seen = now;
+    client->waiting = exchange;
+    if (!exchange->frame.still || !client->asked.still || !frame_same(&exchange->frame, &client->asked))
+        client->ready = now;
+    client->asked = exchange->frame;
+    server_park(exchange);
+    pthread_cond_signal(&viewer->renders);
+}
+
+bool clients_look(const struct viewer *viewer, double now)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (viewer->clients[i].name[0] && (viewer->clients[i].waiting || now - viewer->clients[i].seen < VIEWER_PRESENT))
+            return true;
+    return false;
+}
+
+struct client *clients_next(struct viewer *viewer, double now)
+{
+    for (uint32_t i = 1; i <= VIEWER_CLIENTS; i++) {
+        uint32_t turn = (viewer->turn + i) % VIEWER_CLIENTS;
+        struct client *client = &viewer->clients[turn];
+        if (!client->waiting || client->ready > now)
+            continue;
+        viewer->turn = turn;
+        return client;
+    }
+    return NULL;
+}
+
+void clients_refresh(struct viewer *viewer)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        viewer->clients[i].ready = 0;
+}
+
+double clients_ready(const struct viewer *viewer)
+{
+    double first = HUGE_VAL;
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (viewer->clients[i].waiting)
+            first = fmin(first, viewer->clients[i].ready);
+    return first;
+}
+
+bool clients_waiting(const struct viewer *viewer)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (viewer->clients[i].waiting)
+            return true;
+    return false;
+}
+
+void clients_dismiss(struct viewer *viewer, const char *why)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++) {
+        if (viewer->clients[i].waiting)
+            server_fail(viewer->clients[i].waiting, 503, "%s", why);
+        viewer->clients[i].waiting = NULL;
+    }
+}
+
+static void end_wait(struct client *client, double waited)
+{
+    struct exchange *exchange = client->waiting;
+    const struct answer nothing = {.code = 204};
+    if (exchange->frame.still && waited > VIEWER_LONGEST)
+        server_answer(exchange, &nothing);
+    else if (waited > VIEWER_PATIENCE)
+        server_fail(exchange, 503, "the device is busy with something else");
+    else
+        return;
+    client->waiting = NULL;
+}
+
+void clients_expire(struct viewer *viewer, double now)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (viewer->clients[i].waiting)
+            end_wait(&viewer->clients[i], now - viewer->clients[i].waiting->since);
+}
+
+void clients_forget(struct viewer *viewer, const struct exchange *exchange)
+{
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        if (viewer->clients[i].waiting == exchange)
+            viewer->clients[i].waiting = NULL;
+    for (struct exchange **job = &viewer->jobs; *job; job = &(*job)->next)
+        if (*job == exchange) {
+            *job = exchange->next;
+            viewer->job_count--;
+            return;
+        }
+}

@@ -1,0 +1,167 @@
+/* Curves of a run from its folder, as they grow: metrics.jsonl and the evaluations of summary.json. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cjson/cJSON.h>
+
+#define LONGEST_LINE 65536
+#define MOST_SUMMARY ((size_t)16 << 20)
+#define RATE_SECONDS 4.0 /* of training, that the rate is the mean of */
+
+static char *path_of(const char *folder, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* ---- metrics ---------------------------------------------------------------------------------- */
+
+static void note_rate(struct curves *curves)
+{
+    size_t last = curves->metric_count - 1, first = last;
+    while (first > 0 && curves->metrics[last].seconds - curves->metrics[first].seconds < RATE_SECONDS)
+        first--;
+    double seconds = curves->metrics[last].seconds - curves->metrics[first].seconds;
+    curves->rate = seconds > 0 ? (curves->metrics[last].step - curves->metrics[first].step) / seconds : 0;
+}
+
+static void add_metric(struct viewer *viewer, const struct metric *metric)
+{
+    struct curves *curves = &viewer->curves;
+    pthread_mutex_lock(&viewer->lock);
+    if (curves->metric_count == curves->metric_room) {
+        size_t room = curves->metric_room > 0 ? 2 * curves->metric_room : 1024;
+        struct metric *larger = realloc(curves->metrics, room * sizeof *larger);
+        if (larger) {
+            curves->metrics = larger;
+            curves->metric_room = room;
+        }
+    }
+    if (curves->metric_count < curves->metric_room) {
+        curves->metrics[curves->metric_count++] = *metric;
+        note_rate(curves);
+    }
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+static void add_line(struct viewer *viewer, const char *line)
+{
+    cJSON *json = cJSON_Parse(line);
+    const struct metric metric = {number_of(json, "step"), number_of(json, "seconds"), number_of(json, "loss"),
+                                  number_of(json, "psnr")};
+    cJSON_Delete(json);
+    if (isfinite(metric.step))
+        add_metric(viewer, &metric);
+}
+
+/* A file that has become another, or shorter, is read anew. */
+static void begin_anew(struct viewer *viewer, uint64_t file)
+{
+    pthread_mutex_lock(&viewer->lock);
+    viewer->curves.metric_count = 0;
+    viewer->curves.rate = 0;
+    pthread_mutex_unlock(&viewer->lock);
+    viewer->curves.offset = 0;
+    viewer->curves.file = file;
+}
+
+static void read_metrics(struct viewer *viewer, FILE *stream)
+{
+    struct curves *curves = &viewer->curves;
+    static char line[LONGEST_LINE]; /* the worker's alone */
+    struct stat now;
+    if (fstat(fileno(stream), &now) != 0)
+        return;
+    if (now.st_ino != curves->file || now.st_size < curves->offset)
+        begin_anew(viewer, now.st_ino);
+    if (fseek(stream, curves->offset, SEEK_SET) != 0)
+        return;
+    while (fgets(line, sizeof line, stream)) {
+        size_t length = strlen(line);
+        if (length == 0 || line[length - 1] != '\n')
+            return; /* which is still being written */
+        curves->offset += (long)length;
+        add_line(viewer, line);
+    }
+}
+
+/* ---- evaluations ------------------------------------------------------------------------------ */
+
+static void take_evaluations(struct viewer *viewer, const cJSON *list)
+{
+    int count = cJSON_GetArraySize(list), i = 0;
+    struct evaluation *evaluations = count > 0 ? calloc((size_t)count, sizeof *evaluations) : NULL;
+    const cJSON *item;
+    if (!evaluations)
+        return;
+    cJSON_ArrayForEach(item, list)
+        evaluations[i++] =
+            (struct evaluation){number_of(item, "step"), number_of(item, "psnr"), number_of(item, "ssim")};
+    pthread_mutex_lock(&viewer->lock);
+    free(viewer->curves.evaluations);
+    viewer->curves.evaluations = evaluations;
+    viewer->curves.evaluation_count = (size_t)count;
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+static void read_summary(struct viewer *viewer, FILE *stream)
+{
+    struct stat now;
+    if (fstat(fileno(stream), &now) != 0 || now.st_size <= 0 || (size_t)now.st_size > MOST_SUMMARY)
+        return;
+    uint64_t time = (uint64_t)now.st_mtim.tv_sec * 1000000000u + (uint64_t)now.st_mtim.tv_nsec;
+    if (time == viewer->curves.summary_time)
+        return;
+    size_t size = (size_t)now.st_size;
+    char *text = calloc(size + 1, 1);
+    if (text && fread(text, 1, size, stream) == size) {
+        cJSON *json = cJSON_Parse(text);
+        take_evaluations(viewer, cJSON_GetObjectItemCaseSensitive(json, "evaluations"));
+        cJSON_Delete(json);
+        viewer->curves.summary_time = time;
+    }
+    free(text);
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+static void read_file(struct viewer *viewer, const char *folder, const char *name,
+                      void (*read)(struct viewer *viewer, FILE *stream))
+{
+    char *path = path_of(folder, name);
+    FILE *stream = path ? fopen(path, "re") : NULL;
+    if (stream) {
+        read(viewer, stream);
+        fclose(stream);
+    }
+    free(path);
+}
+
+void curves_read(struct viewer *viewer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    const char *folder = viewer->folder; /* stays once it is there */
+    pthread_mutex_unlock(&viewer->lock);
+    if (!folder)
+        return;
+    read_file(viewer, folder, "metrics.jsonl", read_metrics);
+    read_file(viewer, folder, "summary.json", read_summary);
+}
+
+void curves_free(struct curves *curves)
+{
+    free(curves->metrics);
+    free(curves->evaluations);
+    *curves = (struct curves){0};
+}

@@ -1,0 +1,257 @@
+/* What /api/scene tells: the run, its cameras, and from where to look at it. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* ---- the configuration ------------------------------------------------------------------------ */
+
+static bool config_is(const vkn_config *config, const char *key, const char *wanted)
+{
+    char *text = NULL;
+    bool is = vkn_config_get(config, key, &text) == VKN_OK && strcmp(text, wanted) == 0;
+    vkn_free(text);
+    return is;
+}
+
+/* Numbers with commas between; what is open stays. */
+static void config_numbers(const vkn_config *config, const char *key, double *numbers, size_t count)
+{
+    char *text = NULL;
+    if (vkn_config_get(config, key, &text) == VKN_OK && strcmp(text, "default") != 0) {
+        char *at = text;
+        for (size_t i = 0; i < count && *at; i++) {
+            numbers[i] = strtod(at, &at);
+            at += *at == ',';
+        }
+    }
+    vkn_free(text);
+}
+
+/* The training cube in the dataset's space. */
+static void find_box(const vkn_config *config, double box[6], double *scale)
+{
+    double offset[3] = {0.5, 0.5, 0.5}, side = 1;
+    *scale = 1;
+    config_numbers(config, "scene.scale", scale, 1);
+    config_numbers(config, "scene.offset", offset, 3);
+    config_numbers(config, "scene.aabb_scale", &side, 1);
+    for (int i = 0; i < 6; i++)
+        box[i] = (0.5 + (i < 3 ? -0.5 : 0.5) * side - offset[i % 3]) / *scale;
+}
+
+/* ---- the cameras ------------------------------------------------------------------------------ */
+
+/* What is looked at, and how. */
+struct look {
+    double up[3], at[3], distance, fov;
+    uint32_t width, height;
+};
+
+/* Of a 3 x 3 system, by Cramer's rule; false where it has no one solution. */
+static bool solve(double m[3][3], const double right[3], double result[3])
+{
+    double minors[3], determinant = 0;
+    for (int i = 0; i < 3; i++) {
+        minors[i] = m[1][(i + 1) % 3] * m[2][(i + 2) % 3] - m[1][(i + 2) % 3] * m[2][(i + 1) % 3];
+        determinant += m[0][i] * minors[i];
+    }
+    if (!(fabs(determinant) > 1e-9 * pow(m[0][0] + m[1][1] + m[2][2], 3)))
+        return false;
+    for (int column = 0; column < 3; column++) {
+        double replaced[3][3], value = 0;
+        memcpy(replaced, m, sizeof replaced);
+        for (int row = 0; row < 3; row++)
+            replaced[row][column] = right[row];
+        for (int i = 0; i < 3; i++)
+            value += replaced[0][i] * (replaced[1][(i + 1) % 3] * replaced[2][(i + 2) % 3] -
+                                       replaced[1][(i + 2) % 3] * replaced[2][(i + 1) % 3]);
+        result[column] = value / determinant;
+    }
+    return true;
+}
+
+/* The sums of lines' normal equations: the point that is nearest to all viewing axes solves them. */
+struct axes {
+    double matrix[3][3], right[3], up[3], fov;
+    size_t count;
+};
+
+static void add_camera(struct axes *axes, const struct vkn_camera *camera)
+{
+    const double *pose = camera->pose, axis[3] = {pose[2], pose[6], pose[10]}, eye[3] = {pose[3], pose[7], pose[11]};
+    double focal = camera->focal_y > 0 ? camera->focal_y : camera->focal_x;
+    for (int i = 0; i < 3; i++) {
+        axes->up[i] += pose[4 * i + 1];
+        for (int k = 0; k < 3; k++) {
+            double entry = (i == k) - axis[i] * axis[k];
+            axes->matrix[i][k] += entry;
+            axes->right[i] += entry * eye[k];
+        }
+    }
+    axes->fov += 2.0 * atan(0.5 * camera->height / focal) * 180.0 / 3.14159265358979323846;
+    axes->count++;
+}
+
+static double mean_distance(const vkn_scene *scene, size_t count, const double at[3])
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct vkn_camera camera = {.size = sizeof camera};
+        if (vkn_scene_camera(scene, VKN_SPLIT_TRAIN, i, &camera) != VKN_OK)
+            continue;
+        const double away[3] = {camera.pose[3] - at[0], camera.pose[7] - at[1], camera.pose[11] - at[2]};
+        sum += sqrt(dot(away, away));
+    }
+    return sum / (double)count;
+}
+
+static void find_look(const vkn_scene *scene, struct look *look)
+{
+    size_t count = vkn_scene_view_count(scene, VKN_SPLIT_TRAIN);
+    struct axes axes = {0};
+    for (size_t i = 0; i < count; i++) {
+        struct vkn_camera camera = {.size = sizeof camera};
+        if (vkn_scene_camera(scene, VKN_SPLIT_TRAIN, i, &camera) != VKN_OK)
+            continue;
+        add_camera(&axes, &camera);
+        if (axes.count == 1) {
+            look->width = camera.width;
+            look->height = camera.height;
+        }
+    }
+    if (axes.count == 0)
+        return;
+    double length = sqrt(dot(axes.up, axes.up));
+    for (int i = 0; i < 3 && length > 1e-3 * (double)axes.count; i++)
+        look->up[i] = axes.up[i] / length;
+    look->fov = fmin(fmax(axes.fov / (double)axes.count, 20), 90);
+    if (solve(axes.matrix, axes.right, look->at))
+        look->distance = fmax(mean_distance(scene, axes.count, look->at), 1e-6);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+static bool add_numbers(cJSON *object, const char *name, const double *numbers, int count)
+{
+    return cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, count));
+}
+
+static bool add_text(cJSON *object, const char *name, const char *text)
+{
+    char *clean = vkn_to_utf8(text);
+    bool added = clean && cJSON_AddStringToObject(object, name, clean);
+    vkn_free(clean);
+    return added;
+}
+
+static bool add_view(cJSON *views, const vkn_scene *scene, enum vkn_split split, const char *name, size_t index)
+{
+    struct vkn_camera camera = {.size = sizeof camera};
+    const char *file = vkn_scene_image_file(scene, split, index), *slash = file ? strrchr(file, '/') : NULL;
+    cJSON *view = cJSON_CreateObject();
+    if (!view || !cJSON_AddItemToArray(views, view) || vkn_scene_camera(scene, split, index, &camera) != VKN_OK)
+        return false;
+    bool middle = camera.center_x == 0 && camera.center_y == 0;
+    return cJSON_AddStringToObject(view, "split", name) && cJSON_AddNumberToObject(view, "index", (double)index) &&
+           add_text(view, "name", slash ? slash + 1 : file ? file : "") &&
+           cJSON_AddNumberToObject(view, "width", camera.width) &&
+           cJSON_AddNumberToObject(view, "height", camera.height) &&
+           cJSON_AddNumberToObject(view, "focal_x", camera.focal_x) &&
+           cJSON_AddNumberToObject(view, "focal_y", camera.focal_y > 0 ? camera.focal_y : camera.focal_x) &&
+           cJSON_AddNumberToObject(view, "center_x", middle ? 0.5 * camera.width : camera.center_x) &&
+           cJSON_AddNumberToObject(view, "center_y", middle ? 0.5 * camera.height : camera.center_y) &&
+           cJSON_AddNumberToObject(view, "time", camera.time) && add_numbers(view, "pose", camera.pose, 12);
+}
+
+static bool add_views(cJSON *json, const vkn_scene *scene)
+{
+    static const struct {
+        enum vkn_split split;
+        const char *name;
+    } splits[] = {{VKN_SPLIT_TRAIN, "train"}, {VKN_SPLIT_VAL, "val"}, {VKN_SPLIT_TEST, "test"}};
+    cJSON *views = cJSON_AddArrayToObject(json, "views");
+    bool added = views != NULL;
+    for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++)
+        for (size_t i = 0; added && i < vkn_scene_view_count(scene, splits[s].split); i++)
+            added = add_view(views, scene, splits[s].split, splits[s].name, i);
+    return added;
+}
+
+static bool add_maps(cJSON *json, const char *model)
+{
+    const char *const maps[] = {"rgb", "depth", "normal", "opacity"};
+    int count = 0;
+    const char *has[4];
+    for (int i = 0; i < 4; i++)
+        if (i != MAP_NORMAL || strcmp(model, "glsl") != 0)
+            has[count++] = maps[i];
+    return cJSON_AddItemToObject(json, "maps", cJSON_CreateStringArray(has, count));
+}
+
+static char *write_facts(const struct viewer *viewer, const char *model, const double box[6], const struct look *look)
+{
+    cJSON *json = cJSON_CreateObject();
+    bool white = viewer->background == VKN_BACKGROUND_WHITE;
+    bool complete =
+        json && add_text(json, "run", viewer->run) &&
+        cJSON_AddStringToObject(json, "mode", viewer->state == STATE_VIEWING ? "view" : "train") &&
+        add_text(json, "model", model) && cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
+        add_maps(json, model) && add_numbers(json, "up", look->up, 3) && add_numbers(json, "look_at", look->at, 3) &&
+        cJSON_AddNumberToObject(json, "distance", look->distance) && add_numbers(json, "box", box, 6) &&
+        cJSON_AddNumberToObject(json, "fov", look->fov) && cJSON_AddNumberToObject(json, "width", look->width) &&
+        cJSON_AddNumberToObject(json, "height", look->height) &&
+        cJSON_AddStringToObject(json, "background", white ? "white" : "black") && add_views(json, viewer->scene);
+    char *text = complete ? cJSON_PrintUnformatted(json) : NULL;
+    cJSON_Delete(json);
+    return text;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+/* A run can be shown without it. */
+static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_format format, const vkn_config *config)
+{
+    static const char *const formats[] = {"auto", VKN_SCENE_FORMATS(VKN_NAME)};
+    vkn_config *own = NULL;
+    vkn_status status = vkn_config_copy(config, &own);
+    if (status == VKN_OK && format != VKN_SCENE_AUTO)
+        status = vkn_config_set(own, NULL, "scene.format", formats[format]);
+    if (status == VKN_OK)
+        status = vkn_scene_open(path, own, &viewer->scene);
+    if (status != VKN_OK)
+        viewer_tell(viewer, "no cameras and photographs: %s", vkn_last_error());
+    vkn_config_destroy(&own);
+}
+
+vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene, enum vkn_scene_format format,
+                      const vkn_config *config)
+{
+    double box[6], scale;
+    char *model = NULL;
+    find_box(config, box, &scale);
+    struct look look = {.up = {0, 0, 1}, .distance = 1.32 / scale, .fov = 45, .width = 800, .height = 800};
+    for (int i = 0; i < 3; i++)
+        look.at[i] = 0.5 * (box[i] + box[i + 3]);
+    open_scene(viewer, scene, format, config);
+    find_look(viewer->scene, &look);
+    viewer->typical = look.distance;
+    viewer->background = config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
+    viewer->run = strdup(run);
+    vkn_status status = viewer->run ? vkn_config_get(config, "model", &model) : VKN_ERROR;
+    char *facts = status == VKN_OK ? write_facts(viewer, model, box, &look) : NULL;
+    vkn_free(model);
+    pthread_mutex_lock(&viewer->lock);
+    viewer->facts = facts;
+    pthread_mutex_unlock(&viewer->lock);
+    return facts ? VKN_OK : VKN_ERROR;
+}

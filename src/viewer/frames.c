@@ -1,0 +1,174 @@
+/* Frames: what is rendered next, of which size, and sent. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOVING_QUALITY 80 /* of JPEG */
+#define LEAST_RAYS     1536.0
+#define FIRST_PACE     40000.0 /* rays a second, until it is known */
+
+/* ---- rendering -------------------------------------------------------------------------------- */
+
+/* The camera of a part: its principal point is that of the whole picture. */
+static struct vkn_camera camera_of(const struct frame_request *request, const struct part *part)
+{
+    const double degree = 3.14159265358979323846 / 180.0;
+    double focal = 0.5 * part->full[1] / tan(0.5 * degree * request->fov);
+    struct vkn_camera camera = {
+        .size = sizeof camera,
+        .width = part->width,
+        .height = part->height,
+        .focal_x = focal * part->full[0] * request->height / ((double)part->full[1] * request->width),
+        .focal_y = focal,
+        /* Both 0 would be the part's middle. */
+        .center_x = request->center[0] * part->full[0] - part->x + 1e-6,
+        .center_y = request->center[1] * part->full[1] - part->y + 1e-6,
+        .time = request->time,
+    };
+    memcpy(camera.pose, request->pose, sizeof camera.pose);
+    return camera;
+}
+
+double frames_pace(const struct stage *stage, const struct frame_request *request)
+{
+    double pace = stage->pace[request->map == MAP_NORMAL];
+    return pace > 0 ? pace : FIRST_PACE;
+}
+
+static void learn_pace(struct stage *stage, const struct frame_request *request, double rays, double seconds)
+{
+    double *pace = &stage->pace[request->map == MAP_NORMAL], now = rays / fmax(seconds, 1e-5);
+    *pace = *pace > 0 ? 0.5 * (*pace + now) : now;
+}
+
+static vkn_status render(struct viewer *viewer, const struct frame_request *request, const struct part *part,
+                         struct vkn_picture **picture)
+{
+    struct vkn_camera camera = camera_of(request, part);
+    struct vkn_picture_params params = {
+        .size = sizeof params,
+        .background = (enum vkn_background)request->background,
+        .supersample = part->edge,
+    };
+    if (request->cropped)
+        memcpy(params.crop, request->crop, sizeof params.crop);
+    vkn_renderer *renderer = NULL;
+    vkn_status status = stage_renderer(&viewer->stage, request, &renderer);
+    double began = viewer_now();
+    if (status == VKN_OK)
+        status = vkn_render(renderer, &camera, &params, picture);
+    if (status == VKN_OK)
+        learn_pace(&viewer->stage, request, (double)part->width * part->height * part->edge * part->edge,
+                   viewer_now() - began);
+    return status;
+}
+
+bool frames_render(struct viewer *viewer, const struct frame_request *request, const struct part *part, uint8_t *rgb,
+                   size_t pitch)
+{
+    struct vkn_picture *picture = NULL;
+    if (render(viewer, request, part, &picture) != VKN_OK) {
+        viewer_tell(viewer, "%s", vkn_last_error());
+        return false;
+    }
+    picture_colors(picture, request, viewer->typical, rgb, pitch);
+    vkn_picture_free(&picture);
+    return true;
+}
+
+void frames_size(const struct frame_request *request, double rays, uint32_t size[2])
+{
+    double all = (double)request->width * request->height;
+    double factor = fmin(1.0, sqrt(fmax(rays, LEAST_RAYS) / all));
+    size[0] = (uint32_t)fmax(1.0, round(request->width * factor));
+    size[1] = (uint32_t)fmax(1.0, round(request->height * factor));
+}
+
+/* ---- sending ---------------------------------------------------------------------------------- */
+
+/* To who waits for it still. */
+static bool answer(struct viewer *viewer, struct client *client, uint64_t exchange, const struct answer *answer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    bool waits = client->waiting && client->waiting->number == exchange;
+    if (waits) {
+        server_answer(client->waiting, answer);
+        client->waiting = NULL;
+        client->seen = viewer_now();
+    }
+    pthread_mutex_unlock(&viewer->lock);
+    if (!waits)
+        free(answer->data);
+    return waits;
+}
+
+bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange, const uint8_t *rgb,
+                 const struct frame_facts *facts, int quality)
+{
+    struct answer picture = {.code = 200, .type = "image/jpeg", .framed = true, .facts = *facts};
+    picture.data = picture_jpeg(rgb, facts->width, facts->height, quality, &picture.size);
+    if (!picture.data)
+        picture = answer_error(500, "out of memory");
+    return answer(viewer, client, exchange, &picture);
+}
+
+static void send_failure(struct viewer *viewer, struct client *client, uint64_t exchange)
+{
+    char message[256];
+    pthread_mutex_lock(&viewer->lock);
+    memcpy(message, viewer->message, sizeof message);
+    pthread_mutex_unlock(&viewer->lock);
+    const struct answer failure = answer_error(500, message);
+    answer(viewer, client, exchange, &failure);
+}
+
+/* ---- a moving camera -------------------------------------------------------------------------- */
+
+static void render_moving(struct viewer *viewer, struct client *client, const struct frame_request *request,
+                          uint64_t exchange)
+{
+    double began = viewer_now();
+    uint32_t size[2];
+    frames_size(request, viewer->stage.moving * frames_pace(&viewer->stage, request), size);
+    const struct part all = {{size[0], size[1]}, 0, 0, size[0], size[1], 1};
+    uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1]);
+    if (rgb && frames_render(viewer, request, &all, rgb, 3 * (size_t)size[0])) {
+        const struct frame_facts facts = {
+            .width = size[0],
+            .height = size[1],
+            .step = viewer->step,
+            .milliseconds = 1e3 * (viewer_now() - began),
+            .refined = fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
+        };
+        frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
+        client->refinement.fresh = client->refinement.rgb != NULL; /* not what is on the screen any more */
+    } else {
+        send_failure(viewer, client, exchange);
+    }
+    free(rgb);
+}
+
+/* ---- what is next ----------------------------------------------------------------------------- */
+
+double frames_work(struct viewer *viewer)
+{
+    double began = viewer_now();
+    struct frame_request request;
+    uint64_t exchange = 0;
+    pthread_mutex_lock(&viewer->lock);
+    struct client *client = clients_next(viewer, began);
+    if (client) {
+        request = client->waiting->frame;
+        exchange = client->waiting->number;
+    }
+    pthread_mutex_unlock(&viewer->lock);
+    if (!client)
+        return 0;
+    if (!request.still)
+        render_moving(viewer, client, &request, exchange);
+    else if (!refine_work(viewer, client, &request, exchange))
+        send_failure(viewer, client, exchange);
+    return fmax(viewer_now() - began, 1e-6);
+}

@@ -1,0 +1,293 @@
+/* What the viewer's files share.
+ *
+ * Three threads: libmicrohttpd's takes requests and answers what it can at once; the worker reads files, for
+ * photographs, paths and curves, and ends waits that have become too long; the one that has the device, the caller's,
+ * renders (stage, refinement). Everything below is the lock's, but for what says otherwise. */
+#ifndef VIEWER_INTERNAL_H
+#define VIEWER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+
+#include "viewer/libraries.h"
+#include "viewer/viewer.h"
+
+#define VIEWER_CLIENTS     8u
+#define VIEWER_CONNECTIONS 192u
+#define VIEWER_JOBS        24u          /* that wait for the worker */
+#define VIEWER_BODY        (64u << 10)  /* bytes of a request's body */
+#define VIEWER_NAME        32           /* characters of a client's, and of a token */
+#define VIEWER_PIXELS      (1u << 22)   /* of a picture; larger ones are shown smaller */
+#define VIEWER_MOST_SIDE   4096u
+#define VIEWER_LONGEST     2.0          /* seconds that a still picture waits for something new */
+#define VIEWER_PATIENCE    20.0         /* and any other request for its answer */
+#define VIEWER_PRESENT     3.0          /* seconds without a request until nobody looks */
+
+/* ---- requests and answers ------------------------------------------------------------------- */
+
+enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY };
+
+/* Of /api/frame. */
+struct frame_request {
+    double pose[12], fov, time, crop[6]; /* fov: degrees, vertical */
+    double center[2]; /* where the optical axis meets the picture: shares of its width and height */
+    uint32_t width, height;
+    uint32_t map, background; /* enum viewer_map, vkn_background */
+    uint32_t cropped, still;
+};
+
+struct photo_request {
+    enum vkn_split split;
+    size_t view;
+    uint32_t width;
+};
+
+/* Of a frame, for its headers. */
+struct frame_facts {
+    uint32_t width, height;
+    uint64_t step;
+    double milliseconds, refined;
+};
+
+struct answer {
+    unsigned code;
+    const char *type; /* of the content */
+    void *data;       /* malloc'd; NULL: nothing */
+    size_t size;
+    bool framed; /* has: */
+    struct frame_facts facts;
+    char policy[360]; /* content security policy of a page; "": none */
+};
+
+enum job { JOB_NONE, JOB_PHOTO, JOB_PATH };
+
+/* A request from its head to its end. */
+struct exchange {
+    struct viewer *viewer;
+    struct MHD_Connection *connection;
+    uint64_t number; /* of no other */
+    double since;    /* when it was parked */
+    bool parked, answered, too_large;
+    enum job job;
+    char *body; /* of a POST, zero behind it */
+    size_t size;
+    struct frame_request frame;
+    struct photo_request photo;
+    struct answer answer;
+    struct exchange *next; /* in the worker's queue */
+};
+
+/* ---- clients ----------------------------------------------------------------------------------- */
+
+/* A picture that becomes better by and by. The renderer's alone. */
+struct refinement {
+    struct frame_request request; /* that it is of */
+    uint32_t width, height, tile, columns, tiles;
+    uint32_t *order; /* tiles from the middle */
+    uint32_t next;   /* of these */
+    uint32_t edge;   /* rays along a pixel's edge, of the pass that is under way */
+    uint8_t *rgb;
+    uint64_t model; /* that the pass began with, see stage */
+    bool whole;     /* a pass is done */
+    bool complete;  /* nothing more can be done for this model */
+    bool fresh;     /* there is something that was not sent */
+    double spent;   /* seconds of rendering since the last picture was sent */
+    double sent;    /* viewer_now() of that */
+};
+
+/* A page that somebody has open. */
+struct client {
+    char name[VIEWER_NAME + 1]; /* "": the place is free */
+    uint64_t number;            /* of no other */
+    double seen;
+    struct exchange *waiting;   /* its one outstanding frame */
+    struct frame_request asked; /* last */
+    double ready;             /* viewer_now() from which on there can be something new */
+    uint64_t refined_of;      /* client number that the refinement is for; the renderer's */
+    struct refinement refinement;
+};
+
+/* ---- what is shown ------------------------------------------------------------------------------ */
+
+/* The renderer's alone. */
+struct stage {
+    vkn_renderer *color, *normal; /* NULL: not needed yet */
+    vkn_trainer *trainer;         /* of a run that is trained here, else: */
+    vkn_context *context;
+    const char *checkpoint;
+    enum vkn_precision precision;
+    uint64_t model;   /* raised with every change of the weights */
+    double pace[2];   /* rays a second; of normals */
+    double moving;    /* seconds that a frame of a moving camera may take */
+    double tile;      /* and a part of a still one */
+    double allowance; /* share of the time; 1: all of it */
+};
+
+struct metric {
+    double step, seconds, loss, psnr;
+};
+struct evaluation {
+    double step, psnr, ssim;
+};
+/* Read from the run's folder by the worker. */
+struct curves {
+    struct metric *metrics;
+    size_t metric_count, metric_room;
+    struct evaluation *evaluations;
+    size_t evaluation_count;
+    double rate; /* steps a second at the end */
+    /* The worker's alone: */
+    long offset;                 /* of metrics.jsonl, behind the last whole line */
+    uint64_t file, summary_time; /* which file it was, and when summary.json was written */
+};
+
+enum viewer_state { STATE_TRAINING, STATE_PAUSED, STATE_SAVING, STATE_FINISHED, STATE_STOPPED, STATE_VIEWING };
+
+struct viewer {
+    char token[VIEWER_NAME + 1], host[256], address[512];
+    bool open; /* beyond this machine */
+    uint16_t port;
+    volatile sig_atomic_t *stop;
+    struct MHD_Daemon *daemon;
+    pthread_t worker;
+    bool working;
+    pthread_mutex_t lock;
+    pthread_cond_t renders, works; /* something to do for the renderer, for the worker */
+    uint64_t exchanges;            /* so far */
+    struct client clients[VIEWER_CLIENTS];
+    uint64_t client_count; /* so far */
+    uint32_t turn;         /* client that was served last */
+    struct exchange *jobs; /* of the worker, in order */
+    uint32_t job_count;
+    bool ending; /* everybody is told so */
+
+    enum viewer_state state;
+    char *folder, *run; /* of curves and paths, NULL: there is none; as commands name it */
+    char *facts;        /* JSON of /api/scene; NULL: not known yet */
+    vkn_scene *scene;   /* the worker's alone once `facts` is there; NULL: missing */
+    double typical;     /* distance of what is looked at; fixed once `facts` is there, as is: */
+    enum vkn_background background; /* where none is asked for */
+    struct curves curves;
+    uint64_t step;
+    double seconds;     /* of training */
+    double share;       /* of the time that the viewer took */
+    char message[256];  /* the last that went wrong */
+    bool pause, save;   /* asked for */
+    bool can_pause;
+    struct stage stage; /* the renderer's */
+    struct vkn_train_visitor visitor;
+    struct { /* the renderer's */
+        double credit, at, taken, shown;
+    } budget;
+};
+
+double viewer_now(void); /* seconds */
+void viewer_tell(struct viewer *viewer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- viewer.c, train.c ---------------------------------------------------------------------------- */
+
+/* The renderer's: until somebody wants a frame, at most so long. */
+void viewer_rest(struct viewer *viewer, double seconds);
+void viewer_new_model(struct viewer *viewer, uint64_t step);
+void viewer_set_state(struct viewer *viewer, enum viewer_state state);
+void train_describe(struct viewer *viewer); /* makes viewer->visitor */
+
+/* ---- address.c ----------------------------------------------------------------------------------- */
+
+/* Makes the token, listens, and says where. The descriptor, or -1. */
+int address_listen(struct viewer *viewer, const struct viewer_params *params, char *message);
+bool address_token_is(const struct viewer *viewer, const char *token); /* in constant time */
+/* Of a Host header, or of an Origin. */
+bool address_host_is(const struct viewer *viewer, const char *host);
+bool address_origin_is(const struct viewer *viewer, const char *origin);
+bool address_random(void *bytes, size_t size);
+void address_hex(const uint8_t *bytes, size_t size, char *text);
+
+/* ---- server.c, answer.c ---------------------------------------------------------------------------- */
+
+bool server_start(struct viewer *viewer, int socket, char *message);
+void server_stop(struct viewer *viewer);
+/* Under the lock. The answer's data goes over to the exchange, which goes on if it was parked. */
+void server_answer(struct exchange *exchange, const struct answer *answer);
+void server_fail(struct exchange *exchange, unsigned code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void server_park(struct exchange *exchange); /* until server_answer */
+
+enum MHD_Result answer_queue(struct exchange *exchange);
+struct answer answer_text(unsigned code, const char *type, char *text); /* malloc'd, NULL: out of memory */
+struct answer answer_error(unsigned code, const char *message);
+/* A page with a nonce of its own. */
+struct answer answer_page(unsigned code, const char *begin, const char *end);
+
+/* ---- request.c ------------------------------------------------------------------------------------- */
+
+/* False: `problem` names the parameter. */
+bool request_frame(struct MHD_Connection *connection, struct frame_request *request, char problem[128]);
+bool request_photo(struct MHD_Connection *connection, struct photo_request *request, char problem[128]);
+bool frame_same(const struct frame_request *a, const struct frame_request *b); /* but for `still` */
+
+/* ---- clients.c: under the lock --------------------------------------------------------------------- */
+
+/* Parks or refuses it. */
+void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange);
+bool clients_look(const struct viewer *viewer, double now);
+/* The next by turns whose request can be worked on; NULL: none. */
+struct client *clients_next(struct viewer *viewer, double now);
+void clients_refresh(struct viewer *viewer); /* there is another model */
+bool clients_waiting(const struct viewer *viewer);
+void clients_dismiss(struct viewer *viewer, const char *why); /* all who wait */
+double clients_ready(const struct viewer *viewer); /* the first time that there can be one; HUGE_VAL: nobody waits */
+/* Waits that are over. */
+void clients_expire(struct viewer *viewer, double now);
+void clients_forget(struct viewer *viewer, const struct exchange *exchange);
+
+/* ---- frames.c, refine.c, picture.c: the renderer's ---------------------------------------------------- */
+
+/* Renders one piece for who is next, and answers if it is due; seconds that it took, 0: nothing to do. */
+double frames_work(struct viewer *viewer);
+/* The request's part [x, x + width) x [y, y + height) of a picture of `full` pixels, rgb, `pitch` bytes a row. */
+struct part {
+    uint32_t full[2], x, y, width, height, edge;
+};
+bool frames_render(struct viewer *viewer, const struct frame_request *request, const struct part *part, uint8_t *rgb,
+                   size_t pitch);
+double frames_pace(const struct stage *stage, const struct frame_request *request); /* rays a second */
+/* `rays` of the request's picture, at most all. */
+void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
+/* False: nobody waits for it any more. */
+bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange, const uint8_t *rgb,
+                 const struct frame_facts *facts, int quality);
+/* Of a still camera: a part of its picture, which is sent when it is time. False: it cannot be rendered. */
+bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange);
+void refine_free(struct refinement *refinement);
+/* A map of a picture as 8 bits of red, green, blue. */
+void picture_colors(const struct vkn_picture *picture, const struct frame_request *request, double typical,
+                    uint8_t *rgb, size_t pitch);
+void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large, const uint32_t to[2]);
+/* malloc'd; NULL: it failed. */
+void *picture_jpeg(const uint8_t *rgb, uint32_t width, uint32_t height, int quality, size_t *size);
+
+vkn_status stage_renderer(struct stage *stage, const struct frame_request *request, vkn_renderer **renderer);
+void stage_close(struct stage *stage);
+
+/* ---- facts.c, state.c, curves.c, photo.c, path.c ------------------------------------------------------- */
+
+/* Opens the scene, and finds out what /api/scene tells. Before anybody else knows of the run. */
+vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene, enum vkn_scene_format format,
+                      const vkn_config *config);
+struct answer state_answer(struct viewer *viewer, size_t from); /* under the lock */
+const char *state_name(enum viewer_state state);
+void curves_read(struct viewer *viewer); /* the worker's */
+void curves_free(struct curves *curves);
+struct answer photo_answer(struct viewer *viewer, const struct photo_request *request); /* the worker's */
+struct answer path_answer(struct viewer *viewer, const char *body);                     /* the worker's */
+bool worker_start(struct viewer *viewer);
+void worker_stop(struct viewer *viewer);
+bool worker_take(struct exchange *exchange, enum job job); /* under the lock; false: too many */
+
+/* ---- control.c: what somebody asks a training for -------------------------------------------------------- */
+
+struct answer control_answer(struct viewer *viewer, const char *body); /* under the lock */
+
+#endif

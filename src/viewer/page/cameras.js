@@ -1,0 +1,151 @@
+// The training cameras: a list with their photographs, picking one, and its photograph over the picture.
+
+let picked = null;  // a view
+const wanted = []; // options whose photographs are to be loaded
+let loading = 0;
+
+const viewFov = (view) => degrees(2 * Math.atan(view.height / 2 / view.focal_y));
+const photoAddress = (view, width) => address('/api/photo', { split: view.split, view: view.index, width });
+
+// Where the camera of a view looks from, with all of its picture in the window.
+function cameraOf(view) {
+  const at = fromPose(view.pose, fitted(clamp(viewFov(view), 1, 110), view.width / view.height), 1);
+  const ahead = dot(subtract(at.position, scene.look_at), at.axes[2]);
+  at.distance = ahead > scene.distance * 0.05 ? ahead : scene.distance;
+  return at;
+}
+
+function pickCamera(view) {
+  picked = view;
+  stopPreview();
+  if (scene.dynamic)
+    setTime(view.time);
+  flyTo(cameraOf(view));
+  const options = [...$('camera-list').children], i = scene.views.indexOf(view);
+  options.forEach((option, j) => option.setAttribute('aria-selected', i === j));
+  $('camera-list').setAttribute('aria-activedescendant', options[i].id);
+  if (settings.panel === 'cameras')
+    options[i].scrollIntoView({ block: 'nearest' });
+  $('photo-name').textContent = `${view.name} · ${view.split} ${i + 1} of ${scene.views.length}`;
+  $('photo-hint').hidden = true;
+  $('photo-picture').src = photoAddress(view, 640);
+  $('photo-picture').style.setProperty('--ratio', view.width / view.height);
+  $('photo-picture').alt = `Photograph ${view.name}`;
+  $('blend').src = photoAddress(view, clamp(Math.round(innerWidth * (devicePixelRatio || 1)), 320, 1600));
+  $('blend-slider').disabled = false;
+  showPanel('cameras', false);
+  emit('overlay');
+}
+
+function stepCamera(by) {
+  const count = scene.views.length;
+  if (count === 0)
+    return;
+  const i = picked ? scene.views.indexOf(picked) + by : by > 0 ? 0 : count - 1;
+  pickCamera(scene.views[(i + count) % count]);
+}
+
+// The photograph lies over the picture only where the camera is that which took it.
+function placeBlend() {
+  const share = Number($('blend-slider').value) / 100, image = $('blend');
+  const at = picked && cameraOf(picked);
+  const near = at && length(subtract(at.position, camera.position)) < 1e-3 * scene.distance &&
+    at.axes.every((axis, i) => dot(axis, camera.axes[i]) > 0.99999) && !flight;
+  image.hidden = !(near && share > 0);
+  if (image.hidden)
+    return;
+  const scale = stage.H / 2 / Math.tan(radians(camera.fov) / 2);
+  const x = scale / picked.focal_x, y = scale / picked.focal_y;
+  Object.assign(image.style, {
+    left: `${stage.x - x * picked.center_x}px`, top: `${stage.y - y * picked.center_y}px`,
+    width: `${x * picked.width}px`, height: `${y * picked.height}px`, opacity: share,
+  });
+}
+
+// ---- the list: photographs are fetched as they come into sight, two at a time ----
+
+function loadNext() {
+  while (loading < 2 && wanted.length > 0) {
+    const option = wanted.shift(), image = option.firstChild;
+    loading++;
+    image.onload = image.onerror = () => {
+      loading--;
+      loadNext();
+    };
+    image.src = photoAddress(scene.views[Number(option.dataset.i)], 120);
+  }
+}
+
+function makeList() {
+  const list = $('camera-list');
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting)
+        continue;
+      seen.unobserve(target);
+      wanted.push(target);
+    }
+    loadNext();
+  }, { root: list, rootMargin: '60px' });
+  list.append(...scene.views.map((view, i) => {
+    const option = document.createElement('div'), image = document.createElement('img');
+    const name = document.createElement('span');
+    Object.assign(option, { id: `camera-${i}`, role: 'option', title: `${view.name} (${view.split})`, className: view.split });
+    option.dataset.i = i;
+    option.setAttribute('aria-selected', 'false');
+    image.alt = '';
+    name.textContent = view.name;
+    option.append(image, name);
+    return option;
+  }));
+  for (const option of list.children)
+    seen.observe(option);
+}
+
+function listKey(event) {
+  const columns = getComputedStyle($('camera-list')).gridTemplateColumns.split(' ').length;
+  const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
+  if (event.key === 'Home' || event.key === 'End')
+    picked = null;
+  if (by || event.key === 'Home')
+    stepCamera(by || 1);
+  else if (event.key === 'End')
+    stepCamera(-1);
+  else
+    return;
+  event.preventDefault();
+}
+
+function setCameras(shown) {
+  settings.cameras = shown;
+  $('cameras-on').checked = shown;
+  hovered = null;
+  emit('overlay');
+}
+
+function startCameras() {
+  const counts = {};
+  for (const { split } of scene.views)
+    counts[split] = (counts[split] || 0) + 1;
+  $('camera-count').textContent = Object.entries(counts).map(([split, n]) => `${n} ${split}`).join(' · ');
+  makeList();
+  $('camera-list').onclick = (event) => {
+    const option = event.target.closest('[role=option]');
+    if (option)
+      pickCamera(scene.views[Number(option.dataset.i)]);
+  };
+  $('camera-list').onkeydown = listKey;
+  $('camera-list').onpointermove = (event) => {
+    const option = event.target.closest('[role=option]');
+    hovered = option ? scene.views[Number(option.dataset.i)] : null;
+    emit('overlay');
+  };
+  $('camera-list').onpointerleave = () => { hovered = null; emit('overlay'); };
+  $('camera-before').onclick = () => stepCamera(-1);
+  $('camera-after').onclick = () => stepCamera(1);
+  $('cameras-on').onchange = (event) => setCameras(event.target.checked);
+  $('blend-slider').oninput = (event) => {
+    $('blend-value').textContent = `${event.target.value} %`;
+    placeBlend();
+  };
+}

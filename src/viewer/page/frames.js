@@ -1,0 +1,183 @@
+// The picture: one request at a time, coarse while something moves and refined when it rests. What was last shown
+// follows the camera at once, bent to where it would be, until the next frame comes.
+
+const REST = 160;      // ms without a change after which the camera is at rest
+const LONGEST = 1920;  // pixels that are asked for, along the longer side
+let shown = null;      // {bitmap, camera, place, key, refined}
+let outstanding = null; // {still, controller}
+let pumping = false, troubles = 0, training = false, ended = false, nudge = () => {};
+
+const busy = () => held.size > 0 || flight || previewing() || timePlaying();
+
+function frameWish() {
+  const ratio = Math.min(devicePixelRatio || 1, 2) * settings.resolution;
+  const scale = Math.min(ratio, LONGEST / Math.max(stage.W, stage.H));
+  const wish = {
+    pose: poseOf(camera).map((x) => x.toPrecision(8)).join(','), fov: camera.fov.toPrecision(6),
+    width: Math.max(8, Math.round(stage.W * scale)), height: Math.max(8, Math.round(stage.H * scale)),
+    center: `${(stage.x / stage.W).toFixed(5)},${(stage.y / stage.H).toFixed(5)}`,
+    map: settings.map, background: settings.background, time: settings.time.toPrecision(5), lens: 'perspective',
+  };
+  if (settings.cropOn)
+    wish.crop = settings.crop.map(short).join(',');
+  return wish;
+}
+
+// Something that the picture shows has changed.
+function pictureChanged() {
+  lastMove = performance.now();
+  emit('refined', 0);
+  if (outstanding && outstanding.still)
+    outstanding.controller.abort();
+  nudge();
+  pump();
+}
+
+async function takeFrame(response, key, asked) {
+  const number = (name) => Number(response.headers.get(name));
+  const bitmap = await createImageBitmap(await response.blob());
+  if (shown)
+    shown.bitmap.close();
+  shown = { bitmap, camera: asked.camera, place: asked.place, key, refined: number('X-Refined') };
+  emit('frame', {
+    width: number('X-Width'), height: number('X-Height'), step: number('X-Step'), ms: number('X-Milliseconds'),
+  });
+  if (JSON.stringify(frameWish()) === key)
+    emit('refined', shown.refined);
+  wake();
+}
+
+// Says what went wrong and how long to wait before the next try; the connection's troubles are waited for longer
+// and longer.
+function trouble(error) {
+  if (error.status === 409)
+    return 50;
+  if (error.status === 403) {
+    ended = true;
+    cover('The program was started anew', 'Open the address that it printed this time: its token is another one.');
+    return 0;
+  }
+  troubles = Math.min(troubles + 1, 6);
+  if (error.status === 503)
+    notice('Many are watching: waiting for a turn');
+  else if (error.status)
+    notice(error.message);
+  else if (troubles > 1)
+    notice('The program does not answer; trying again');
+  return 250 * 2 ** troubles;
+}
+
+async function requestFrame(wish, key, still) {
+  const begin = performance.now(), asked = { camera: copyOf(camera), place: { ...stage } };
+  outstanding = { still, controller: new AbortController() };
+  try {
+    const response = await fetched('/api/frame', { ...wish, still: still ? 1 : 0, client },
+      { signal: outstanding.controller.signal });
+    if (response.status === 200)
+      await takeFrame(response, key, asked);
+    else if (performance.now() - begin < 300)
+      await sleep(700); // nothing new, said at once
+    if (troubles > 0)
+      notice('');
+    troubles = 0;
+    return 0;
+  } catch (error) {
+    return error.name === 'AbortError' ? 0 : trouble(error);
+  } finally {
+    outstanding = null;
+  }
+}
+
+const pause = (ms) => Promise.race([sleep(ms), new Promise((done) => { nudge = done; })]);
+
+// Asks as long as there is something to be had: frames while it moves, better ones while it rests, and new ones
+// while the model is trained.
+async function pump() {
+  if (pumping || !scene)
+    return;
+  pumping = true;
+  let last = '';
+  while (!document.hidden && !ended) {
+    const wish = frameWish(), key = JSON.stringify(wish), rest = performance.now() - lastMove;
+    const still = rest >= REST && !busy();
+    if (!still && key === last && shown && shown.key === key) {
+      await pause(clamp(REST - rest, 8, REST));
+      continue;
+    }
+    if (still && shown && shown.key === key && shown.refined >= 1 && !training) {
+      emit('refined', 1);
+      break;
+    }
+    last = key;
+    const wait = await requestFrame(wish, key, still);
+    if (wait > 0)
+      await sleep(wait);
+  }
+  pumping = false;
+}
+
+// ---- drawing ----
+
+// The affine map that takes the shown frame's picture to where its plane through the pivot is for the camera now;
+// null where that is too far away.
+function bend() {
+  const from = shown.camera, pivot = pivotOf(from), reach = from.distance * 0.25;
+  const points = [pivot, add(pivot, from.axes[0], reach), add(pivot, from.axes[1], reach)];
+  const a = points.map((p) => project(from, p, shown.place)), b = points.map((p) => project(camera, p, stage));
+  if (b.some((p) => p[2] < camera.distance * 0.02))
+    return null;
+  const ax = a[1][0] - a[0][0], ay = a[2][1] - a[0][1]; // the frame's own axes: a diagonal matrix
+  const m = [(b[1][0] - b[0][0]) / ax, (b[1][1] - b[0][1]) / ax, (b[2][0] - b[0][0]) / ay, (b[2][1] - b[0][1]) / ay];
+  const area = m[0] * m[3] - m[1] * m[2];
+  if (!(area > 0.1 && area < 10))
+    return null;
+  return [...m, b[0][0] - m[0] * a[0][0] - m[2] * a[0][1], b[0][1] - m[1] * a[0][0] - m[3] * a[0][1]];
+}
+
+function fitCanvas(canvas, W, H) {
+  const ratio = devicePixelRatio || 1, w = Math.round(W * ratio), h = Math.round(H * ratio);
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+  }
+  const context = canvas.getContext('2d');
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+function drawPicture() {
+  const { W, H } = stage, context = fitCanvas($('picture'), W, H);
+  context.fillStyle = settings.map === 'rgb' ? settings.background : '#000';
+  context.fillRect(0, 0, W, H);
+  if (!shown)
+    return;
+  const m = bend();
+  if (m)
+    context.transform(...m);
+  context.imageSmoothingQuality = 'high';
+  context.drawImage(shown.bitmap, 0, 0, m ? shown.place.W : W, m ? shown.place.H : H);
+}
+
+// What the picture shows now, in the size that it came in.
+function savePicture(name) {
+  if (!shown)
+    return;
+  const canvas = document.createElement('canvas');
+  canvas.width = shown.bitmap.width;
+  canvas.height = shown.bitmap.height;
+  canvas.getContext('2d').drawImage(shown.bitmap, 0, 0);
+  canvas.toBlob((blob) => download(name, blob), 'image/png');
+}
+
+// A small JPEG of what the guide of the given aspect shows, for a keyframe.
+function thumbnail(aspect) {
+  if (!shown)
+    return '';
+  const canvas = document.createElement('canvas'), { width, height } = shown.bitmap;
+  const [x, y, w, h] = guide(aspect), sx = width / stage.W, sy = height / stage.H;
+  canvas.width = 96;
+  canvas.height = Math.round(clamp(96 / aspect, 16, 192));
+  canvas.getContext('2d').drawImage(shown.bitmap, x * sx, y * sy, w * sx, h * sy, 0, 0,
+    canvas.width, canvas.height);
+  return canvas.toDataURL('image/jpeg', 0.7);
+}

@@ -1,0 +1,179 @@
+// Panels, shortcuts, the loop that draws, and how the page begins.
+
+// ---- panels ----
+
+function showPanel(name, open) {
+  if (!open && settings.panel === null)
+    return; // only what is open is exchanged
+  settings.panel = name;
+  for (const button of document.querySelectorAll('#rail button'))
+    button.setAttribute('aria-expanded', button.dataset.panel === name);
+  for (const section of document.querySelectorAll('#panels section'))
+    section.hidden = section.id !== 'panel-' + name;
+  document.body.classList.toggle('open', name !== null);
+  try {
+    sessionStorage.setItem('vknerf panel', name || '');
+  } catch { /* not allowed */ }
+  emit('panel');
+  placeChanged();
+}
+
+function placeChanged() {
+  const before = JSON.stringify(stage);
+  measure();
+  emit(JSON.stringify(stage) === before ? 'overlay' : 'picture');
+}
+
+const togglePanel = (name) => showPanel(settings.panel === name ? null : name, true);
+
+function startPanels() {
+  for (const button of document.querySelectorAll('#rail button'))
+    button.onclick = () => togglePanel(button.dataset.panel);
+  $('home').onclick = goHome;
+  $('save-picture').onclick = saveThis;
+  $('copy-view').onclick = copyView;
+  $('open-help').onclick = () => $('help').showModal();
+  $('help').onclick = (event) => {
+    if (event.target === $('help'))
+      $('help').close(); // beside the dialog
+  };
+  let last = null;
+  try {
+    last = sessionStorage.getItem('vknerf panel');
+  } catch { /* not allowed */ }
+  const first = innerWidth > 900 ? 'training' : null;
+  showPanel(last === null ? first : last || null, true);
+}
+
+// ---- what buttons and keys do ----
+
+function goHome() {
+  stopPreview();
+  flyTo(firstView());
+}
+
+function saveThis() {
+  const name = scene.run.split('/').filter(Boolean).pop() || 'vknerf';
+  savePicture(`${name}_${settings.map}_${shown ? shown.bitmap.width : 0}x${shown ? shown.bitmap.height : 0}.png`);
+}
+
+async function copyView() {
+  history.replaceState(null, '', viewAddress());
+  notice(await copy(location.href) ? 'Copied: the address leads back to this view' : 'The address line has this view', 3000);
+}
+
+function shortcut(key, event) {
+  const map = scene.maps[Number(key) - 1];
+  const actions = {
+    h: goHome, f: () => setMode(settings.mode === 'fly' ? 'orbit' : 'fly'),
+    b: () => setBackground(settings.background === 'white' ? 'black' : 'white'),
+    c: () => setCameras(!settings.cameras), x: () => toggleCrop(!settings.cropOn),
+    ',': () => stepCamera(-1), '.': () => stepCamera(1), k: addKey, p: playPath,
+    ' ': () => scene.dynamic && playTime(!playing), i: saveThis, l: copyView, v: () => togglePanel('view'),
+    t: () => togglePanel('training'), '?': () => $('help').showModal(), escape: () => showPanel(null, true),
+    '+': () => zoom(0.9, stage.x, stage.y), '=': () => zoom(0.9, stage.x, stage.y),
+    '-': () => zoom(1 / 0.9, stage.x, stage.y),
+  };
+  const action = map ? () => setMap(map) : actions[key];
+  if (!action)
+    return;
+  event.preventDefault();
+  action();
+}
+
+// ---- drawing: only while something changes ----
+
+let awake = false, lastTick = 0;
+function wake() {
+  if (awake)
+    return;
+  awake = true;
+  requestAnimationFrame(tick);
+}
+
+function tick(now) {
+  const dt = clamp((now - lastTick) / 1000, 0, 0.1);
+  lastTick = now;
+  awake = false;
+  const moving = [keysStep(dt), flightStep(now), previewStep(now), timeStep(now)].some(Boolean);
+  drawPicture();
+  drawOverlay();
+  placeBlend();
+  if (moving)
+    wake();
+  else
+    lastTick = now + 1e9; // the first step after a rest has no length
+}
+
+function showRefined(share) {
+  const bar = $('progress');
+  bar.style.setProperty('--done', share);
+  bar.classList.toggle('done', share >= 1);
+  bar.setAttribute('aria-valuenow', Math.round(100 * share));
+}
+
+function showFrame({ width, height, step, ms }) {
+  $('readout').textContent = `${width} × ${height} · ${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` +
+    (scene.mode === 'train' ? ` · step ${step.toLocaleString('en')}` : '');
+}
+
+function themeChanged() {
+  readColors();
+  if (curves)
+    showCurves();
+  wake();
+}
+
+// ---- the begin ----
+
+async function readScene() {
+  for (;;) {
+    try {
+      return await ask('/api/scene');
+    } catch (error) {
+      if (error.status === 403) {
+        trouble(error);
+        throw error;
+      }
+      notice(error.status === 503 ? 'The training is being set up' : 'The program does not answer; trying again');
+      await sleep(700);
+    }
+  }
+}
+
+async function begin() {
+  readColors();
+  scene = await readScene();
+  notice('');
+  settings.background = scene.background;
+  settings.crop = scene.box.slice();
+  measure();
+  setCamera(firstView());
+  const there = readAddress();
+  const name = scene.run.split('/').filter(Boolean).pop() || scene.run;
+  $('run-name').textContent = name;
+  $('run-name').title = scene.run;
+  document.title = `${name} – vknerf`;
+  on('camera', () => { pictureChanged(); keepAddress(); wake(); });
+  on('picture', () => { pictureChanged(); keepAddress(); wake(); });
+  on('overlay', wake);
+  on('frame', showFrame);
+  on('refined', showRefined);
+  startView();
+  startCameras();
+  startPath();
+  startPanels();
+  startTraining();
+  listen();
+  setCamera(there ? camera : firstView()); // the panel that is open has its place now
+  dark.addEventListener('change', themeChanged);
+  addEventListener('resize', placeChanged);
+  new ResizeObserver(placeChanged).observe($('panels'));
+  addEventListener('hashchange', () => {
+    readAddress();
+    showSettings();
+  });
+  document.addEventListener('visibilitychange', () => { nudge(); pump(); });
+}
+
+begin();

@@ -1,0 +1,173 @@
+// A camera path: keyframes and the curve through them, as src/scene/camera_path_keyframes.c reads and runs it.
+
+const LEAST_ANGLE = 1, LARGEST_ANGLE = 175; // degrees of a keyframe's field of view
+const path = {
+  keys: [], // {position, look_at, up, fov, time, thumb}
+  seconds: 6, fps: 24, loop: false, width: 640, height: 360, name: 'path',
+};
+let preview = null; // {begin} while the path runs, {at} while a moment is looked at
+
+const previewing = () => preview !== null;
+
+// The channels that the curve goes through, key by key.
+const pathValues = () => path.keys.map((key) => [...key.position, ...key.look_at, ...unit(key.up), key.fov, key.time]);
+
+const frameCount = () => Math.max(1, Math.round(path.seconds * path.fps));
+
+// Camera and time of a moment, 0 to 1 of the path; the last frame of an open path is at 1, a loop ends before its
+// begin comes again.
+function pathAt(moment) {
+  const loop = path.loop && path.keys.length > 1;
+  const v = splineAt(pathValues(), loop, moment * (loop ? path.keys.length : path.keys.length - 1));
+  const position = v.slice(0, 3), back = subtract(position, v.slice(3, 6));
+  const axes = lookAlong(length(back) > 0 ? back : camera.axes[2], v.slice(6, 9));
+  return {
+    position, axes, distance: Math.max(length(back), scene.distance * 1e-3),
+    fov: fitted(clamp(v[9], LEAST_ANGLE, LARGEST_ANGLE), path.width / path.height), time: clamp(v[10], 0, 1),
+  };
+}
+
+// What the camera sees within the guide, as a keyframe. A camera that stands upright keeps the scene's up, so that
+// the curve between two of them does not roll either.
+function keyHere() {
+  const upright = lookAlong(camera.axes[2], scene.up), level = dot(upright[1], camera.axes[1]) > 0.99999;
+  const aspect = path.width / path.height;
+  return {
+    position: camera.position.slice(), look_at: pivotOf(camera),
+    up: level ? unit(scene.up) : camera.axes[1].slice(),
+    fov: clamp(unfitted(camera.fov, aspect), LEAST_ANGLE, LARGEST_ANGLE), time: settings.time,
+    thumb: thumbnail(aspect),
+  };
+}
+
+function cameraOfKey(key) {
+  const back = subtract(key.position, key.look_at);
+  return {
+    position: key.position.slice(), axes: lookAlong(back, key.up), distance: length(back),
+    fov: fitted(key.fov, path.width / path.height),
+  };
+}
+
+// What `vknerf render --path` reads.
+function pathFile() {
+  const round = (x) => +x.toPrecision(8);
+  return {
+    seconds: path.seconds, fps: path.fps, loop: path.loop, width: path.width, height: path.height,
+    keyframes: path.keys.map((key) => ({
+      position: key.position.map(round), look_at: key.look_at.map(round), up: key.up.map(round), fov: round(key.fov),
+      ...(scene.dynamic ? { time: round(key.time) } : {}),
+    })),
+  };
+}
+
+// The other way round; throws an Error that says what is wrong. What a keyframe leaves out is as in the one before.
+function readPathFile(json) {
+  const number = (value, name, low, high) => {
+    if (typeof value !== 'number' || !(value >= low && value <= high))
+      throw new Error(`${name}: not a number from ${low} to ${high}`);
+    return value;
+  };
+  const vector = (value, name) => {
+    if (!Array.isArray(value) || value.length !== 3)
+      throw new Error(`${name}: not 3 numbers`);
+    return value.map((x) => number(x, name, -1e9, 1e9));
+  };
+  if (!json || !Array.isArray(json.keyframes) || json.keyframes.length === 0)
+    throw new Error('no keyframes in it');
+  const fps = json.fps === undefined ? 24 : number(json.fps, 'fps', 0.01, 1000);
+  let before = { up: unit(scene.up), fov: scene.fov, time: 0 };
+  const keys = json.keyframes.map((key, i) => {
+    const where = `keyframes[${i}].`;
+    before = {
+      position: vector(key.position, where + 'position'), look_at: vector(key.look_at, where + 'look_at'),
+      up: key.up === undefined ? before.up : unit(vector(key.up, where + 'up')),
+      fov: key.fov === undefined ? before.fov : number(key.fov, where + 'fov', LEAST_ANGLE, LARGEST_ANGLE),
+      time: key.time === undefined ? before.time : number(key.time, where + 'time', 0, 1), thumb: '',
+    };
+    if (length(subtract(before.position, before.look_at)) === 0)
+      throw new Error(where + 'look_at: is where the camera is');
+    if (length(before.up) === 0)
+      throw new Error(where + 'up: is 0 0 0');
+    return before;
+  });
+  const seconds = json.frames === undefined ? number(json.seconds, 'seconds', 1e-3, 1e6) :
+    number(json.frames, 'frames', 1, 1e6) / fps;
+  const aspect = path.width / path.height, size = (value, name) => number(value, name, 1, 65536);
+  const { width, height } = json;
+  return {
+    keys, fps, seconds, loop: json.loop === true,
+    width: width !== undefined ? size(width, 'width') : height !== undefined ? Math.round(height * aspect) : path.width,
+    height: height !== undefined ? size(height, 'height') : width !== undefined ? Math.round(width / aspect) : path.height,
+  };
+}
+
+// ---- the draft stays when the page is loaded again ----
+
+const draftName = () => `vknerf path ${scene.run}`;
+
+function keepDraft() {
+  try {
+    sessionStorage.setItem(draftName(), JSON.stringify(path));
+  } catch { /* full, or not allowed: the draft lives as long as the page */ }
+}
+
+function readDraft() {
+  try {
+    Object.assign(path, JSON.parse(sessionStorage.getItem(draftName()) || '{}'));
+  } catch { /* none that can be read */ }
+}
+
+// ---- running it ----
+
+function showMoment(moment) {
+  const at = pathAt(moment);
+  if (scene.dynamic)
+    setTime(at.time);
+  $('path-scrub').value = moment;
+  $('path-scrub-value').textContent = `${(moment * path.seconds).toFixed(1)} s`;
+  flight = null;
+  setCamera(at);
+}
+
+// One frame of the preview; false when it does not run. Moments are those of the frames, as they will be rendered.
+function previewStep(now) {
+  if (!preview || preview.begin === undefined)
+    return false;
+  const count = frameCount(), loop = path.loop && path.keys.length > 1, frame = (now - preview.begin) / 1000 * path.fps;
+  if (frame >= count && !path.loop) {
+    showMoment(1);
+    stopPreview();
+    return false;
+  }
+  const i = Math.floor(frame) % count;
+  showMoment(loop || count === 1 ? i / count : i / (count - 1));
+  return true;
+}
+
+function stopPreview() {
+  if (!preview)
+    return;
+  preview = null;
+  showPlaying();
+  emit('overlay');
+  nudge();
+  pump();
+}
+
+function playPath() {
+  if (preview)
+    return stopPreview();
+  if (path.keys.length === 0)
+    return notice('No keyframes yet', 2500);
+  showPanel('path', true);
+  preview = { begin: performance.now() };
+  showPlaying();
+  wake();
+}
+
+function showPlaying() {
+  const button = $('path-play');
+  button.setAttribute('aria-pressed', previewing());
+  button.replaceChildren(icon(preview ? 'pause' : 'play'), Object.assign(document.createElement('span'),
+    { textContent: preview ? 'Stop' : 'Preview' }));
+}

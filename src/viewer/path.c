@@ -1,0 +1,126 @@
+/* Camera paths that somebody has made, as files for `vknerf render --path`. */
+#include "viewer/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#define LONGEST_NAME 64
+
+static bool is_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 0 && length <= LONGEST_NAME &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == length;
+}
+
+/* A new file beside the one to come. */
+static bool write_file(const char *file, const char *text)
+{
+    FILE *stream = fopen(file, "wxe");
+    if (!stream)
+        return false;
+    bool written = fputs(text, stream) >= 0 && fputc('\n', stream) != EOF;
+    written = fflush(stream) == 0 && fsync(fileno(stream)) == 0 && written;
+    return fclose(stream) == 0 && written;
+}
+
+/* What the reader says of the file, which has another name yet. */
+static struct answer refusal(const char *trial, const char *name)
+{
+    char message[VIEWER_MESSAGE];
+    const char *error = vkn_last_error(), *found = strstr(error, trial);
+    if (found)
+        snprintf(message, sizeof message, "%s%s", name, found + strlen(trial));
+    else
+        snprintf(message, sizeof message, "%s", error);
+    return answer_error(400, message);
+}
+
+static struct answer cannot_write(const char *file)
+{
+    char message[VIEWER_MESSAGE];
+    snprintf(message, sizeof message, "%s: %s", file, strerror(errno));
+    return answer_error(500, message);
+}
+
+/* Puts it in its place when `vknerf render --path` would take it. */
+static struct answer save(struct viewer *viewer, const char *name, const char *trial, const char *file,
+                          const char *text)
+{
+    unlink(trial);
+    if (!write_file(trial, text))
+        return cannot_write(trial);
+    if (vkn_scene_check_path(viewer->scene, trial) != VKN_OK)
+        return refusal(trial, name);
+    if (rename(trial, file) != 0)
+        return cannot_write(file);
+    return (struct answer){.code = 200};
+}
+
+static struct answer describe(const char *run, const char *file, const char *name)
+{
+    char *command = NULL, *clean_file = vkn_to_utf8(file), *clean = NULL;
+    cJSON *json = cJSON_CreateObject();
+    bool made = asprintf(&command, "vknerf render %s --path %s --out %s", run, file, name) >= 0;
+    clean = made ? vkn_to_utf8(command) : NULL;
+    bool complete = clean && clean_file && cJSON_AddStringToObject(json, "file", clean_file) &&
+                    cJSON_AddStringToObject(json, "command", clean);
+    char *text = complete ? cJSON_PrintUnformatted(json) : NULL;
+    cJSON_Delete(json);
+    if (made)
+        free(command);
+    vkn_free(clean);
+    vkn_free(clean_file);
+    return answer_text(200, "application/json", text);
+}
+
+static struct answer save_in(struct viewer *viewer, const char *folder, const char *name, const char *text)
+{
+    char *trial = NULL, *file = NULL;
+    struct answer answer = {.code = 500};
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return cannot_write(folder);
+    bool named = asprintf(&trial, "%s/.%s.json.part", folder, name) >= 0;
+    trial = named ? trial : NULL;
+    named = named && asprintf(&file, "%s/%s.json", folder, name) >= 0;
+    if (named) {
+        answer = save(viewer, name, trial, file, text);
+        if (answer.code == 200)
+            answer = describe(viewer->run, file, name);
+        else
+            unlink(trial);
+        free(file);
+    }
+    free(trial);
+    return answer;
+}
+
+struct answer path_answer(struct viewer *viewer, const char *body)
+{
+    cJSON *json = body ? cJSON_Parse(body) : NULL;
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(json, "name"),
+                *path = cJSON_GetObjectItemCaseSensitive(json, "path");
+    char *text = cJSON_IsObject(path) ? cJSON_Print(path) : NULL, *folder = NULL;
+    struct answer answer = {.code = 500};
+    if (!cJSON_IsString(name) || !text)
+        answer = answer_error(400, "the body is not {\"name\": ..., \"path\": {...}}");
+    else if (!is_name(name->valuestring))
+        answer = answer_error(400, "name: is not 1 to 64 letters, digits, - and _");
+    else if (!viewer->folder)
+        answer = answer_error(409, "a checkpoint alone has no folder for paths");
+    else if (!viewer->scene)
+        answer = answer_error(409, "the run's scene is not there, whose space a path is in");
+    else if (asprintf(&folder, "%s/paths", viewer->folder) >= 0) {
+        answer = save_in(viewer, folder, name->valuestring, text);
+        free(folder);
+    }
+    cJSON_free(text);
+    cJSON_Delete(json);
+    return answer;
+}

@@ -1,0 +1,109 @@
+/* Maps of pictures as colours, larger pictures from smaller ones, JPEG. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint8_t to_byte(double value)
+{
+    return (uint8_t)lround(255.0 * fmin(fmax(value, 0.0), 1.0));
+}
+
+/* From black to white by way of blue and green, of even brightness for the eye: D. A. Green, "A colour scheme for the
+ * display of astronomical intensity images", 2011 (cubehelix), started at 0.5, with -1.5 rotations and hue 1. */
+static void scheme(double brightness, double rgb[3])
+{
+    const double pi = 3.14159265358979323846;
+    double angle = 2.0 * pi * (0.5 / 3.0 + 1.0 - 1.5 * brightness);
+    double amplitude = 0.5 * brightness * (1.0 - brightness);
+    rgb[0] = brightness + amplitude * (-0.14861 * cos(angle) + 1.78277 * sin(angle));
+    rgb[1] = brightness + amplitude * (-0.29227 * cos(angle) - 0.90649 * sin(angle));
+    rgb[2] = brightness + amplitude * 1.97294 * cos(angle);
+}
+
+/* 1 at the camera, a half at the typical distance, 0 far away: the same for all parts of a picture. */
+static void depth_color(double depth, double typical, double rgb[3])
+{
+    scheme(depth > 0 ? typical / (typical + depth) : 0.0, rgb);
+}
+
+static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum viewer_map map, double typical,
+                        double background, double rgb[3])
+{
+    double opacity = (double)picture->opacity[pixel];
+    if (map == MAP_RGB || map == MAP_OPACITY) {
+        for (size_t c = 0; c < 3; c++)
+            rgb[c] = map == MAP_RGB ? (double)picture->color[3 * pixel + c] : opacity;
+        return;
+    }
+    if (map == MAP_DEPTH)
+        depth_color((double)picture->depth[pixel], typical, rgb);
+    for (size_t c = 0; c < 3; c++) {
+        if (map == MAP_NORMAL)
+            rgb[c] = 0.5 * ((double)picture->normal[3 * pixel + c] + 1.0);
+        rgb[c] = opacity * rgb[c] + (1.0 - opacity) * background;
+    }
+}
+
+void picture_colors(const struct vkn_picture *picture, const struct frame_request *request, double typical,
+                    uint8_t *rgb, size_t pitch)
+{
+    double background = request->background == VKN_BACKGROUND_WHITE ? 1.0 : 0.0;
+    for (uint32_t y = 0; y < picture->height; y++)
+        for (uint32_t x = 0; x < picture->width; x++) {
+            double color[3] = {0};
+            pixel_color(picture, (size_t)y * picture->width + x, (enum viewer_map)request->map, typical, background,
+                        color);
+            for (size_t c = 0; c < 3; c++)
+                rgb[y * pitch + 3 * x + c] = to_byte(color[c]);
+        }
+}
+
+/* The pixels before and behind a place along a side, and the weight of the one behind. */
+static double between(uint32_t place, uint32_t from, uint32_t to, uint32_t pixels[2])
+{
+    double at = fmin(fmax(((double)place + 0.5) * from / to - 0.5, 0.0), (double)from - 1.0);
+    pixels[0] = (uint32_t)at;
+    pixels[1] = pixels[0] + 1 < from ? pixels[0] + 1 : pixels[0];
+    return at - pixels[0];
+}
+
+void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large, const uint32_t to[2])
+{
+    for (uint32_t y = 0; y < to[1]; y++) {
+        uint32_t rows[2], columns[2];
+        double below = between(y, from[1], to[1], rows);
+        for (uint32_t x = 0; x < to[0]; x++) {
+            double right = between(x, from[0], to[0], columns);
+            for (size_t c = 0; c < 3; c++) {
+                double sides[2];
+                for (int side = 0; side < 2; side++) {
+                    const uint8_t *row = small + 3 * (size_t)from[0] * rows[side] + c;
+                    sides[side] = (1.0 - right) * row[3 * columns[0]] + right * row[3 * columns[1]];
+                }
+                large[3 * ((size_t)y * to[0] + x) + c] = (uint8_t)lround((1.0 - below) * sides[0] + below * sides[1]);
+            }
+        }
+    }
+}
+
+void *picture_jpeg(const uint8_t *rgb, uint32_t width, uint32_t height, int quality, size_t *size)
+{
+    int subsampling = quality > 90 ? TJSAMP_444 : TJSAMP_420;
+    unsigned long room = jpeg.BufSize((int)width, (int)height, subsampling);
+    unsigned char *data = malloc(room);
+    tjhandle handle = jpeg.InitCompress();
+    bool made = data && handle &&
+                jpeg.Compress2(handle, rgb, (int)width, 0, (int)height, TJPF_RGB, &data, &room, subsampling, quality,
+                               TJFLAG_NOREALLOC) == 0;
+    if (handle)
+        jpeg.Destroy(handle);
+    if (!made) {
+        free(data);
+        return NULL;
+    }
+    *size = room;
+    void *fitting = realloc(data, room);
+    return fitting ? fitting : data;
+}

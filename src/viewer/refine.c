@@ -1,0 +1,220 @@
+/* Pictures of a camera that rests: part by part from the middle, then once more with several rays a pixel. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STILL_QUALITY 92 /* of JPEG */
+#define FINE_EDGE     2u /* rays along a pixel's edge, in the last pass */
+#define LEAST_TILE    32u
+#define MOST_TILE     1024u
+/* Seconds between pictures that are not done; of a training, where they come along slowly. */
+#define SLICE         0.35
+#define TRAINING_SLICE 0.9
+/* Seconds that a pass over a picture may take while training goes on: it is made smaller for that. */
+#define PASS_SECONDS  2.0
+#define OTHER_SIZE    1.5 /* times the pixels: worth beginning anew */
+
+void refine_free(struct refinement *refinement)
+{
+    free(refinement->rgb);
+    free(refinement->order);
+    *refinement = (struct refinement){0};
+}
+
+/* ---- parts ------------------------------------------------------------------------------------ */
+
+static int nearer_middle(const void *left, const void *right, void *context)
+{
+    const struct refinement *r = context;
+    const uint32_t tiles[2] = {*(const uint32_t *)left, *(const uint32_t *)right};
+    double away[2];
+    for (int i = 0; i < 2; i++) {
+        uint32_t column = tiles[i] % r->columns, row = tiles[i] / r->columns;
+        away[i] = hypot((column + 0.5) * r->tile - 0.5 * r->width, (row + 0.5) * r->tile - 0.5 * r->height);
+    }
+    if (away[0] < away[1] || away[0] > away[1])
+        return away[0] < away[1] ? -1 : 1;
+    return tiles[0] < tiles[1] ? -1 : tiles[0] > tiles[1];
+}
+
+/* The next pass over the picture. */
+static bool begin_pass(const struct stage *stage, struct refinement *r, uint32_t edge)
+{
+    double rays = stage->tile * frames_pace(stage, &r->request);
+    double side = fmin(fmax(sqrt(rays) / edge, LEAST_TILE), MOST_TILE);
+    r->edge = edge;
+    r->next = 0;
+    r->model = stage->model;
+    r->complete = false;
+    r->tile = (uint32_t)side;
+    r->columns = (r->width + r->tile - 1) / r->tile;
+    r->tiles = r->columns * ((r->height + r->tile - 1) / r->tile);
+    uint32_t *order = realloc(r->order, r->tiles * sizeof *order);
+    if (!order)
+        return false;
+    r->order = order;
+    for (uint32_t i = 0; i < r->tiles; i++)
+        order[i] = i;
+    qsort_r(order, r->tiles, sizeof *order, nearer_middle, r);
+    return true;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool render_tile(struct viewer *viewer, struct refinement *r)
+{
+    uint32_t number = r->order[r->next], x = number % r->columns * r->tile, y = number / r->columns * r->tile;
+    const struct part part = {
+        {r->width, r->height}, x, y, smaller(r->tile, r->width - x), smaller(r->tile, r->height - y), r->edge};
+    if (!frames_render(viewer, &r->request, &part, r->rgb + 3 * ((size_t)y * r->width + x), 3 * (size_t)r->width))
+        return false;
+    r->next++;
+    r->fresh = true;
+    return true;
+}
+
+/* ---- beginning -------------------------------------------------------------------------------- */
+
+/* What time allows: all of the picture, unless a training goes on. */
+static void wanted_size(const struct stage *stage, const struct frame_request *request, uint32_t size[2])
+{
+    double rays = stage->allowance < 1 ? stage->allowance * PASS_SECONDS * frames_pace(stage, request) : HUGE_VAL;
+    frames_size(request, rays, size);
+}
+
+/* A coarse picture of the request, as large as the fine one will be. */
+static uint8_t *render_base(struct viewer *viewer, const struct frame_request *request, const uint32_t size[2])
+{
+    uint32_t small[2];
+    frames_size(request, viewer->stage.moving * frames_pace(&viewer->stage, request), small);
+    const struct part all = {{small[0], small[1]}, 0, 0, small[0], small[1], 1};
+    uint8_t *coarse = malloc(3 * (size_t)small[0] * small[1]), *rgb = malloc(3 * (size_t)size[0] * size[1]);
+    bool made = coarse && rgb && frames_render(viewer, request, &all, coarse, 3 * (size_t)small[0]);
+    if (made)
+        picture_enlarge(coarse, small, rgb, size);
+    free(coarse);
+    if (made)
+        return rgb;
+    free(rgb);
+    return NULL;
+}
+
+/* From what there is of the same view, or from nothing. */
+static bool begin(struct viewer *viewer, struct refinement *r, const struct frame_request *request, bool same)
+{
+    uint32_t size[2];
+    uint8_t *rgb;
+    wanted_size(&viewer->stage, request, size);
+    if (same) {
+        rgb = malloc(3 * (size_t)size[0] * size[1]);
+        if (rgb)
+            picture_enlarge(r->rgb, (const uint32_t[]){r->width, r->height}, rgb, size);
+    } else {
+        rgb = render_base(viewer, request, size);
+    }
+    refine_free(r);
+    if (!rgb)
+        return false;
+    *r = (struct refinement){.request = *request, .width = size[0], .height = size[1], .rgb = rgb, .fresh = !same,
+                             .sent = viewer_now()};
+    return begin_pass(&viewer->stage, r, 1);
+}
+
+/* A smaller picture of a training, which could be larger by now, or the other way round. */
+static bool fits(const struct stage *stage, const struct refinement *r)
+{
+    uint32_t size[2];
+    wanted_size(stage, &r->request, size);
+    double ratio = (double)size[0] * size[1] / ((double)r->width * r->height);
+    return ratio < OTHER_SIZE && ratio > 1.0 / OTHER_SIZE;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+static double refined(const struct stage *stage, const struct refinement *r)
+{
+    double size = (double)r->width * r->height / ((double)r->request.width * r->request.height);
+    double done = r->tiles > 0 ? (double)r->next / r->tiles : 0, first = 1.0 / (1 + FINE_EDGE * FINE_EDGE);
+    if (r->complete && size >= 1)
+        return 1;
+    if (stage->allowance < 1)
+        return fmin(size, 0.999) * (r->whole ? 1 : done);
+    return fmin(size, 0.999) * (r->edge > 1 ? first + (1 - first) * done : r->whole ? first : first * done);
+}
+
+static void send_picture(struct viewer *viewer, struct client *client, uint64_t exchange)
+{
+    struct refinement *r = &client->refinement;
+    const struct frame_facts facts = {
+        .width = r->width,
+        .height = r->height,
+        .step = viewer->step,
+        .milliseconds = 1e3 * r->spent,
+        .refined = refined(&viewer->stage, r),
+    };
+    r->fresh = !frames_send(viewer, client, exchange, r->rgb, &facts, STILL_QUALITY);
+    r->spent = 0;
+    r->sent = viewer_now();
+}
+
+/* Behind the last part of a pass: the next pass, if there is to be one. */
+static bool end_pass(const struct stage *stage, struct refinement *r)
+{
+    r->whole = true;
+    bool fine = stage->allowance >= 1 && r->edge < FINE_EDGE && r->model == stage->model;
+    if (fine)
+        return begin_pass(stage, r, FINE_EDGE);
+    r->complete = true;
+    return true;
+}
+
+/* A part, or the beginning; true even where there was nothing to do. */
+static bool advance(struct viewer *viewer, struct client *client, const struct frame_request *request)
+{
+    struct refinement *r = &client->refinement;
+    const struct stage *stage = &viewer->stage;
+    bool same = r->rgb && client->refined_of == client->number && frame_same(&r->request, request);
+    bool settled = same && r->complete, stale = same && r->model != stage->model;
+    client->refined_of = client->number;
+    if (!same || ((settled || stale || r->next == 0) && !fits(stage, r)))
+        return begin(viewer, r, request, same);
+    if (settled && stale)
+        return begin_pass(stage, r, 1);
+    if (settled && r->edge == 1 && stage->allowance >= 1)
+        return begin_pass(stage, r, FINE_EDGE);
+    if (settled)
+        return true;
+    if (!render_tile(viewer, r))
+        return false;
+    return r->next < r->tiles || end_pass(stage, r);
+}
+
+static void rest(struct viewer *viewer, struct client *client, uint64_t exchange)
+{
+    pthread_mutex_lock(&viewer->lock);
+    if (client->waiting && client->waiting->number == exchange)
+        client->ready = HUGE_VAL; /* until clients_refresh, or another request */
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange)
+{
+    struct refinement *r = &client->refinement;
+    double began = viewer_now(), slice = viewer->stage.allowance < 1 ? TRAINING_SLICE : SLICE;
+    if (!advance(viewer, client, request)) {
+        refine_free(r);
+        return false;
+    }
+    double now = viewer_now();
+    r->spent += now - began;
+    if (r->fresh && (r->complete || now - r->sent > slice))
+        send_picture(viewer, client, exchange);
+    else if (r->complete && !r->fresh)
+        rest(viewer, client, exchange);
+    return true;
+}

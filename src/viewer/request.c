@@ -1,0 +1,161 @@
+/* What the parameters of a request say. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *parameter(struct MHD_Connection *connection, const char *name)
+{
+    return mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* `count` finite numbers with commas between. */
+static bool read_numbers(const char *text, double *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *end = NULL;
+        numbers[i] = strtod(text, &end);
+        if (end == text || !isfinite(numbers[i]) || fabs(numbers[i]) > 1e12 || *end != (i + 1 < count ? ',' : 0))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+static bool fails(char problem[128], const char *name, const char *wanted)
+{
+    snprintf(problem, 128, "%s: %s", name, wanted);
+    return false;
+}
+
+/* A number of [low, high]; where it is missing, `number` stays, if it may. */
+static bool number_of(struct MHD_Connection *connection, const char *name, double low, double high, bool needed,
+                      double *number, char problem[128])
+{
+    const char *text = parameter(connection, name);
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "is not a number from %g to %g", low, high);
+    if (!text)
+        return !needed || fails(problem, name, "is missing");
+    return (read_numbers(text, number, 1) && *number >= low && *number <= high) || fails(problem, name, wanted);
+}
+
+/* The number of a word in a list that ends with NULL. */
+static bool word_of(struct MHD_Connection *connection, const char *name, const char *const *words, uint32_t *number,
+                    char problem[128])
+{
+    const char *text = parameter(connection, name);
+    if (!text)
+        return true;
+    for (uint32_t i = 0; words[i]; i++)
+        if (text[0] && strcmp(words[i], text) == 0) {
+            *number = i;
+            return true;
+        }
+    return fails(problem, name, "is none of its values");
+}
+
+/* The picture's size, scaled down to what the viewer makes. */
+static void limit_size(double width, double height, struct frame_request *request)
+{
+    double factor = fmin(1.0, sqrt(VIEWER_PIXELS / (width * height)));
+    request->width = (uint32_t)fmax(1.0, floor(width * factor));
+    request->height = (uint32_t)fmax(1.0, floor(height * factor));
+}
+
+static bool read_crop(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
+{
+    const char *crop = parameter(connection, "crop");
+    request->cropped = crop != NULL;
+    if (!crop)
+        return true;
+    if (!read_numbers(crop, request->crop, 6))
+        return fails(problem, "crop", "is not 6 numbers");
+    for (int i = 0; i < 3; i++)
+        if (!(request->crop[i] < request->crop[i + 3]))
+            return fails(problem, "crop", "its first corner is not below its second");
+    return true;
+}
+
+/* The camera's axes are of unit length and at right angles: pictures of another camera are nobody's view. */
+static bool is_rigid(const double pose[12])
+{
+    for (int a = 0; a < 3; a++)
+        for (int b = a; b < 3; b++) {
+            double dot = 0;
+            for (int row = 0; row < 3; row++)
+                dot += pose[4 * row + a] * pose[4 * row + b];
+            if (!(fabs(dot - (a == b)) < 1e-2))
+                return false;
+        }
+    return true;
+}
+
+static bool read_center(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
+{
+    const char *center = parameter(connection, "center");
+    request->center[0] = request->center[1] = 0.5;
+    return !center ||
+           (read_numbers(center, request->center, 2) && fabs(request->center[0]) <= 10 &&
+            fabs(request->center[1]) <= 10) ||
+           fails(problem, "center", "is not 2 shares of the picture's width and height");
+}
+
+bool request_frame(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
+{
+    static const char *const maps[] = {"rgb", "depth", "normal", "opacity", NULL};
+    static const char *const backgrounds[] = {"default", "", "white", "black", NULL};
+    static const char *const lenses[] = {"perspective", NULL};
+    static const char *const stills[] = {"0", "1", NULL};
+    const char *pose = parameter(connection, "pose");
+    double width = 0, height = 0;
+    uint32_t lens = 0;
+    memset(request, 0, sizeof *request);
+    if (!pose || !read_numbers(pose, request->pose, 12))
+        return fails(problem, "pose", "is not 12 numbers");
+    if (!is_rigid(request->pose))
+        return fails(problem, "pose", "is not a rotation and a position");
+    if (!number_of(connection, "fov", 1, 170, true, &request->fov, problem) ||
+        !number_of(connection, "width", 1, VIEWER_MOST_SIDE, true, &width, problem) ||
+        !number_of(connection, "height", 1, VIEWER_MOST_SIDE, true, &height, problem) ||
+        !number_of(connection, "time", 0, 1, false, &request->time, problem) ||
+        !word_of(connection, "map", maps, &request->map, problem) ||
+        !word_of(connection, "background", backgrounds, &request->background, problem) ||
+        !word_of(connection, "still", stills, &request->still, problem) ||
+        !word_of(connection, "lens", lenses, &lens, problem) || !read_crop(connection, request, problem) ||
+        !read_center(connection, request, problem))
+        return false;
+    limit_size(width, height, request);
+    return true;
+}
+
+bool request_photo(struct MHD_Connection *connection, struct photo_request *request, char problem[128])
+{
+    static const char *const splits[] = {"", "train", "val", "test", NULL};
+    double view = 0, width = 320;
+    uint32_t split = VKN_SPLIT_TRAIN;
+    if (!word_of(connection, "split", splits, &split, problem) ||
+        !number_of(connection, "view", 0, 1e7, true, &view, problem) ||
+        !number_of(connection, "width", 16, VIEWER_MOST_SIDE, false, &width, problem))
+        return false;
+    *request = (struct photo_request){(enum vkn_split)split, (size_t)view, (uint32_t)width};
+    return true;
+}
+
+static bool same_numbers(const double *a, const double *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (a[i] < b[i] || a[i] > b[i])
+            return false;
+    return true;
+}
+
+bool frame_same(const struct frame_request *a, const struct frame_request *b)
+{
+    return same_numbers(a->pose, b->pose, 12) && same_numbers(&a->fov, &b->fov, 1) &&
+           same_numbers(&a->time, &b->time, 1) && same_numbers(a->crop, b->crop, 6) &&
+           same_numbers(a->center, b->center, 2) && a->width == b->width && a->height == b->height &&
+           a->map == b->map && a->background == b->background && a->cropped == b->cropped;
+}

@@ -1,0 +1,288 @@
+/* The requests: who may ask, and who answers. */
+#include "viewer/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "viewer/page.h"
+
+#define CONNECTION_MEMORY (24u << 10) /* bytes, which a request's head must fit */
+#define TIMEOUT           10u         /* seconds without a byte */
+
+/* ---- exchanges -------------------------------------------------------------------------------- */
+
+void server_park(struct exchange *exchange)
+{
+    exchange->parked = true;
+    exchange->since = viewer_now();
+    mhd.suspend_connection(exchange->connection);
+}
+
+void server_answer(struct exchange *exchange, const struct answer *answer)
+{
+    free(exchange->answer.data);
+    exchange->answer = *answer;
+    exchange->answered = true;
+    if (exchange->parked)
+        mhd.resume_connection(exchange->connection);
+    exchange->parked = false;
+}
+
+void server_fail(struct exchange *exchange, unsigned code, const char *format, ...)
+{
+    char message[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    const struct answer answer = answer_error(code, message);
+    server_answer(exchange, &answer);
+}
+
+/* ---- routes ----------------------------------------------------------------------------------- */
+
+static void take(struct exchange *exchange, struct answer answer)
+{
+    server_answer(exchange, &answer);
+}
+
+static const char *header(const struct exchange *exchange, const char *name)
+{
+    return mhd.lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+}
+
+static const char *argument(const struct exchange *exchange, const char *name)
+{
+    return mhd.lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+static void get_page(struct exchange *exchange)
+{
+    take(exchange, answer_page(200, viewer_page, viewer_page_end));
+}
+
+static void get_scene(struct exchange *exchange)
+{
+    const char *facts = exchange->viewer->facts;
+    if (facts)
+        take(exchange, answer_text(200, "application/json", strdup(facts)));
+    else
+        server_fail(exchange, 503, "the training is still being set up");
+}
+
+static void get_state(struct exchange *exchange)
+{
+    const char *from = argument(exchange, "from");
+    take(exchange, state_answer(exchange->viewer, from ? strtoul(from, NULL, 10) : 0));
+}
+
+static void hand_to_worker(struct exchange *exchange, enum job job)
+{
+    if (!exchange->viewer->facts)
+        server_fail(exchange, 503, "the training is still being set up");
+    else if (!worker_take(exchange, job))
+        server_fail(exchange, 503, "too many requests at once");
+}
+
+static void get_photo(struct exchange *exchange)
+{
+    char problem[128];
+    if (request_photo(exchange->connection, &exchange->photo, problem))
+        hand_to_worker(exchange, JOB_PHOTO);
+    else
+        server_fail(exchange, 400, "%s", problem);
+}
+
+static bool is_name(const char *name)
+{
+    size_t length = strlen(name);
+    return length <= VIEWER_NAME &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == length;
+}
+
+static void get_frame(struct exchange *exchange)
+{
+    char problem[128];
+    const char *client = argument(exchange, "client");
+    if (!client || !client[0])
+        client = "-";
+    if (!is_name(client))
+        server_fail(exchange, 400, "client: is not 1 to %d letters and digits", VIEWER_NAME);
+    else if (!request_frame(exchange->connection, &exchange->frame, problem))
+        server_fail(exchange, 400, "%s", problem);
+    else if (!exchange->viewer->facts)
+        server_fail(exchange, 503, "the training is still being set up");
+    else
+        clients_wait(exchange->viewer, client, exchange);
+}
+
+static void post_control(struct exchange *exchange)
+{
+    take(exchange, control_answer(exchange->viewer, exchange->body));
+}
+
+static void post_path(struct exchange *exchange)
+{
+    hand_to_worker(exchange, JOB_PATH);
+}
+
+static const struct route {
+    const char *path;
+    bool post;
+    void (*answer)(struct exchange *exchange);
+} routes[] = {
+    {"/", false, get_page},
+    {"/api/scene", false, get_scene},
+    {"/api/state", false, get_state},
+    {"/api/photo", false, get_photo},
+    {"/api/frame", false, get_frame},
+    {"/api/control", true, post_control},
+    {"/api/path", true, post_path},
+};
+
+static const struct route *find_route(const char *path)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
+        if (strcmp(routes[i].path, path) == 0)
+            return &routes[i];
+    return NULL;
+}
+
+/* ---- who may ask ------------------------------------------------------------------------------ */
+
+/* A page elsewhere may make a browser ask, by a name that it points here (DNS rebinding) or from its own place. */
+static const char *refusal(const struct exchange *exchange, bool post)
+{
+    const struct viewer *viewer = exchange->viewer;
+    const char *origin = header(exchange, "Origin");
+    if (!address_host_is(viewer, header(exchange, "Host")))
+        return "the host is none of the viewer's names";
+    if (!address_token_is(viewer, argument(exchange, "token")))
+        return "the token is not that of the printed address";
+    if ((post || origin) && !address_origin_is(viewer, origin))
+        return "the request comes from another page";
+    return NULL;
+}
+
+static bool is_json(const struct exchange *exchange)
+{
+    static const char json[] = "application/json";
+    const char *type = header(exchange, "Content-Type");
+    size_t length = sizeof json - 1;
+    return type && strncasecmp(type, json, length) == 0 && (type[length] == 0 || type[length] == ';');
+}
+
+/* An answer that needs no body; false: the route has it. */
+static bool refuse(struct exchange *exchange, const char *path, const char *method)
+{
+    bool post = strcmp(method, "POST") == 0;
+    const struct route *route = find_route(path);
+    const char *why = refusal(exchange, post), *length = header(exchange, "Content-Length");
+    if (why && strcmp(path, "/") == 0 && !post)
+        take(exchange, answer_page(403, viewer_denied, viewer_denied_end));
+    else if (why)
+        server_fail(exchange, 403, "%s", why);
+    else if (!route)
+        server_fail(exchange, 404, "there is nothing of that name");
+    else if (strcmp(method, route->post ? "POST" : "GET") != 0)
+        server_fail(exchange, 405, "it is for %s", route->post ? "POST" : "GET");
+    else if (post && !is_json(exchange))
+        server_fail(exchange, 415, "the body is not application/json");
+    else if (length && strtoull(length, NULL, 10) > VIEWER_BODY)
+        server_fail(exchange, 413, "the body is larger than %u bytes", VIEWER_BODY);
+    return exchange->answered;
+}
+
+/* ---- libmicrohttpd ---------------------------------------------------------------------------- */
+
+static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *connection, const char *path,
+                             const char *method, void **context)
+{
+    struct exchange *exchange = calloc(1, sizeof *exchange);
+    if (!exchange)
+        return MHD_NO;
+    *context = exchange;
+    exchange->viewer = viewer;
+    exchange->connection = connection;
+    exchange->number = ++viewer->exchanges;
+    return refuse(exchange, path, method) ? answer_queue(exchange) : MHD_YES;
+}
+
+/* A body of no announced length that is too long ends the connection. */
+static enum MHD_Result add_body(struct exchange *exchange, const char *data, size_t *size)
+{
+    if (exchange->size + *size > VIEWER_BODY)
+        return MHD_NO;
+    char *larger = realloc(exchange->body, exchange->size + *size + 1);
+    if (!larger)
+        return MHD_NO;
+    memcpy(larger + exchange->size, data, *size);
+    exchange->size += *size;
+    larger[exchange->size] = 0;
+    exchange->body = larger;
+    *size = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result go_on(struct exchange *exchange, const char *path, const char *data, size_t *size)
+{
+    const struct route *route = find_route(path);
+    if (*size > 0)
+        return add_body(exchange, data, size);
+    if (!exchange->answered && exchange->viewer->ending)
+        server_fail(exchange, 503, "the program ends");
+    if (!exchange->answered && route)
+        route->answer(exchange);
+    return exchange->answered ? answer_queue(exchange) : MHD_YES;
+}
+
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
+                              const char *version, const char *data, size_t *size, void **exchange)
+{
+    struct viewer *viewer = context;
+    (void)version;
+    pthread_mutex_lock(&viewer->lock);
+    enum MHD_Result result = *exchange ? go_on(*exchange, path, data, size)
+                                       : begin(viewer, connection, path, method, exchange);
+    pthread_mutex_unlock(&viewer->lock);
+    return result;
+}
+
+/* However it ended. */
+static void complete(void *context, struct MHD_Connection *connection, void **exchange,
+                     enum MHD_RequestTerminationCode how)
+{
+    struct viewer *viewer = context;
+    struct exchange *ended = *exchange;
+    (void)connection, (void)how;
+    if (!ended)
+        return;
+    pthread_mutex_lock(&viewer->lock);
+    clients_forget(viewer, ended);
+    pthread_mutex_unlock(&viewer->lock);
+    free(ended->answer.data);
+    free(ended->body);
+    free(ended);
+    *exchange = NULL;
+}
+
+bool server_start(struct viewer *viewer, int socket, char *message)
+{
+    viewer->daemon = mhd.start_daemon(
+        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, viewer,
+        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)socket, MHD_OPTION_CONNECTION_LIMIT, VIEWER_CONNECTIONS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, complete, viewer, MHD_OPTION_END);
+    if (!viewer->daemon)
+        snprintf(message, VIEWER_MESSAGE, "the viewer's server cannot be started");
+    return viewer->daemon != NULL;
+}
+
+void server_stop(struct viewer *viewer)
+{
+    if (viewer->daemon)
+        mhd.stop_daemon(viewer->daemon);
+    viewer->daemon = NULL;
+}

@@ -1,0 +1,142 @@
+/* `vknerf view`: shows a run that is on disk, and follows it. */
+#include "viewer/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOVING_SECONDS (1.0 / 12)
+#define TILE_SECONDS   0.08
+#define LOOK_SECONDS   0.5 /* between looks at the checkpoint */
+
+/* Of a file, by which its content is known. */
+struct version {
+    uint64_t file, size;
+    struct timespec written;
+};
+
+struct show {
+    struct viewer *viewer;
+    const struct viewer_run *run;
+    char *checkpoint;
+    struct version version;
+    vkn_context *context;
+};
+
+static bool look(const char *file, struct version *version)
+{
+    struct stat now;
+    memset(version, 0, sizeof *version);
+    if (stat(file, &now) != 0)
+        return false;
+    version->file = now.st_ino;
+    version->size = (uint64_t)now.st_size;
+    version->written = now.st_mtim;
+    return true;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat now;
+    return stat(path, &now) == 0 && S_ISDIR(now.st_mode);
+}
+
+/* The checkpoint, and the folder of a run. */
+static vkn_status find_files(struct show *show)
+{
+    const char *run = show->run->run;
+    struct viewer *viewer = show->viewer;
+    bool folder = is_folder(run);
+    if (asprintf(&show->checkpoint, folder ? "%s/checkpoint.safetensors" : "%s", run) < 0) {
+        show->checkpoint = NULL;
+        return VKN_ERROR;
+    }
+    char *own = folder ? strdup(run) : NULL;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->folder = own;
+    pthread_mutex_unlock(&viewer->lock);
+    return folder && !own ? VKN_ERROR : VKN_OK;
+}
+
+/* What is there now takes the place of what is shown. */
+static vkn_status load(struct show *show)
+{
+    struct stage *stage = &show->viewer->stage;
+    vkn_renderer *renderer = NULL;
+    (void)look(show->checkpoint, &show->version); /* before it is read: what comes meanwhile is read next */
+    vkn_status status = vkn_renderer_open(show->context, show->checkpoint, show->run->precision, &renderer);
+    if (status != VKN_OK)
+        return status;
+    stage_close(stage);
+    stage->color = renderer;
+    viewer_new_model(show->viewer, vkn_renderer_step(renderer));
+    return VKN_OK;
+}
+
+static void follow(struct show *show)
+{
+    struct version now;
+    bool there = look(show->checkpoint, &now);
+    if (!there || memcmp(&now, &show->version, sizeof now) == 0)
+        return;
+    if (load(show) == VKN_OK)
+        viewer_tell(show->viewer, "%s", "");
+    else
+        viewer_tell(show->viewer, "%s", vkn_last_error());
+}
+
+static vkn_status open_run(struct show *show)
+{
+    const struct viewer_run *run = show->run;
+    struct stage *stage = &show->viewer->stage;
+    const struct vkn_context_params device = {
+        .size = sizeof device, .device = run->job->device, .shader_dir = run->job->shader_dir};
+    vkn_status status = find_files(show);
+    if (status == VKN_OK)
+        status = vkn_context_create(&device, &show->context);
+    if (status != VKN_OK)
+        return status;
+    stage->context = show->context;
+    stage->checkpoint = show->checkpoint;
+    stage->precision = run->precision;
+    stage->moving = MOVING_SECONDS;
+    stage->tile = TILE_SECONDS;
+    viewer_set_state(show->viewer, STATE_VIEWING);
+    status = load(show);
+    if (status != VKN_OK)
+        return status;
+    return facts_find(show->viewer, run->run, run->scene ? run->scene : vkn_renderer_scene_path(stage->color),
+                      run->format, vkn_renderer_config(stage->color));
+}
+
+static void serve(struct show *show)
+{
+    double looked = viewer_now();
+    while (!*show->viewer->stop) {
+        double now = viewer_now();
+        if (now - looked > LOOK_SECONDS) {
+            follow(show);
+            looked = viewer_now();
+        }
+        if (frames_work(show->viewer) <= 0)
+            viewer_rest(show->viewer, 0.1);
+    }
+}
+
+vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run, char message[VIEWER_MESSAGE])
+{
+    struct show show = {.viewer = viewer, .run = run};
+    vkn_status status = open_run(&show);
+    if (status == VKN_OK)
+        serve(&show);
+    else
+        snprintf(message, VIEWER_MESSAGE, "%s", vkn_last_error());
+    stage_close(&viewer->stage);
+    vkn_context_destroy(&show.context);
+    pthread_mutex_lock(&viewer->lock);
+    viewer->ending = true;
+    pthread_mutex_unlock(&viewer->lock);
+    free(show.checkpoint);
+    return status;
+}

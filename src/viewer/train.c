@@ -1,0 +1,180 @@
+/* `vknerf train --view`: visits to a training, which keep to their share of the time. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of the time, below the tenth that a training may lose: handing its steps over one by one costs as well. */
+#define SHARE          0.08
+#define MOST_CREDIT    0.05 /* seconds that are saved up while nobody asks */
+#define MOVING_SECONDS 0.016 /* 5 frames a second in that share */
+#define TILE_SECONDS   0.016
+#define READY_SECONDS  0.1 /* to the next visit, while somebody is there who may ask at any time */
+#define SHARE_SECONDS  5.0 /* that the share which is told is of */
+
+/* As when a camera moves in `view`: all of the time is the viewer's. */
+#define PAUSED_MOVING (1.0 / 12)
+#define PAUSED_TILE   0.08
+
+static void set_pace(struct viewer *viewer, bool paused)
+{
+    struct stage *stage = &viewer->stage;
+    stage->allowance = paused ? 1 : SHARE;
+    stage->moving = paused ? PAUSED_MOVING : MOVING_SECONDS;
+    stage->tile = paused ? PAUSED_TILE : TILE_SECONDS;
+}
+
+/* ---- the share -------------------------------------------------------------------------------- */
+
+static void earn(struct viewer *viewer, double now)
+{
+    viewer->budget.credit = fmin(viewer->budget.credit + SHARE * (now - viewer->budget.at), MOST_CREDIT);
+    viewer->budget.at = now;
+}
+
+static void spend(struct viewer *viewer, double seconds)
+{
+    viewer->budget.credit -= seconds;
+    viewer->budget.taken += seconds;
+}
+
+static void tell_share(struct viewer *viewer, double now)
+{
+    double passed = now - viewer->budget.shown;
+    if (passed < SHARE_SECONDS)
+        return;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->share = fmin(viewer->budget.taken / passed, 1);
+    pthread_mutex_unlock(&viewer->lock);
+    viewer->budget.taken = 0;
+    viewer->budget.shown = now;
+}
+
+/* ---- visits ----------------------------------------------------------------------------------- */
+
+static void opened(void *context, vkn_trainer *trainer, const char *folder, const char *scene)
+{
+    struct viewer *viewer = context;
+    struct vkn_exchange exchange = {.size = sizeof exchange};
+    char *own = strdup(folder);
+    viewer->stage.trainer = trainer;
+    viewer->budget.at = viewer->budget.shown = viewer_now();
+    set_pace(viewer, false);
+    if (vkn_trainer_exchange(trainer, &exchange) != VKN_OK)
+        exchange.ranks = 1;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->state = STATE_TRAINING;
+    viewer->folder = own;
+    viewer->step = vkn_trainer_step(trainer);
+    viewer->seconds = vkn_trainer_seconds(trainer);
+    viewer->can_pause = exchange.ranks <= 1 || exchange.ranks == exchange.turns;
+    pthread_mutex_unlock(&viewer->lock);
+    if (facts_find(viewer, folder, scene, VKN_SCENE_AUTO, vkn_trainer_config(trainer)) != VKN_OK)
+        viewer_tell(viewer, "%s", vkn_last_error());
+}
+
+static double due(void *context)
+{
+    struct viewer *viewer = context;
+    double now = viewer_now(), wait = HUGE_VAL;
+    earn(viewer, now);
+    pthread_mutex_lock(&viewer->lock);
+    if (viewer->pause || viewer->save)
+        wait = 0;
+    else if (clients_look(viewer, now))
+        wait = READY_SECONDS;
+    /* A new step is new to whoever waits for something new. */
+    if (wait > 0 && clients_waiting(viewer))
+        wait = fmax(0, -viewer->budget.credit / SHARE);
+    pthread_mutex_unlock(&viewer->lock);
+    return wait;
+}
+
+static void note_progress(struct viewer *viewer, const vkn_trainer *trainer)
+{
+    uint64_t step = vkn_trainer_step(trainer);
+    bool moved = step != viewer->step;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->seconds = vkn_trainer_seconds(trainer);
+    pthread_mutex_unlock(&viewer->lock);
+    if (moved)
+        viewer_new_model(viewer, step);
+}
+
+/* Whether somebody asked for a checkpoint, who is answered by its being there. */
+static bool take_save(struct viewer *viewer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    bool save = viewer->save;
+    viewer->save = false;
+    if (save)
+        viewer->state = STATE_SAVING;
+    pthread_mutex_unlock(&viewer->lock);
+    return save;
+}
+
+static bool is_paused(struct viewer *viewer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    bool paused = viewer->pause && !*viewer->stop;
+    bool save = viewer->save;
+    viewer->state = paused ? STATE_PAUSED : STATE_TRAINING;
+    pthread_mutex_unlock(&viewer->lock);
+    return paused && !save; /* the visit ends for that, and another one goes on */
+}
+
+/* As long as somebody wants it; all of the time goes to frames. */
+static void stay(struct viewer *viewer)
+{
+    set_pace(viewer, true);
+    while (is_paused(viewer))
+        if (frames_work(viewer) <= 0)
+            viewer_rest(viewer, 0.1);
+    set_pace(viewer, false);
+    viewer->budget.at = viewer->budget.shown = viewer_now();
+    viewer->budget.taken = 0;
+}
+
+static vkn_status visit(void *context, vkn_trainer *trainer, bool *save)
+{
+    struct viewer *viewer = context;
+    double began = viewer_now(), seconds = 1;
+    note_progress(viewer, trainer);
+    while (viewer->budget.credit >= 0 && seconds > 0) {
+        seconds = frames_work(viewer);
+        spend(viewer, seconds);
+    }
+    earn(viewer, viewer_now());
+    tell_share(viewer, began);
+    stay(viewer);
+    *save = take_save(viewer);
+    return VKN_OK;
+}
+
+static void closed(void *context, vkn_trainer *trainer, vkn_status status)
+{
+    struct viewer *viewer = context;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->state = status == VKN_OK ? STATE_FINISHED : STATE_STOPPED;
+    viewer->step = vkn_trainer_step(trainer);
+    viewer->seconds = vkn_trainer_seconds(trainer);
+    clients_dismiss(viewer, "the training has ended");
+    pthread_mutex_unlock(&viewer->lock);
+    stage_close(&viewer->stage);
+    viewer->stage.trainer = NULL;
+}
+
+void train_describe(struct viewer *viewer)
+{
+    viewer->visitor = (struct vkn_train_visitor){.size = sizeof viewer->visitor,
+                                                 .context = viewer,
+                                                 .opened = opened,
+                                                 .due = due,
+                                                 .visit = visit,
+                                                 .closed = closed};
+}
+
+const struct vkn_train_visitor *viewer_visitor(struct viewer *viewer)
+{
+    return &viewer->visitor;
+}

@@ -1,0 +1,148 @@
+/* A viewer from its start to its end. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+double viewer_now(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void viewer_tell(struct viewer *viewer, const char *format, ...)
+{
+    char message[sizeof viewer->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    vkn_clean_line(message);
+    pthread_mutex_lock(&viewer->lock);
+    memcpy(viewer->message, message, sizeof message);
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+const char *viewer_address(const struct viewer *viewer)
+{
+    return viewer->address;
+}
+
+bool viewer_is_open(const struct viewer *viewer)
+{
+    return viewer->open;
+}
+
+/* Waits by the clock that nobody sets. */
+static bool init_locks(struct viewer *viewer)
+{
+    pthread_condattr_t attributes;
+    bool made = pthread_mutex_init(&viewer->lock, NULL) == 0 && pthread_condattr_init(&attributes) == 0;
+    if (!made)
+        return false;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    made = pthread_cond_init(&viewer->renders, &attributes) == 0 && pthread_cond_init(&viewer->works, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    return made;
+}
+
+static bool start_threads(struct viewer *viewer, const struct viewer_params *params, char *message)
+{
+    int descriptor = address_listen(viewer, params, message);
+    if (descriptor < 0)
+        return false;
+    if (!server_start(viewer, descriptor, message)) {
+        close(descriptor);
+        return false;
+    }
+    if (worker_start(viewer))
+        return true;
+    snprintf(message, VIEWER_MESSAGE, "the viewer's thread cannot be started");
+    return false;
+}
+
+vkn_status viewer_start(const struct viewer_params *params, struct viewer **viewer, char message[VIEWER_MESSAGE])
+{
+    sigset_t all, before;
+    *viewer = NULL;
+    if (!libraries_load(message, VIEWER_MESSAGE))
+        return VKN_ERROR;
+    struct viewer *v = calloc(1, sizeof *v);
+    if (!v || !init_locks(v)) {
+        snprintf(message, VIEWER_MESSAGE, "out of memory");
+        free(v);
+        return VKN_ERROR;
+    }
+    v->stop = params->stop;
+    v->stage.allowance = 1;
+    train_describe(v);
+    /* Threads that are started here are not for signals. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool started = start_threads(v, params, message);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!started)
+        viewer_stop(&v);
+    *viewer = v;
+    return started ? VKN_OK : VKN_BAD_INPUT;
+}
+
+/* Answers first: libmicrohttpd ends only when nobody is parked. */
+void viewer_stop(struct viewer **viewer)
+{
+    struct viewer *v = viewer ? *viewer : NULL;
+    if (!v)
+        return;
+    worker_stop(v);
+    server_stop(v);
+    stage_close(&v->stage);
+    for (size_t i = 0; i < VIEWER_CLIENTS; i++)
+        refine_free(&v->clients[i].refinement);
+    vkn_scene_close(&v->scene);
+    curves_free(&v->curves);
+    pthread_cond_destroy(&v->renders);
+    pthread_cond_destroy(&v->works);
+    pthread_mutex_destroy(&v->lock);
+    free(v->facts);
+    free(v->folder);
+    free(v->run);
+    free(v);
+    *viewer = NULL;
+}
+
+/* ---- shared by what shows --------------------------------------------------------------------- */
+
+void viewer_rest(struct viewer *viewer, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(fmin(fmax(seconds, 0.0), 0.999) * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&viewer->lock);
+    if (clients_ready(viewer) > viewer_now())
+        pthread_cond_timedwait(&viewer->renders, &viewer->lock, &until);
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+void viewer_new_model(struct viewer *viewer, uint64_t step)
+{
+    viewer->stage.model++;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->step = step;
+    clients_refresh(viewer);
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+void viewer_set_state(struct viewer *viewer, enum viewer_state state)
+{
+    pthread_mutex_lock(&viewer->lock);
+    viewer->state = state;
+    pthread_mutex_unlock(&viewer->lock);
+}

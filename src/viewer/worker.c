@@ -1,0 +1,107 @@
+/* The thread that reads files, and looks after waits. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PERIOD 0.25 /* seconds */
+
+bool worker_take(struct exchange *exchange, enum job job)
+{
+    struct viewer *viewer = exchange->viewer;
+    struct exchange **end = &viewer->jobs;
+    if (viewer->job_count >= VIEWER_JOBS)
+        return false;
+    while (*end)
+        end = &(*end)->next;
+    *end = exchange;
+    exchange->next = NULL;
+    exchange->job = job;
+    viewer->job_count++;
+    server_park(exchange);
+    pthread_cond_signal(&viewer->works);
+    return true;
+}
+
+static struct exchange *next_job(struct viewer *viewer)
+{
+    struct exchange *exchange = viewer->jobs;
+    if (exchange) {
+        viewer->jobs = exchange->next;
+        viewer->job_count--;
+    }
+    return exchange;
+}
+
+/* Under the lock, which is let go meanwhile: an exchange that is parked stays. */
+static void do_job(struct viewer *viewer, struct exchange *exchange)
+{
+    const struct photo_request photo = exchange->photo;
+    const enum job job = exchange->job;
+    pthread_mutex_unlock(&viewer->lock);
+    const struct answer answer =
+        job == JOB_PHOTO ? photo_answer(viewer, &photo) : path_answer(viewer, exchange->body);
+    pthread_mutex_lock(&viewer->lock);
+    server_answer(exchange, &answer);
+}
+
+static void refuse_jobs(struct viewer *viewer)
+{
+    for (struct exchange *job = next_job(viewer); job; job = next_job(viewer))
+        server_fail(job, 503, "the program ends");
+}
+
+static void wait_for_work(struct viewer *viewer)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(PERIOD * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&viewer->works, &viewer->lock, &until);
+}
+
+static void *work(void *context)
+{
+    struct viewer *viewer = context;
+    double read = -HUGE_VAL;
+    pthread_mutex_lock(&viewer->lock);
+    while (!viewer->ending) {
+        struct exchange *job = next_job(viewer);
+        double now = viewer_now();
+        clients_expire(viewer, now);
+        if (job) {
+            do_job(viewer, job);
+        } else if (now - read > PERIOD) {
+            pthread_mutex_unlock(&viewer->lock);
+            curves_read(viewer);
+            pthread_mutex_lock(&viewer->lock);
+            read = now;
+        } else {
+            wait_for_work(viewer);
+        }
+    }
+    refuse_jobs(viewer);
+    clients_dismiss(viewer, "the program ends");
+    pthread_mutex_unlock(&viewer->lock);
+    return NULL;
+}
+
+bool worker_start(struct viewer *viewer)
+{
+    viewer->working = pthread_create(&viewer->worker, NULL, work, viewer) == 0;
+    return viewer->working;
+}
+
+void worker_stop(struct viewer *viewer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    viewer->ending = true;
+    pthread_cond_signal(&viewer->works);
+    pthread_mutex_unlock(&viewer->lock);
+    if (viewer->working)
+        pthread_join(viewer->worker, NULL);
+    viewer->working = false;
+}

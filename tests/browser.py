@@ -1,0 +1,133 @@
+"""A headless Chromium, driven through chromedriver by the W3C's WebDriver protocol."""
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+
+ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'  # the protocol's name of what refers to an element
+
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Browser:
+    """One session with a profile of its own; close() ends browser and driver."""
+
+    def __init__(self, width, height):
+        self.profile = tempfile.mkdtemp(prefix='vknerf-browser-')
+        self.driver = subprocess.Popen(['chromedriver', '--port=0'], stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True,
+                                       env=dict(os.environ, HOME=self.profile))
+        self.session = ''
+        for line in self.driver.stdout:
+            found = re.search(r'successfully on port (\d+)', line)
+            if found:
+                self.address = f'http://127.0.0.1:{found[1]}'
+                break
+        else:
+            raise RuntimeError('chromedriver did not start')
+        arguments = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars',
+                     '--disable-background-networking', '--no-first-run', '--disable-extensions',
+                     f'--window-size={width},{height}', f'--user-data-dir={self.profile}/profile']
+        answer = self._ask('POST', '/session', {'capabilities': {'alwaysMatch': {
+            'browserName': 'chrome', 'goog:chromeOptions': {'args': arguments},
+            'goog:loggingPrefs': {'browser': 'ALL'}}}})
+        self.session = '/session/' + answer['sessionId']
+
+    def _ask(self, method, path, body=None):
+        data = json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request(self.address + path, data, {'Content-Type': 'application/json'}, method=method)
+        try:
+            with DIRECT.open(request, timeout=60) as answer:
+                return json.load(answer)['value']
+        except urllib.error.HTTPError as error:
+            value = json.load(error)['value']
+            raise RuntimeError(f"{method} {path}: {value['error']}: {value['message'].splitlines()[0]}") from None
+
+    def call(self, path, body=None):
+        return self._ask('POST', self.session + path, body if body is not None else {})
+
+    def go(self, url):
+        self.call('/url', {'url': url})
+
+    def script(self, text, *arguments):
+        """The result of JavaScript; a promise is waited for."""
+        return self.call('/execute/sync', {'script': text, 'args': list(arguments)})
+
+    def devtools(self, command, **parameters):
+        return self.call('/goog/cdp/execute', {'cmd': command, 'params': parameters})
+
+    def resize(self, width, height, touch=False):
+        """The size of the page itself, in CSS pixels."""
+        self.devtools('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1,
+                      mobile=touch)
+        self.devtools('Emulation.setTouchEmulationEnabled', enabled=touch)
+
+    def prefer(self, **features):
+        """Media features, such as prefer(color_scheme='dark')."""
+        self.devtools('Emulation.setEmulatedMedia', features=[
+            {'name': 'prefers-' + name.replace('_', '-'), 'value': value} for name, value in features.items()])
+
+    def screenshot(self, file):
+        with open(file, 'wb') as out:
+            out.write(base64.b64decode(self._ask('GET', self.session + '/screenshot')))
+
+    def log(self):
+        """What the page's console has said since the last call, as texts."""
+        return [f"{entry['level']}: {entry['message']}" for entry in self.call('/se/log', {'type': 'browser'})]
+
+    def click(self, selector):
+        """A click in the middle of an element, by the mouse: it must be in sight and on top."""
+        element = self.call('/element', {'using': 'css selector', 'value': selector})
+        self.call(f'/element/{element[ELEMENT]}/click')
+
+    def type(self, selector, text):
+        element = self.call('/element', {'using': 'css selector', 'value': selector})
+        self.call(f'/element/{element[ELEMENT]}/clear')
+        self.call(f'/element/{element[ELEMENT]}/value', {'text': text})
+
+    # ---- pointers and keys: a list of moves for each finger, all of the same length ----
+
+    def pointers(self, *tracks, kind='mouse', button=0, ms=30):
+        """Presses at the first place of every track, goes through the others, and lets go."""
+        sources = []
+        for number, track in enumerate(tracks):
+            actions = [{'type': 'pointerMove', 'duration': 0, 'x': track[0][0], 'y': track[0][1]},
+                       {'type': 'pointerDown', 'button': button}]
+            for x, y in track[1:]:
+                actions.append({'type': 'pointerMove', 'duration': ms, 'x': x, 'y': y})
+            actions.append({'type': 'pointerUp', 'button': button})
+            sources.append({'type': 'pointer', 'id': f'{kind}{number}', 'parameters': {'pointerType': kind},
+                            'actions': actions})
+        self.call('/actions', {'actions': sources})
+
+    def double_click(self, x, y):
+        click = [{'type': 'pointerDown', 'button': 0}, {'type': 'pointerUp', 'button': 0}]
+        self.call('/actions', {'actions': [{'type': 'pointer', 'id': 'mouse0', 'parameters': {'pointerType': 'mouse'},
+                                            'actions': [{'type': 'pointerMove', 'duration': 0, 'x': x, 'y': y}] + 2 * click}]})
+
+    def move(self, x, y):
+        self.call('/actions', {'actions': [{'type': 'pointer', 'id': 'mouse0', 'parameters': {'pointerType': 'mouse'},
+                                            'actions': [{'type': 'pointerMove', 'duration': 0, 'x': x, 'y': y}]}]})
+
+    def wheel(self, x, y, dy):
+        self.call('/actions', {'actions': [{'type': 'wheel', 'id': 'wheel', 'actions': [
+            {'type': 'scroll', 'x': x, 'y': y, 'deltaX': 0, 'deltaY': dy, 'duration': 0}]}]})
+
+    def key(self, key, ms=0):
+        self.call('/actions', {'actions': [{'type': 'key', 'id': 'keys', 'actions': [
+            {'type': 'keyDown', 'value': key}, {'type': 'pause', 'duration': ms}, {'type': 'keyUp', 'value': key}]}]})
+
+    def close(self):
+        try:
+            if self.session:
+                self._ask('DELETE', self.session)
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            self.driver.stdout.close()
+            shutil.rmtree(self.profile, ignore_errors=True)

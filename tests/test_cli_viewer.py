@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""The viewer's server: what it shows of a run and of a training, who may ask, and that a training is the same whether
+somebody looks or not. (The page is test_viewer_page's.)"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from viewer_client import Program, frame_path, jpeg_size, tensors, wait_for  # noqa: E402
+
+VKNERF = os.environ["VKNERF_BIN"]
+DEMO = os.path.join(os.environ["VKNERF_SOURCE_DIR"], "assets/demo")
+# Every command starts anew: a model that compiles in a tenth of the time (cli.sh).
+SMALL = ["--set", "batch.samples=4096", "--set", "batch.max_rays=1024", "--set", "march.resolution=32", "--set",
+         "mlp.density_width=16", "--set", "mlp.color_width=16", "--set", "grid.levels=4", "--downscale", "4",
+         "--tensorboard", "off"]
+STEPS = 400
+
+
+def vknerf(*arguments, environment=None, program=VKNERF):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, check=False,
+                          env={**os.environ, **(environment or {})})
+
+
+def train(out, *more):
+    done = vknerf("train", DEMO, "--out", out, *SMALL, *more)
+    assert done.returncode == 0, done.stderr
+
+
+# ---- who may ask -----------------------------------------------------------------------------------------------
+
+
+def raw(port, data, seconds=0.5):
+    """What comes back until the connection ends, or nothing comes for so long."""
+    got = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        try:
+            connection.sendall(data)
+            connection.settimeout(seconds)
+            while True:
+                piece = connection.recv(65536)
+                if not piece:
+                    break
+                got += piece
+        except OSError:
+            pass
+    return got
+
+
+def check_doors(viewer):
+    """Tokens, hosts, origins, methods, types, sizes."""
+    code, headers, body = viewer.get("/")
+    assert code == 200 and b"<!doctype html>" in body.lower() and b"@NONCE" not in body
+    nonce = body.split(b'nonce="')[1].split(b'"')[0].decode()
+    assert len(nonce) == 32 and f"script-src 'nonce-{nonce}'" in headers["Content-Security-Policy"]
+    assert viewer.get("/")[2] != body, "the nonce is the same again"
+    assert headers["Cache-Control"] == "no-store" and headers["X-Content-Type-Options"] == "nosniff"
+    for token in ("", viewer.token[:-1], viewer.token + "0", viewer.token[:-1] + ("0" if viewer.token[-1] != "0" else "1")):
+        code, _, body = viewer.get("/", token=token)
+        assert code == 403 and b"<script" not in body, (token, code)
+        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo"):
+            assert viewer.get(path, token=token)[0] == 403
+        assert viewer.post("/api/control", {"action": "stop"}, token=token)[0] == 403
+    for host in ("evil.example", f"evil.example:{viewer.port}", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "", ":80",
+                 "127.0.0.1:80x"):
+        assert viewer.get("/api/state", host=host)[0] == 403, host
+    for host in ("localhost", "LOCALHOST:9", "[::1]:7007", "127.0.0.1"):
+        assert viewer.get("/api/state", host=host)[0] == 200, host
+    assert b" 403 " in raw(viewer.port, f"GET /api/state?token={viewer.token} HTTP/1.0\r\n\r\n".encode())
+    for origin in ("http://evil.example", "null", "https://127.0.0.1", f"http://evil.example:{viewer.port}"):
+        assert viewer.post("/api/control", {"action": "stop"}, headers={"Origin": origin})[0] == 403, origin
+        assert viewer.get("/api/state", headers={"Origin": origin})[0] == 403, origin
+    assert viewer.request("POST", "/api/control", "{}", {"Content-Type": "application/json"})[0] == 403
+    assert viewer.post("/api/control", "{}", headers={"Content-Type": "text/plain"})[0] == 415
+    assert viewer.get("/api/control")[0] == 405 and viewer.post("/api/state", {})[0] == 405
+    assert viewer.get("/etc/passwd")[0] == 404 and viewer.get("/../../etc/passwd")[0] == 404
+    assert viewer.post("/api/path", "x" * 70000)[0] == 413
+
+
+def check_requests(viewer, pose):
+    """Parameters that are none."""
+    for bad in ({"fov": 0}, {"fov": "nan"}, {"width": 0}, {"width": 100000}, {"map": "beauty"}, {"still": 2},
+                {"background": "red"}, {"crop": "1,2,3"}, {"crop": "1,1,1,0,0,0"}, {"time": 2}, {"client": "a b"},
+                {"lens": "magic"}):
+        bad = {key: str(value).replace(" ", "%20") for key, value in bad.items()}
+        code, _, body = viewer.frame(pose, **bad)
+        assert code == 400 and next(iter(bad)) in json.loads(body)["error"], (bad, code, body)
+    for bad in (pose[:11], pose + [0], [2 * x for x in pose], [0] * 12, ["inf"] * 12):
+        assert viewer.frame(bad)[0] == 400, bad
+    assert viewer.get("/api/photo?split=train&view=9999")[0] == 404
+    assert viewer.get("/api/photo?split=none&view=0")[0] == 400 and viewer.get("/api/photo?view=x")[0] == 400
+    for body in ("", "{", "[]", "{}", '{"action": 1}', '{"action": "explode"}', "\0" * 100):
+        assert viewer.post("/api/control", body)[0] in (400, 409), body
+
+
+def attack(viewer):
+    """Those who hold connections, and send what nobody should."""
+    head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    halves = [socket.create_connection(("127.0.0.1", viewer.port), timeout=30) for _ in range(20)]
+    for half in halves:
+        half.sendall(head.encode())
+    answer = raw(viewer.port, (head + "X: " + "x" * 10_000_000 + "\r\n\r\n").encode())
+    assert b" 200 " not in answer, answer[:100]
+    answer = raw(viewer.port, (head + "X: y\r\n" * 1_000_000 + "\r\n").encode())
+    assert b" 200 " not in answer, answer[:100]
+    post = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" \
+           "Content-Type: application/json\r\n"
+    assert b" 413 " in raw(viewer.port, (post + "Content-Length: 100000000000\r\n\r\n").encode() + b"x" * 100000)
+    chunks = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    assert b" 200 " not in raw(viewer.port, (post + "Transfer-Encoding: chunked\r\n\r\n").encode() + 20 * chunks)
+    assert b" 200 " not in raw(viewer.port, b"\x16\x03\x01\x02\x00" + os.urandom(1000) + b"\r\n\r\n")
+    good = (head + "\r\n").encode()
+    assert raw(viewer.port, good + good + os.urandom(500) + b"\r\n\r\n").count(b" 200 ") <= 2
+    assert b" 200 " in raw(viewer.port, good), "nobody else is served meanwhile"
+    return halves
+
+
+def crowd(viewer, pose):
+    """A hundred at once: all are answered, and no more than eight with pictures."""
+    codes, lock = [], threading.Lock()
+
+    def ask(number):
+        path = frame_path(pose, client=f"c{number}") + "&token=" + viewer.token
+        answer = raw(viewer.port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode(), 60)
+        with lock:
+            codes.append(int(answer.split(b" ")[1]) if answer else 0)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(codes) <= {200, 503} and 1 <= codes.count(200) and codes.count(503) >= 50, codes
+
+
+# ---- a training ------------------------------------------------------------------------------------------------
+
+
+def check_training(plain, watched):
+    """Watched and attacked, paused and saved, the steps are those of `plain`."""
+    viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0")
+    state = viewer.state()
+    assert state["state"] == "training" and state["metrics"] == [] and state["can"]["stop"] is False
+    scene = viewer.scene()
+    assert scene["mode"] == "train" and scene["run"] == watched and scene["model"] == "ngp"
+    pose = scene["views"][0]["pose"]
+    assert viewer.post("/api/control", {"action": "pause"}) == (200, {"ok": True})
+    paused = wait_for(lambda: viewer.state()["state"] == "paused" and viewer.state())
+    check_doors(viewer)
+    check_requests(viewer, pose)
+    crowd(viewer, pose)
+    assert viewer.post("/api/control", {"action": "save"})[0] == 200
+    saved = os.path.join(watched, "checkpoint.safetensors")
+    wait_for(lambda: os.path.exists(saved))
+    shutil.copy(saved, watched + ".early")
+    later = viewer.state()
+    assert later["step"] == paused["step"] < STEPS and later["seconds"] == paused["seconds"], (paused, later)
+    wait_for(lambda: viewer.frame(pose)[0] == 200)  # the crowd has gone
+    assert viewer.post("/api/control", {"action": "resume"})[0] == 200
+    attacks = []
+    attacker = threading.Thread(target=lambda: attacks.append(attack(viewer)))
+    attacker.start()
+    frames, steps = 0, set()
+    while viewer.process.poll() is None:
+        try:
+            code, headers, body = viewer.frame(pose, still=frames % 3 // 2)
+        except OSError:
+            break
+        if code == 200:
+            assert jpeg_size(body) == (int(headers["X-Width"]), int(headers["X-Height"]))
+            steps.add(int(headers["X-Step"]))
+            frames += 1
+        elif code != 204:
+            assert code == 503, body
+            break
+    assert viewer.end() == 0, viewer.errors
+    assert frames >= 3 and len(steps) >= 2, (frames, steps)
+    assert f"vknerf view {watched}" in viewer.output, viewer.output
+    attacker.join()
+    assert attacks, "the training has ended before all was tried"
+    for half in attacks[0]:
+        half.close()
+    assert tensors(saved) == tensors(os.path.join(plain, "checkpoint.safetensors")), "the training is another one"
+
+
+def check_stop(run, folder):
+    """Stopped from the page, and by Ctrl-C while it is paused: both save."""
+    out = os.path.join(folder, "stopped")
+    shutil.copytree(run, out)
+    for way in ("page", "keys"):
+        viewer = Program("train", "--resume", out, "--steps", "1000000", "--view=0")
+        scene = viewer.scene()
+        if way == "page":
+            assert viewer.frame(scene["views"][0]["pose"])[0] == 200
+            assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+        else:
+            assert viewer.post("/api/control", {"action": "pause"})[0] == 200
+            wait_for(lambda: viewer.state()["state"] == "paused")
+            viewer.signal()
+        assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
+
+
+# ---- a run -----------------------------------------------------------------------------------------------------
+
+
+def refine(viewer, pose, **parameters):
+    """The finished picture."""
+    for _ in range(200):
+        code, headers, body = viewer.frame(pose, still=1, **parameters)
+        if code == 200 and headers["X-Refined"] == "1.000":
+            return body
+        assert code in (200, 204), body
+    raise AssertionError("it is never finished")
+
+
+def check_picture(run, viewer, view, folder):
+    """What the viewer shows and what `eval` renders of the same camera are the same: a scene of that picture is met."""
+    scene = os.path.join(folder, "shown")
+    os.makedirs(scene, exist_ok=True)
+    size = 96
+    with open(os.path.join(scene, "a.jpg"), "wb") as file:
+        file.write(refine(viewer, view["pose"], width=size, height=size, background="white"))
+    matrix = [view["pose"][4 * row:4 * row + 4] for row in range(3)] + [[0, 0, 0, 1]]
+    frames = {"camera_angle_x": 40 * 3.14159265358979 / 180, "frames": [{"file_path": "a.jpg", "transform_matrix": matrix}]}
+    for name in ("train", "test"):
+        with open(os.path.join(scene, f"transforms_{name}.json"), "w", encoding="utf-8") as file:
+            json.dump(frames, file)
+    done = vknerf("eval", run, "--scene", scene, "--background", "white", "--json")
+    assert done.returncode == 0, done.stderr
+    psnr = json.loads(done.stdout)["psnr"]
+    assert psnr > 29, psnr  # with four rays a pixel and with one
+    frames["frames"][0]["transform_matrix"][0][3] += 0.5  # from somewhere else it is another picture
+    with open(os.path.join(scene, "transforms_test.json"), "w", encoding="utf-8") as file:
+        json.dump(frames, file)
+    done = vknerf("eval", run, "--scene", scene, "--background", "white", "--json")
+    assert json.loads(done.stdout)["psnr"] < psnr - 8, (psnr, done.stdout)
+
+
+def check_paths(viewer, run, pose):
+    keys = [{"position": pose[3::4], "look_at": [0, 0, 0]}, {"position": [x + 0.1 for x in pose[3::4]], "look_at": [0, 0, 0]}]
+    code, answer = viewer.post("/api/path", {"name": "turn", "path": {"keyframes": keys, "frames": 2}})
+    assert code == 200 and answer["file"] == os.path.join(run, "paths/turn.json"), answer
+    done = vknerf(*answer["command"].split()[1:-1], run + ".turn", "--width", "8", "--height", "8")
+    assert done.returncode == 0 and os.path.exists(run + ".turn/frame_0001.png"), done.stderr
+    code, answer = viewer.post("/api/path", {"name": "turn", "path": {"keyframes": [{"position": "here"}], "frames": 2}})
+    assert code == 400 and "position" in answer["error"] and ".part" not in answer["error"], answer
+    for name in ("", "../x", "a/b", "a" * 65, ".x", "ü"):
+        assert viewer.post("/api/path", {"name": name, "path": {"keyframes": keys, "frames": 2}})[0] == 400, name
+    assert os.listdir(os.path.join(run, "paths")) == ["turn.json"]
+
+
+def check_view(run, folder):
+    viewer = Program("view", run, "--port", "0", "--quiet")
+    scene, state = viewer.scene(), viewer.state()
+    assert scene["mode"] == "view" and state["state"] == "viewing" and state["step"] == STEPS, state
+    assert state["metrics"][-1][0] == STEPS and state["evaluations"][-1][0] == STEPS and state["next"] == len(state["metrics"])
+    assert len(viewer.json(f"/api/state?from={state['next'] - 1}")["metrics"]) == 1
+    view = scene["views"][0]
+    assert [v["split"] for v in scene["views"]].count("train") == 60 and view["name"] == "r_0.png"
+    assert abs(scene["distance"] - 4) < 0.1 and scene["up"][2] > 0.9, scene
+    code, _, body = viewer.get("/api/photo?split=train&view=0&width=16")
+    assert code == 200 and jpeg_size(body) == (16, 16)
+    for name in scene["maps"]:
+        code, headers, body = viewer.frame(view["pose"], map=name, crop="-1,-1,-1,1,1,1")
+        assert code == 200 and jpeg_size(body) == (int(headers["X-Width"]), int(headers["X-Height"])), (name, body)
+        assert 0 < float(headers["X-Refined"]) <= 1 and float(headers["X-Milliseconds"]) > 0
+    check_doors(viewer)
+    assert viewer.post("/api/control", {"action": "pause"})[0] == 409
+    check_picture(run, viewer, view, folder)
+    check_paths(viewer, run, view["pose"])
+    # Another model takes the place of what is shown.
+    os.replace(run + ".early", os.path.join(run, "checkpoint.safetensors"))
+    wait_for(lambda: viewer.state()["step"] < STEPS)
+    code, headers, _ = viewer.frame(view["pose"])
+    assert code == 200 and int(headers["X-Step"]) == viewer.state()["step"]
+    check_ports(viewer, run)
+    viewer.signal()
+    assert viewer.end() == 0 and viewer.output == "", (viewer.output, viewer.errors)
+
+
+def check_ports(viewer, run):
+    """A port that is taken, and addresses that are none."""
+    for arguments, words in ((["--port", str(viewer.port)], "Address already in use"), (["--port", "70000"], "--port"),
+                             (["--view-address", "256.1.1.1"], "--view-address")):
+        done = vknerf("view", run, *arguments)
+        assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, done
+    done = vknerf("view", run + ".not")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout, done
+
+
+def check_alone(run, folder):
+    """A checkpoint without its run and its scene; open to others, with a warning."""
+    checkpoint = os.path.join(folder, "alone.safetensors")
+    shutil.copy(os.path.join(run, "checkpoint.safetensors"), checkpoint)
+    viewer = Program("view", checkpoint, "--scene", folder + "/none", "--port", "0", "--view-address", "0.0.0.0")
+    scene = viewer.scene()
+    assert scene["views"] == [] and scene["distance"] > 0 and "none" in viewer.state()["message"], scene
+    pose = [1, 0, 0, 0, 0, 0, -1, -4, 0, 1, 0, 0]
+    assert viewer.frame(pose)[0] == 200 and viewer.get("/api/photo?view=0")[0] == 404
+    assert viewer.post("/api/path", {"name": "a", "path": {}})[0] == 409
+    assert viewer.get("/api/state", host="10.1.2.3:7007")[0] == 200 and viewer.get("/api/state", host="evil.example")[0] == 403
+    viewer.signal(signal.SIGTERM)
+    assert viewer.end() == 0 and "warning: --view-address" in viewer.errors, viewer.errors
+
+
+def check_missing(run, folder):
+    """Without a library, and without the viewer: one line that names packages."""
+    program = os.path.join(os.environ["VKNERF_BUILD_DIR"], "vknerf")
+    for library, package in (("libmicrohttpd.so.12", "libmicrohttpd12"), ("libturbojpeg.so.0", "libturbojpeg0")):
+        place = os.path.join(folder, library + ".none")
+        os.makedirs(place)
+        with open(os.path.join(place, library), "w", encoding="utf-8"):
+            pass
+        done = vknerf("view", run, program=program, environment={"LD_LIBRARY_PATH": place})
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and package in done.stderr, done
+    done = vknerf("view", run, program=os.path.join(os.environ["VKNERF_BUILD_DIR"], "tests/vknerf_without_viewer"))
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "libmicrohttpd-dev" in done.stderr, done
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        plain, watched = os.path.join(folder, "plain"), os.path.join(folder, "watched")
+        began = time.monotonic()
+
+        def done(what):
+            print(f"{time.monotonic() - began:6.1f} s: {what}", flush=True)
+
+        train(plain, "--deterministic", "--steps", str(STEPS))
+        done("trained")
+        check_training(plain, watched)
+        done("watched")
+        check_view(watched, folder)
+        done("viewed")
+        check_alone(watched, folder)
+        done("alone")
+        check_missing(watched, folder)
+        check_stop(plain, folder)
+        done("stopped")
+
+
+main()

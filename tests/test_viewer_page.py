@@ -1,0 +1,475 @@
+#!/usr/bin/env python3
+"""The viewer's page in a real browser, headless, against `vknerf train --view` and `vknerf view` of a short run of the
+bundled scene: moving about by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
+afterwards, and the training's pause, save and stop; nothing that the browser complains about. About 20 s of a core:
+small pictures, one browser."""
+import base64
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+from browser import Browser, DIRECT
+
+VKNERF = os.environ['VKNERF_BIN']
+WIDTH, HEIGHT = 700, 500
+SMALL = ('batch.samples=4096', 'batch.max_rays=1024', 'march.resolution=32', 'mlp.density_width=16', 'mlp.color_width=16',
+         'grid.levels=4')
+SLACK = 60  # seconds that anything may take before it has failed
+
+# The picture as `size` x `size` means of red, green and blue, of the part x, y, w, h or of all of it.
+PIXELS = '''
+const [size, part] = arguments, picture = document.getElementById('picture');
+const ratio = picture.width / picture.clientWidth, canvas = document.createElement('canvas');
+canvas.width = canvas.height = size;
+const context = canvas.getContext('2d'), [x, y, w, h] = part || [0, 0, picture.clientWidth, picture.clientHeight];
+context.imageSmoothingQuality = 'high';
+context.drawImage(picture, x * ratio, y * ratio, w * ratio, h * ratio, 0, 0, size, size);
+return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);'''
+FILE_PIXELS = '''
+const [size, png] = arguments, image = new Image();
+image.src = 'data:image/png;base64,' + png;
+return image.decode().then(() => {
+    const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
+    canvas.width = canvas.height = size;
+    context.imageSmoothingQuality = 'high';
+    context.drawImage(image, 0, 0, size, size);
+    return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);
+});'''
+# What lies across the page's width, or is too small or hidden to be pressed, of all that can be.
+OUT_OF_REACH = '''
+const bad = [];
+if (document.documentElement.scrollWidth > innerWidth) bad.push('the page is wider than the window');
+for (const element of document.querySelectorAll('button, input, select, a')) {
+    if (!element.checkVisibility() || element.closest('dialog:not([open])')) continue;
+    element.scrollIntoView({block: 'center'});
+    const {left, right, top, bottom} = element.getBoundingClientRect(), name = element.id || element.outerHTML.slice(0, 90);
+    if (left < 0 || right > innerWidth || top < 0 || bottom > innerHeight) bad.push('outside: ' + name);
+    const on = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    if (!on || !(element.contains(on) || on.closest('.double, label') && on.closest('label, .double').contains(element)))
+        bad.push('covered: ' + name);
+    if (!(element.labels && element.labels.length || element.textContent.trim() || element.getAttribute('aria-label')))
+        bad.push('without a name: ' + name);
+}
+return bad;'''
+
+
+def progress(text, began=time.monotonic()):
+    if os.environ.get('VERBOSE'):
+        print(f'{time.monotonic() - began:6.1f} s  {text}', flush=True)
+
+
+def fail(text):
+    raise AssertionError(text)
+
+
+def until(seen, what):
+    """The first true value of seen(); fails after a while."""
+    end = time.monotonic() + SLACK
+    while time.monotonic() < end:
+        value = seen()
+        if value:
+            return value
+        time.sleep(0.1)
+    fail(f'never: {what}')
+
+
+class Program:
+    """vknerf with a viewer: its address is what it prints."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([VKNERF, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True, errors='replace')
+        self.said = []
+        threading.Thread(target=self._read, daemon=True).start()
+        self.address = until(self._find, f'an address of vknerf {" ".join(arguments)}: {self.said}')
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.said.append(line)
+
+    def _find(self):
+        if self.process.poll() is not None:
+            fail(f'vknerf ended: {"".join(self.said)}')
+        found = re.search(r'http://127\.0\.0\.1:\d+/\?token=[\w-]+', ''.join(self.said))
+        return found and found[0]
+
+    def ask(self, path):
+        origin, token = self.address.split('/?')
+        with DIRECT.open(f'{origin}{path}?{token}', timeout=SLACK) as answer:
+            return json.load(answer)
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(SLACK)
+
+
+# ---- what the page shows ----
+
+def text(page, element):
+    return page.script('return document.getElementById(arguments[0]).textContent', element)
+
+
+def pixels(page, size=24, part=None):
+    return page.script(PIXELS, size, part)
+
+
+def apart(a, b):
+    """Mean difference of two pictures, 0 to 255."""
+    return sum(abs(x - y) for x, y in zip(a, b)) / len(a)
+
+
+def refined(page):
+    """Waits until the page's picture is as good as it gets; its pixels."""
+    until(lambda: page.script("return document.getElementById('progress').classList.contains('done')"), 'X-Refined 1')
+    return pixels(page)
+
+
+def place(page):
+    """The view that the address keeps: its parameters."""
+    return until(lambda: dict(urllib.parse.parse_qsl(page.script('return location.hash.slice(1)'))), 'an address of the view')
+
+
+def pose(page):
+    return [float(x) for x in place(page)['pose'].split(',')]
+
+
+def changes(page, do, what, least=0.5, picture=True):
+    """Something that is done moves the camera, in the address, and the picture. The pose afterwards."""
+    old, before = place(page)['pose'], refined(page) if picture else None
+    do()
+    until(lambda: place(page)['pose'] != old, f'{what}: another pose')
+    if picture:
+        until(lambda: apart(pixels(page), before) > least, f'{what}: another picture')
+    return pose(page)
+
+
+def panel(page, name):
+    if not page.script("return document.getElementById('panel-' + arguments[0]).checkVisibility()", name):
+        page.click(f'#rail [data-panel={name}]')
+
+
+def choose(page, element, value, event='input'):
+    page.script('''const element = document.getElementById(arguments[0]) || document.querySelector(arguments[0]);
+element.value = arguments[1]; element.dispatchEvent(new Event(arguments[2], {bubbles: true}));''', element, value, event)
+
+
+def quiet(page):
+    """Nothing that the browser complains about, such as an error or what the page's policy forbids; but for the status
+    503 while a training is being set up."""
+    said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG')) and
+            not re.search('/api/scene.* status of 503', line)]
+    if said:
+        fail(f'the console says: {said}')
+
+
+# ---- training ----
+
+def watch_training(page, run):
+    progress('watch_training')
+    training = Program('train', 'assets/demo', '--out', run, '--downscale', '4', '--seconds', '600', '--seed', '1',
+                       '--view=0', *(word for setting in SMALL for word in ('--set', setting)))
+    page.go(training.address[:-4] + 'XXXX')
+    if 'does not open the viewer' not in page.script('return document.body.textContent'):
+        fail('a wrong token is not explained')
+    page.log()  # has the status 403
+    page.go(training.address)
+    page.script('sessionStorage.clear()')
+    choose(page, 'resolution', '0.25', 'change')
+    until(lambda: '×' in text(page, 'readout'), 'a frame while training')
+    panel(page, 'training')
+    until(lambda: text(page, 'training-state') == 'training' and number(text(page, 't-step')) > 0, 'steps')
+    until(lambda: re.match(r'[\d.]', text(page, 'psnr-at')), 'a curve of PSNR')
+
+    progress('pause')
+    page.click('#pause')
+    until(lambda: text(page, 'training-state') == 'paused', 'paused')
+    step = training.ask('/api/state')['step']
+    time.sleep(0.5)
+    if training.ask('/api/state')['step'] != step:
+        fail('steps while paused')
+    page.click('#pause')
+    until(lambda: training.ask('/api/state')['step'] > step, 'steps after resuming')
+    page.click('#save')
+    until(lambda: any(name.endswith('.safetensors') for name in os.listdir(run)), 'a checkpoint')
+
+    progress('stop')
+    page.click('#stop')
+    page.click('#confirm button[value=""]')
+    if training.process.poll() is not None:
+        fail('stopped though the dialog was left')
+    until(lambda: training.ask('/api/state')['step'] > 100, 'something to look at')
+    quiet(page)
+    page.click('#stop')
+    page.click('#confirm button[value=stop]')
+    training.process.wait(SLACK)
+    if training.process.returncode not in (0, 130):
+        fail(f'stopping ends with {training.process.returncode}: {"".join(training.said)}')
+    until(lambda: 'ended' in text(page, 'run-state') + text(page, 'notice'), 'the page says that the program has ended')
+    page.log()  # has the requests that found nobody
+
+
+def number(words):
+    return int(words.replace(',', '')) if re.fullmatch(r'[\d,]+', words) else 0
+
+
+# ---- moving about ----
+
+def move_about(page):
+    progress('move_about')
+    middle = (250, 250)
+    quiet(page)
+    before, home = refined(page), pose(page)
+    if max(before) - min(before) < 30:
+        fail('the picture is blank')
+    at = changes(page, lambda: page.pointers([middle, (300, 260), (340, 270)]), 'a drag')
+    changes(page, lambda: page.wheel(*middle, 500), 'the wheel')
+    until(lambda: distance(pose(page)) > distance(at) * 1.2, 'the wheel goes away')
+    changes(page, lambda: page.pointers([middle, (280, 250), (310, 250)], button=2), 'a shift by the right button')
+    page.key('h')
+    until(lambda: apart(pixels(page), before) < 2, 'home again')
+    changes(page, lambda: page.double_click(200, 300), 'a double click')
+    page.key('h')
+    until(lambda: apart(pixels(page), before) < 2, 'home again')
+    changes(page, lambda: page.key('w', 300), 'a key')
+    page.key('h')
+    until(lambda: apart(pixels(page), before) < 2, 'home again')
+
+    turned = changes(page, lambda: page.pointers([middle, (220, 250), (180, 250)], kind='touch'), 'a finger')
+    changes(page, lambda: page.pointers([(220, 250), (190, 250), (160, 250)], [(280, 250), (310, 250), (340, 250)],
+                                        kind='touch'), 'two fingers')
+    until(lambda: distance(pose(page)) < distance(turned) * 0.8, 'fingers that part come closer')
+    page.key('f')
+    page.key('h')
+    until(lambda: near(pose(page), home), 'home again')
+    fly = changes(page, lambda: page.pointers([middle, (300, 250), (350, 250)]), 'a drag in fly mode')
+    if not near([fly[i] for i in (3, 7, 11)], [home[i] for i in (3, 7, 11)]):
+        fail('looking around moves the camera')
+    page.key('f')
+    page.key('h')
+    until(lambda: near(pose(page), home), 'home again')
+    page.call('/refresh')
+    until(lambda: '×' in text(page, 'readout'), 'a frame after loading again')
+    choose(page, 'resolution', '0.25', 'change')
+
+
+def distance(camera):
+    return math.hypot(camera[3], camera[7], camera[11])  # the bundled scene is around the origin
+
+
+def show_maps(page):
+    progress('show_maps')
+    pictures = {}
+    for key, name in ('1', 'rgb'), ('2', 'depth'), ('3', 'normal'), ('4', 'opacity'):
+        page.key(key)
+        until(lambda: place(page).get('map') == name, f'the map {name}')  # pylint: disable=cell-var-from-loop
+        pictures[name] = refined(page)
+    names = sorted(pictures)
+    for i, a in enumerate(names):
+        for b in names[i + 1:]:
+            if apart(pictures[a], pictures[b]) < 2:
+                fail(f'{a} looks like {b}')
+    page.click('#maps [data-map=rgb]')
+    until(lambda: apart(pixels(page), pictures['rgb']) < 2, 'colours again')
+    page.key('b')
+    until(lambda: apart(pixels(page), pictures['rgb']) > 20, 'a black background')
+    page.key('b')
+
+
+def crop(page, box):
+    progress('crop')
+    panel(page, 'view')
+    before = refined(page)
+    choose(page, '#crop [aria-label="Crop Z to"][type=number]', str((box[2] + box[5]) / 2), 'change')
+    until(lambda: apart(pixels(page), before) > 2, 'a cropped picture')
+    if float(place(page).get('crop', '0,0,0,0,0,0').split(',')[5]) != (box[2] + box[5]) / 2:
+        until(lambda: 'crop' in place(page), 'the crop box in the address')
+    page.click('#crop-on')
+    until(lambda: apart(pixels(page), before) < 2, 'the whole picture again')
+    page.script("document.getElementById('crop-reset').click(); document.getElementById('crop-on').checked")
+
+
+# ---- training cameras ----
+
+def on_screen(page, view):
+    """Where the middle of a camera's lines is, from the pose in the address; None behind or beside the picture."""
+    p, fov = pose(page), float(place(page)['fov'])
+    panels = page.script("const r = document.getElementById('panels').getBoundingClientRect(); return r.width ? r.left : innerWidth")
+    to = [view['pose'][3] - p[3], view['pose'][7] - p[7], view['pose'][11] - p[11]]
+    x, y, z = (sum(to[i] * p[4 * i + j] for i in range(3)) for j in range(3))
+    scale = HEIGHT / 2 / math.tan(math.radians(fov) / 2)
+    if -z < 0.5:
+        return None
+    u, v = panels / 2 - x / z * scale, HEIGHT / 2 + y / z * scale
+    return (round(u), round(v)) if 20 < u < panels - 20 and 70 < v < HEIGHT - 120 else None
+
+
+def pick_cameras(page, views):
+    progress('pick_cameras')
+    panel(page, 'cameras')
+    page.prefer(reduced_motion='no-preference')
+    time.sleep(0.8)
+    found = [(view, on_screen(page, view)) for view in views]
+    found = [(view, at) for view, at in found if at]
+    if not found:
+        fail('no camera is in the picture')
+    # One that stands alone: which of two that are drawn over each other is picked is not the question here.
+    def alone(entry):
+        return min([math.dist(entry[1], at) for view, at in found if view is not entry[0]] or [1e9])
+    view, at = max(found, key=alone)
+    page.move(*at)
+    page.pointers([at])
+    until(lambda: view['name'] in text(page, 'photo-name') and view['split'] in text(page, 'photo-name'),
+          f"{view['name']} picked in the picture")
+    until(lambda: near(pose(page), view['pose']), 'there')
+    until(lambda: page.script("return document.getElementById('photo-picture').naturalWidth") > 0, 'its photograph')
+
+    # The photograph beside the picture and over it: the model has learned what it shows.
+    choose(page, 'blend-slider', '100')
+    until(lambda: page.script("return document.getElementById('blend').checkVisibility()"), 'the photograph over it')
+    page.script("document.getElementById('camera-list').focus()")
+    page.key('\ue010')  # end
+    until(lambda: near(pose(page), views[-1]['pose']), 'the last camera by keys')
+    until(lambda: page.script("return document.getElementById('photo-picture').src.includes(arguments[0])",
+                              f"view={views[-1]['index']}&"), 'its photograph')
+    choose(page, 'blend-slider', '0')
+    page.prefer(reduced_motion='reduce')
+    until(lambda: page.script("return document.querySelector('#camera-list img').naturalWidth") > 0, 'the list’s pictures')
+    quiet(page)
+
+
+def near(a, b):
+    return max(abs(x - y) for x, y in zip(a, b)) < 1e-3
+
+
+# ---- a path ----
+
+def make_path(page, run, work):
+    progress('make_path')
+    page.key('h')
+    panel(page, 'path')
+    for name, value in (('seconds', '0.5'), ('fps', '8'), ('width', '96'), ('height', '64'), ('name', 'turn')):
+        page.type('#path-' + name, value)
+    for i in range(3):
+        page.click('#key-add')
+        if i < 2:
+            changes(page, lambda: page.pointers([(200, 250), (240, 240), (260, 235)]), 'to the next keyframe', picture=False)
+    page.call('/refresh')  # the draft stays
+    until(lambda: page.script("return document.querySelectorAll('#keys li').length") == 3, 'three keyframes')
+    choose(page, 'resolution', '0.25', 'change')
+    page.click('#keys li:nth-child(3) [data-act=up]')
+    page.click('#keys li:nth-child(2) [data-act=down]')
+    page.click('#path-save')
+    until(lambda: 'vknerf render' in text(page, 'path-command'), 'the saved path')
+    file = os.path.join(run, 'paths', 'turn.json')
+    with open(file) as saved:
+        keys = json.load(saved)['keyframes']
+    if len(keys) != 3:
+        fail(f'{len(keys)} keyframes in the file')
+
+    place_of = lambda: [pose(page)[i] for i in (3, 7, 11)]
+    page.click('#keys li:nth-child(1) [data-act=go]')
+    until(lambda: near(place_of(), keys[0]['position']), 'at the first keyframe')
+    page.click('#path-play')
+    until(lambda: near(place_of(), keys[2]['position']), 'at the last one, after the preview')
+    until(lambda: text(page, 'path-play') == 'Preview', 'the preview ends')
+    out = os.path.join(work, 'turn')
+    subprocess.run([VKNERF, 'render', run, '--path', file, '--out', out], check=True, stdout=subprocess.DEVNULL)
+    frames = sorted(name for name in os.listdir(out) if name.endswith('.png'))
+    if len(frames) != 4:
+        fail(f'{frames} for half a second at 8 frames a second')
+    for moment, name in ((0, frames[0]), (1 / 3, frames[1])):
+        choose(page, 'path-scrub', str(moment))
+        choose(page, 'path-scrub', str(moment), 'change')
+        refined(page)
+        left = page.script("return document.getElementById('panels').getBoundingClientRect().left")
+        w = min(left, HEIGHT * 1.5)
+        seen = pixels(page, 16, [left / 2 - w / 2, HEIGHT / 2 - w / 3, w, w / 1.5])
+        with open(os.path.join(out, name), 'rb') as png:
+            made = page.script(FILE_PIXELS, 16, base64.b64encode(png.read()).decode())
+        if apart(seen, made) > 4:
+            fail(f'{name} is not what the page showed: {apart(seen, made):.1f} apart')
+    quiet(page)
+
+
+# ---- small windows ----
+
+def check_narrow(page):
+    progress('check_narrow')
+    page.resize(400, 800, touch=True)
+    for name in ('view', 'cameras', 'path', 'training'):
+        panel(page, name)
+        bad = page.script(OUT_OF_REACH)
+        if bad:
+            fail(f'at 400 pixels, {name}: {bad}')
+    page.resize(WIDTH, HEIGHT)
+
+
+def check(page, work):
+    run = os.path.join(work, 'run')
+    page.resize(WIDTH, HEIGHT)
+    page.prefer(reduced_motion='reduce')  # flights from view to view cost frames: one is enough, in pick_cameras()
+    watch_training(page, run)
+    program = Program('view', run, '--port', '0')
+    try:
+        page.go(program.address)
+        until(lambda: '×' in text(page, 'readout'), 'a frame')
+        page.key('\ue00c')  # escape: no panel
+        choose(page, 'resolution', '0.25', 'change')
+        if not page.script("return ['pause', 'save', 'stop'].every((id) => document.getElementById(id).disabled)"):
+            fail('buttons of a training where none goes on')
+        scene = program.ask('/api/scene')
+        for do in (move_about, show_maps):
+            do(page)
+        crop(page, scene['box'])
+        pick_cameras(page, scene['views'])
+        make_path(page, run, work)
+        check_narrow(page)
+        quiet(page)
+        page.go('about:blank')
+        if program.process.poll() is not None:
+            fail(f'vknerf ended: {"".join(program.said)}')
+    finally:
+        program.end()
+
+
+def have_browser():
+    """Ubuntu's packages of these names are scripts, which ask for another store of packages."""
+    driver = shutil.which('chromedriver')
+    if driver:
+        with open(driver, 'rb') as file:
+            return file.read(2) != b'#!'
+    with open('/etc/os-release') as file:
+        if 'ubuntu' not in file.read():
+            fail('no chromedriver: apt-get install chromium chromium-driver')
+    return False
+
+
+def main():
+    if not have_browser():
+        print('skipped: test_viewer_page: no chromium package')
+        return 77
+    work = tempfile.mkdtemp(prefix='vknerf-page-')
+    page = Browser(WIDTH, HEIGHT)
+    try:
+        check(page, work)
+    except BaseException:
+        page.screenshot(os.path.join(tempfile.gettempdir(), 'test_viewer_page.png'))
+        raise
+    finally:
+        page.close()
+        shutil.rmtree(work, ignore_errors=True)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.dont_write_bytecode = True
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""What the tests of the viewer share: programs that are started, and requests as a page sends them."""
+
+import atexit
+import hashlib
+import http.client
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import time
+
+
+class Client:
+    """Somebody who looks, at the address in a line that the program has printed."""
+
+    def __init__(self, line):
+        found = re.fullmatch(r"viewer: (http://([^/]+)/\?token=([0-9a-f]{32}))\n", line)
+        if not found:
+            raise AssertionError(f"no address: {line!r}")
+        self.url, self.host, self.token = found.groups()
+        self.port = int(self.host.rsplit(":", 1)[1])
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def request(self, method, path, body=None, headers=(), token=None, host=None):
+        """(code, headers, body)"""
+        path += ("&" if "?" in path else "?") + "token=" + (self.token if token is None else token)
+        all_headers = {"Host": self.host if host is None else host, **dict(headers)}
+        try:
+            self.connection.request(method, path, body, all_headers)
+            answer = self.connection.getresponse()
+        except (http.client.BadStatusLine, ConnectionError):  # idle for too long
+            self.connection.close()
+            self.connection.request(method, path, body, all_headers)
+            answer = self.connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+    def get(self, path, **more):
+        return self.request("GET", path, **more)
+
+    def post(self, path, what, **more):
+        headers = {"Content-Type": "application/json", "Origin": "http://" + self.host, **more.pop("headers", {})}
+        code, _, body = self.request("POST", path, what if isinstance(what, (str, bytes)) else json.dumps(what),
+                                     headers, **more)
+        return code, json.loads(body)
+
+    def json(self, path):
+        code, _, body = self.get(path)
+        assert code == 200, (path, code, body)
+        return json.loads(body)
+
+    def state(self):
+        return self.json("/api/state?from=0")
+
+    def scene(self, seconds=60):
+        """Once the run is there."""
+        end = time.monotonic() + seconds
+        while True:
+            code, _, body = self.get("/api/scene")
+            if code == 200:
+                return json.loads(body)
+            assert code == 503 and time.monotonic() < end, (code, body)
+            time.sleep(0.05)
+
+    def frame(self, pose, **parameters):
+        return self.get(frame_path(pose, **parameters))
+
+
+class Program(Client):
+    """A command that prints its viewer's address, and goes on."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([os.environ["VKNERF_BIN"], *arguments], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # of a test that failed
+        line = self.process.stdout.readline()
+        try:
+            super().__init__(line)
+        except AssertionError as error:
+            self.end()
+            raise AssertionError(f"{error}: {self.errors}") from error
+
+    def signal(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+
+    def end(self, seconds=60):
+        """The exit code, once it has ended by itself."""
+        try:
+            self.output, self.errors = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.output, self.errors = self.process.communicate()
+            raise
+        return self.process.returncode
+
+
+def frame_path(pose, **parameters):
+    query = {"client": "test", "fov": 40, "width": 64, "height": 48, "map": "rgb", "still": 0, **parameters}
+    return "/api/frame?pose=" + ",".join(map(repr, pose)) + "".join(f"&{k}={v}" for k, v in query.items())
+
+
+def wait_for(what, seconds=60):
+    """The first result of `what` that is true."""
+    end = time.monotonic() + seconds
+    while True:
+        found = what()
+        if found:
+            return found
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.05)
+
+
+def jpeg_size(data):
+    """(width, height) of a JPEG that is whole."""
+    assert data[:2] == b"\xff\xd8" and data[-2:] == b"\xff\xd9", data[:20]
+    at = 2
+    while data[at] == 0xFF:
+        marker, length = data[at + 1], struct.unpack(">H", data[at + 2:at + 4])[0]
+        if marker in (0xC0, 0xC2):
+            height, width = struct.unpack(">HH", data[at + 5:at + 9])
+            return width, height
+        at += 2 + length
+    raise AssertionError("no size")
+
+
+def tensors(checkpoint):
+    """SHA-256 of what was trained, without what is said of it."""
+    with open(checkpoint, "rb") as file:
+        size, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(size))
+        header.pop("__metadata__", None)
+        data = file.read()
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    digest.update(data)
+    return digest.hexdigest()
