@@ -91,7 +91,7 @@ file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvknerf 0 libvknerf0 (>= ${PRO
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_CONTROL_EXTRA
     ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
-set(CPACK_DEBIAN_LIBVKNERF-DEV_PACKAGE_DEPENDS "libvknerf0 (= ${PROJECT_VERSION}-1), libcjson-dev")
+set(CPACK_DEBIAN_LIBVKNERF-DEV_PACKAGE_DEPENDS "libvknerf0 (= ${PROJECT_VERSION}-1), libcjson-dev, libpng-dev")
 set(CPACK_DEBIAN_VKNERF-MPI_PACKAGE_DEPENDS "vknerf (= ${PROJECT_VERSION}-1) | libvknerf0 (= ${PROJECT_VERSION}-1)")
 
 include(CPack)

@@ -1,4 +1,4 @@
-# Imported targets vknerf-vulkan, vknerf-cjson and vknerf-stb.
+# Imported targets vknerf-vulkan, vknerf-cjson, vknerf-stb and vknerf-png.
 
 find_package(Threads REQUIRED)
 
@@ -69,3 +69,18 @@ if(NOT VKNERF_STB_INCLUDE)
 endif()
 add_library(vknerf-stb INTERFACE)
 target_include_directories(vknerf-stb SYSTEM INTERFACE ${VKNERF_STB_INCLUDE})
+
+# ---- libpng --------------------------------------------------------------------------------------
+# Static where it can be had, so that the program runs where there is none.
+
+find_path(VKNERF_PNG_INCLUDE png.h)
+find_library(VKNERF_PNG_LIBRARY NAMES libpng.a png)
+find_library(VKNERF_Z_LIBRARY NAMES libz.a z)
+if(NOT VKNERF_PNG_INCLUDE OR NOT VKNERF_PNG_LIBRARY OR NOT VKNERF_Z_LIBRARY)
+    message(FATAL_ERROR "vknerf needs libpng: install libpng-dev")
+endif()
+add_library(vknerf-png INTERFACE)
+set(png_includes ${VKNERF_PNG_INCLUDE})
+list(REMOVE_ITEM png_includes /usr/include)
+target_include_directories(vknerf-png SYSTEM INTERFACE ${png_includes})
+target_link_libraries(vknerf-png INTERFACE ${VKNERF_PNG_LIBRARY} ${VKNERF_Z_LIBRARY} m)

@@ -55,6 +55,8 @@ static void test_null(void **state)
     needs(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 0, NULL), "camera");
     needs(vkn_scene_image(NULL, VKN_SPLIT_TEST, 0, VKN_BACKGROUND_WHITE, &picture), "scene");
     needs(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 0, VKN_BACKGROUND_WHITE, NULL), "picture");
+    needs(vkn_scene_check_path(NULL, "file"), "scene");
+    needs(vkn_scene_check_path(tiny.scene, NULL), "file");
     needs(vkn_scene_info_json(NULL, NULL), "json");
     refuses(vkn_scene_info_json(NULL, &text), "no scene is given");
     needs(vkn_camera_look_at(NULL, zero, zero, zero), "camera");
@@ -107,6 +109,10 @@ static void test_null(void **state)
     refuses(vkn_run_eval(NULL, &evaluation), "no run is given");
     refuses(vkn_run_export(&mesh, &exported), "no run is given");
     refuses(vkn_run_train(NULL, &result), "no scene is given");
+    vkn_train_result_free(&result);
+    const struct vkn_train_visitor nobody = {.size = sizeof nobody};
+    const struct vkn_train_params visited = {.size = sizeof visited, .visitor = &nobody};
+    needs(vkn_run_train(&visited, &result), "visitor->due");
     vkn_train_result_free(&result);
     refuses(vkn_find_batch(NULL, &search), "no scene is given");
     vkn_batch_search_free(&search);
@@ -237,6 +243,74 @@ static void test_order(void **state)
     vkn_batch_search_free(NULL);
     vkn_profile_free(NULL);
     free(checkpoint);
+}
+
+/* ---- visits ---------------------------------------------------------------------------------- */
+
+#define VISIT_SECONDS 0.02
+
+/* Somebody who comes whenever it is possible, until `last`. */
+struct visitor {
+    vkn_trainer *trainer;
+    uint64_t last_step, visits, last; /* last: 0: no visit is */
+};
+
+static double visit_at_once(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static vkn_status note_visit(void *context)
+{
+    struct visitor *visitor = context;
+    uint64_t step = vkn_trainer_step(visitor->trainer);
+    assert_int_equal(step, visitor->visits++ > 0 ? visitor->last_step + 1 : 0);
+    visitor->last_step = step;
+    double seconds = vkn_trainer_seconds(visitor->trainer), end = base_seconds() + VISIT_SECONDS;
+    while (base_seconds() < end) {
+    }
+    assert_true(vkn_trainer_seconds(visitor->trainer) <= seconds && vkn_trainer_seconds(visitor->trainer) >= seconds);
+    return visitor->visits == visitor->last ? base_fail(VKN_ERROR, "enough") : VKN_OK;
+}
+
+/* Visits come between all steps, take no time of the training, and leave no trace; a failure ends the run. */
+static void test_visits(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    vkn_trainer *other = NULL;
+    struct visitor visitor = {.last = 22};
+    struct vkn_train_run run = {.size = sizeof run, .until_step = 20}, plain = run;
+    char *content[2] = {0};
+    size_t sizes[2] = {0};
+    run.context = &visitor;
+    run.due = visit_at_once;
+    run.visit = note_visit;
+    ok(vkn_trainer_create(tests->context, tiny.scene, &config, &other));
+    visitor.trainer = tiny.trainer;
+    double began = base_seconds();
+    ok(vkn_trainer_run(tiny.trainer, &run));
+    assert_int_equal(visitor.visits, 20);
+    assert_true(vkn_trainer_seconds(tiny.trainer) <= base_seconds() - began - 20 * VISIT_SECONDS);
+    ok(vkn_trainer_run(other, &plain));
+    for (int i = 0; i < 2; i++) {
+        char *checkpoint = base_path_join(tests->folder->path, "visited.safetensors");
+        ok(vkn_trainer_save(i == 0 ? tiny.trainer : other, checkpoint));
+        ok(base_file_read(checkpoint, (size_t)64 << 20, &content[i], &sizes[i]));
+        free(checkpoint);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(content[0], content[1], sizes[0]);
+    run.until_step = 40;
+    assert_int_equal(vkn_trainer_run(tiny.trainer, &run), VKN_ERROR);
+    assert_string_equal(vkn_last_error(), "enough");
+    assert_int_equal(vkn_trainer_step(tiny.trainer), visitor.last_step);
+    free(content[0]);
+    free(content[1]);
+    vkn_trainer_destroy(&other);
+    tiny_destroy(&tiny);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -583,6 +657,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_null),     cmocka_unit_test(test_sizes),    cmocka_unit_test(test_order),
+        cmocka_unit_test(test_visits),
         cmocka_unit_test(test_threads),  cmocka_unit_test(test_cameras),  cmocka_unit_test(test_messages),
         cmocka_unit_test(test_configurations), cmocka_unit_test(test_memory_scene),
     };

@@ -101,6 +101,35 @@ contains kind '^ *8 *6$' # bits, RGBA
 succeeds render run --orbit 1 --lens equirectangular --width 48 --out around --quiet
 od -An -tu1 -j16 -N8 around/frame_0000.png >kind
 contains kind '^ *0 *0 *0 *48 *0 *0 *0 *24$' # twice as wide as high
+# 16-bit depths, read by Python alone, beside the same as numbers.
+succeeds render run --orbit 1 --width 24 --maps depth16,depth_values --out deep
+contains out '^depth16: 1 is [0-9.e-]* dataset units'
+python3 - deep 2>&1 <<'PYTHON' || fail "16-bit depths"
+import json, pathlib, struct, sys, zlib
+folder = pathlib.Path(sys.argv[1])
+data = (folder / "frame_0000_depth16.png").read_bytes()
+at, body = 8, b""
+while at < len(data):
+    size, kind = struct.unpack(">I4s", data[at:at + 8])
+    if kind == b"IHDR":
+        width, height, bits, color = struct.unpack(">IIBB", data[at + 8:at + 18])
+    body += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+    at += 12 + size
+assert (width, bits, color) == (24, 16, 0), (width, bits, color)
+rows, above, row = zlib.decompress(body), bytes(2 * width), 1 + 2 * width
+unit = json.loads((folder / "depth_scale.json").read_text())["depth_unit_scale_factor"]
+values = struct.unpack("<%df" % (width * height), (folder / "frame_0000_depth.npy").read_bytes()[128:])
+solid = 0
+for y in range(height):
+    line = rows[y * row:(y + 1) * row]
+    assert line[0] in (0, 2), "filter"
+    above = bytes((b + (a if line[0] == 2 else 0)) & 255 for a, b in zip(above, line[1:]))
+    for x, step in enumerate(struct.unpack(">%dH" % width, above)):
+        value = values[y * width + x]
+        assert (step == 0) == (value == 0) and abs(step * unit - value) <= 0.501 * unit, (x, y, step, value)
+        solid += step > 0
+assert 20 < solid < width * height and max(values) / unit > 20000, solid
+PYTHON
 succeeds render run --orbit 1 --maps depth --width 12 --out orbit --json --quiet
 cp out render.json
 is_json render.json

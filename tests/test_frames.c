@@ -1,14 +1,17 @@
 /* The files of a rendering, with a stand-in for ffmpeg whose videos are the bytes that it got: a
  * video shows what the pictures show, depths of all frames on one scale. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stb_image.h>
 
 #include "render/depths.h"
 #include "render/render.h"
+#include "render/writer.h"
 #include "scenes.h"
 
 /* $FAKE: part of the names of videos that fail. */
@@ -164,7 +167,8 @@ static void test_one_scale(void **state)
         assert_in_range(depth[i] + 1, wanted[i], wanted[i] + 2);
     free(depth);
     static const char scale[] =
-        "{\"255\": 2, \"1\": 6, \"0\": null, \"unit\": \"of the dataset\"}\n";
+        "{\"255\": 2, \"1\": 6, \"0\": null, \"unit\": \"of the dataset\", "
+        "\"depth_unit_scale_factor\": 0.0001}\n";
     uint8_t *json = content(folder, "out/depth_scale.json", strlen(scale));
     assert_memory_equal(json, scale, strlen(scale));
     free(json);
@@ -318,6 +322,144 @@ static void test_one_depth(void **state)
     free(rgba);
 }
 
+/* In equal steps on one scale, as stb reads them; neither colours nor 8-bit maps come with them. */
+static void test_16_bits(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct vkn_render_params params = {.depth16 = true, .out = temporary_path(folder, "out")};
+    assert_ok(make(&params, FRAMES, VKN_OK, &result));
+    assert_true(fabs(result.depth_unit - 1e-4) < 1e-12);
+    for (unsigned frame = 0; frame < FRAMES; frame++) {
+        char name[32], *data = NULL;
+        size_t size = 0;
+        int width, height, channels;
+        snprintf(name, sizeof name, "out/frame_%04u_depth16.png", frame);
+        assert_ok(base_file_read(temporary_path(folder, name), 1 << 20, &data, &size));
+        assert_true(stbi_is_16_bit_from_memory((const stbi_uc *)data, (int)size));
+        stbi_us *steps = stbi_load_16_from_memory((const stbi_uc *)data, (int)size, &width, &height,
+                                                  &channels, 0);
+        assert_true(steps && width == WIDTH && height == HEIGHT && channels == 1);
+        for (unsigned i = 0; i < PIXELS; i++) {
+            bool solid = opacities[frame][i] >= 0.5f;
+            assert_int_equal(steps[i], solid ? lround((double)depths[frame][i] / 1e-4) : 0);
+        }
+        free(steps);
+        free(data);
+    }
+    assert_int_equal(count_in(folder, "out"), FRAMES + 2); /* their scale, and the list */
+    params = (struct vkn_render_params){.opacity = true, .out = params.out};
+    assert_ok(make(&params, FRAMES, VKN_OK, &result));
+    assert_int_equal(count_in(folder, "out"), FRAMES + 1);
+}
+
+/* Of 1, 2 or 5 times a power of ten the least that reaches that far. */
+static void test_units(void **state)
+{
+    (void)state;
+    static const double cases[][2] = {{6, 1e-4},       {6.5535, 1e-4},  {6.5536, 2e-4}, {20, 5e-4},
+                                      {1e-3, 2e-8},    {65535, 1},      {65536, 2},     {1e9, 2e4},
+                                      {0.65535, 1e-5}, {327675.0, 5.0}, {3, 5e-5},      {0, 0}};
+    for (unsigned i = 0; i < BASE_COUNT(cases); i++) {
+        const struct render_depths scale = {.farthest = cases[i][0]};
+        double unit = render_depths_unit(&scale);
+        assert_true(fabs(unit - cases[i][1]) <= 1e-9 * cases[i][1]);
+        assert_true(unit * 65535 >= cases[i][0] * (1 - 1e-12));
+    }
+    float far[3] = {1e-6f, 6.5535f, 0};
+    const struct render_depths depths_of_far = {.farthest = 6.5535, .values = far};
+    uint16_t steps[3];
+    render_depths_count(&depths_of_far, 3, steps);
+    assert_true(steps[0] == 1 && steps[1] == 65535 && steps[2] == 0);
+}
+
+/* ---- files that are written meanwhile ---------------------------------------------------------- */
+
+#define FILES 45u /* more than are written at once */
+
+static struct render_file numbered(struct temporary *folder, unsigned number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "files/%u.png", number);
+    struct render_file file = {.path = base_format("%s/%s", folder->path, name),
+                               .pixels = malloc(60ul * 50),
+                               .width = 60,
+                               .height = 50,
+                               .channels = 1,
+                               .bits = 8};
+    assert_non_null(file.pixels);
+    memset(file.pixels, (int)number, 60ul * 50);
+    return file;
+}
+
+static void test_writer(void **state)
+{
+    struct temporary *folder = *state;
+    struct render_writer writer = {0};
+    assert_ok(base_make_folder(temporary_path(folder, "files")));
+    for (unsigned i = 0; i < FILES; i++) {
+        const struct render_file file = numbered(folder, i);
+        assert_ok(render_writer_add(&writer, &file));
+    }
+    assert_ok(render_writer_finish(&writer));
+    for (unsigned i = 0; i < FILES; i++) {
+        char name[32];
+        uint8_t *rgba = NULL;
+        uint32_t width = 0, height = 0;
+        snprintf(name, sizeof name, "files/%u.png", i);
+        assert_ok(scene_image_read(temporary_path(folder, name), &rgba, &width, &height));
+        assert_true(width == 60 && height == 50 && rgba[0] == i && rgba[4 * 2999] == i);
+        free(rgba);
+    }
+    /* Again, into a file that is in the way of a folder: the first failure is told, once, by the next file in its
+     * place or at the end; nothing is left of any. */
+    folder = *state;
+    for (unsigned count = 1; count <= FILES; count += FILES - 1) {
+        vkn_status status = VKN_OK;
+        writer = (struct render_writer){0};
+        for (unsigned i = 0; i < count && status == VKN_OK; i++) {
+            struct render_file file = numbered(folder, i);
+            free(file.path);
+            file.path = base_format("%s/%u.png", temporary_impossible(folder, "none"), i);
+            status = render_writer_add(&writer, &file);
+        }
+        assert_int_equal(status, count == 1 ? VKN_OK : VKN_BAD_INPUT);
+        if (status == VKN_OK)
+            status = render_writer_finish(&writer);
+        assert_int_equal(status, VKN_BAD_INPUT);
+        assert_error("/0.png: cannot be written: Not a directory");
+        render_writer_finish(&writer);
+        assert_ok(render_writer_finish(&writer));
+    }
+    /* What there was no memory for is a failure of its own. */
+    struct render_file file = numbered(folder, 0);
+    free(file.pixels);
+    file.pixels = NULL;
+    assert_int_equal(render_writer_add(&writer, &file), VKN_ERROR);
+    assert_ok(render_writer_finish(&writer));
+}
+
+/* A frame that cannot be written fails the rendering, by the end at the latest. */
+static void test_unwritten(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_render_result result;
+    struct scene_camera cameras[FRAMES] = {{.width = WIDTH, .height = HEIGHT},
+                                           {.width = WIDTH, .height = HEIGHT}};
+    const struct scene_camera_path views = {.cameras = cameras, .count = FRAMES};
+    struct vkn_render_params params = {.color = true, .out = temporary_path(folder, "out")};
+    struct render_frames *frames = NULL;
+    assert_ok(render_frames_begin(&params, &views, &frames));
+    assert_ok(base_make_folder(temporary_path(folder, "out/frame_0001.png")));
+    vkn_status status = add(frames, 0);
+    if (status == VKN_OK)
+        status = add(frames, 1);
+    status = render_frames_end(&frames, status, &result);
+    assert_true(status != VKN_OK);
+    assert_non_null(strstr(vkn_last_error(), "frame_0001.png"));
+    assert_true(exists(folder, "out/frame_0000.png"));
+}
+
 /* Numbers alone leave no pictures and no scale of them. */
 static void test_numbers(void **state)
 {
@@ -338,7 +480,8 @@ int main(void)
         TEST(test_one_scale),    TEST(test_interrupted),       TEST(test_nothing_to_show),
         TEST(test_one_fails),    TEST(test_bad_place),         TEST(test_numbers),
         TEST(test_older_frames), TEST(test_older_frames_stay), TEST(test_frames_in_the_way),
-        TEST(test_broken_list),  TEST(test_one_depth),
+        TEST(test_broken_list),  TEST(test_one_depth),         TEST(test_16_bits),
+        TEST(test_units),        TEST(test_writer),            TEST(test_unwritten),
     };
     return cmocka_run_group_tests_name("frames", tests, NULL, NULL);
 }

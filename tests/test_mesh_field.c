@@ -750,9 +750,10 @@ static void check_transparent(uint32_t supersample, uint32_t half)
         ok(vkn_render(known.renderer, &above, &params, &plain));
         uint8_t *bytes = written(plain, VKN_MAP_COLOR);
         for (size_t i = 0; i < 3ul * CROP_WIDTH * CROP_HEIGHT; i++) {
-            double opacity = free_standing->opacity[i / 3], alpha = rgba[i / 3 * 4 + 3] / 255.0;
+            const uint8_t *pixel = &rgba[i / 3 * 4];
+            double opacity = (double)free_standing->opacity[i / 3], alpha = pixel[3] / 255.0;
             double on = (double)free_standing->color[i] * opacity + white * (1 - opacity);
-            double byte = rgba[i / 3 * 4 + i % 3] * alpha + 255 * white * (1 - alpha);
+            double byte = pixel[i % 3] * alpha + 255 * white * (1 - alpha);
             assert_close(on, (double)plain->color[i], 2e-6, 1, "composited colour", i);
             assert_true(labs(lround(byte) - bytes[i / 3 * 4 + i % 3]) <= 1);
             between += i % 3 == 0 && opacity > 0.02 && opacity < 0.98;

@@ -52,6 +52,14 @@ static void direction_of(const struct place *place, double longitude, double lat
                        cos(longitude) * cos(latitude) * place->back[i];
 }
 
+/* Of the middle of a panorama's pixel. */
+static void direction_through(const struct place *place, uint32_t pixel, double direction[3])
+{
+    uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
+    direction_of(place, ((column + 0.5) / WIDTH - 0.5) * 2 * M_PI, (0.5 - (row + 0.5) / HEIGHT) * M_PI,
+                 direction);
+}
+
 static void write_picture(struct temporary *folder, uint32_t index)
 {
     struct place place = place_of(index);
@@ -60,8 +68,7 @@ static void write_picture(struct temporary *folder, uint32_t index)
     assert_non_null(rgb);
     for (uint32_t i = 0; i < WIDTH * HEIGHT; i++) {
         double direction[3], p[3], color[3];
-        direction_of(&place, ((i % WIDTH + 0.5) / WIDTH - 0.5) * 2 * M_PI,
-                     (0.5 - (i / WIDTH + 0.5) / HEIGHT) * M_PI, direction);
+        direction_through(&place, i, direction);
         hit_wall(place.position, direction, p);
         wall_color(p, color);
         for (int c = 0; c < 3; c++)
@@ -166,7 +173,8 @@ static void test_perspective(void **state)
     set_pose(&camera, &place);
     ok(vkn_render(room.renderer, &camera, NULL, &picture));
     for (uint32_t i = 0; i < SIDE * SIDE; i++) {
-        double x = (i % SIDE + 0.5) / (SIDE / 2.0) - 1, y = (i / SIDE + 0.5) / (SIDE / 2.0) - 1;
+        uint32_t column = i % SIDE, row = i / SIDE;
+        double x = (column + 0.5) / (SIDE / 2.0) - 1, y = (row + 0.5) / (SIDE / 2.0) - 1;
         double direction[3], p[3], color[3];
         for (int k = 0; k < 3; k++)
             direction[k] = x * place.right[k] - y * place.up[k] - place.back[k];
@@ -196,8 +204,7 @@ static void test_same_rays(void **state)
     for (uint32_t i = 5; i < WIDTH * HEIGHT; i += 61) {
         struct vkn_camera camera = {.width = 1, .height = 1, .focal_x = 100};
         double direction[3], target[3];
-        direction_of(&place, ((i % WIDTH + 0.5) / WIDTH - 0.5) * 2 * M_PI,
-                     (0.5 - (i / WIDTH + 0.5) / HEIGHT) * M_PI, direction);
+        direction_through(&place, i, direction);
         for (int k = 0; k < 3; k++)
             target[k] = place.position[k] + direction[k];
         ok(vkn_camera_look_at(&camera, place.position, target, place.up));

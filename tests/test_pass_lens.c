@@ -146,8 +146,9 @@ static void test_panorama(void **state)
     };
     struct Ray *rays = run_view(&bench, &camera, 0);
     for (uint32_t r = 0; r < RAYS; r++) {
-        double longitude = (r % 60 + 0.5 - 30) / 60 * 2 * M_PI;
-        double latitude = -(r / 60 + 0.5 - 25) / 50 * M_PI;
+        uint32_t column = r % 60, row = r / 60;
+        double longitude = (column + 0.5 - 30) / 60 * 2 * M_PI;
+        double latitude = -(row + 0.5 - 25) / 50 * M_PI;
         const double expected[3] = {sin(longitude) * cos(latitude), sin(latitude),
                                     -cos(longitude) * cos(latitude)};
         for (int i = 0; i < 3; i++)

@@ -272,11 +272,11 @@ static void test_nerfstudio_lists(void **state)
 static void test_panoramas(void **state)
 {
     struct temporary *folder = *state;
+#define PANORAMA "\"camera_model\": \"EQUIRECTANGULAR\", "
     static const char *const tops[] = {
-        "\"camera_model\": \"EQUIRECTANGULAR\", \"fl_x\": 8, \"fl_y\": 8, \"cx\": 8, \"cy\": 4, "
-        "\"k1\": 0, \"is_fisheye\": false, ",
-        "\"camera_model\": \"EQUIRECTANGULAR\", ",
-        "\"camera_model\": \"EQUIRECTANGULAR\", \"camera_angle_x\": 1.5707963, ",
+        PANORAMA "\"fl_x\": 8, \"fl_y\": 8, \"cx\": 8, \"cy\": 4, \"k1\": 0, \"is_fisheye\": false, ",
+        PANORAMA,
+        PANORAMA "\"camera_angle_x\": 1.5707963, ",
         "\"latlong\": true, \"fl_x\": 3, \"cx\": 5, ",
     };
     temporary_picture(folder, "a.png", 16, 8, 0);

@@ -260,6 +260,8 @@ struct vkn_render_params {
     uint32_t supersample;         /* 1, 2 or 4 rays along a pixel's edge; 0: 1 */
     uint32_t width, height;       /* 0: the view's, or in proportion to the other */
     double crop[6]; /* since 0.2: the box that is shown, see vkn_picture_params */
+    bool depth16; /* since 0.2: depths as 16-bit grey PNG files as well, in equal steps from 0, which is nothing; see
+                     depth_unit */
     enum vkn_lens lens; /* since 0.2: equirectangular: panoramas all around from where the views are, level on a
                            circle and between cameras, width by default twice the height; else the views' own */
     bool transparent; /* since 0.2: the colours' files are RGBA, straight, without a background; not with
@@ -271,10 +273,11 @@ struct vkn_render_result {
     size_t size;
     size_t frames;                        /* written */
     double depth_nearest, depth_farthest; /* range of the depth maps, dataset units; 255 and 1 */
+    double depth_unit; /* since 0.2: a step of the 16-bit depths, dataset units */
 };
 
-/* PNG files frame_0000.png, frame_0000_depth.png, ...; with depth maps depth_scale.json, which holds the
- * range of result in numbers. A video that ffmpeg does not make is an error only at the end, with all
+/* PNG files frame_0000.png, frame_0000_depth.png, ...; with depth maps of 8 or 16 bits
+ * depth_scale.json, which holds the range and the step of result in numbers. A video that ffmpeg does not make is an error only at the end, with all
  * frames written. VKN_INTERRUPTED: files, and videos, of the frames so far. */
 VKN_API vkn_status vkn_run_render(const struct vkn_render_params *params, struct vkn_render_result *result);
 

@@ -15,6 +15,7 @@ static int parse_maps(const char *maps, struct vkn_render_params *params)
         bool *map;
     } known[] = {{"rgb", &params->color},
                  {"depth", &params->depth},
+                 {"depth16", &params->depth16},
                  {"depth_values", &params->depth_values},
                  {"opacity", &params->opacity},
                  {"normal", &params->normal}};
@@ -25,8 +26,8 @@ static int parse_maps(const char *maps, struct vkn_render_params *params)
             i++;
         if (i == sizeof(known) / sizeof(known[0]))
             return cli_fail(VKN_BAD_INPUT,
-                            "--maps: %.*s is none of rgb, depth, depth_values, opacity, "
-                            "normal",
+                            "--maps: %.*s is none of rgb, depth, depth16, depth_values, "
+                            "opacity, normal",
                             (int)length, item);
         *known[i].map = true;
         if (item[length] == 0)
@@ -93,6 +94,9 @@ static int print_json(const struct vkn_render_params *params, const struct video
         complete = complete &&
                    cJSON_AddNumberToObject(json, "depth_nearest", result->depth_nearest) &&
                    cJSON_AddNumberToObject(json, "depth_farthest", result->depth_farthest);
+    if (params->depth16 && result->depth_unit > 0.0)
+        complete = complete &&
+                   cJSON_AddNumberToObject(json, "depth_unit_scale_factor", result->depth_unit);
     for (size_t i = 0; i < VIDEOS && complete; i++)
         if (videos->names[i])
             complete = cJSON_AddItemToArray(names, cJSON_CreateString(videos->names[i]));
@@ -106,6 +110,8 @@ static int print_result(const struct vkn_render_params *params, const struct vid
     if (params->depth && result->depth_farthest > 0.0)
         printf("depth: 255 is %.6g, 1 is %.6g dataset units, 0 is nothing\n", result->depth_nearest,
                result->depth_farthest);
+    if (params->depth16 && result->depth_unit > 0.0)
+        printf("depth16: 1 is %.6g dataset units, 0 is nothing\n", result->depth_unit);
     for (size_t i = 0; i < VIDEOS; i++)
         if (videos->names[i])
             printf("video: %s\n", videos->names[i]);
@@ -115,7 +121,7 @@ static int print_result(const struct vkn_render_params *params, const struct vid
 static int render(struct vkn_render_params *params, const char *video, bool json)
 {
     struct videos videos = {0};
-    struct vkn_render_result result = {0};
+    struct vkn_render_result result = {.size = sizeof result};
     vkn_log_quiet(params->job->quiet);
     int code = video ? name_videos(video, params, &videos) : OPTIONS_GO_ON;
     if (code == OPTIONS_GO_ON) {
@@ -174,7 +180,7 @@ int cmd_render(int argc, char **argv)
         CLI_TIME_OPTION(moment, "the moment, 0 to 1, that all views show; default each its own"),
         {.name = "--maps",
          .value = "MAP[,MAP...]",
-         .help = "of rgb, depth, depth_values (.npy), opacity, normal; default rgb",
+         .help = "of rgb, depth, depth16 (of 16 bits), depth_values (.npy), opacity, normal; default rgb",
          .kind = OPTION_TEXT,
          .target = (void *)&maps},
         {.name = "--out",

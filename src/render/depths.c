@@ -1,6 +1,7 @@
 /* Depth maps on one scale. */
 #include "render/depths.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,11 +64,12 @@ vkn_status render_depths_add(struct render_depths *depths, const struct vkn_pict
 /* Also when nothing is in sight: the scale of an earlier rendering must not stay. */
 static vkn_status write_scale(const struct render_depths *depths)
 {
-    char text[160];
+    char text[240];
     if (depths->farthest > 0.0)
         snprintf(text, sizeof(text),
-                 "{\"255\": %.9g, \"1\": %.9g, \"0\": null, \"unit\": \"of the dataset\"}\n",
-                 depths->nearest, depths->farthest);
+                 "{\"255\": %.9g, \"1\": %.9g, \"0\": null, \"unit\": \"of the dataset\", "
+                 "\"depth_unit_scale_factor\": %.9g}\n",
+                 depths->nearest, depths->farthest, render_depths_unit(depths));
     else
         snprintf(text, sizeof(text), "{\"0\": null}\n");
     char *path = base_path_join(depths->folder, "depth_scale.json");
@@ -93,7 +95,7 @@ static float shade(float depth, float nearest, float farthest)
     return (255.0F - 254.0F * clamped) / 255.0F;
 }
 
-static void shade_values(struct render_depths *depths, size_t pixels)
+void render_depths_shade(struct render_depths *depths, size_t pixels)
 {
     for (size_t i = 0; i < pixels; i++)
         depths->values[i] =
@@ -105,8 +107,33 @@ vkn_status render_depths_next(struct render_depths *depths, size_t pixels)
     BASE_TRY(reserve(depths, pixels));
     if (fread(depths->values, sizeof(*depths->values), pixels, depths->maps) != pixels)
         return base_fail(VKN_ERROR, "%s: the depth maps cannot be read again", depths->folder);
-    shade_values(depths, pixels);
     return VKN_OK;
+}
+
+/* ---- of 16 bits ---------------------------------------------------------------------------------- */
+
+#define MOST_STEPS 65535.0
+
+double render_depths_unit(const struct render_depths *depths)
+{
+    static const double factors[] = {1, 2, 5, 10};
+    if (!(depths->farthest > 0.0))
+        return 0.0;
+    double least = depths->farthest / MOST_STEPS, power = pow(10.0, floor(log10(least)));
+    for (size_t i = 0; i < BASE_COUNT(factors); i++)
+        if (factors[i] * power >= least)
+            return factors[i] * power;
+    return 20.0 * power; /* the logarithm was rounded */
+}
+
+void render_depths_count(const struct render_depths *depths, size_t pixels, uint16_t *steps)
+{
+    double unit = render_depths_unit(depths);
+    for (size_t i = 0; i < pixels; i++) {
+        double depth = (double)depths->values[i];
+        double count = depth > 0.0 ? fmin(fmax(round(depth / unit), 1.0), MOST_STEPS) : 0.0;
+        steps[i] = (uint16_t)count;
+    }
 }
 
 vkn_status render_write_depth(const char *path, const struct vkn_picture *picture)
@@ -114,7 +141,7 @@ vkn_status render_write_depth(const char *path, const struct vkn_picture *pictur
     struct render_depths depths = {.folder = path};
     vkn_status status = render_depths_add(&depths, picture);
     if (status == VKN_OK) {
-        shade_values(&depths, (size_t)picture->width * picture->height);
+        render_depths_shade(&depths, (size_t)picture->width * picture->height);
         status = render_write_grey(path, depths.values, picture->width, picture->height);
     }
     render_depths_close(&depths);

@@ -7,6 +7,7 @@
 #include "render/listing.h"
 #include "render/video.h"
 #include "render/write_view.h"
+#include "render/writer.h"
 
 enum map { MAP_COLOR, MAP_DEPTH, MAP_OPACITY, MAP_NORMAL, MAPS };
 
@@ -27,13 +28,15 @@ struct render_frames {
     struct render_video *videos[MAPS]; /* NULL: none, no longer */
     char *no_video;                    /* why the first is missing of those that are wanted */
     struct render_depths depths;
+    struct render_writer writer;
     size_t count; /* frames so far */
 };
 
 bool render_wants_color(const struct vkn_render_params *params)
 {
     return params->color ||
-           !(params->depth || params->depth_values || params->opacity || params->normal);
+           !(params->depth || params->depth16 || params->depth_values || params->opacity ||
+             params->normal);
 }
 
 /* ---- videos -------------------------------------------------------------------------------- */
@@ -102,15 +105,18 @@ static size_t pixels_of(const struct render_frames *frames, size_t frame)
     return (size_t)camera->width * camera->height;
 }
 
-static vkn_status write_bytes(struct render_frames *frames, size_t frame, enum map map,
-                              const uint8_t *bytes, uint32_t channels)
+/* Takes over `pixels`, NULL on no memory. */
+static vkn_status write_pixels(struct render_frames *frames, size_t frame, enum render_kind kind,
+                               void *pixels, uint32_t channels, uint32_t bits)
 {
     const struct scene_camera *camera = &frames->views->cameras[frame];
-    char *path = render_frame_path(frames->params->out, frame, maps[map].kind);
-    vkn_status status = path ? scene_image_write_png(path, bytes, camera->width, camera->height, channels)
-                             : VKN_ERROR;
-    free(path);
-    return status;
+    const struct render_file file = {.path = render_frame_path(frames->params->out, frame, kind),
+                                     .pixels = pixels,
+                                     .width = camera->width,
+                                     .height = camera->height,
+                                     .channels = channels,
+                                     .bits = bits};
+    return render_writer_add(&frames->writer, &file);
 }
 
 /* The same bytes as a picture and as a frame of the video. */
@@ -122,9 +128,9 @@ static vkn_status write_map(struct render_frames *frames, size_t frame, enum map
     if (!bytes)
         return VKN_ERROR;
     render_to_bytes(values, count, bytes);
-    vkn_status status = write_bytes(frames, frame, map, bytes, maps[map].channels);
+    vkn_status status = add_to_video(frames, map, bytes);
     if (status == VKN_OK)
-        status = add_to_video(frames, map, bytes);
+        return write_pixels(frames, frame, maps[map].kind, bytes, maps[map].channels, 8);
     free(bytes);
     return status;
 }
@@ -134,12 +140,9 @@ static vkn_status write_colors(struct render_frames *frames, const struct vkn_pi
     if (!frames->params->transparent)
         return write_map(frames, frames->count, MAP_COLOR, picture->color);
     uint8_t *rgba = base_alloc(pixels_of(frames, frames->count), 4);
-    if (!rgba)
-        return VKN_ERROR;
-    render_rgba_bytes(picture, rgba);
-    vkn_status status = write_bytes(frames, frames->count, MAP_COLOR, rgba, 4);
-    free(rgba);
-    return status;
+    if (rgba)
+        render_rgba_bytes(picture, rgba);
+    return write_pixels(frames, frames->count, RENDER_KIND_COLOR, rgba, 4, 8);
 }
 
 static vkn_status write_normals(struct render_frames *frames, const struct vkn_picture *picture)
@@ -171,17 +174,32 @@ vkn_status render_frames_add(struct render_frames *frames, const struct vkn_pict
         BASE_TRY(write_map(frames, frames->count, MAP_OPACITY, picture->opacity));
     if (frames->wanted[MAP_NORMAL])
         BASE_TRY(write_normals(frames, picture));
-    if (frames->wanted[MAP_DEPTH] || frames->params->depth_values)
+    if (frames->wanted[MAP_DEPTH] || frames->params->depth16 || frames->params->depth_values)
         BASE_TRY(keep_depth(frames, picture));
     frames->count++;
     return VKN_OK;
+}
+
+static vkn_status write_depth16(struct render_frames *frames, size_t frame)
+{
+    size_t pixels = pixels_of(frames, frame);
+    uint16_t *values = base_alloc(pixels, sizeof(*values));
+    if (values)
+        render_depths_count(&frames->depths, pixels, values);
+    return write_pixels(frames, frame, RENDER_KIND_DEPTH16, values, 1, 16);
 }
 
 static vkn_status write_depths(struct render_frames *frames)
 {
     BASE_TRY(render_depths_rewind(&frames->depths));
     for (size_t frame = 0; frame < frames->count; frame++) {
-        BASE_TRY(render_depths_next(&frames->depths, pixels_of(frames, frame)));
+        size_t pixels = pixels_of(frames, frame);
+        BASE_TRY(render_depths_next(&frames->depths, pixels));
+        if (frames->params->depth16)
+            BASE_TRY(write_depth16(frames, frame));
+        if (!frames->wanted[MAP_DEPTH])
+            continue;
+        render_depths_shade(&frames->depths, pixels);
         BASE_TRY(write_map(frames, frame, MAP_DEPTH, frames->depths.values));
     }
     return VKN_OK;
@@ -193,6 +211,7 @@ static vkn_status begin_listing(struct render_frames *frames)
 {
     frames->listing.folder = frames->params->out;
     frames->listing.wanted[RENDER_KIND_DEPTH_VALUES] = frames->params->depth_values;
+    frames->listing.wanted[RENDER_KIND_DEPTH16] = frames->params->depth16;
     for (unsigned map = 0; map < MAPS; map++)
         frames->listing.wanted[maps[map].kind] = frames->wanted[map];
     return render_listing_begin(&frames->listing, frames->views->count);
@@ -206,7 +225,7 @@ static vkn_status begin(struct render_frames *frames)
     frames->wanted[MAP_OPACITY] = params->opacity;
     frames->wanted[MAP_NORMAL] = params->normal;
     BASE_TRY(base_make_folder(params->out));
-    BASE_TRY(render_depths_open(params->out, params->depth, &frames->depths));
+    BASE_TRY(render_depths_open(params->out, params->depth || params->depth16, &frames->depths));
     BASE_TRY(begin_videos(frames));
     return begin_listing(frames);
 }
@@ -256,14 +275,16 @@ vkn_status render_frames_end(struct render_frames **ending, vkn_status rendered,
     bool proper = rendered == VKN_OK || rendered == VKN_INTERRUPTED;
     *ending = NULL;
     note(&outcome, rendered);
-    if (proper && frames->wanted[MAP_DEPTH])
+    if (proper && frames->depths.maps)
         note(&outcome, write_depths(frames));
+    note(&outcome, render_writer_finish(&frames->writer));
     if (outcome.status == rendered && proper)
         note(&outcome, render_listing_end(&frames->listing, frames->count, rendered == VKN_OK));
     note(&outcome, end_videos(frames, proper));
     *result = (struct vkn_render_result){.frames = frames->count,
                                          .depth_nearest = frames->depths.nearest,
-                                         .depth_farthest = frames->depths.farthest};
+                                         .depth_farthest = frames->depths.farthest,
+                                         .depth_unit = render_depths_unit(&frames->depths)};
     render_depths_close(&frames->depths);
     free(frames->no_video);
     free(frames);

@@ -19,6 +19,7 @@ static const struct {
 } kinds[RENDER_KINDS] = {
     [RENDER_KIND_COLOR] = {"rgb", ".png"},
     [RENDER_KIND_DEPTH] = {"depth", "_depth.png"},
+    [RENDER_KIND_DEPTH16] = {"depth16", "_depth16.png"},
     [RENDER_KIND_DEPTH_VALUES] = {"depth_values", "_depth.npy"},
     [RENDER_KIND_OPACITY] = {"opacity", "_opacity.png"},
     [RENDER_KIND_NORMAL] = {"normal", "_normal.png"},
@@ -118,9 +119,15 @@ static size_t written(const struct render_listing *listing, unsigned kind, size_
     return listing->wanted[kind] ? frames : 0;
 }
 
+static bool has_scale(const struct render_listing *listing)
+{
+    return listing->wanted[RENDER_KIND_DEPTH] || listing->wanted[RENDER_KIND_DEPTH16];
+}
+
 static void remove_listed(const struct render_listing *listing, size_t frames, struct older *older)
 {
-    if (listing->counts[RENDER_KIND_DEPTH] > 0 && !listing->wanted[RENDER_KIND_DEPTH])
+    size_t listed = listing->counts[RENDER_KIND_DEPTH] + listing->counts[RENDER_KIND_DEPTH16];
+    if (listed > 0 && !has_scale(listing))
         remove_file(older, base_path_join(listing->folder, DEPTH_SCALE));
     for (unsigned kind = 0; kind < RENDER_KINDS; kind++)
         for (size_t frame = listing->counts[kind]; frame > written(listing, kind, frames);)
@@ -132,7 +139,7 @@ static bool looks_older(const struct render_listing *listing, const char *name, 
 {
     static const char prefix[] = "frame_";
     if (strcmp(name, DEPTH_SCALE) == 0)
-        return !listing->wanted[RENDER_KIND_DEPTH];
+        return !has_scale(listing);
     if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
         return false;
     size_t frame = strtoul(name + sizeof(prefix) - 1, NULL, 10);

@@ -9,6 +9,7 @@
 enum render_kind {
     RENDER_KIND_COLOR,
     RENDER_KIND_DEPTH, /* and depth_scale.json with the first */
+    RENDER_KIND_DEPTH16, /* the same */
     RENDER_KIND_DEPTH_VALUES,
     RENDER_KIND_OPACITY,
     RENDER_KIND_NORMAL,

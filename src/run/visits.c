@@ -8,10 +8,10 @@ vkn_status run_visits_read(const struct vkn_train_visitor *given, struct run_vis
     *visits = (struct run_visits){0};
     if (!given)
         return VKN_OK;
-    struct vkn_train_visitor *own = &visits->visitor;
-    BASE_TRY(BASE_READ("vkn_train_visitor", given, own, closed));
-    BASE_NEED(own->due);
-    BASE_NEED(own->visit);
+    struct vkn_train_visitor *visitor = &visits->visitor;
+    BASE_TRY(BASE_READ("vkn_train_visitor", given, visitor, closed));
+    BASE_NEED(visitor->due);
+    BASE_NEED(visitor->visit);
     return VKN_OK;
 }
 

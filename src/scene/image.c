@@ -161,41 +161,50 @@ vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, u
     return status;
 }
 
-static void append(void *context, void *data, int size)
+static vkn_status encode(const struct image_png *image, struct base_text *text)
 {
-    base_text_add_bytes(context, data, (size_t)size);
+    bool sizes_fit = image->width > 0 && image->height > 0 && image->width <= SCENE_MAX_IMAGE_SIZE &&
+                     image->height <= SCENE_MAX_IMAGE_SIZE && image->channels >= 1 &&
+                     image->channels <= 4;
+    if (!sizes_fit)
+        return base_fail(VKN_ERROR, "PNG: cannot write an image of %ux%u with %u channels",
+                         image->width, image->height, image->channels);
+    if (image_png_encode(image, text) && !text->failed)
+        return VKN_OK;
+    free(text->data);
+    *text = (struct base_text){0};
+    return base_fail(VKN_ERROR, "PNG: out of memory for an image of %ux%u", image->width,
+                     image->height);
 }
 
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
                                   uint32_t channels, uint8_t **png, size_t *size)
 {
-    *png = NULL;
-    *size = 0;
-    bool sizes_fit = width > 0 && height > 0 && width <= SCENE_MAX_IMAGE_SIZE &&
-                     height <= SCENE_MAX_IMAGE_SIZE && channels >= 1 && channels <= 4 &&
-                     (uint64_t)width * height * channels < INT_MAX / 2; /* stb counts in int */
-    if (!sizes_fit)
-        return base_fail(VKN_ERROR, "PNG: cannot write an image of %ux%u with %u channels", width,
-                         height, channels);
+    const struct image_png image = {pixels, width, height, channels, 8};
     struct base_text text = {0};
-    bool written =
-        stb_write_png(append, &text, (int)width, (int)height, (int)channels, pixels);
-    if (!written || text.failed) {
-        free(text.data);
-        return base_fail(VKN_ERROR, "PNG: out of memory for an image of %ux%u", width, height);
-    }
+    vkn_status status = encode(&image, &text);
     *png = (uint8_t *)text.data;
     *size = text.size;
-    return VKN_OK;
+    return status;
+}
+
+static vkn_status write_file(const char *path, const struct image_png *image)
+{
+    struct base_text text = {0};
+    BASE_TRY(encode(image, &text));
+    vkn_status status = base_file_replace(path, text.data, text.size);
+    free(text.data);
+    return status;
 }
 
 vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width,
                                  uint32_t height, uint32_t channels)
 {
-    uint8_t *png = NULL;
-    size_t size = 0;
-    BASE_TRY(scene_image_encode_png(pixels, width, height, channels, &png, &size));
-    vkn_status status = base_file_replace(path, png, size);
-    free(png);
-    return status;
+    return write_file(path, &(struct image_png){pixels, width, height, channels, 8});
+}
+
+vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint32_t width,
+                                   uint32_t height)
+{
+    return write_file(path, &(struct image_png){grey, width, height, 1, 16});
 }

@@ -28,10 +28,17 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
 
 /* Set where this thread's decoding failed for want of memory, which looks like a broken file. */
 extern _Thread_local bool stb_short_of_memory;
-/* stbi_write_png_to_func, which would crash without memory; false then. */
-typedef void (*stb_write)(void *context, void *data, int size);
-bool stb_write_png(stb_write write, void *context, int width, int height, int channels,
-                   const uint8_t *pixels);
+
+/* ---- png.c: libpng's writer -------------------------------------------------------------------- */
+
+struct image_png {
+    const void *pixels; /* rows from the top, of 8-bit or 16-bit numbers */
+    uint32_t width, height;
+    uint32_t channels; /* 1 grey, 2 with alpha, 3 rgb, 4 with alpha */
+    uint32_t bits;     /* 8 or 16 */
+};
+/* Appends the file's bytes to *text; false on no memory. */
+bool image_png_encode(const struct image_png *image, struct base_text *text);
 
 /* Averages K x K blocks of straight-alpha RGBA into premultiplied pixels, width / K by height / K
  * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Of `used`

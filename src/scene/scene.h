@@ -27,8 +27,7 @@ struct scene_camera {
     uint32_t width, height;       /* pixels */
     float focal_x, focal_y;       /* pixels */
     float center_x, center_y;     /* pixels */
-    enum vkn_lens lens;           /* of COLMAP's models OPENCV_FISHEYE is a fisheye; of a panorama u and v are
-                                     angles */
+    enum vkn_lens lens;           /* of COLMAP's models OPENCV_FISHEYE is a fisheye */
     float k1, k2, p1, p2, k3, k4; /* distortion, 0 for a pinhole; p1 p2 only of a perspective lens,
                                      k4 only of a fisheye */
     float time;                   /* 0..1 for dynamic scenes, else 0 */
@@ -207,22 +206,18 @@ struct scene_camera_path {
  *   frames       like a transforms.json, but without need for images
  * Sizes and lenses that the file does not give are those of `like` (NULL: the first training camera),
  * without distortion; of a fisheye or a panorama those of a pinhole with at most 90 degrees. */
-vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file,
-                                  const char *dataparser, const struct scene_camera *like,
-                                  struct scene_camera_path *camera_path);
-/* `count` views on a smooth way through all training cameras, in the order of their file names, or,
- * when that goes to and fro, of a short tour from the first. The lens of the first as scene_orbit
- * has it. The caller frees *cameras. */
+vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file, const char *dataparser,
+                                  const struct scene_camera *like, struct scene_camera_path *camera_path);
+/* `count` views on a smooth way through all training cameras, in the order of their file names, or, when that goes
+ * to and fro, of a short tour from the first. Its lens as scene_orbit has it. The caller frees *cameras. */
 vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
 /* `count` views on a circle around the centre of the training cameras' point of attention, looking at
  * it, at their mean height and distance, with the intrinsics (without distortion) of the first;
  * of a fisheye or a panorama, with a pinhole of its scale in the middle that sees at most 90 degrees. */
 vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count, struct scene_camera **cameras);
-/* The panorama all around from where a camera is: its lens, size and pose replaced; the middle in the direction
- * that the camera looks. With `up` (unit length) level: up is up; as far as the camera does not look along it.
- * A side of 0 follows from the other: twice as wide as high; both 0: as high as the camera's picture. */
-struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t width, uint32_t height,
-                                   const double *up);
+/* All around from where a camera is, level unless `up` (unit length) is NULL or it looks along that. A side of
+ * 0: twice as wide as high, with both as high as the camera's picture. */
+struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t width, uint32_t height, const double *up);
 
 /* The mean of the training cameras' up vectors, made the nearest axis when that is within 30 degrees: cameras
  * that look down on an object all tilt, and datasets have an axis up. Unit length. */
@@ -233,9 +228,8 @@ void scene_up(const struct scene_split *train, double up[3]);
  * False where no ray meets that position, beyond the range of the lens; the ray then is one at the
  * end of that range or nearby. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3], double direction[3]);
-/* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
- * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle
- * in radians, at most pi, of a fisheye; pi of a panorama. */
+/* The range of the lens: where its radial distortion, followed outwards, stops growing. In the undistorted ideal
+ * coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle, at most pi, of others. */
 double scene_camera_limit(const struct scene_camera *camera);
 /* Distance that 1 % of the sparse points in the picture do not exceed; 0: fewer than 100. */
 double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
@@ -245,11 +239,11 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
  * RGBA; 16-bit samples are rounded. The caller frees *rgba. Truncated or hostile files: VKN_BAD_INPUT names the file. */
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height);
 vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height);
-/* PNG with 1 (grey), 3 or 4 channels, written atomically. */
-vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width,
-                                 uint32_t height, uint32_t channels);
-/* The same into memory for embedding in a report; the caller frees *png. */
-vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
-                                  uint32_t channels, uint8_t **png, size_t *size);
+/* PNG with 1 (grey), 3 or 4 channels, or grey of 16 bits, written atomically. */
+vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width, uint32_t height, uint32_t channels);
+vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint32_t width, uint32_t height);
+/* The 8-bit one into memory for embedding in a report; the caller frees *png. */
+vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height, uint32_t channels,
+                                  uint8_t **png, size_t *size);
 
 #endif

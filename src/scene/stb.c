@@ -1,5 +1,4 @@
-/* The one place where stb's image decoder and PNG writer are compiled: PNG and JPEG from memory. */
-#include <setjmp.h>
+/* The one place where stb's image decoder is compiled: PNG and JPEG from memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,53 +22,6 @@ static void *decoder_realloc(void *memory, size_t size)
     void *moved = base_realloc(memory, size);
     stb_short_of_memory |= moved == NULL;
     return moved;
-}
-
-/* The writer grows its tables without looking whether it could. Where it could not it is left at once,
- * and all that it had is freed: every block is in a list. */
-struct block {
-    struct block *next, **place;
-    max_align_t data[];
-};
-static _Thread_local struct writing {
-    jmp_buf leave;
-    struct block *blocks;
-} *writing;
-
-static void link_block(struct block *block, struct block **place)
-{
-    block->place = place;
-    *place = block;
-    if (block->next)
-        block->next->place = &block->next;
-}
-
-static struct block *block_of(void *data)
-{
-    return (struct block *)(void *)((char *)data - offsetof(struct block, data));
-}
-
-static void writer_free(void *data)
-{
-    if (!data)
-        return;
-    struct block *block = block_of(data);
-    *block->place = block->next;
-    if (block->next)
-        block->next->place = block->place;
-    free(block);
-}
-
-static void *writer_realloc(void *data, size_t size)
-{
-    struct block *old = data ? block_of(data) : NULL;
-    struct block **place = old ? old->place : &writing->blocks, *next = old ? old->next : *place;
-    struct block *block = base_realloc(old, sizeof(*block) + size);
-    if (!block)
-        longjmp(writing->leave, 1);
-    block->next = next;
-    link_block(block, place);
-    return block->data;
 }
 
 /* ---- stb ------------------------------------------------------------------------------------ */
@@ -104,30 +56,6 @@ static void *writer_realloc(void *data, size_t size)
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb_image.h>
 
-#define STBIW_MALLOC(size)           writer_realloc(NULL, size)
-#define STBIW_REALLOC(pointer, size) writer_realloc(pointer, size)
-#define STBIW_FREE(pointer)          writer_free(pointer)
-#define STBI_WRITE_NO_STDIO
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#include <stb_image_write.h>
-
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
-
-/* ---- writing -------------------------------------------------------------------------------- */
-
-bool stb_write_png(stb_write write, void *context, int width, int height, int channels,
-                   const uint8_t *pixels)
-{
-    struct writing now = {.blocks = NULL};
-    volatile bool written = false;
-    writing = &now;
-    if (setjmp(now.leave) == 0)
-        written = stbi_write_png_to_func(write, context, width, height, channels, pixels,
-                                         width * channels) != 0;
-    while (now.blocks)
-        writer_free(now.blocks->data);
-    writing = NULL;
-    return written;
-}

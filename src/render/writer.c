@@ -1,0 +1,64 @@
+/* PNG files written while the next pictures are rendered: a ring of files, each a task of its own. */
+#include "render/writer.h"
+
+#include <stdlib.h>
+
+#include "scene/scene.h"
+
+static vkn_status write_file(void *context)
+{
+    const struct render_file *file = context;
+    if (file->bits == 16)
+        return scene_image_write_png16(file->path, file->pixels, file->width, file->height);
+    return scene_image_write_png(file->path, file->pixels, file->width, file->height,
+                                 file->channels);
+}
+
+static vkn_status finish_place(struct render_place *place)
+{
+    vkn_status status = base_task_wait(&place->task);
+    free(place->file.path);
+    free(place->file.pixels);
+    place->file = (struct render_file){0};
+    return status;
+}
+
+/* In a row of so many files the first has to be there before there is a next. */
+static size_t row(void)
+{
+    uint32_t processors = base_processors();
+    return processors < 2 ? 2 : processors < RENDER_MOST_FILES ? processors : RENDER_MOST_FILES;
+}
+
+vkn_status render_writer_add(struct render_writer *writer, const struct render_file *file)
+{
+    struct render_place *place = &writer->places[writer->count % row()];
+    vkn_status status = finish_place(place);
+    place->file = *file;
+    if (status == VKN_OK)
+        status = file->path && file->pixels ? VKN_OK : VKN_ERROR;
+    if (status != VKN_OK) {
+        BASE_KEEP_ERROR;
+        finish_place(place);
+        return status;
+    }
+    writer->count++;
+    return base_task_start(write_file, &place->file, &place->task);
+}
+
+vkn_status render_writer_finish(struct render_writer *writer)
+{
+    struct base_kept_error first;
+    vkn_status status = VKN_OK;
+    size_t places = row();
+    for (size_t i = 0; i < places; i++) { /* from the oldest on */
+        vkn_status one = finish_place(&writer->places[(writer->count + i) % places]);
+        if (one != VKN_OK && status == VKN_OK) {
+            status = one;
+            base_error_keep(&first);
+        }
+    }
+    if (status != VKN_OK)
+        base_error_restore(&first);
+    return status;
+}
