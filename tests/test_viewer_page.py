@@ -8,15 +8,15 @@ import math
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.parse
 
-from browser import Browser, DIRECT
+sys.dont_write_bytecode = True  # of what stands beside this among the sources
+from browser import Browser
+from viewer_client import Program
 
 VKNERF = os.environ['VKNERF_BIN']
 WIDTH, HEIGHT = 700, 500
@@ -53,38 +53,6 @@ def until(seen, what):
             return value
         time.sleep(0.1)
     fail(f'never: {what}')
-
-
-class Program:
-    """vknerf with a viewer: its address is what it prints."""
-    begun = []
-
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([VKNERF, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        text=True, errors='replace')
-        self.begun.append(self.process)
-        self.said = []
-        threading.Thread(target=self._read, daemon=True).start()
-        self.address = until(self._find, f'an address of vknerf {" ".join(arguments)}: {self.said}')
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.said.append(line)
-
-    def _find(self):
-        if self.process.poll() is not None:
-            fail(f'vknerf ended: {"".join(self.said)}')
-        found = re.search(r'http://127\.0\.0\.1:\d+/\?token=[\w-]+', ''.join(self.said))
-        return found and found[0]
-
-    def ask(self, path):
-        origin, token = self.address.split('/?')
-        with DIRECT.open(f'{origin}{path}?{token}', timeout=SLACK) as answer:
-            return json.load(answer)
-
-    def end(self):
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(SLACK)
 
 
 # ---- what the page shows ----
@@ -152,11 +120,11 @@ def watch_training(page, run):
     progress('watch_training')
     training = Program('train', 'assets/demo', '--out', run, '--downscale', '4', '--seconds', '600', '--seed', '1',
                        '--view=0', *SMALL)
-    page.go(training.address[:-4] + 'XXXX')
+    page.go(training.url[:-4] + 'XXXX')
     if 'does not open the viewer' not in page.script('return document.body.textContent'):
         fail('a wrong token is not explained')
     page.log()  # has the status 403
-    page.go(training.address)
+    page.go(training.url)
     page.script('sessionStorage.clear()')
     choose(page, 'resolution', '0.25', 'change')
     until(lambda: '×' in text(page, 'readout'), 'a frame while training')
@@ -167,12 +135,12 @@ def watch_training(page, run):
     progress('pause')
     page.click('#pause')
     until(lambda: text(page, 'training-state') == 'paused', 'paused')
-    step = training.ask('/api/state')['step']
+    step = training.json('/api/state')['step']
     time.sleep(0.5)
-    if training.ask('/api/state')['step'] != step:
+    if training.json('/api/state')['step'] != step:
         fail('steps while paused')
     page.click('#pause')
-    until(lambda: training.ask('/api/state')['step'] > step, 'steps after resuming')
+    until(lambda: training.json('/api/state')['step'] > step, 'steps after resuming')
     page.click('#save')
     until(lambda: any(name.endswith('.safetensors') for name in os.listdir(run)), 'a checkpoint')
 
@@ -181,13 +149,12 @@ def watch_training(page, run):
     page.click('#confirm button[value=""]')
     if training.process.poll() is not None:
         fail('stopped though the dialog was left')
-    until(lambda: training.ask('/api/state')['step'] > 100, 'something to look at')
+    until(lambda: training.json('/api/state')['step'] > 100, 'something to look at')
     quiet(page)
     page.click('#stop')
     page.click('#confirm button[value=stop]')
-    training.process.wait(SLACK)
-    if training.process.returncode not in (0, 130):
-        fail(f'stopping ends with {training.process.returncode}: {"".join(training.said)}')
+    if training.end() not in (0, 130):
+        fail(f'stopping ends with {training.process.returncode}: {training.errors}')
     until(lambda: 'ended' in text(page, 'run-state') + text(page, 'notice'), 'the page says that the program has ended')
     page.log()  # has the requests that found nobody
 
@@ -236,6 +203,18 @@ def move_about(page):
     choose(page, 'resolution', '0.25', 'change')
 
 
+def lose_connection(page):
+    """What happens when an ssh -L breaks off: a quiet line, and the page goes on when it is there again."""
+    page.devtools('Network.enable')
+    page.devtools('Network.emulateNetworkConditions', offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+    page.key('w', 200)
+    until(lambda: 'does not answer' in text(page, 'notice'), 'a notice that nobody answers')
+    page.devtools('Network.emulateNetworkConditions', offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    until(lambda: not page.script("return document.getElementById('notice').checkVisibility()"), 'the notice goes')
+    refined(page)
+    page.log()  # has the requests that reached nobody
+
+
 def distance(camera):
     return math.hypot(camera[3], camera[7], camera[11])  # the bundled scene is around the origin
 
@@ -266,13 +245,12 @@ def move_time(page, run):
                     '--seed', '1', '--quiet', *SMALL], check=True, stdout=subprocess.DEVNULL)
     program = Program('view', run, '--port', '0')
     page.resize(400, 300)
-    page.go(program.address)
+    page.go(program.url)
     until(lambda: '×' in text(page, 'readout'), 'a frame of a scene that moves')
     choose(page, 'resolution', '0.25', 'change')
     before = refined(page)
     choose(page, 'time', '0.5')
     until(lambda: place(page).get('time') == '0.5', 'the time in the address')
-    progress(f'half of the time: {apart(refined(page), before):.2f} apart')
     if refined(page) == before:
         fail('nothing moves')
     page.click('#time-play')
@@ -281,7 +259,9 @@ def move_time(page, run):
     choose(page, 'time', '0')
     until(lambda: refined(page) == before, 'the begin again')
     page.go('about:blank')
-    program.end()
+    program.signal()
+    if program.end() != 0:
+        fail(f'vknerf view ends with {program.process.returncode}: {program.errors}')
 
 
 def crop(page, box):
@@ -440,14 +420,14 @@ def check(page, work):
     watch_training(page, run)
     program = Program('view', run, '--port', '0')
     try:
-        page.go(program.address)
+        page.go(program.url)
         until(lambda: '×' in text(page, 'readout'), 'a frame')
         page.key('\ue00c')  # escape: no panel
         choose(page, 'resolution', '0.25', 'change')
         if not page.script("return ['pause', 'save', 'stop'].every((id) => document.getElementById(id).disabled)"):
             fail('buttons of a training where none goes on')
-        scene = program.ask('/api/scene')
-        for do in (move_about, show_maps):
+        scene = program.json('/api/scene')
+        for do in (move_about, show_maps, lose_connection):
             do(page)
         crop(page, scene['box'])
         pick_cameras(page, scene['views'])
@@ -456,8 +436,9 @@ def check(page, work):
         quiet(page)
         page.go('about:blank')
         if program.process.poll() is not None:
-            fail(f'vknerf ended: {"".join(program.said)}')
+            fail('vknerf view has ended by itself')
     finally:
+        program.signal()
         program.end()
     move_time(page, os.path.join(work, 'moving'))
 
@@ -486,15 +467,10 @@ def main():
         page.screenshot(os.path.join(tempfile.gettempdir(), 'test_viewer_page.png'))
         raise
     finally:
-        for process in Program.begun:
-            if process.poll() is None:
-                process.terminate()
-                process.wait(SLACK)
         page.close()
         shutil.rmtree(work, ignore_errors=True)
     return 0
 
 
 if __name__ == '__main__':
-    sys.dont_write_bytecode = True
     sys.exit(main())
