@@ -275,10 +275,10 @@ static vkn_status note_visit(void *context)
 }
 
 /* Visits come between all steps, take no time of the training, and leave no trace; a failure ends the run. */
-static void test_visits(void **state)
+static void visit(const struct step_tests *tests, uint32_t ranks)
 {
-    const struct step_tests *tests = *state;
     struct vkn_config config = tiny_config(true);
+    config.parallel.virtual = ranks;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     vkn_trainer *other = NULL;
     struct visitor visitor = {.last = 22};
@@ -311,6 +311,13 @@ static void test_visits(void **state)
     free(content[1]);
     vkn_trainer_destroy(&other);
     tiny_destroy(&tiny);
+}
+
+/* Alone, and where several ranks take each step together. */
+static void test_visits(void **state)
+{
+    visit(*state, 1);
+    visit(*state, 2);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

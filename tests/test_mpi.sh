@@ -44,7 +44,8 @@ succeeds "$@" --steps 5 --out turns_4 --set parallel.virtual=4
 same processes_4 turns_4
 
 # Two go on as two, whoever began.
-trains 2 train --resume processes --steps 24 --quiet
+trains 2 train --resume processes --steps 24 --quiet --view=0
+[ "$(grep -c '^viewer: ' out)" = 1 ] || fail "not one viewer: $(cat out)"
 succeeds train --resume turns --steps 24 --quiet --set parallel.virtual=2
 same processes turns
 

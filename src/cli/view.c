@@ -1,7 +1,21 @@
 /* Somebody who looks at a run in a browser: what the commands share. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/cli.h"
 
 #include "viewer/viewer.h"
+
+bool cli_view_is_here(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        const char *rank = getenv(ranks[i]);
+        if (rank && strcmp(rank, "0") != 0)
+            return false;
+    }
+    return true;
+}
 
 int cli_view_start(struct cli_view *view, FILE *stream)
 {
