@@ -251,6 +251,8 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.sum_bytes = 8;
     counts.feature_bytes = 4ull * bench->model.inputs;
     counts.input_gradients = counts.samples;
+    counts.triangles = counts.splats = 64;
+    counts.texels = 4096;
     return counts;
 }
 

@@ -235,7 +235,7 @@ rm -r other comparison.html both.html
 
 # ---- export --------------------------------------------------------------------------------------
 
-refuses 2 'a.stl: ends in neither .ply nor .obj' export run --mesh a.stl --quiet
+refuses 2 'a.stl: ends in neither .ply, .obj nor .glb' export run --mesh a.stl --quiet
 refuses 2 'no/a.ply: ' export run --mesh no/a.ply --quiet
 refuses 2 'resolution: 5000 is not from 1 to 2048' export run --mesh a.ply --resolution 5000 --quiet
 refuses 2 'crop: 9 to 10 along x is outside' export run --mesh a.ply --crop 9,0,0,10,1,1 --quiet
@@ -258,6 +258,43 @@ contains a.obj '^f [1-9]'
 succeeds export run --points p.ply --count 0.1k --seed 3 --quiet
 contains out '^p.ply: [0-9]* points$'
 contains p.ply '^element vertex'
+
+# Opened by others: assimp counts what is there, and writes the colours, which glTF has linear, and the texture.
+succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --quiet
+succeeds export run --mesh a.glb --resolution 32 --threshold 0.1 --quiet
+assimp info a.glb >assimp.txt || fail "assimp info: $(cat assimp.txt)"
+vertices=$(sed -n 's/^element vertex //p' a.ply)
+faces=$(sed -n 's/^element face //p' a.ply)
+contains assimp.txt "^Vertices: *$vertices\$"
+contains assimp.txt "^Faces: *$faces\$"
+assimp export a.glb others.ply >assimp.txt || fail "assimp export: $(cat assimp.txt)"
+/usr/bin/python3 -B "$VKNERF_SOURCE_DIR"/tests/same_mesh.py a.ply others.ply || fail "a.glb: other colours or places"
+succeeds export run --mesh t.glb --texture=128 --resolution 16 --threshold 0.1 --json --quiet
+cp out texture.json
+is_json texture.json
+contains texture.json '"texture":.*128'
+assimp info t.glb >assimp.txt || fail "assimp info: $(cat assimp.txt)"
+contains assimp.txt '^Textures (embed.): *1$'
+contains assimp.txt "^Faces: *$(sed -n 's/.*"triangles":[^0-9]*\([0-9]*\).*/\1/p' texture.json)\$"
+assimp extract t.glb >assimp.txt || fail "assimp extract: $(cat assimp.txt)"
+[ "$(od -A n -t u1 -j 16 -N 8 t_img0.png | tr -s ' ')" = ' 0 0 0 128 0 0 0 128' ] || fail "t_img0.png: not 128 x 128"
+succeeds export run --mesh t.glb --texture --resolution 16 --threshold 0.1 --quiet
+contains out '^texture of 256 x 256 pixels, [0-9.]* along a voxel, in [0-9]* charts$'
+refuses 2 'texture: 20 x 20 pixels are too few for [0-9]* triangles; a larger --texture' \
+    export run --mesh u.glb --texture=20 --resolution 16 --threshold 0.1 --quiet
+refuses 2 'texture: only a mesh in a .glb file has one' export run --mesh u.ply --texture --quiet
+refuses 2 'texture: 16385 is more than 16384 pixels' export run --mesh u.glb --texture=16385 --quiet
+refuses 2 's.splat: does not end in .ply' export run --splats s.splat --quiet
+refuses 2 'p.obj: does not end in .ply' export run --points p.obj --quiet
+refuses 2 'no/s.ply: ' export run --splats no/s.ply --quiet
+ls u.* s.* 2>/dev/null && fail "export: a failure left a file"
+succeeds export run --splats s.ply --count 50 --seed 3 --quiet
+contains out '^s.ply: [1-9][0-9]* splats$'
+contains s.ply '^property float f_rest_44$'
+succeeds export run --splats s.ply --points p.ply --count 10 --json --quiet
+cp out splats.json
+is_json splats.json
+contains splats.json '"splat_count":'
 
 # Moments, of a scene that has some and of one that has none.
 scene timed "$(frame a),$(frame b | sed 's/"file_path"/"time": 0.5, &/')"

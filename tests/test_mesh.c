@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "meshes.h"
+#include "render/atlas.h"
 
 struct random {
     uint64_t state;
@@ -407,8 +408,10 @@ static void test_unseen(void **state)
         for (uint32_t i = 0; i < 3 && v + 2 < VERTICES; i++)
             triangles[v][i] = v + (v + i) % 3;
     }
-    struct render_mesh mesh = {vertices,     triangles, VERTICES, VERTICES - 2, VERTICES,
-                               VERTICES - 2, 0};
+    struct render_mesh mesh = {.vertices = vertices,
+                               .triangles = triangles,
+                               .vertex_count = VERTICES,
+                               .triangle_count = VERTICES - 2};
     ok(render_mesh_drop_unseen(&mesh, &removed));
     /* Triangles 1 to 3 have vertex 3, 7 to 11 one of 9 to 11: vertices 1 to 5 and 7 to 13. */
     assert_int_equal(removed, 2);
@@ -428,6 +431,185 @@ static void test_unseen(void **state)
     ok(render_mesh_drop_unseen(&mesh, &removed));
     assert_int_equal(removed, 12);
     assert_int_equal(mesh.vertex_count + mesh.triangle_count, 0);
+}
+
+/* ---- textures ------------------------------------------------------------------------------ */
+
+/* Every triangle is in one chart. Charts with their gutters lie apart, and in the square. */
+static void check_charts(const struct render_mesh *mesh, const struct atlas *atlas)
+{
+    uint8_t *listed = calloc(mesh->triangle_count, 1), *taken = calloc(atlas->size, atlas->size);
+    uint32_t first = 0;
+    assert_true(listed && taken);
+    for (uint32_t c = 0; c < atlas->count; c++) {
+        const struct atlas_chart *chart = &atlas->charts[c];
+        assert_int_equal(chart->first, first);
+        first += chart->count;
+        for (uint32_t n = chart->first; n < first; n++)
+            assert_int_equal(listed[atlas->order[n]]++, 0);
+        uint32_t edge[2];
+        for (int i = 0; i < 2; i++)
+            edge[i] = (uint32_t)ceil((chart->high[i] - chart->low[i]) * atlas->density) +
+                      2 * ATLAS_GUTTER;
+        assert_true(chart->x + edge[0] <= atlas->size && chart->y + edge[1] <= atlas->size);
+        for (uint32_t y = chart->y; y < chart->y + edge[1]; y++)
+            for (uint32_t x = chart->x; x < chart->x + edge[0]; x++)
+                assert_int_equal(taken[(size_t)y * atlas->size + x]++, 0);
+    }
+    assert_int_equal(first, mesh->triangle_count);
+    free(listed);
+    free(taken);
+}
+
+/* How much of `a` a point's corner of the triangle weighs, for all three. */
+static void weigh(float (*const texel)[2], double x, double y, double weights[3])
+{
+    double area = 0;
+    for (int c = 0; c < 3; c++) {
+        const float *from = texel[(c + 1) % 3], *to = texel[(c + 2) % 3];
+        weights[c] = ((double)from[0] - x) * ((double)to[1] - y) -
+                     ((double)to[0] - x) * ((double)from[1] - y);
+        area += weights[c];
+    }
+    for (int c = 0; c < 3; c++)
+        weights[c] = fabs(area) > 1e-6 ? weights[c] / area : -1;
+}
+
+/* No pixel is in two triangles; the place of a pixel in its chart is that of the surface: its triangle is
+ * half as large at least as seen from straight above. */
+static void check_texels(const struct render_mesh *mesh, double pixels)
+{
+    uint32_t size = mesh->texture_size, *owner = calloc((size_t)size * size, sizeof *owner);
+    size_t twice = 0;
+    assert_non_null(owner);
+    for (uint32_t t = 0; t < mesh->triangle_count; t++) {
+        float texel[3][2];
+        double edges[2][3], normal = 0, low[2] = {INFINITY, INFINITY}, high[2] = {0, 0}, weights[3];
+        for (int c = 0; c < 3; c++)
+            for (int i = 0; i < 2; i++) {
+                texel[c][i] = mesh->texels[mesh->triangles[t][c]][i];
+                low[i] = fmin(low[i], (double)texel[c][i]);
+                high[i] = fmax(high[i], (double)texel[c][i]);
+            }
+        for (int e = 0; e < 2; e++)
+            for (int i = 0; i < 3; i++)
+                edges[e][i] = pixels *
+                              ((double)mesh->vertices[mesh->triangles[t][e + 1]].position[i] -
+                               (double)mesh->vertices[mesh->triangles[t][0]].position[i]);
+        for (int i = 0; i < 3; i++) {
+            double part = edges[0][(i + 1) % 3] * edges[1][(i + 2) % 3] -
+                          edges[0][(i + 2) % 3] * edges[1][(i + 1) % 3];
+            normal += part * part;
+        }
+        double seen = fabs(((double)texel[1][0] - texel[0][0]) * ((double)texel[2][1] - texel[0][1]) -
+                           ((double)texel[1][1] - texel[0][1]) * ((double)texel[2][0] - texel[0][0]));
+        assert_true(seen >= 0.49 * sqrt(normal) - 0.02 && seen <= sqrt(normal) + 0.02);
+        for (uint32_t y = (uint32_t)low[1]; y <= (uint32_t)high[1]; y++)
+            for (uint32_t x = (uint32_t)low[0]; x <= (uint32_t)high[0]; x++) {
+                weigh(texel, x + 0.5, y + 0.5, weights);
+                if (fmin(weights[0], fmin(weights[1], weights[2])) < 0.02)
+                    continue;
+                twice += owner[(size_t)y * size + x] != 0;
+                owner[(size_t)y * size + x] = t + 1;
+            }
+    }
+    assert_int_equal(twice, 0);
+    free(owner);
+}
+
+/* In so many pixels; 0: as suits. Returns their density. The mesh is what it was, in another order. */
+static double check_atlas(const struct render_mesh *given, const struct volume *volume, uint32_t size)
+{
+    struct atlas atlas;
+    struct render_voxels voxels = {.edge = (double)volume->grid.spacing};
+    struct render_mesh mesh = {.vertex_count = given->vertex_count,
+                               .triangle_count = given->triangle_count,
+                               .up = {0, 0, 1}};
+    size_t charts;
+    double density;
+    for (int i = 0; i < 3; i++)
+        voxels.low[i] = (double)volume->grid.origin[i];
+    ok(atlas_cut(given, voxels.edge, voxels.low, &atlas));
+    ok(atlas_pack(&atlas, size));
+    check_charts(given, &atlas);
+    mesh.vertices = calloc(mesh.vertex_count, sizeof *mesh.vertices);
+    mesh.triangles = calloc(mesh.triangle_count, sizeof *mesh.triangles);
+    memcpy(mesh.vertices, given->vertices, mesh.vertex_count * sizeof *mesh.vertices);
+    memcpy(mesh.triangles, given->triangles, mesh.triangle_count * sizeof *mesh.triangles);
+    ok(render_mesh_unwrap(&mesh, &voxels, size, &charts, &density));
+    assert_int_equal(charts, atlas.count);
+    assert_int_equal(mesh.texture_size, atlas.size);
+    assert_true(density == atlas.density && mesh.up[2] == 1);
+    assert_true(mesh.vertex_count >= given->vertex_count);
+    for (uint32_t t = 0; t < mesh.triangle_count; t++)
+        for (int c = 0; c < 3; c++) {
+            const struct MeshVertex *vertex =
+                &given->vertices[given->triangles[atlas.order[t]][c]];
+            assert_memory_equal(&mesh.vertices[mesh.triangles[t][c]], vertex, sizeof *vertex);
+        }
+    check_texels(&mesh, density / voxels.edge);
+    render_mesh_free(&mesh);
+    atlas_destroy(&atlas);
+    return density;
+}
+
+/* A plate: its sides are larger than a chart may be. */
+static float plate(void *context, const float p[3])
+{
+    (void)context;
+    float inside = 1;
+    for (int i = 0; i < 3; i++)
+        inside = fminf(inside, fminf(p[i] - (i == 0 ? -0.6f : i == 1 ? 2.4f : 1.1f),
+                                     (i == 2 ? 1.4f : i == 0 ? 34.0f : 20.0f) - p[i]));
+    return inside;
+}
+
+static void test_atlas(void **state)
+{
+    device = *state;
+    struct random random = {6};
+    float radius = 1.9f;
+    struct volume volume = create_volume(23, 24, 25, 0);
+    set_values(&volume, sphere, &radius);
+    struct render_mesh mesh = march(&volume, 4096);
+    assert_true(check_atlas(&mesh, &volume, 0) >= 4);
+    double coarse = check_atlas(&mesh, &volume, 128), fine = check_atlas(&mesh, &volume, 777);
+    assert_true(coarse > 1 && fine > 3 * coarse);
+    render_mesh_free(&mesh);
+    /* All cases, many sheets in every column. */
+    set_values(&volume, noise, &random);
+    mesh = march(&volume, 1 << 16);
+    check_atlas(&mesh, &volume, 2048);
+    render_mesh_free(&mesh);
+    free(volume.values);
+    volume = create_volume(150, 80, 8, 0);
+    set_values(&volume, plate, NULL);
+    mesh = march(&volume, 1 << 16);
+    check_atlas(&mesh, &volume, 0);
+    render_mesh_free(&mesh);
+    free(volume.values);
+}
+
+static void test_small_atlas(void **state)
+{
+    device = *state;
+    struct random random = {6};
+    struct volume volume = create_volume(23, 24, 25, 0);
+    set_values(&volume, noise, &random);
+    struct render_mesh mesh = march(&volume, 1 << 16);
+    struct render_voxels voxels = {.edge = 0.25, .low = {-1, 2, 0.5}};
+    const struct MeshVertex *vertices = mesh.vertices;
+    size_t charts, count = mesh.triangle_count;
+    double density;
+    char *message = base_format("texture: 200 x 200 pixels are too few for %zu triangles; a larger "
+                                "--texture (at most 16384), a lower --resolution",
+                                count);
+    assert_int_equal(render_mesh_unwrap(&mesh, &voxels, 200, &charts, &density), VKN_BAD_INPUT);
+    assert_message(message);
+    assert_true(mesh.vertices == vertices && mesh.triangle_count == count && !mesh.texels);
+    free(message);
+    render_mesh_free(&mesh);
+    free(volume.values);
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -455,7 +637,8 @@ static struct render_mesh one_triangle(struct MeshVertex vertices[3], uint32_t t
             {(float)v, -0.5f, 1e-3f}, {0, v == 1 ? -1.0f : 1.0f, 0}, 0xff804000u + v};
         triangle[0][v] = 2 - v;
     }
-    return (struct render_mesh){vertices, triangle, 3, 1, 3, 1, 0};
+    return (struct render_mesh){.vertices = vertices, .triangles = triangle, .vertex_count = 3,
+                                .triangle_count = 1};
 }
 
 static void test_ply(void **state)
@@ -510,11 +693,11 @@ static void test_file_errors(void **state)
     (void)state;
     enum mesh_format format;
     assert_int_equal(render_mesh_format("a/b.stl", &format), VKN_BAD_INPUT);
-    assert_message("a/b.stl: ends in neither .ply nor .obj");
+    assert_message("a/b.stl: ends in neither .ply, .obj nor .glb");
     assert_int_equal(render_mesh_format("ply", &format), VKN_BAD_INPUT);
     /* A full disk, seen before the last byte. */
     struct render_mesh mesh = tetrahedra(20000);
-    for (format = MESH_PLY; format <= MESH_OBJ; format++) {
+    for (format = MESH_PLY; format <= MESH_GLB; format++) {
         struct base_file_writer writer;
         ok(base_file_begin(&writer, "/dev/full"));
         assert_int_equal(render_mesh_write(&writer, format, &mesh), VKN_ERROR);
@@ -531,6 +714,7 @@ int main(void)
         cmocka_unit_test(test_faces),       cmocka_unit_test(test_noise),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_parts),       cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_atlas),       cmocka_unit_test(test_small_atlas),
         cmocka_unit_test(test_ply),         cmocka_unit_test(test_obj),
         cmocka_unit_test(test_file_errors), cmocka_unit_test(test_no_messages),
     };

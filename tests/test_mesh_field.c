@@ -824,6 +824,240 @@ static void test_frozen(void **state)
     assert_int_equal(vkn_renderer_freeze(known.renderer, (double)NAN), VKN_BAD_INPUT);
 }
 
+/* ---- textures and splats --------------------------------------------------------------------- */
+
+#define COARSE 14u /* voxels that have no room for the pattern */
+#define FINE   120u
+
+/* The ball again, harder, so that what is seen of it is where its mesh is; in two colours by turns every two points of
+ * the level, whatever the direction. */
+static void set_pattern(const struct tiny *tiny, const struct vkn_config *config)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct field_model *model = &step->setup.model;
+    const struct Level *level = &model->level[0];
+    const uint32_t points = level->resolution;
+    float *params = calloc(model->param_count, sizeof *params);
+    assert_non_null(params);
+    assert_true(model->features == 2 && config->mlp.geometry > 1);
+    hand_through(params, model->layers, 2, 0, 0, 1.0);
+    hand_through(params, model->layers, 2, 1, 1, 1.0);
+    for (uint32_t c = 0; c < 3; c++)
+        hand_through(params, model->layers + 2, 2, 1, c, c == 1 ? -1.0 : 1.0);
+    set_level(model, params, false);
+    for (uint32_t i = 0; i < points * points * points; i++) {
+        uint32_t turn = i % points / 2 + i / points % points / 2 + i / points / points / 2;
+        params[level->first + i * model->features] *= 4;
+        params[level->first + i * model->features + 1] = turn % 2 ? 2.0f : -2.0f;
+    }
+    tiny_put(tiny, &step->buffers.at[BIND_AVERAGE], params);
+    free(params);
+}
+
+static struct render_mesh make_whole(uint32_t resolution, struct render_voxels *voxels)
+{
+    struct render_mesh_params params = {.resolution = resolution};
+    struct MeshGrid grid;
+    struct render_mesh mesh;
+    ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
+    ok(render_mesh(known.renderer, &grid, VKN_UNSEEN_KEEP, NULL, NULL, NULL, &mesh));
+    voxels->edge = render_mesh_voxel(&grid);
+    render_mesh_box(&grid, voxels->low, voxels->high);
+    return mesh;
+}
+
+/* Whether the way from the ball's middle to the place goes through the triangle, and where (Moeller and
+ * Trumbore 1997). */
+static bool pierces(const struct render_mesh *mesh, uint32_t triangle, const double way[3],
+                    double weights[3])
+{
+    double p[3][3], a[3], b[3], h[3], q[3], det = 0, v = 0, w = 0, t = 0;
+    for (int c = 0; c < 3; c++)
+        to_training(mesh->vertices[mesh->triangles[triangle][c]].position, p[c]);
+    for (int i = 0; i < 3; i++) {
+        a[i] = p[1][i] - p[0][i];
+        b[i] = p[2][i] - p[0][i];
+        p[0][i] = center[i] - p[0][i];
+    }
+    for (int i = 0; i < 3; i++) {
+        h[i] = way[(i + 1) % 3] * b[(i + 2) % 3] - way[(i + 2) % 3] * b[(i + 1) % 3];
+        q[i] = p[0][(i + 1) % 3] * a[(i + 2) % 3] - p[0][(i + 2) % 3] * a[(i + 1) % 3];
+    }
+    for (int i = 0; i < 3; i++) {
+        det += a[i] * h[i];
+        v += p[0][i] * h[i];
+        w += way[i] * q[i];
+        t += b[i] * q[i];
+    }
+    weights[1] = v / det;
+    weights[2] = w / det;
+    weights[0] = 1 - weights[1] - weights[2];
+    return fabs(det) > 1e-12 && t / det > 0 && fmin(weights[0], fmin(weights[1], weights[2])) >= 0;
+}
+
+/* As graphics cards filter it: pixels' middles are at halves. */
+static double filtered(const struct render_mesh *mesh, double x, double y, int channel)
+{
+    double left = floor(x - 0.5), top = floor(y - 0.5), sum = 0;
+    for (int i = 0; i < 4; i++) {
+        size_t at[2] = {(size_t)left + (i & 1), (size_t)top + (i >> 1)};
+        double share = (i & 1 ? x - 0.5 - left : left + 1.5 - x) * (i >> 1 ? y - 0.5 - top : top + 1.5 - y);
+        sum += share * mesh->texture[3 * (at[1] * mesh->texture_size + at[0]) + (size_t)channel];
+    }
+    return sum;
+}
+
+/* A coarse mesh with a texture shows a pattern that its vertices are too far apart for: in places of a fine
+ * mesh of the same field, whose vertices have its colours. */
+static void test_texture(void **state)
+{
+    (void)state;
+    struct render_voxels voxels, fine_voxels;
+    size_t charts, found = 0;
+    double density, by_vertices = 0, by_texture = 0;
+    set_occupancy(&known.tiny, 1.0);
+    set_pattern(&known.tiny, vkn_trainer_config(known.tiny.trainer));
+    struct render_mesh fine = make_whole(FINE, &fine_voxels), mesh = make_whole(COARSE, &voxels);
+    ok(render_mesh_unwrap(&mesh, &voxels, 256, &charts, &density));
+    ok(render_mesh_paint(known.renderer, known.tiny.scene, &voxels, NULL, NULL, &mesh));
+    for (size_t v = 0; v < fine.vertex_count; v += 17) {
+        double p[3], way[3], weights[3];
+        uint32_t t = 0;
+        to_training(fine.vertices[v].position, p);
+        for (int i = 0; i < 3; i++)
+            way[i] = p[i] - center[i];
+        while (t < mesh.triangle_count && !pierces(&mesh, t, way, weights))
+            t++;
+        if (t == mesh.triangle_count)
+            continue; /* on an edge, by rounding */
+        found++;
+        const uint32_t *corner = mesh.triangles[t];
+        double texel[2] = {0};
+        for (int i = 0; i < 6; i++)
+            texel[i % 2] += weights[i / 2] * (double)mesh.texels[corner[i / 2]][i % 2];
+        for (int c = 0; c < 3; c++) {
+            double exact = fine.vertices[v].color >> 8 * c & 255u, mixed = 0;
+            for (int i = 0; i < 3; i++)
+                mixed += weights[i] * (mesh.vertices[corner[i]].color >> 8 * c & 255u);
+            by_vertices += (mixed - exact) * (mixed - exact);
+            by_texture += pow(filtered(&mesh, texel[0], texel[1], c) - exact, 2);
+        }
+    }
+    by_vertices = sqrt(by_vertices / (3.0 * (double)found));
+    by_texture = sqrt(by_texture / (3.0 * (double)found));
+    print_message("%zu places, %zu charts, %.1f pixels a voxel: off by %.1f with colours of vertices, "
+                  "%.1f with a texture\n",
+                  found, charts, density, by_vertices, by_texture);
+    assert_true(found > 500 && by_vertices > 25 && by_texture < 0.3 * by_vertices);
+    volatile sig_atomic_t stop = 1;
+    free(mesh.texture);
+    assert_int_equal(
+        render_mesh_paint(known.renderer, known.tiny.scene, &voxels, NULL, &stop, &mesh),
+        VKN_INTERRUPTED);
+    render_mesh_free(&fine);
+    render_mesh_free(&mesh);
+    set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
+}
+
+/* The harmonics of degrees up to 3 towards d: Kerbl et al. 2023. */
+static void harmonics_at(const double d[3], double y[16])
+{
+    double x2 = d[0] * d[0], y2 = d[1] * d[1], z2 = d[2] * d[2];
+    const double all[16] = {0.28209479177387814,
+                            -0.4886025119029199 * d[1],
+                            0.4886025119029199 * d[2],
+                            -0.4886025119029199 * d[0],
+                            1.0925484305920792 * d[0] * d[1],
+                            -1.0925484305920792 * d[1] * d[2],
+                            0.31539156525252005 * (2 * z2 - x2 - y2),
+                            -1.0925484305920792 * d[0] * d[2],
+                            0.5462742152960396 * (x2 - y2),
+                            -0.5900435899266435 * d[1] * (3 * x2 - y2),
+                            2.890611442640554 * d[0] * d[1] * d[2],
+                            -0.4570457994644658 * d[1] * (4 * z2 - x2 - y2),
+                            0.3731763325901154 * d[2] * (2 * z2 - 3 * x2 - 3 * y2),
+                            -0.4570457994644658 * d[0] * (4 * z2 - x2 - y2),
+                            1.445305721320277 * d[2] * (x2 - y2),
+                            -0.5900435899266435 * d[0] * (x2 - 3 * y2)};
+    memcpy(y, all, sizeof all);
+}
+
+/* Seen from in front, what a splat shows is what the field shows; its first harmonic alone is further off. */
+static void check_splat_view(const struct Splat *splat, const double d[3], double errors[2])
+{
+    double y[16];
+    harmonics_at(d, y);
+    for (int c = 0; c < 3; c++) {
+        double exact = 1 / (1 + exp(-3 * d[(c + 1) % 3])), sum = 0;
+        for (int n = 0; n < 16; n++)
+            sum += y[n] * (double)splat->harmonics[3 * n + c];
+        errors[0] += fabs(sum - exact);
+        errors[1] += fabs(y[0] * (double)splat->harmonics[c] - exact);
+    }
+}
+
+/* Of the light, what is lost from its spacing above a splat to as far below. */
+static double exact_opacity(const struct Splat *splat)
+{
+    double place[3], at[3], thickness = 0, step = 0.33 * (double)splat->spacing / 4;
+    to_training(splat->position, place);
+    for (int k = 0; k < 8; k++) {
+        for (int i = 0; i < 3; i++)
+            at[i] = place[i] + (k - 3.5) * step * (double)splat->normal[i];
+        thickness += step * exp(raw_density(at, false));
+    }
+    return 1 - exp(-thickness);
+}
+
+static void test_splats(void **state)
+{
+    (void)state;
+    const struct render_points_params params = {.count = 700, .seed = 5};
+    struct render_splats splats, again;
+    double errors[2] = {0};
+    size_t views = 0, on_ball = 0;
+    set_occupancy(&known.tiny, 1.0);
+    ok(render_splats(known.renderer, known.tiny.scene, &params, NULL, NULL, &splats));
+    ok(render_splats(known.renderer, known.tiny.scene, &params, NULL, NULL, &again));
+    assert_int_equal(splats.count, 700);
+    assert_memory_equal(splats.splats, again.splats, 700 * sizeof *splats.splats);
+    for (size_t i = 0; i < splats.count; i++) {
+        const struct Splat *splat = &splats.splats[i];
+        double p[3], d[3];
+        /* Where a point is, with its normal; colours are not those of one view. */
+        to_training(splat->position, p);
+        double along = 0, length = from_center(p);
+        for (int k = 0; k < 3; k++)
+            along += (double)splat->normal[k] * (p[k] - center[k]) / length;
+        on_ball += length > RADIUS - 0.08 && length < RADIUS + 0.06 && along > 0.75;
+        assert_true(splat->spacing > 0 && splat->spacing < 0.7f);
+        assert_true(fabs((double)splat->opacity - exact_opacity(splat)) < 0.06);
+        for (int n = 0; n < 20; n++) {
+            double facing = 0, turn = 2.4 * n;
+            d[2] = (n + 0.5) / 10 - 1;
+            d[0] = sqrt(1 - d[2] * d[2]) * cos(turn);
+            d[1] = sqrt(1 - d[2] * d[2]) * sin(turn);
+            for (int k = 0; k < 3; k++)
+                facing += d[k] * (double)splat->normal[k];
+            if (facing > -0.4)
+                continue;
+            views++;
+            check_splat_view(splat, d, errors);
+        }
+    }
+    assert_true(on_ball > 690); /* some graze its haze */
+    errors[0] /= 3.0 * (double)views;
+    errors[1] /= 3.0 * (double)views;
+    print_message("%zu views: off by %.3f, by %.3f with one colour\n", views, errors[0], errors[1]);
+    assert_true(errors[0] < 0.05 && errors[0] < 0.5 * errors[1]);
+    render_splats_free(&splats);
+    render_splats_free(&again);
+    volatile sig_atomic_t stop = 1;
+    assert_int_equal(render_splats(known.renderer, known.tiny.scene, &params, NULL, &stop, &splats),
+                     VKN_INTERRUPTED);
+    render_splats_free(&splats);
+}
+
 /* ---- the grid ------------------------------------------------------------------------------ */
 
 static void test_grid(void **state)
@@ -896,6 +1130,8 @@ int main(void)
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),
+        cmocka_unit_test(test_texture),
+        cmocka_unit_test(test_splats),
         cmocka_unit_test(test_without_grid),
         cmocka_unit_test(test_with_proposal),
         cmocka_unit_test(test_crop),

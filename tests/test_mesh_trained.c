@@ -1,7 +1,7 @@
 /* The bundled scene, trained for a while with the default settings but for three eighths of the
  * batch: how well it renders views that it has not seen, and its mesh against the signed distances
- * that its pictures were rendered from. Takes 25 s of processor time: fewer steps have not found
- * the surfaces yet. With VKNERF_TEST_ALL the bundled scene that moves as well, and its meshes at
+ * that its pictures were rendered from; its splats beside its own picture. Takes 25 s of processor
+ * time: fewer steps have not found the surfaces yet. With VKNERF_TEST_ALL the bundled scene that moves as well, and its meshes at
  * five moments: two minutes more. */
 #include "evaluation.h"
 
@@ -105,6 +105,76 @@ static void test_distance(void **state)
     check_surface(*state, &params, 0, park_distance, 0.95);
 }
 
+/* ---- splats -------------------------------------------------------------------------------- */
+
+#define SPLATS           6000u
+/* On a CPU device 21.9 dB, 21.6 without directions. */
+#define LEAST_SPLAT_PSNR 20.5
+
+/* A picture of the field, as tests/splats.py reads it. */
+static void write_picture(const struct trained *trained, const struct scene_camera *camera,
+                          const char *path)
+{
+    struct vkn_picture picture;
+    ok(render_picture(trained->renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture));
+    ok(base_file_replace(path, picture.color,
+                         3 * sizeof(float) * (size_t)camera->width * camera->height));
+    render_picture_free(&picture);
+}
+
+/* What another program makes of the file beside what the field shows: PSNR with all harmonics, and with the
+ * first alone. */
+static void compare_splats(const struct trained *trained, const struct scene_camera *camera,
+                           const char *splats, const char *picture, double psnr[2])
+{
+    const struct vkn_scene *scene = trained->scene;
+    struct base_text command = {0};
+    base_text_add(&command, "/usr/bin/python3 -B %s/tests/splats.py %s %s %u %u %.9g %.9g %.9g %.9g",
+                  getenv("VKNERF_SOURCE_DIR"), splats, picture, camera->width, camera->height,
+                  (double)camera->focal_x, (double)camera->focal_y, (double)camera->center_x,
+                  (double)camera->center_y);
+    for (int i = 0; i < 12; i++)
+        base_text_add(&command, " %.9g",
+                      i % 4 == 3 ? ((double)camera->pose[i] - (double)scene->offset[i / 4]) /
+                                       (double)scene->scale
+                                 : (double)camera->pose[i]);
+    assert_false(command.failed);
+    FILE *output = popen(command.data, "r"); // NOLINT(cert-env33-c): the test's own words
+    assert_non_null(output);
+    for (int i = 0; i < 2; i++) {
+        char line[64] = "", *end;
+        assert_non_null(fgets(line, sizeof line, output));
+        psnr[i] = strtod(line, &end);
+        assert_true(end != line && *end == '\n');
+    }
+    assert_int_equal(pclose(output), 0);
+    free(command.data);
+}
+
+static void test_splats(void **state)
+{
+    const struct trained *trained = *state;
+    const struct render_points_params request = {.count = SPLATS, .seed = 1};
+    const struct scene_camera *camera = &trained->scene->splits[SCENE_TEST].cameras[5];
+    char *file = base_path_join(cache_dir, "splats.ply"), *picture = base_path_join(cache_dir, "view");
+    struct render_splats splats;
+    struct base_file_writer writer;
+    double psnr[2];
+    ok(render_splats(trained->renderer, trained->scene, &request, NULL, NULL, &splats));
+    ok(base_file_begin(&writer, file));
+    ok(render_splats_write(&writer, &splats));
+    ok(base_file_commit(&writer));
+    render_splats_free(&splats);
+    write_picture(trained, camera, picture);
+    compare_splats(trained, camera, file, picture, psnr);
+    print_message("splats: %.2f dB, %.2f dB without directions\n", psnr[0], psnr[1]);
+    assert_true(psnr[0] > LEAST_SPLAT_PSNR && psnr[0] > psnr[1]);
+    unlink(file);
+    unlink(picture);
+    free(file);
+    free(picture);
+}
+
 static double moving_surface(vec3 p, double time)
 {
     return fabs(moving_distance(p, time));
@@ -150,9 +220,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest some[] = {cmocka_unit_test(test_quality),
-                                      cmocka_unit_test(test_distance)};
+                                      cmocka_unit_test(test_distance),
+                                      cmocka_unit_test(test_splats)};
     const struct CMUnitTest all[] = {cmocka_unit_test(test_quality),
                                      cmocka_unit_test(test_distance),
+                                     cmocka_unit_test(test_splats),
                                      cmocka_unit_test(test_moving)};
     return getenv("VKNERF_TEST_ALL") ? cmocka_run_group_tests(all, set_up, tear_down)
                                      : cmocka_run_group_tests(some, set_up, tear_down);

@@ -33,6 +33,7 @@ build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulk
 # For tools/lint.sh, for the build that compiles shaders at run time, for tests in Python, of several processes, of
 # the library, of the man page, completions and packages.
 test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
+    python3-meshio assimp-utils
     mandoc man-db zsh fish dpkg-dev'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 

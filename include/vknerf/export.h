@@ -1,4 +1,4 @@
-/* vknerf/export.h: meshes and point clouds of a run. */
+/* vknerf/export.h: meshes, point clouds and splats of a run. */
 #ifndef VKNERF_EXPORT_H
 #define VKNERF_EXPORT_H
 
@@ -17,6 +17,9 @@ enum vkn_unseen {
     VKN_UNSEEN_KEEP, /* whatever density the field has there */
 };
 
+/* As many pixels as suit the mesh. */
+#define VKN_TEXTURE_FITTING UINT32_MAX
+
 /* Of vkn_run_export. */
 struct vkn_export_params {
     size_t size;
@@ -25,7 +28,7 @@ struct vkn_export_params {
     const char *scene;            /* NULL: where the run found it */
     enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
     enum vkn_precision precision; /* see vkn_renderer_open */
-    const char *mesh;             /* .ply or .obj file; NULL: no mesh */
+    const char *mesh;             /* .ply, .obj or .glb file; NULL: no mesh */
     const char *points;           /* .ply file; NULL: no point cloud */
     /* Box that both are of, in dataset units. All zero: what the training views see for the mesh
      * (without 1 % at either end of an axis where aabb_scale is above 1), everything for points. */
@@ -39,8 +42,11 @@ struct vkn_export_params {
     double min_component; /* connected parts with fewer vertices are removed: a share of all vertices
                              below 1, else their number; 0: none */
     bool largest;         /* only the part with most vertices stays */
-    uint32_t point_count; /* 0: 100000 */
+    uint32_t point_count; /* and of splats; 0: 100000 */
     uint32_t seed;        /* of the rays that find the points */
+    uint32_t texture;     /* since 0.2. Of a .glb file alone: pixels along the edge of a texture, at most
+                             16384, with the field's colours; VKN_TEXTURE_FITTING; 0: vertices have them */
+    const char *splats;   /* since 0.2. .ply file of Gaussians, as many as points; NULL: none */
 };
 
 /* What vkn_run_export has made. */
@@ -57,9 +63,13 @@ struct vkn_export_result {
     size_t points;                    /* of the point cloud */
     double seconds;                   /* that it took */
     uint64_t gpu_memory_bytes; /* most device memory held */
+    uint32_t texture;          /* since 0.2. Pixels along the texture's edge; 0: there is none */
+    size_t charts;             /* since 0.2. Pieces that it shows the mesh in */
+    double texture_density;    /* since 0.2. Its pixels along a voxel's edge */
+    size_t splats;             /* since 0.2 */
 };
 
-/* Writes the mesh, then the points, each file whole or not at all. */
+/* Writes the mesh, then the points, then the splats, each file whole or not at all. */
 VKN_API vkn_status vkn_run_export(const struct vkn_export_params *params, struct vkn_export_result *result);
 /* As the JSON object of `vknerf export --json` in fresh memory that the caller frees; NULL on no
  * memory. */

@@ -110,7 +110,9 @@
  * the one below the slab mesh points          those of the mesh values to evaluate mesh tiles
  * [2][tiles + 1]: vertices and triangles of all tiles before; the last: of all mesh table triangles
  * of a cell, two words for each case sight                for each pixel of the views of the
- * cameras, from their first_pixel on, 1 / distance of what they see; 0: nothing */
+ * cameras, from their first_pixel on, 1 / distance of what they see; 0: nothing
+ * texels    pixels of rows of a texture: the number of the triangle that each shows, TEXEL_NEAR more where it
+ * shows it beyond its edge, TEXEL_NONE; once that is evaluated, RGB8 */
 #define VIEW_BUFFERS(BUFFER)                                                                       \
     BUFFER(15, OUTPUT, "pixels", struct Output, n->rays, GPU_HOST, LOST)                           \
     BUFFER(16, NORMALS, "normals", float[4], n->samples + n->rays, GPU_DEVICE, LOST)               \
@@ -124,7 +126,11 @@
     BUFFER(22, MESH_TABLE, "mesh table", uint32_t, MESH_TABLE_WORDS, GPU_DEVICE, LOST)             \
     BUFFER(23, MESH_VERTICES, "mesh vertices", struct MeshVertex, n->vertices, GPU_HOST, LOST)     \
     BUFFER(24, MESH_TRIANGLES, "mesh triangles", uint32_t[3], n->triangles, GPU_HOST, LOST)        \
-    BUFFER(25, SIGHT, "sight", float, n->sight, GPU_DEVICE, LOST)
+    BUFFER(25, SIGHT, "sight", float, n->sight, GPU_DEVICE, LOST)                                  \
+    BUFFER(26, TEXTURE_TRIANGLES, "texture triangles", struct TextureTriangle, n->triangles,       \
+           GPU_DEVICE, LOST)                                                                       \
+    BUFFER(27, TEXELS, "texels", uint32_t, n->texels, GPU_DEVICE, LOST)                            \
+    BUFFER(28, SPLATS, "splats", struct Splat, n->splats, GPU_HOST, LOST)
 
 /* The numbers as constants: BINDING(RAYS) in the layout of a GLSL block. */
 #ifdef VULKAN

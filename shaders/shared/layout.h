@@ -433,30 +433,7 @@ struct Output {
     SHARED_FLOAT normal[3];  /* unit length, training space; 0 without a surface, or unless asked for */
 };
 
-/* The points where a mesh's density is looked at: origin + spacing * (x, y, z), in training space.
- * Those on the grid's six faces, and all beyond, count as empty. */
-struct MeshGrid {
-    SHARED_UINT points[3];
-    SHARED_UINT layers;      /* of a slab; at least MESH_CARRY */
-    SHARED_FLOAT origin[3];
-    SHARED_FLOAT spacing;
-    SHARED_FLOAT threshold;  /* logarithm of the surface's density */
-    SHARED_FLOAT scale, offset[3]; /* training space = dataset space * scale + offset */
-    SHARED_FLOAT time;       /* of all samples, 0..1 */
-    SHARED_UINT padding[2];
-};
-
-#define MESH_CARRY 3         /* layers of values that a slab shares with the one before */
-#define MESH_LIMIT 4.0       /* values are kept within -MESH_LIMIT .. MESH_LIMIT */
-#define MESH_UNSEEN 0        /* A of vertices that no training view sees */
-#define MESH_TABLE_WORDS 512      /* of the triangles of all 256 cases */
-#define MESH_TILE_STEPS 8    /* points of a tile: this times the workgroup's size */
-
-struct MeshVertex {
-    SHARED_FLOAT position[3];
-    SHARED_FLOAT normal[3];  /* outwards, unit length */
-    SHARED_UINT color;       /* RGBA8, R in the lowest byte; A 255, or MESH_UNSEEN */
-};
+#include "shared/surface.h"
 
 /* Push constants. Programs read the words they need. */
 struct Push {

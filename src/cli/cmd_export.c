@@ -1,4 +1,5 @@
-/* vknerf export RUN: a run's surface as a mesh, as points. */
+/* vknerf export RUN: a run's surface as a mesh, as points, as splats. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,10 @@ static void print_mesh(const struct vkn_export_params *params,
            "%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n",
            result->voxels[0], result->voxels[1], result->voxels[2], result->voxel,
            result->threshold, low[0], low[1], low[2], high[0], high[1], high[2]);
+    if (result->texture)
+        printf("texture of %u x %u pixels, %.3g along a voxel, in %zu chart%s\n", result->texture,
+               result->texture, result->texture_density, result->charts,
+               result->charts == 1 ? "" : "s");
 }
 
 static int print_result(const struct vkn_export_params *params,
@@ -46,6 +51,8 @@ static int print_result(const struct vkn_export_params *params,
         print_mesh(params, result);
     if (params->points)
         printf("%s: %zu points\n", params->points, result->points);
+    if (params->splats)
+        printf("%s: %zu splats\n", params->splats, result->splats);
     return cli_printed();
 }
 
@@ -63,10 +70,9 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
         code = cli_parse_time(texts->time, &params->frozen, &params->time);
     if (code == OPTIONS_GO_ON)
         code = parse_positive("--min-component", texts->min_component, &params->min_component);
-    if (code == OPTIONS_GO_ON && !params->mesh && !params->points)
-        code =
-            cli_fail(VKN_BAD_INPUT,
-                     "export: --mesh FILE or --points FILE is missing; see vknerf export --help");
+    if (code == OPTIONS_GO_ON && !params->mesh && !params->points && !params->splats)
+        code = cli_fail(VKN_BAD_INPUT, "export: --mesh FILE, --points FILE or --splats FILE is "
+                                       "missing; see vknerf export --help");
     return code;
 }
 
@@ -78,10 +84,15 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     struct texts texts = {0};
     const struct option options[] = {
         {.name = "--mesh",
-         .value = "FILE.ply|FILE.obj",
+         .value = "FILE.ply|FILE.obj|FILE.glb",
          .help = "the mesh",
          .kind = OPTION_TEXT,
          .target = (void *)&params->mesh},
+        {.name = "--texture",
+         .value = "SIZE",
+         .help = "of a .glb mesh: the field's colours in so many pixels along an edge, or as suits",
+         .kind = OPTION_MAYBE_COUNT,
+         .target = &params->texture},
         {.name = "--resolution",
          .value = "N",
          .help = "voxels along the crop's longest edge; default 256",
@@ -119,9 +130,14 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
          .help = "where random rays of the training views end",
          .kind = OPTION_TEXT,
          .target = (void *)&params->points},
+        {.name = "--splats",
+         .value = "FILE.ply",
+         .help = "the same places as Gaussians, in the layout of 3D Gaussian Splatting",
+         .kind = OPTION_TEXT,
+         .target = (void *)&params->splats},
         {.name = "--count",
          .value = "N",
-         .help = "of points; default 100000",
+         .help = "of points and splats; default 100000",
          .kind = OPTION_COUNT,
          .target = &params->point_count},
         {.name = "--seed",
@@ -139,10 +155,11 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     };
     const struct options_command command = {
         .name = "export",
-        .usage = "export RUN [--mesh FILE.ply|FILE.obj] [--points FILE.ply] [OPTION ...]",
+        .usage = "export RUN [--mesh FILE.ply|FILE.obj|FILE.glb] [--points FILE.ply] "
+                 "[--splats FILE.ply] [OPTION ...]",
         .summary =
             "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh, as\n"
-            "points, or both, with normals and colours, in the dataset's coordinates.",
+            "points, as splats, with normals and colours, in the dataset's coordinates.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",
@@ -155,13 +172,13 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
 int cmd_export(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_export_params params = {.job = &job};
+    struct vkn_export_params params = {.size = sizeof params, .job = &job};
     bool json = false;
     int code = parse(argc, argv, &params, &job, &json);
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(params.job->quiet);
-    struct vkn_export_result result = {0};
+    struct vkn_export_result result = {.size = sizeof result};
     vkn_status status = vkn_run_export(&params, &result);
     return status == VKN_OK ? print_result(&params, &result, json) : cli_status(status);
 }

@@ -150,7 +150,7 @@ static int parse_port(const struct option *option, const char *value)
 
 bool options_value_is_optional(const struct option *option)
 {
-    return option->kind == OPTION_MODE || option->kind == OPTION_VIEW;
+    return option->kind == OPTION_MODE || option->kind == OPTION_VIEW || option->kind == OPTION_MAYBE_COUNT;
 }
 
 /* An option without a value. */
@@ -162,6 +162,8 @@ static int take_flag(const struct option *option)
         add_setting(option, option->key, "true");
     else if (option->kind == OPTION_MODE)
         *(unsigned *)option->target = 1;
+    else if (option->kind == OPTION_MAYBE_COUNT)
+        *(uint32_t *)option->target = UINT32_MAX;
     else
         *(bool *)option->target = true;
     return OPTIONS_GO_ON;
@@ -176,6 +178,7 @@ static int take(const struct option *option, const char *value)
         *(const char **)option->target = value;
         return OPTIONS_GO_ON;
     case OPTION_COUNT:
+    case OPTION_MAYBE_COUNT:
         return parse_count(option, value);
     case OPTION_MEBIBYTES:
         return parse_mebibytes(option, value);

@@ -30,6 +30,7 @@ struct buffer_counts {
     /* Of a mesh: grid points of a layer, layers of a slab, tiles, room for vertices and triangles;
      * pixels of the views that see it. */
     uint64_t layer, layers, tiles, vertices, triangles, sight;
+    uint64_t texels, splats; /* pixels of a texture; Gaussians: at a time */
 };
 
 /* Whose buffers: lists of memory tell "rays", "view rays", "probe rays" and "trial rays" apart. */

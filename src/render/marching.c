@@ -102,6 +102,8 @@ void render_mesh_free(struct render_mesh *mesh)
 {
     free(mesh->vertices);
     free(mesh->triangles);
+    free(mesh->texels);
+    free(mesh->texture);
     *mesh = (struct render_mesh){0};
 }
 

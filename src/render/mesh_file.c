@@ -1,66 +1,23 @@
 /* Meshes as PLY (binary, little-endian) and OBJ. */
 #include "render/mesh.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "render/glb.h"
+#include "render/sink.h"
 
 vkn_status render_mesh_format(const char *path, enum mesh_format *format)
 {
     size_t length = strlen(path);
     const char *end = length > 4 ? path + length - 4 : "";
-    *format = strcasecmp(end, ".obj") == 0 ? MESH_OBJ : MESH_PLY;
-    if (*format == MESH_PLY && strcasecmp(end, ".ply") != 0)
-        return base_fail(VKN_BAD_INPUT, "%s: ends in neither .ply nor .obj", path);
-    return VKN_OK;
-}
-
-/* ---- bytes --------------------------------------------------------------------------------- */
-
-#define SINK_SIZE  ((size_t)1 << 16)
-#define SINK_SPACE 256u /* that one element takes at most */
-
-struct sink {
-    struct base_file_writer *writer;
-    size_t used;
-    int error; /* errno of the first failed write; nothing is written after it */
-    char bytes[SINK_SIZE];
-};
-
-static void flush(struct sink *sink)
-{
-    errno = 0;
-    if (sink->error == 0 && sink->used > 0 &&
-        fwrite(sink->bytes, 1, sink->used, sink->writer->stream) != sink->used)
-        sink->error = errno != 0 ? errno : EIO;
-    sink->used = 0;
-}
-
-/* Room for one more element. */
-static char *next(struct sink *sink)
-{
-    if (sink->used + SINK_SPACE > SINK_SIZE)
-        flush(sink);
-    return sink->bytes + sink->used;
-}
-
-static void put_word(struct sink *sink, uint32_t word)
-{
-    for (int i = 0; i < 4; i++)
-        sink->bytes[sink->used++] = (char)(word >> 8 * i & 255u);
-}
-
-static void put_float(struct sink *sink, float value)
-{
-    uint32_t word;
-    memcpy(&word, &value, sizeof word);
-    put_word(sink, word);
-}
-
-static void put_byte(struct sink *sink, uint32_t byte)
-{
-    sink->bytes[sink->used++] = (char)(byte & 255u);
+    static const char *const ends[] = {".ply", ".obj", ".glb"}; /* enum mesh_format */
+    for (size_t i = 0; i < BASE_COUNT(ends); i++)
+        if (strcasecmp(end, ends[i]) == 0) {
+            *format = (enum mesh_format)i;
+            return VKN_OK;
+        }
+    return base_fail(VKN_BAD_INPUT, "%s: ends in neither .ply, .obj nor .glb", path);
 }
 
 /* ---- PLY ----------------------------------------------------------------------------------- */
@@ -87,19 +44,19 @@ static void put_ply(struct sink *sink, const struct render_mesh *mesh)
     put_ply_header(sink, mesh);
     for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
-        next(sink);
+        sink_next(sink);
         for (int i = 0; i < 3; i++)
-            put_float(sink, vertex->position[i]);
+            sink_float(sink, vertex->position[i]);
         for (int i = 0; i < 3; i++)
-            put_float(sink, vertex->normal[i]);
+            sink_float(sink, vertex->normal[i]);
         for (int i = 0; i < 3; i++)
-            put_byte(sink, vertex->color >> 8 * i);
+            sink_byte(sink, vertex->color >> 8 * i);
     }
     for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {
-        next(sink);
-        put_byte(sink, 3);
+        sink_next(sink);
+        sink_byte(sink, 3);
         for (int i = 0; i < 3; i++)
-            put_word(sink, mesh->triangles[t][i]);
+            sink_word(sink, mesh->triangles[t][i]);
     }
 }
 
@@ -115,7 +72,7 @@ static void put_obj(struct sink *sink, const struct render_mesh *mesh)
         double rgb[3];
         for (int i = 0; i < 3; i++)
             rgb[i] = (vertex->color >> 8 * i & 255u) / 255.0;
-        char *line = next(sink);
+        char *line = sink_next(sink);
         sink->used += (size_t)snprintf(line, SINK_SPACE,
                                        "v %.7g %.7g %.7g %.4f %.4f %.4f\nvn %.4f %.4f %.4f\n",
                                        (double)p[0], (double)p[1], (double)p[2], rgb[0], rgb[1],
@@ -123,7 +80,7 @@ static void put_obj(struct sink *sink, const struct render_mesh *mesh)
     }
     for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {
         const uint32_t *corner = mesh->triangles[t];
-        char *line = next(sink);
+        char *line = sink_next(sink);
         sink->used += (size_t)snprintf(line, SINK_SPACE, "f %u//%u %u//%u %u//%u\n", corner[0] + 1,
                                        corner[0] + 1, corner[1] + 1, corner[1] + 1, corner[2] + 1,
                                        corner[2] + 1);
@@ -133,18 +90,14 @@ static void put_obj(struct sink *sink, const struct render_mesh *mesh)
 vkn_status render_mesh_write(struct base_file_writer *writer, enum mesh_format format,
                              const struct render_mesh *mesh)
 {
-    struct sink *sink = base_alloc(1, sizeof *sink);
+    if (format == MESH_GLB)
+        return glb_write(writer, mesh);
+    struct sink *sink = sink_open(writer);
     if (!sink)
         return VKN_ERROR;
-    sink->writer = writer;
     if (format == MESH_PLY)
         put_ply(sink, mesh);
     else
         put_obj(sink, mesh);
-    flush(sink);
-    int error = sink->error;
-    free(sink);
-    return error == 0
-               ? VKN_OK
-               : base_fail(VKN_ERROR, "%s: cannot be written: %s", writer->path, strerror(error));
+    return sink_close(sink);
 }

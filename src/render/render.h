@@ -129,6 +129,11 @@ struct render_mesh {
     size_t vertex_count, triangle_count;
     size_t vertex_capacity, triangle_capacity;
     uint64_t device_bytes; /* of device memory held while it was made */
+    double up[3];          /* what is upwards, for files that say so; unit length, or all zero: +y */
+    /* Once render_mesh_unwrap and render_mesh_paint have been called; owned as well. */
+    uint32_t texture_size; /* pixels along an edge */
+    float (*texels)[2];    /* of each vertex, its place in the texture: pixels from the left, from the top */
+    uint8_t *texture;      /* RGB rows from the top, sRGB */
 };
 void render_mesh_free(struct render_mesh *mesh);
 
@@ -169,6 +174,19 @@ vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed);
 vkn_status render_mesh_clean(struct render_mesh *mesh, size_t vertices, bool largest, size_t *parts,
                              size_t *removed);
 
+#define RENDER_MOST_TEXTURE 16384u
+/* Cuts the mesh into charts of a texture, which doubles vertices on their edges. `voxels`: of the grid that it was
+ * made with. `size`: pixels along the texture's edge; 0: such that a voxel's has 4, in at most 8192 where those do.
+ * *density: how many one has. VKN_BAD_INPUT: too few for so many triangles. After a failure the mesh is what it
+ * was. */
+vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxels *voxels, uint32_t size,
+                              size_t *charts, double *density);
+/* The texture of an unwrapped mesh of the renderer's field: what is seen from straight above of the field from a
+ * voxel above each place of the surface to one below. `progress` and `stop` may be NULL. */
+vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *scene,
+                             const struct render_voxels *voxels, struct report_progress *progress,
+                             const volatile sig_atomic_t *stop, struct render_mesh *mesh);
+
 struct render_points_params {
     uint32_t count; /* of points; fewer are found when rays rarely hit anything */
     uint32_t seed;
@@ -184,13 +202,30 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_mesh *cloud);
 
-enum mesh_format { MESH_PLY, MESH_OBJ };
-/* By the path's end, .ply or .obj. VKN_BAD_INPUT names the path. */
+enum mesh_format { MESH_PLY, MESH_OBJ, MESH_GLB };
+/* By the path's end, .ply, .obj or .glb. VKN_BAD_INPUT names the path. */
 vkn_status render_mesh_format(const char *path, enum mesh_format *format);
 /* Into a writer that the caller has begun, and commits or aborts. A mesh without triangles becomes
  * a point cloud. Errors name the file. */
 vkn_status render_mesh_write(struct base_file_writer *writer, enum mesh_format format,
                              const struct render_mesh *mesh);
+
+/* Gaussians. Zero-initialise, free with render_splats_free. */
+struct render_splats {
+    struct Splat *splats;
+    size_t count;
+    uint64_t device_bytes; /* of device memory held while they were made */
+};
+/* Such as lie where render_points has its points: flat along the surface, as wide as these are apart, with
+ * what is seen of the field there from all directions in front of it. The caller frees *splats, also after a
+ * failure. */
+vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
+                         const struct render_points_params *params,
+                         struct report_progress *progress, const volatile sig_atomic_t *stop,
+                         struct render_splats *splats);
+void render_splats_free(struct render_splats *splats);
+/* A PLY file in the layout of Kerbl et al. 2023, into a writer as render_mesh_write takes it. */
+vkn_status render_splats_write(struct base_file_writer *writer, const struct render_splats *splats);
 
 /* ---- what is shown --------------------------------------------------------------------------- */
 

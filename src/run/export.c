@@ -14,15 +14,40 @@
 #define DEFAULT_RESOLUTION 256u
 #define DEFAULT_POINTS     100000u
 
+/* Points as OBJ files hold them nobody reads; as .glb neither. */
+static vkn_status check_ply(const char *path)
+{
+    enum mesh_format format;
+    if (render_mesh_format(path, &format) != VKN_OK || format != MESH_PLY)
+        return base_fail(VKN_BAD_INPUT, "%s: does not end in .ply", path);
+    return VKN_OK;
+}
+
+/* What can be said of them before a run is opened. */
+static vkn_status check_files(const struct vkn_export_params *params)
+{
+    enum mesh_format format = MESH_PLY;
+    if (params->mesh)
+        BASE_TRY(render_mesh_format(params->mesh, &format));
+    if (params->texture && (!params->mesh || format != MESH_GLB))
+        return base_fail(VKN_BAD_INPUT, "texture: only a mesh in a .glb file has one");
+    if (params->texture > RENDER_MOST_TEXTURE && params->texture != VKN_TEXTURE_FITTING)
+        return base_fail(VKN_BAD_INPUT, "texture: %u is more than %u pixels", params->texture,
+                         RENDER_MOST_TEXTURE);
+    if (params->points)
+        BASE_TRY(check_ply(params->points));
+    return params->splats ? check_ply(params->splats) : VKN_OK;
+}
+
 static vkn_status check_params(const struct vkn_export_params *params)
 {
-    if (!params->mesh && !params->points)
-        return base_fail(VKN_BAD_INPUT, "no file is given for a mesh or points");
+    if (!params->mesh && !params->points && !params->splats)
+        return base_fail(VKN_BAD_INPUT, "no file is given for a mesh, points or splats");
     if (!(params->min_component >= 0.0))
         return base_fail(VKN_BAD_INPUT, "min-component: %g is negative", params->min_component);
     if (!(params->threshold >= 0.0))
         return base_fail(VKN_BAD_INPUT, "threshold: %g is negative", params->threshold);
-    return VKN_OK;
+    return check_files(params);
 }
 
 static vkn_status clean(const struct vkn_export_params *params, struct render_mesh *mesh,
@@ -33,6 +58,20 @@ static vkn_status clean(const struct vkn_export_params *params, struct render_me
         least = ceil(least * (double)mesh->vertex_count);
     return render_mesh_clean(mesh, (size_t)least, params->largest, &result->components,
                              &result->removed);
+}
+
+/* Of a mesh that has something to show. */
+static vkn_status make_texture(const struct vkn_export_params *params, struct run_opened *opened,
+                               const struct render_voxels *voxels, struct render_mesh *mesh,
+                               struct vkn_export_result *result)
+{
+    uint32_t size = params->texture == VKN_TEXTURE_FITTING ? 0 : params->texture;
+    if (params->texture == 0 || mesh->triangle_count == 0)
+        return VKN_OK;
+    BASE_TRY(render_mesh_unwrap(mesh, voxels, size, &result->charts, &result->texture_density));
+    result->texture = mesh->texture_size;
+    return render_mesh_paint(opened->renderer, opened->scene, voxels, opened->progress,
+                             params->job->stop, mesh);
 }
 
 static vkn_status make_mesh(const struct vkn_export_params *params, struct run_opened *opened,
@@ -47,6 +86,7 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
     memcpy(request.high, params->crop_high, sizeof request.high);
     BASE_TRY(render_surface(opened->renderer, opened->scene, &request, opened->progress,
                             params->job->stop, mesh, &voxels));
+    scene_up(&opened->scene->splits[SCENE_TRAIN], mesh->up);
     if (params->unseen == VKN_UNSEEN_DROP)
         BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
     BASE_TRY(clean(params, mesh, result));
@@ -55,6 +95,7 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
                  "%s: the mesh is empty; a lower threshold than %.4g or another "
                  "crop may find a surface",
                  params->mesh, voxels.threshold);
+    BASE_TRY(make_texture(params, opened, &voxels, mesh, result));
     result->vertices = mesh->vertex_count;
     result->triangles = mesh->triangle_count;
     memcpy(result->voxels, voxels.counts, sizeof result->voxels);
@@ -65,20 +106,30 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
     return VKN_OK;
 }
 
-static vkn_status make_points(const struct vkn_export_params *params, struct run_opened *opened,
-                              struct render_mesh *cloud, struct vkn_export_result *result)
+static struct render_points_params points_of(const struct vkn_export_params *params)
 {
     struct render_points_params request = {
         .count = params->point_count ? params->point_count : DEFAULT_POINTS, .seed = params->seed};
     memcpy(request.low, params->crop_low, sizeof request.low);
     memcpy(request.high, params->crop_high, sizeof request.high);
+    return request;
+}
+
+static void warn_of_few(const char *path, size_t count, uint32_t wanted, const char *what)
+{
+    if (count < wanted)
+        base_log(BASE_LOG_WARNING,
+                 "%s: only %zu of %u %s: rays of the training views hit hardly anything there", path,
+                 count, wanted, what);
+}
+
+static vkn_status make_points(const struct vkn_export_params *params, struct run_opened *opened,
+                              struct render_mesh *cloud, struct vkn_export_result *result)
+{
+    const struct render_points_params request = points_of(params);
     BASE_TRY(render_points(opened->renderer, opened->scene, &request, opened->progress,
                            params->job->stop, cloud));
-    if (cloud->vertex_count < request.count)
-        base_log(BASE_LOG_WARNING,
-                 "%s: only %zu of %u points: rays of the training views hit "
-                 "hardly anything there",
-                 params->points, cloud->vertex_count, request.count);
+    warn_of_few(params->points, cloud->vertex_count, request.count, "points");
     result->points = cloud->vertex_count;
     return VKN_OK;
 }
@@ -107,6 +158,29 @@ export_file(const struct vkn_export_params *params, const char *path, struct run
     return status;
 }
 
+static vkn_status export_splats(const struct vkn_export_params *params, struct run_opened *opened,
+                                struct vkn_export_result *result)
+{
+    const struct render_points_params request = points_of(params);
+    struct base_file_writer writer;
+    struct render_splats splats;
+    BASE_TRY(base_file_begin(&writer, params->splats));
+    vkn_status status = render_splats(opened->renderer, opened->scene, &request, opened->progress,
+                                      params->job->stop, &splats);
+    if (status == VKN_OK) {
+        warn_of_few(params->splats, splats.count, request.count, "splats");
+        status = render_splats_write(&writer, &splats);
+    }
+    result->splats = splats.count;
+    if (splats.device_bytes > result->gpu_memory_bytes)
+        result->gpu_memory_bytes = splats.device_bytes;
+    render_splats_free(&splats);
+    if (status == VKN_OK)
+        return base_file_commit(&writer);
+    base_file_abort(&writer);
+    return status;
+}
+
 /* Cameras of many moments look at one: a mesh is of a single one. */
 static vkn_status choose_moment(const struct vkn_export_params *params, struct run_opened *opened)
 {
@@ -126,6 +200,8 @@ static vkn_status export_files(const struct vkn_export_params *params, struct ru
         BASE_TRY(export_file(params, params->mesh, opened, make_mesh, result));
     if (params->points)
         BASE_TRY(export_file(params, params->points, opened, make_points, result));
+    if (params->splats)
+        BASE_TRY(export_splats(params, opened, result));
     return VKN_OK;
 }
 
@@ -176,6 +252,11 @@ static void add_mesh(cJSON *object, const struct vkn_export_params *params,
     add_numbers(object, "voxels", voxels);
     cJSON_AddNumberToObject(object, "voxel", result->voxel);
     cJSON_AddNumberToObject(object, "threshold", result->threshold);
+    if (result->texture) {
+        cJSON_AddNumberToObject(object, "texture", result->texture);
+        cJSON_AddNumberToObject(object, "texture_charts", (double)result->charts);
+        cJSON_AddNumberToObject(object, "texture_density", result->texture_density);
+    }
     add_numbers(object, "crop_low", result->crop_low);
     add_numbers(object, "crop_high", result->crop_high);
 }
@@ -195,6 +276,10 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
     if (params->points) {
         cJSON_AddStringToObject(object, "points", params->points);
         cJSON_AddNumberToObject(object, "point_count", (double)result->points);
+    }
+    if (params->splats) {
+        cJSON_AddStringToObject(object, "splats", params->splats);
+        cJSON_AddNumberToObject(object, "splat_count", (double)result->splats);
     }
     if (params->frozen)
         cJSON_AddNumberToObject(object, "time", params->time);

@@ -30,6 +30,11 @@ def numbers_of(place):
         found.append(["export", run, "--mesh", mesh, "--crop", crop, "--resolution", "32"])
     for threshold in ("nan", "-1"):
         found.append(["export", run, "--mesh", mesh, "--threshold", threshold, "--resolution", "32"])
+    for size in ("0", "1", "100", "16385", "4294967295", "-5"):
+        found.append(["export", run, "--mesh", place.path("a.glb"), f"--texture={size}", "--resolution", "32"])
+    for count in ("0", "1", "2", "-3"):
+        found.append(["export", run, "--splats", points, "--count", count])
+    found += [["export", run, "--splats", full, "--count", "100"], ["export", run, "--splats", place.path("b.glb")]]
     return found + [["export", run, "--mesh", full, "--resolution", "32"],
                     ["export", run, "--mesh", "/proc/x.ply", "--resolution", "32"],
                     ["export", run, "--points", full, "--count", "100"]]

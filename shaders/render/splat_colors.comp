@@ -1,0 +1,33 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per splat: the spherical harmonics of what is seen of it, and how much light its depth takes.
+#include "render/mesh_grid.glsl"
+#include "render/harmonics.glsl"
+#include "shared/contraction.glsl"
+
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(SPLATS)) buffer SplatBuffer { Splat splats[]; };
+
+void main()
+{
+    // push: splats.
+    uint i = gl_GlobalInvocationID.x, first = i * (SPLAT_VIEWS + SPLAT_DEPTHS);
+    if (i >= push.a)
+        return;
+    for (uint n = 0u; n < SPLAT_HARMONICS; n++) {
+        vec3 sum = vec3(0.0);
+        for (uint view = 0u; view < SPLAT_VIEWS; view++)
+            sum += view_weight(view) * harmonic(n, view_direction(view)) * field[first + view].rgb;
+        for (uint c = 0u; c < 3u; c++)
+            splats[i].harmonics[3u * n + c] = sum[c];
+    }
+    float thickness = 0.0;
+    for (uint k = first + SPLAT_VIEWS; k < first + SPLAT_VIEWS + SPLAT_DEPTHS; k++) {
+        vec3 place = vec3(rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]);
+        // Not a number is empty.
+        thickness += max(field[k].w * width_at(place, samples[k].width), 0.0);
+    }
+    splats[i].opacity = 1.0 - exp(-thickness);
+}

@@ -1,0 +1,38 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per listed pixel: the colour of what its ray has met, and where that was nothing the surface's.
+#include "render/mesh_grid.glsl"
+#include "shared/contraction.glsl"
+
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(MESH_POINTS)) readonly buffer PointBuffer { uint points[]; };
+layout(std430, BINDING(TEXELS)) writeonly buffer TexelBuffer { uint texels[]; };
+
+const float LEAST_OPACITY = 1e-4;
+
+void main()
+{
+    // push: first of the listed pixels, how many.
+    uint i = gl_GlobalInvocationID.x;
+    if (i >= push.b)
+        return;
+    vec3 origin = vec3(rays[i].origin[0], rays[i].origin[1], rays[i].origin[2]);
+    vec3 direction = vec3(rays[i].direction[0], rays[i].direction[1], rays[i].direction[2]);
+    vec3 color = vec3(0.0);
+    float left = 1.0;
+    for (uint k = 0u; k < TEXTURE_SAMPLES; k++) {
+        Sample s = samples[i * TEXTURE_SAMPLES + k];
+        vec4 value = field[i * TEXTURE_SAMPLES + k];
+        // Not a number is empty.
+        float thickness = max(value.w * width_at(origin + s.t * direction, s.width), 0.0);
+        float weight = left * (1.0 - exp(-thickness));
+        if (weight > 0.0)
+            color += weight * value.rgb;
+        left *= exp(-thickness);
+    }
+    color = 1.0 - left > LEAST_OPACITY ? color / (1.0 - left)
+                                       : field[i * TEXTURE_SAMPLES + TEXTURE_SAMPLES / 2].rgb;
+    texels[points[push.a + i]] = packUnorm4x8(vec4(color, 0.0));
+}

@@ -1,0 +1,22 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per pixel: those that show something are listed.
+#include "render/mesh_grid.glsl"
+
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(TEXELS)) readonly buffer TexelBuffer { uint texels[]; };
+layout(std430, BINDING(MESH_POINTS)) writeonly buffer PointBuffer { uint points[]; };
+
+void main()
+{
+    // push: not used; pixels of a row, rows.
+    uint i = gl_GlobalInvocationID.x;
+    bool wanted = i < push.b * push.c && texels[min(i, push.b * push.c - 1u)] != TEXEL_NONE;
+    uvec4 ballot = subgroupBallot(wanted);
+    uint listed = subgroupBallotBitCount(ballot), first = 0u;
+    if (subgroupElect() && listed > 0u)
+        first = atomicAdd(state.live_count, listed);
+    uint slot = subgroupBroadcastFirst(first) + subgroupBallotExclusiveBitCount(ballot);
+    if (wanted)
+        points[slot] = i;
+}

@@ -1,0 +1,305 @@
+#include "render/glb.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "render/sink.h"
+#include "scene/scene.h"
+#include "shared/layout.h"
+
+/* Numbers of OpenGL, which glTF has taken over. */
+enum {
+    GL_UNSIGNED_SHORT = 5123,
+    GL_UNSIGNED_INT = 5125,
+    GL_FLOAT = 5126,
+    GL_LINEAR = 9729,
+    GL_LINEAR_MIPMAP_LINEAR = 9987,
+    GL_CLAMP_TO_EDGE = 33071,
+    GL_ARRAY_BUFFER = 34962,
+    GL_ELEMENT_ARRAY_BUFFER = 34963
+};
+
+#define MAGIC      0x46546c67u /* "glTF" */
+#define CHUNK_JSON 0x4e4f534au
+#define CHUNK_BIN  0x004e4942u
+
+/* What the binary chunk holds, in this order, each beginning at a multiple of 4. */
+enum part { POSITIONS, NORMALS, LOOKS, INDICES, IMAGE, PARTS };
+
+struct glb {
+    const struct render_mesh *mesh;
+    uint8_t *png; /* the texture; NULL: the vertices have colours */
+    uint64_t sizes[PARTS];
+    char *json;
+};
+
+/* ---- the JSON chunk ------------------------------------------------------------------------ */
+
+static cJSON *add_to(cJSON *object, const char *list)
+{
+    cJSON *array = cJSON_GetObjectItem(object, list), *item = cJSON_CreateObject();
+    if (!array)
+        array = cJSON_AddArrayToObject(object, list);
+    cJSON_AddItemToArray(array, item);
+    return item;
+}
+
+static void add_numbers(cJSON *object, const char *name, const double *numbers, int count)
+{
+    cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, count));
+}
+
+/* The quaternion x, y, z, w that turns `up` to +y. It is (up x y, 1 + up . y), normalized; where up
+ * is -y a half turn around x. */
+static void upright(const double up[3], double rotation[4])
+{
+    double w = 1.0 + up[1], length = sqrt(up[0] * up[0] + up[2] * up[2] + w * w);
+    const double flip[4] = {1, 0, 0, 0}, turn[4] = {-up[2], 0, up[0], w};
+    for (int i = 0; i < 4; i++)
+        rotation[i] = length < 1e-6 ? flip[i] : turn[i] / length;
+}
+
+static void add_node(cJSON *root, const struct render_mesh *mesh)
+{
+    double rotation[4];
+    cJSON *scene = add_to(root, "scenes"), *node = add_to(root, "nodes");
+    const int first = 0;
+    cJSON_AddNumberToObject(root, "scene", 0);
+    cJSON_AddItemToObject(scene, "nodes", cJSON_CreateIntArray(&first, 1));
+    cJSON_AddStringToObject(node, "name", "field");
+    upright(mesh->up, rotation);
+    add_numbers(node, "rotation", rotation, 4);
+    if (mesh->triangle_count > 0)
+        cJSON_AddNumberToObject(node, "mesh", 0);
+}
+
+static void add_texture(cJSON *root, cJSON *look)
+{
+    cJSON *texture = add_to(root, "textures"), *image = add_to(root, "images");
+    cJSON *sampler = add_to(root, "samplers");
+    cJSON_AddNumberToObject(cJSON_AddObjectToObject(look, "baseColorTexture"), "index", 0);
+    cJSON_AddNumberToObject(texture, "sampler", 0);
+    cJSON_AddNumberToObject(texture, "source", 0);
+    cJSON_AddNumberToObject(image, "bufferView", IMAGE);
+    cJSON_AddStringToObject(image, "mimeType", "image/png");
+    cJSON_AddNumberToObject(sampler, "magFilter", GL_LINEAR);
+    cJSON_AddNumberToObject(sampler, "minFilter", GL_LINEAR_MIPMAP_LINEAR);
+    cJSON_AddNumberToObject(sampler, "wrapS", GL_CLAMP_TO_EDGE);
+    cJSON_AddNumberToObject(sampler, "wrapT", GL_CLAMP_TO_EDGE);
+}
+
+static void add_material(cJSON *root, const struct glb *glb)
+{
+    static const char unlit[] = "KHR_materials_unlit";
+    cJSON *material = add_to(root, "materials");
+    cJSON *look = cJSON_AddObjectToObject(material, "pbrMetallicRoughness");
+    cJSON_AddNumberToObject(look, "metallicFactor", 0);
+    cJSON_AddNumberToObject(look, "roughnessFactor", 1);
+    cJSON_AddBoolToObject(material, "doubleSided", true); /* meshes may be open */
+    cJSON_AddObjectToObject(cJSON_AddObjectToObject(material, "extensions"), unlit);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(root, "extensionsUsed"),
+                         cJSON_CreateString(unlit));
+    if (glb->png)
+        add_texture(root, look);
+}
+
+static void add_primitive(cJSON *root, const struct glb *glb)
+{
+    cJSON *primitive = add_to(add_to(root, "meshes"), "primitives");
+    cJSON *attributes = cJSON_AddObjectToObject(primitive, "attributes");
+    cJSON_AddNumberToObject(attributes, "POSITION", POSITIONS);
+    cJSON_AddNumberToObject(attributes, "NORMAL", NORMALS);
+    cJSON_AddNumberToObject(attributes, glb->png ? "TEXCOORD_0" : "COLOR_0", LOOKS);
+    cJSON_AddNumberToObject(primitive, "indices", INDICES);
+    cJSON_AddNumberToObject(primitive, "material", 0);
+}
+
+static void add_bounds(cJSON *accessor, const struct render_mesh *mesh)
+{
+    double low[3], high[3];
+    for (int i = 0; i < 3; i++) {
+        float least = INFINITY, most = -INFINITY;
+        for (size_t v = 0; v < mesh->vertex_count; v++) {
+            least = fminf(least, mesh->vertices[v].position[i]);
+            most = fmaxf(most, mesh->vertices[v].position[i]);
+        }
+        low[i] = (double)least;
+        high[i] = (double)most;
+    }
+    add_numbers(accessor, "min", low, 3);
+    add_numbers(accessor, "max", high, 3);
+}
+
+static void add_accessors(cJSON *root, const struct glb *glb)
+{
+    const struct render_mesh *mesh = glb->mesh;
+    const struct {
+        const char *type;
+        int component;
+        size_t count;
+    } rows[] = {{"VEC3", GL_FLOAT, mesh->vertex_count},
+                {"VEC3", GL_FLOAT, mesh->vertex_count},
+                {glb->png ? "VEC2" : "VEC4", glb->png ? GL_FLOAT : GL_UNSIGNED_SHORT,
+                 mesh->vertex_count},
+                {"SCALAR", GL_UNSIGNED_INT, 3 * mesh->triangle_count}};
+    for (int i = 0; i < (int)BASE_COUNT(rows); i++) {
+        cJSON *accessor = add_to(root, "accessors");
+        cJSON_AddNumberToObject(accessor, "bufferView", i);
+        cJSON_AddNumberToObject(accessor, "componentType", rows[i].component);
+        cJSON_AddNumberToObject(accessor, "count", (double)rows[i].count);
+        cJSON_AddStringToObject(accessor, "type", rows[i].type);
+        if (rows[i].component == GL_UNSIGNED_SHORT)
+            cJSON_AddBoolToObject(accessor, "normalized", true);
+        if (i == POSITIONS)
+            add_bounds(accessor, mesh);
+    }
+}
+
+static uint64_t padded(uint64_t size)
+{
+    return (size + 3) / 4 * 4;
+}
+
+static uint64_t add_views(cJSON *root, const struct glb *glb)
+{
+    uint64_t offset = 0;
+    for (int i = 0; i < PARTS && glb->sizes[i] > 0; i++) {
+        cJSON *view = add_to(root, "bufferViews");
+        cJSON_AddNumberToObject(view, "buffer", 0);
+        cJSON_AddNumberToObject(view, "byteOffset", (double)offset);
+        cJSON_AddNumberToObject(view, "byteLength", (double)glb->sizes[i]);
+        if (i != IMAGE)
+            cJSON_AddNumberToObject(view, "target",
+                                    i == INDICES ? GL_ELEMENT_ARRAY_BUFFER : GL_ARRAY_BUFFER);
+        offset += padded(glb->sizes[i]);
+    }
+    cJSON_AddNumberToObject(add_to(root, "buffers"), "byteLength", (double)offset);
+    return offset;
+}
+
+/* A mesh of nothing is a node without one: the format has no empty arrays. */
+static vkn_status describe(struct glb *glb, uint64_t *binary)
+{
+    cJSON *root = cJSON_CreateObject(), *asset = cJSON_AddObjectToObject(root, "asset");
+    cJSON_AddStringToObject(asset, "version", "2.0");
+    cJSON_AddStringToObject(asset, "generator", "vknerf " VKNERF_VERSION);
+    add_node(root, glb->mesh);
+    *binary = 0;
+    if (glb->mesh->triangle_count > 0) {
+        add_primitive(root, glb);
+        add_material(root, glb);
+        add_accessors(root, glb);
+        *binary = add_views(root, glb);
+    }
+    glb->json = base_json_print_unformatted(root);
+    cJSON_Delete(root);
+    return glb->json ? VKN_OK : VKN_ERROR;
+}
+
+/* ---- the binary chunk ---------------------------------------------------------------------- */
+
+/* A byte of sRGB (IEC 61966-2-1) as a linear value of 16 bits, which is what COLOR_0 has. */
+static void make_linear(uint32_t linear[256])
+{
+    for (int i = 0; i < 256; i++) {
+        double x = i / 255.0, y = x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
+        linear[i] = (uint32_t)lround(y * 65535.0);
+    }
+}
+
+static void put_vectors(struct sink *sink, const struct render_mesh *mesh, enum part part)
+{
+    for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
+        const struct MeshVertex *vertex = &mesh->vertices[v];
+        sink_next(sink);
+        for (int i = 0; i < 3; i++)
+            sink_float(sink, part == NORMALS ? vertex->normal[i] : vertex->position[i]);
+    }
+}
+
+static void put_looks(struct sink *sink, const struct render_mesh *mesh)
+{
+    uint32_t linear[256];
+    make_linear(linear);
+    for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
+        uint32_t color = mesh->vertices[v].color;
+        sink_next(sink);
+        if (mesh->texels) {
+            for (int i = 0; i < 2; i++)
+                sink_float(sink, mesh->texels[v][i] / (float)mesh->texture_size);
+            continue;
+        }
+        sink_word(sink, linear[color & 255u] | linear[color >> 8 & 255u] << 16);
+        sink_word(sink, linear[color >> 16 & 255u] | 0xffff0000u);
+    }
+}
+
+static void put_indices(struct sink *sink, const struct render_mesh *mesh)
+{
+    for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {
+        sink_next(sink);
+        for (int i = 0; i < 3; i++)
+            sink_word(sink, mesh->triangles[t][i]);
+    }
+}
+
+static void put_binary(struct sink *sink, const struct glb *glb)
+{
+    put_vectors(sink, glb->mesh, POSITIONS);
+    put_vectors(sink, glb->mesh, NORMALS);
+    put_looks(sink, glb->mesh);
+    put_indices(sink, glb->mesh);
+    sink_bytes(sink, glb->png, glb->sizes[IMAGE]);
+    sink_bytes(sink, "\0\0\0", padded(glb->sizes[IMAGE]) - glb->sizes[IMAGE]);
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+static vkn_status put_all(struct base_file_writer *writer, const struct glb *glb, uint64_t binary)
+{
+    uint64_t json = strlen(glb->json);
+    uint64_t total = 12 + 8 + padded(json) + (binary ? 8 + binary : 0);
+    if (total > UINT32_MAX)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %.1f GiB are more than the 4 that .glb can hold; a lower "
+                         "--resolution makes less, or .ply holds it",
+                         writer->path, (double)total / 0x1p30);
+    struct sink *sink = sink_open(writer);
+    if (!sink)
+        return VKN_ERROR;
+    sink_word(sink, MAGIC);
+    sink_word(sink, 2);
+    sink_word(sink, (uint32_t)total);
+    sink_word(sink, (uint32_t)padded(json));
+    sink_word(sink, CHUNK_JSON);
+    sink_bytes(sink, glb->json, json);
+    sink_bytes(sink, "   ", padded(json) - json);
+    if (binary > 0) {
+        sink_word(sink, (uint32_t)binary);
+        sink_word(sink, CHUNK_BIN);
+        put_binary(sink, glb);
+    }
+    return sink_close(sink);
+}
+
+vkn_status glb_write(struct base_file_writer *writer, const struct render_mesh *mesh)
+{
+    struct glb glb = {.mesh = mesh};
+    uint64_t binary = 0;
+    size_t png = 0;
+    if (mesh->texture)
+        BASE_TRY(scene_image_encode_png(mesh->texture, mesh->texture_size, mesh->texture_size, 3,
+                                        &glb.png, &png));
+    const uint64_t sizes[PARTS] = {12 * mesh->vertex_count, 12 * mesh->vertex_count,
+                                   8 * mesh->vertex_count, 12 * mesh->triangle_count, png};
+    memcpy(glb.sizes, sizes, sizeof sizes);
+    vkn_status status = describe(&glb, &binary);
+    if (status == VKN_OK)
+        status = put_all(writer, &glb, binary);
+    free(glb.json);
+    free(glb.png);
+    return status;
+}

@@ -1,0 +1,162 @@
+/* A k-d tree without pointers: of a range of the points the middle one, in order along the widest axis,
+ * is the root, what is below it on its left, what is above on its right (Bentley 1975). */
+#include "render/neighbours.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "shared/layout.h"
+
+#define NEAREST 3
+#define SHARE   4096u /* points that a thread asks for at a time */
+
+struct node {
+    double at[3];
+    uint32_t point, axis; /* that the range is cut along */
+};
+
+struct tree {
+    struct node *nodes;
+    size_t count;
+    float *spacing;
+};
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+static void swap(struct node *a, struct node *b)
+{
+    struct node kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Puts into the place `middle` what belongs there in order along the axis, smaller before, larger
+ * behind it (Hoare's selection). */
+static void select_middle(struct node *nodes, size_t count, size_t middle, uint32_t axis)
+{
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        double pivot = nodes[low + (high - low) / 2].at[axis];
+        size_t i = low, j = high;
+        while (i <= j) {
+            while (nodes[i].at[axis] < pivot)
+                i++;
+            while (nodes[j].at[axis] > pivot)
+                j--;
+            if (i > j)
+                break;
+            swap(&nodes[i++], &nodes[j]);
+            if (j == 0)
+                break;
+            j--;
+        }
+        if (middle <= j)
+            high = j;
+        else if (middle >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+static uint32_t widest_axis(const struct node *nodes, size_t count)
+{
+    double widest = -1;
+    uint32_t found = 0;
+    for (uint32_t axis = 0; axis < 3; axis++) {
+        double low = INFINITY, high = -INFINITY;
+        for (size_t i = 0; i < count; i++) {
+            low = fmin(low, nodes[i].at[axis]);
+            high = fmax(high, nodes[i].at[axis]);
+        }
+        if (high - low > widest) {
+            widest = high - low;
+            found = axis;
+        }
+    }
+    return found;
+}
+
+/* As deep as the logarithm of the number. */
+static void build(struct node *nodes, size_t count) // NOLINT(misc-no-recursion)
+{
+    while (count > 1) {
+        size_t middle = count / 2;
+        uint32_t axis = widest_axis(nodes, count);
+        select_middle(nodes, count, middle, axis);
+        nodes[middle].axis = axis;
+        build(nodes, middle);
+        nodes += middle + 1;
+        count -= middle + 1;
+    }
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+struct found {
+    double squares[NEAREST]; /* nearest first */
+};
+
+static void offer(struct found *found, double square)
+{
+    for (int i = 0; i < NEAREST; i++)
+        if (square < found->squares[i]) {
+            double further = found->squares[i];
+            found->squares[i] = square;
+            square = further;
+        }
+}
+
+/* The side that the point is on first; the other where it may be nearer than what is found. */
+static void search(const struct node *nodes, size_t count, const struct node *from, // NOLINT(misc-no-recursion)
+                   struct found *found)
+{
+    while (count > 0) {
+        size_t middle = count / 2;
+        const struct node *root = &nodes[middle], *right = root + 1;
+        double square = 0, away = from->at[root->axis] - root->at[root->axis];
+        for (int i = 0; i < 3; i++)
+            square += (root->at[i] - from->at[i]) * (root->at[i] - from->at[i]);
+        if (root->point != from->point)
+            offer(found, square);
+        size_t above = count - middle - 1;
+        search(away < 0 ? nodes : right, away < 0 ? middle : above, from, found);
+        if (away * away >= found->squares[NEAREST - 1])
+            return;
+        nodes = away < 0 ? right : nodes;
+        count = away < 0 ? above : middle;
+    }
+}
+
+static vkn_status ask(void *context, size_t share)
+{
+    const struct tree *tree = context;
+    size_t end = (share + 1) * SHARE < tree->count ? (share + 1) * SHARE : tree->count;
+    for (size_t i = share * SHARE; i < end; i++) {
+        struct found found = {{INFINITY, INFINITY, INFINITY}};
+        double sum = 0;
+        int have = 0;
+        search(tree->nodes, tree->count, &tree->nodes[i], &found);
+        for (; have < NEAREST && isfinite(found.squares[have]); have++)
+            sum += found.squares[have];
+        tree->spacing[tree->nodes[i].point] = have > 0 ? (float)sqrt(sum / have) : 0.0F;
+    }
+    return VKN_OK;
+}
+
+vkn_status neighbours_spacing(const struct MeshVertex *points, size_t count, float *spacing)
+{
+    struct tree tree = {.count = count, .spacing = spacing};
+    tree.nodes = base_alloc(count + 1, sizeof *tree.nodes);
+    if (!tree.nodes)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++) {
+        tree.nodes[i].point = (uint32_t)i;
+        for (int axis = 0; axis < 3; axis++)
+            tree.nodes[i].at[axis] = (double)points[i].position[axis];
+    }
+    build(tree.nodes, count);
+    vkn_status status = base_parallel((count + SHARE - 1) / SHARE, ask, &tree, NULL);
+    free(tree.nodes);
+    return status;
+}

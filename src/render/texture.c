@@ -1,0 +1,354 @@
+/* A mesh's texture: every pixel is the field's colour on the surface, as the field says it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/atlas.h"
+#include "render/mesh.h"
+#include "render/probe.h"
+#include "scene/scene.h"
+
+#define LOCAL_SIZE_TEXTURE 64u
+#define BAND_PIXELS        (1u << 18) /* of the rows that are painted together, about */
+
+/* ---- unwrapping ------------------------------------------------------------------------------ */
+
+/* The corners of a chart's triangles, each once: the mesh's vertices, and where they are in the texture. */
+struct unwrapped {
+    const struct render_mesh *mesh;
+    struct render_mesh made;
+    uint32_t *chart_of, *number_of; /* of each vertex: the last chart that had it, as what */
+};
+
+static vkn_status add_corner(struct unwrapped *work, const struct atlas *atlas, uint32_t chart,
+                             uint32_t vertex, uint32_t *number)
+{
+    struct render_mesh *made = &work->made;
+    if (work->chart_of[vertex] != chart + 1) {
+        if (made->vertex_count == made->vertex_capacity) {
+            size_t room = made->vertex_count + made->vertex_count / 2 + work->mesh->vertex_count;
+            void *vertices = base_realloc(made->vertices, room * sizeof *made->vertices);
+            made->vertices = vertices ? vertices : made->vertices;
+            void *texels = base_realloc(made->texels, room * sizeof *made->texels);
+            made->texels = texels ? texels : made->texels;
+            if (!vertices || !texels)
+                return base_fail(VKN_ERROR, "out of memory for a texture's mesh");
+            made->vertex_capacity = room;
+        }
+        const struct MeshVertex *from = &work->mesh->vertices[vertex];
+        work->chart_of[vertex] = chart + 1;
+        work->number_of[vertex] = (uint32_t)made->vertex_count;
+        made->vertices[made->vertex_count] = *from;
+        atlas_place(atlas, &atlas->charts[chart], from->position,
+                    made->texels[made->vertex_count++]);
+    }
+    *number = work->number_of[vertex];
+    return VKN_OK;
+}
+
+static vkn_status unwrap(struct unwrapped *work, const struct atlas *atlas)
+{
+    struct render_mesh *made = &work->made;
+    made->triangles = base_alloc(work->mesh->triangle_count + 1, sizeof *made->triangles);
+    work->chart_of = base_alloc(work->mesh->vertex_count + 1, sizeof *work->chart_of);
+    work->number_of = base_alloc(work->mesh->vertex_count + 1, sizeof *work->number_of);
+    if (!made->triangles || !work->chart_of || !work->number_of)
+        return VKN_ERROR;
+    for (uint32_t c = 0; c < atlas->count; c++)
+        for (uint32_t n = 0; n < atlas->charts[c].count; n++) {
+            const uint32_t *from = work->mesh->triangles[atlas->order[atlas->charts[c].first + n]];
+            uint32_t *to = made->triangles[made->triangle_count++];
+            for (int corner = 0; corner < 3; corner++)
+                BASE_TRY(add_corner(work, atlas, c, from[corner], &to[corner]));
+        }
+    return VKN_OK;
+}
+
+vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxels *voxels,
+                              uint32_t size, size_t *charts, double *density)
+{
+    struct atlas atlas;
+    struct unwrapped work = {.mesh = mesh};
+    vkn_status status = atlas_cut(mesh, voxels->edge, voxels->low, &atlas);
+    if (status == VKN_OK)
+        status = atlas_pack(&atlas, size);
+    if (status == VKN_OK)
+        status = unwrap(&work, &atlas);
+    *charts = atlas.count;
+    *density = atlas.density;
+    work.made.texture_size = atlas.size;
+    work.made.device_bytes = mesh->device_bytes;
+    memcpy(work.made.up, mesh->up, sizeof work.made.up);
+    atlas_destroy(&atlas);
+    free(work.chart_of);
+    free(work.number_of);
+    if (status != VKN_OK) {
+        render_mesh_free(&work.made);
+        return status;
+    }
+    render_mesh_free(mesh);
+    *mesh = work.made;
+    return VKN_OK;
+}
+
+/* ---- bands of rows --------------------------------------------------------------------------- */
+
+struct bands {
+    uint32_t rows, count; /* of each; how many */
+    uint32_t *first;      /* of each one's in `triangles`; behind the last: of all */
+    uint32_t *triangles;  /* by band; those on the edge of two are in both */
+    uint32_t most;        /* of a band */
+};
+
+/* The bands that a triangle paints in. */
+static void bands_of(const struct render_mesh *mesh, const struct bands *bands, size_t triangle,
+                     uint32_t *low, uint32_t *high)
+{
+    const uint32_t *corner = mesh->triangles[triangle];
+    float least = INFINITY, most = 0;
+    for (int i = 0; i < 3; i++) {
+        least = fminf(least, mesh->texels[corner[i]][1]);
+        most = fmaxf(most, mesh->texels[corner[i]][1]);
+    }
+    *low = (uint32_t)fmaxf(least - ATLAS_GUTTER, 0.0F) / bands->rows;
+    *high = (uint32_t)(most + ATLAS_GUTTER) / bands->rows;
+    if (*high >= bands->count)
+        *high = bands->count - 1;
+}
+
+static vkn_status sort_bands(const struct render_mesh *mesh, struct bands *bands)
+{
+    uint32_t low, high;
+    bands->rows = BAND_PIXELS / mesh->texture_size > 0 ? BAND_PIXELS / mesh->texture_size : 1;
+    bands->count = (mesh->texture_size + bands->rows - 1) / bands->rows;
+    bands->first = base_alloc(bands->count + 2, sizeof *bands->first);
+    if (!bands->first)
+        return VKN_ERROR;
+    for (size_t t = 0; t < mesh->triangle_count; t++) {
+        bands_of(mesh, bands, t, &low, &high);
+        for (uint32_t b = low; b <= high; b++)
+            bands->first[b + 2]++;
+    }
+    for (uint32_t b = 0; b < bands->count; b++) {
+        bands->most = bands->first[b + 2] > bands->most ? bands->first[b + 2] : bands->most;
+        bands->first[b + 2] += bands->first[b + 1];
+    }
+    bands->triangles = base_alloc(bands->first[bands->count + 1] + (size_t)1,
+                                  sizeof *bands->triangles);
+    if (!bands->triangles)
+        return VKN_ERROR;
+    for (size_t t = 0; t < mesh->triangle_count; t++) {
+        bands_of(mesh, bands, t, &low, &high);
+        for (uint32_t b = low; b <= high; b++)
+            bands->triangles[bands->first[b + 1]++] = (uint32_t)t;
+    }
+    return VKN_OK;
+}
+
+/* ---- painting -------------------------------------------------------------------------------- */
+
+enum texture_pass { CLAIM, LIST, SAMPLES, COLORS, PASSES };
+static const char *const pass_names[PASSES] = {"texture_claim", "texture_list", "texture_samples",
+                                               "texture_colors"};
+
+#define OF_TEXTURE (BUFFERS(MESH) | BUFFERS(MESH_POINTS) | BUFFERS(TEXTURE_TRIANGLES) | BUFFERS(TEXELS))
+
+struct painter {
+    struct render_mesh *mesh;
+    struct probe probe;
+    struct buffers buffers;
+    struct gpu_bindings *bindings;
+    struct gpu_program *programs[PASSES];
+    struct bands bands;
+    struct TextureTriangle *triangles; /* of a band */
+    uint32_t *texels;                  /* the same */
+    uint8_t *shown;                    /* of all pixels, a bit each: whether it shows something */
+    uint64_t sums[3], painted;         /* of those that do */
+};
+
+static void record(const struct painter *painter, struct gpu_recording *recording,
+                   enum texture_pass pass, struct Push push, uint32_t invocations)
+{
+    gpu_record_dispatch(recording, painter->programs[pass], painter->bindings, &push, sizeof push,
+                        (invocations + LOCAL_SIZE_TEXTURE - 1) / LOCAL_SIZE_TEXTURE);
+}
+
+static vkn_status upload_triangles(struct painter *painter, uint32_t band, uint32_t count)
+{
+    const struct render_mesh *mesh = painter->mesh;
+    const struct bands *bands = &painter->bands;
+    uint32_t first = bands->first[band];
+    for (uint32_t i = 0; i < count; i++)
+        for (int c = 0; c < 3; c++) {
+            uint32_t vertex = mesh->triangles[bands->triangles[first + i]][c];
+            struct TextureTriangle *to = &painter->triangles[i];
+            memcpy(to->position + 3 * c, mesh->vertices[vertex].position, 3 * sizeof(float));
+            memcpy(to->normal + 3 * c, mesh->vertices[vertex].normal, 3 * sizeof(float));
+            to->texel[2 * c] = mesh->texels[vertex][0];
+            to->texel[2 * c + 1] = mesh->texels[vertex][1] - (float)(band * bands->rows);
+        }
+    return gpu_upload(painter->probe.device, &painter->buffers.at[BIND_TEXTURE_TRIANGLES], 0,
+                      painter->triangles, count * sizeof *painter->triangles);
+}
+
+/* Which pixels of the band show which of its triangles; `listed`: how many show one. */
+static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed)
+{
+    const struct bands *bands = &painter->bands;
+    struct probe *probe = &painter->probe;
+    uint32_t size = painter->mesh->texture_size;
+    struct gpu_recording *recording = NULL;
+    const struct Push push = {
+        .a = bands->first[band + 1] - bands->first[band], .b = size, .c = bands->rows};
+    *listed = 0;
+    if (push.a == 0)
+        return VKN_OK;
+    BASE_TRY(upload_triangles(painter, band, push.a));
+    BASE_TRY(gpu_record_begin(probe->device, "texture pixels", 0, &recording));
+    gpu_record_fill(recording, &painter->buffers.at[BIND_TEXELS], 0, UINT64_MAX, TEXEL_NONE);
+    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count), 4,
+                    0);
+    gpu_record_barrier(recording);
+    record(painter, recording, CLAIM, push, push.a);
+    gpu_record_program_barrier(recording);
+    record(painter, recording, LIST, push, bands->rows * size);
+    BASE_TRY(gpu_run_once(&recording));
+    return gpu_download(probe->device, &probe->buffers.at[BIND_STATE],
+                        offsetof(struct State, live_count), listed, sizeof *listed);
+}
+
+/* The colours of listed pixels. */
+static vkn_status color(struct painter *painter, uint32_t first, uint32_t count)
+{
+    struct gpu_recording *recording = NULL;
+    struct Push push = {.a = first, .b = count, .c = painter->mesh->texture_size};
+    BASE_TRY(gpu_record_begin(painter->probe.device, "texture colours", 0, &recording));
+    record(painter, recording, SAMPLES, push, count);
+    probe_record(&painter->probe, recording, painter->bindings, count * TEXTURE_SAMPLES, true);
+    record(painter, recording, COLORS, push, count);
+    return gpu_run_once(&recording);
+}
+
+/* Into the texture, the sums as well. */
+static vkn_status take(struct painter *painter, uint32_t band)
+{
+    struct render_mesh *mesh = painter->mesh;
+    uint32_t first = band * painter->bands.rows;
+    uint32_t rows = mesh->texture_size - first;
+    rows = rows < painter->bands.rows ? rows : painter->bands.rows;
+    size_t count = (size_t)rows * mesh->texture_size;
+    uint8_t *rgb = mesh->texture + 3 * (size_t)first * mesh->texture_size;
+    BASE_TRY(gpu_download(painter->probe.device, &painter->buffers.at[BIND_TEXELS], 0,
+                          painter->texels, count * sizeof *painter->texels));
+    for (size_t i = 0; i < count; i++) {
+        if (painter->texels[i] == TEXEL_NONE)
+            continue;
+        size_t pixel = (size_t)first * mesh->texture_size + i;
+        painter->shown[pixel / 8] |= (uint8_t)(1u << pixel % 8);
+        painter->painted++;
+        for (int c = 0; c < 3; c++) {
+            rgb[3 * i + c] = (uint8_t)(painter->texels[i] >> 8 * c & 255u);
+            painter->sums[c] += rgb[3 * i + c];
+        }
+    }
+    return VKN_OK;
+}
+
+static vkn_status paint_band(struct painter *painter, uint32_t band)
+{
+    uint32_t listed, batch = painter->probe.capacity / TEXTURE_SAMPLES;
+    BASE_TRY(claim(painter, band, &listed));
+    if (listed == 0)
+        return VKN_OK;
+    for (uint32_t first = 0; first < listed; first += batch)
+        BASE_TRY(color(painter, first, listed - first < batch ? listed - first : batch));
+    return take(painter, band);
+}
+
+static vkn_status paint_all(struct painter *painter, struct report_progress *progress,
+                            const volatile sig_atomic_t *stop)
+{
+    for (uint32_t band = 0; band < painter->bands.count; band++) {
+        if (progress)
+            report_progress_count(progress, "painting", band, painter->bands.count);
+        if (stop && *stop)
+            return base_fail(VKN_INTERRUPTED, "interrupted while painting");
+        BASE_TRY(paint_band(painter, band));
+    }
+    return VKN_OK;
+}
+
+static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *scene, double voxel,
+                         struct painter *painter)
+{
+    const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
+    const struct MeshGrid grid = {.spacing = (float)voxel * scene->scale,
+                                  .scale = scene->scale,
+                                  .offset = {scene->offset[0], scene->offset[1], scene->offset[2]},
+                                  .time = renderer->time};
+    uint32_t size = painter->mesh->texture_size;
+    BASE_TRY(sort_bands(painter->mesh, &painter->bands));
+    size_t pixels = (size_t)painter->bands.rows * size;
+    const struct buffer_counts counts = {
+        .layer = pixels, .layers = 1, .triangles = painter->bands.most, .texels = pixels};
+    painter->mesh->texture = base_alloc((size_t)size * size, 3);
+    painter->triangles = base_alloc(painter->bands.most + (size_t)1, sizeof *painter->triangles);
+    painter->texels = base_alloc(pixels, sizeof *painter->texels);
+    painter->shown = base_alloc((size_t)size * size / 8 + 1, 1);
+    if (!painter->mesh->texture || !painter->triangles || !painter->texels || !painter->shown)
+        return VKN_ERROR;
+    BASE_TRY(probe_create(renderer, &painter->probe));
+    BASE_TRY(buffers_create(painter->probe.device, BUFFERS_OF_VIEW, OF_TEXTURE, &counts,
+                            &painter->buffers));
+    probe_bind(&painter->probe, bound);
+    buffers_bind(&painter->buffers, OF_TEXTURE, bound);
+    BASE_TRY(gpu_bindings_create(painter->probe.device, bound, &painter->bindings));
+    BASE_TRY(gpu_upload(painter->probe.device, &painter->buffers.at[BIND_MESH], 0, &grid,
+                        sizeof grid));
+    for (int pass = 0; pass < PASSES; pass++)
+        BASE_TRY(field_backend_create_program(
+            painter->probe.device, &painter->probe.setup.backend, pass_names[pass], FIELD_SAME,
+            LOCAL_SIZE_TEXTURE, &painter->probe.setup.specialization, &painter->programs[pass]));
+    return VKN_OK;
+}
+
+/* What shows nothing, between the charts, gets the mean: small copies of a texture mix all. */
+static void fill_rest(struct painter *painter)
+{
+    struct render_mesh *mesh = painter->mesh;
+    size_t count = (size_t)mesh->texture_size * mesh->texture_size;
+    uint64_t half = painter->painted / 2;
+    for (size_t i = 0; i < count && painter->painted > 0; i++)
+        for (int c = 0; c < 3 && !(painter->shown[i / 8] >> i % 8 & 1); c++)
+            mesh->texture[3 * i + c] = (uint8_t)((painter->sums[c] + half) / painter->painted);
+}
+
+static void destroy(struct painter *painter)
+{
+    for (int pass = 0; pass < PASSES; pass++)
+        gpu_program_destroy(&painter->programs[pass]);
+    gpu_bindings_destroy(&painter->bindings);
+    buffers_destroy(&painter->buffers);
+    probe_destroy(&painter->probe);
+    free(painter->bands.first);
+    free(painter->bands.triangles);
+    free(painter->triangles);
+    free(painter->texels);
+    free(painter->shown);
+}
+
+vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *scene,
+                             const struct render_voxels *voxels, struct report_progress *progress,
+                             const volatile sig_atomic_t *stop, struct render_mesh *mesh)
+{
+    struct painter painter = {.mesh = mesh};
+    vkn_status status = create(renderer, scene, voxels->edge, &painter);
+    if (status == VKN_OK)
+        status = paint_all(&painter, progress, stop);
+    if (status == VKN_OK)
+        fill_rest(&painter);
+    uint64_t held = painter.probe.device ? gpu_memory_held(painter.probe.device) : 0;
+    mesh->device_bytes = held > mesh->device_bytes ? held : mesh->device_bytes;
+    destroy(&painter);
+    return status;
+}

@@ -1,0 +1,413 @@
+/* texture_claim, texture_list, texture_samples, texture_colors: which pixels show which triangle, where on it, and
+ * what the field makes of that. splat_samples, splat_colors: from where splats are looked at, and what comes of it. */
+#include "pass_fixture.h"
+
+#define WIDTH     48u
+#define ROWS      40u
+#define PIXELS    (WIDTH * ROWS)
+#define TRIANGLES 24u
+#define REACH     1.5
+#define SPLATS    7u
+#define SAMPLES   (SPLAT_VIEWS + SPLAT_DEPTHS)
+
+static const struct MeshGrid grid = {.spacing = 0.04f,
+                                     .scale = 0.4f,
+                                     .offset = {0.5f, 0.3f, 0.2f},
+                                     .time = 0.625f};
+
+struct scene {
+    struct bench bench;
+    struct reference_space space;
+    struct TextureTriangle triangles[TRIANGLES];
+};
+
+static struct scene create_scene(struct gpu_device *device, bool contracted)
+{
+    struct vkn_config settings = {
+        .scene.aabb_scale = 2,
+        .scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE,
+        .batch = {.max_rays = 1024, .samples = 8192},
+    };
+    struct scene scene = {.bench = bench_configure(device, settings),
+                          .space = {2, contracted}};
+    struct random random = {7};
+    bench_allocate(&scene.bench, 1, PIXELS);
+    bench_put(&scene.bench, BIND_MESH, &grid, sizeof grid);
+    /* Some on top of each other, some beyond the edges, the last without an area. */
+    for (uint32_t t = 0; t < TRIANGLES; t++) {
+        double x = random_between(&random, 0, WIDTH), y = random_between(&random, 0, ROWS);
+        for (int c = 0; c < 3; c++) {
+            double normal[3];
+            scene.triangles[t].texel[2 * c] = (float)(x + random_between(&random, -6, 6));
+            scene.triangles[t].texel[2 * c + 1] = (float)(y + random_between(&random, -6, 6));
+            random_direction(&random, normal);
+            normal[2] += 2; /* so that no two are opposite */
+            for (int i = 0; i < 3; i++) {
+                scene.triangles[t].position[3 * c + i] = (float)random_between(&random, -2, 2);
+                scene.triangles[t].normal[3 * c + i] = (float)normal[i];
+            }
+        }
+    }
+    for (int i = 2; i < 6; i++)
+        scene.triangles[TRIANGLES - 1].texel[i] = scene.triangles[TRIANGLES - 1].texel[i % 2];
+    bench_put(&scene.bench, BIND_TEXTURE_TRIANGLES, scene.triangles, sizeof scene.triangles);
+    return scene;
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static double area_of(const struct TextureTriangle *triangle)
+{
+    const float *at = triangle->texel;
+    return fabs(((double)at[2] - at[0]) * ((double)at[5] - at[1]) -
+                ((double)at[3] - at[1]) * ((double)at[4] - at[0]));
+}
+
+/* The point of a triangle that is nearest to a pixel's middle, found by trying: the inside, then places
+ * all along its edges. Returns the distance. */
+static double nearest(const struct TextureTriangle *triangle, uint32_t pixel, double weights[3])
+{
+    const uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
+    const double p[2] = {column + 0.5, row + 0.5};
+    double corner[3][2], best = INFINITY;
+    for (int c = 0; c < 3; c++)
+        for (int i = 0; i < 2; i++)
+            corner[c][i] = triangle->texel[2 * c + i];
+    const double *a = corner[0], *b = corner[1], *c = corner[2];
+    double area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+    double v = ((p[0] - a[0]) * (c[1] - a[1]) - (p[1] - a[1]) * (c[0] - a[0])) / area;
+    double w = ((b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])) / area;
+    if (fabs(area) > 1e-6 && v >= 0 && w >= 0 && v + w <= 1) {
+        weights[0] = 1 - v - w;
+        weights[1] = v;
+        weights[2] = w;
+        return 0;
+    }
+    for (int edge = 0; edge < 3; edge++)
+        for (int n = 0; n <= 1000; n++) {
+            double t = n / 1000.0, square = 0;
+            for (int i = 0; i < 2; i++) {
+                double away = p[i] - (1 - t) * corner[edge][i] - t * corner[(edge + 1) % 3][i];
+                square += away * away;
+            }
+            if (square >= best)
+                continue;
+            best = square;
+            weights[edge] = 1 - t;
+            weights[(edge + 1) % 3] = t;
+            weights[(edge + 2) % 3] = 0;
+        }
+    return sqrt(best);
+}
+
+/* Corners all lie within 12 pixels of each other. */
+static bool is_far(const struct TextureTriangle *triangle, uint32_t pixel)
+{
+    const uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
+    return hypot(column - (double)triangle->texel[0], row - (double)triangle->texel[1]) > 20;
+}
+
+/* Which triangle a pixel shows; false where rounding decides. */
+static bool expected_claim(const struct scene *scene, uint32_t pixel, uint32_t *claim)
+{
+    *claim = TEXEL_NONE;
+    for (uint32_t t = 0; t < TRIANGLES; t++) {
+        if (is_far(&scene->triangles[t], pixel))
+            continue;
+        double weights[3], distance = nearest(&scene->triangles[t], pixel, weights);
+        if (fabs(distance - REACH) < 1e-3 || (distance > 0 && distance < 1e-3) ||
+            (distance == 0 && fmin(weights[0], fmin(weights[1], weights[2])) < 1e-3))
+            return false;
+        uint32_t mine = distance > 0 ? TEXEL_NEAR | t : t;
+        if (distance <= REACH && mine < *claim)
+            *claim = mine;
+    }
+    return true;
+}
+
+static uint32_t *check_claims(struct scene *scene)
+{
+    struct bench *bench = &scene->bench;
+    uint32_t counts[3] = {0}, claim, *blank = base_alloc(PIXELS, sizeof *blank);
+    memset(blank, 0xff, PIXELS * sizeof *blank);
+    bench_put(bench, BIND_TEXELS, blank, PIXELS * sizeof *blank);
+    free(blank);
+    bench_run(bench, "texture_claim", (struct Push){.a = TRIANGLES, .b = WIDTH, .c = ROWS},
+              bench_groups(bench, TRIANGLES));
+    uint32_t *texels = bench_take(bench, BIND_TEXELS);
+    for (uint32_t i = 0; i < PIXELS; i++) {
+        if (!expected_claim(scene, i, &claim))
+            continue;
+        assert_int_equal(texels[i], claim);
+        counts[claim == TEXEL_NONE ? 0 : claim & TEXEL_NEAR ? 1 : 2]++;
+    }
+    assert_true(counts[0] > 300 && counts[1] > 100 && counts[2] > 100);
+    assert_poisoned(texels, PIXELS, bench->buffers[BIND_TEXELS].size / 4);
+    return texels;
+}
+
+/* All that show something, once each. */
+static uint32_t check_list(struct bench *bench, const uint32_t *texels, uint32_t **list)
+{
+    struct State state = {.live_count = 0};
+    uint8_t listed[PIXELS] = {0};
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_run(bench, "texture_list", (struct Push){.b = WIDTH, .c = ROWS},
+              bench_groups(bench, PIXELS) + 1);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    *list = bench_take(bench, BIND_MESH_POINTS);
+    for (uint32_t i = 0; i < state.live_count; i++) {
+        assert_true((*list)[i] < PIXELS);
+        listed[(*list)[i]]++;
+    }
+    for (uint32_t i = 0; i < PIXELS; i++)
+        assert_int_equal(listed[i], texels[i] != TEXEL_NONE);
+    return state.live_count;
+}
+
+static void check_samples(struct scene *scene, const uint32_t *texels, const uint32_t *list,
+                          struct Push push)
+{
+    struct bench *bench = &scene->bench;
+    bench_run(bench, "texture_samples", push, bench_groups(bench, push.b));
+    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    uint32_t checked = 0;
+    for (uint32_t i = 0; i < push.b; i++) {
+        const struct TextureTriangle *triangle =
+            &scene->triangles[texels[list[push.a + i]] & ~TEXEL_NEAR];
+        double weights[3], place[3] = {0}, normal[3] = {0}, length = 0;
+        if (area_of(triangle) < 2) /* rounding decides where on it */
+            continue;
+        checked++;
+        nearest(triangle, list[push.a + i], weights);
+        for (int k = 0; k < 9; k++) {
+            place[k % 3] += weights[k / 3] * triangle->position[k];
+            normal[k % 3] += weights[k / 3] * triangle->normal[k];
+        }
+        for (int k = 0; k < 3; k++)
+            length += normal[k] * normal[k];
+        for (int k = 0; k < 3; k++) {
+            normal[k] /= sqrt(length);
+            assert_close(rays[i].direction[k], -normal[k], 2e-3, 1, "direction", i);
+            assert_close(rays[i].origin[k],
+                         place[k] * grid.scale + grid.offset[k] + grid.spacing * normal[k], 2e-3, 1,
+                         "origin", i);
+        }
+        assert_true(rays[i].time == grid.time);
+        for (uint32_t k = 0; k < TEXTURE_SAMPLES; k++) {
+            const struct Sample *sample = &samples[TEXTURE_SAMPLES * i + k];
+            assert_int_equal(sample->ray, i);
+            assert_close(sample->t, (2 * k + 1) * grid.spacing / TEXTURE_SAMPLES, 1e-6, 1, "t", i);
+            assert_close(sample->width, 2 * grid.spacing / TEXTURE_SAMPLES, 1e-6, 1, "width", i);
+        }
+    }
+    assert_true(checked > push.b / 2);
+    free(rays);
+    free(samples);
+}
+
+/* Alpha compositing in front of nothing; where nothing is, the fifth of eight. */
+static void check_colors(struct scene *scene, const uint32_t *list, struct Push push)
+{
+    struct bench *bench = &scene->bench;
+    struct random random = {9};
+    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    float *field = random_floats(&random, 4ull * TEXTURE_SAMPLES * push.b, 0, 1);
+    for (uint32_t i = 0; i < TEXTURE_SAMPLES * push.b; i++)
+        field[4 * i + 3] = i < TEXTURE_SAMPLES ? 0 : expf(12 * field[4 * i + 3] - 4);
+    bench_put(bench, BIND_FIELD, field, 16ull * TEXTURE_SAMPLES * push.b);
+    bench_run(bench, "texture_colors", push, bench_groups(bench, push.b));
+    uint32_t *texels = bench_take(bench, BIND_TEXELS);
+    for (uint32_t i = 0; i < push.b; i++) {
+        double color[3] = {0}, left = 1;
+        for (uint32_t k = 0; k < TEXTURE_SAMPLES; k++) {
+            const float *value = field + 4 * (TEXTURE_SAMPLES * i + k);
+            double place[3], width = 2 * grid.spacing / TEXTURE_SAMPLES;
+            for (int axis = 0; axis < 3; axis++)
+                place[axis] = rays[i].origin[axis] + (k + 0.5) * width * rays[i].direction[axis];
+            double alpha =
+                1 - exp(-value[3] * width * reference_shrinking(&scene->space, place));
+            for (int c = 0; c < 3; c++)
+                color[c] += left * alpha * value[c];
+            left *= 1 - alpha;
+        }
+        for (int c = 0; c < 3; c++) {
+            double expected = left < 1 ? color[c] / (1 - left)
+                                       : field[4 * (TEXTURE_SAMPLES * i + TEXTURE_SAMPLES / 2) + c];
+            assert_close(texels[list[push.a + i]] >> 8 * c & 255u, 255 * expected, 0.6, 1, "colour",
+                         i);
+        }
+        assert_int_equal(texels[list[push.a + i]] >> 24, 0);
+    }
+    free(rays);
+    free(field);
+    free(texels);
+}
+
+static void check_texture(void **state, bool contracted)
+{
+    struct scene scene = create_scene(*state, contracted);
+    uint32_t *list, *texels = check_claims(&scene);
+    uint32_t count = check_list(&scene.bench, texels, &list);
+    struct Push push = {.a = 5, .b = count - 5 < 1000 ? count - 5 : 1000, .c = WIDTH};
+    check_samples(&scene, texels, list, push);
+    check_colors(&scene, list, push);
+    free(list);
+    free(texels);
+    bench_destroy(&scene.bench);
+}
+
+static void test_bounded(void **state)
+{
+    check_texture(state, false);
+}
+
+static void test_contracted(void **state)
+{
+    check_texture(state, true);
+}
+
+/* ---- splats ---------------------------------------------------------------------------------- */
+
+static void make_splats(struct bench *bench, struct Splat splats[SPLATS])
+{
+    struct random random = {11};
+    memset(splats, 0, SPLATS * sizeof *splats);
+    for (uint32_t i = 0; i < SPLATS; i++) {
+        double normal[3];
+        random_direction(&random, normal);
+        for (int k = 0; k < 3; k++) {
+            splats[i].position[k] = (float)random_between(&random, -2, 2);
+            splats[i].normal[k] = (float)normal[k];
+        }
+        splats[i].spacing = (float)random_between(&random, 0.01, 0.2);
+    }
+    bench_put(bench, BIND_SPLATS, splats, SPLATS * sizeof *splats);
+}
+
+/* Views from all sides, none from behind; then through the depth. */
+static void check_splat_samples(const struct Splat *splat, const struct Ray *rays,
+                                const struct Sample *samples, uint32_t first)
+{
+    double sum[3] = {0}, width = 2 * splat->spacing * grid.scale / SPLAT_DEPTHS;
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        double facing = 0, length = 0;
+        for (int i = 0; i < 3; i++) {
+            double down = k < SPLAT_VIEWS ? 0 : ((k - SPLAT_VIEWS) + 0.5 - SPLAT_DEPTHS / 2.0) * width;
+            facing += rays[k].direction[i] * splat->normal[i];
+            length += rays[k].direction[i] * rays[k].direction[i];
+            sum[i] += k < SPLAT_VIEWS ? rays[k].direction[i] : 0;
+            assert_close(rays[k].origin[i],
+                         splat->position[i] * grid.scale + grid.offset[i] - down * splat->normal[i],
+                         1e-5, 1, "origin", k);
+        }
+        assert_close(length, 1, 1e-5, 1, "length", k);
+        assert_true(facing <= 1e-5 && (k < SPLAT_VIEWS || facing < -0.9999));
+        assert_true(rays[k].time == grid.time);
+        assert_true(samples[k].t == 0 && samples[k].ray == first + k);
+        assert_close(samples[k].width, width, 1e-6, 1, "width", k);
+    }
+    /* Half of the sphere has its middle at half of the radius. */
+    for (int i = 0; i < 3; i++)
+        assert_close(sum[i] / SPLAT_VIEWS, -0.5 * splat->normal[i], 0.1, 1, "mean", (size_t)i);
+}
+
+/* The colour as viewers of the format add it up, from its definition by associated Legendre functions
+ * (with their sign): real harmonics, m < 0 with sines. */
+static double harmonic(int l, int m, const double d[3])
+{
+    static const double factorial[] = {1, 1, 2, 6, 24, 120, 720};
+    int a = abs(m);
+    double s = sqrt(1 - d[2] * d[2]), turn = atan2(d[1], d[0]);
+    double p = a == 0   ? (l == 0 ? 1 : l == 1 ? d[2] : l == 2 ? 1.5 * d[2] * d[2] - 0.5
+                                                               : 2.5 * pow(d[2], 3) - 1.5 * d[2])
+               : a == 1 ? -s * (l == 1 ? 1 : l == 2 ? 3 * d[2] : 7.5 * d[2] * d[2] - 1.5)
+               : a == 2 ? s * s * (l == 2 ? 3 : 15 * d[2])
+                        : -15 * s * s * s;
+    double size = sqrt((2 * l + 1) / (4 * 3.14159265358979323846) * factorial[l - a] / factorial[l + a]);
+    return m == 0 ? size * p : sqrt(2) * size * p * (m < 0 ? sin(a * turn) : cos(a * turn));
+}
+
+/* A function of degree 3 of the direction is found again, from its values at the views as they were
+ * before any was mirrored; a splat's depth takes light by its densities. */
+static void check_splat_colors(struct scene *scene, const struct Ray *rays)
+{
+    struct bench *bench = &scene->bench;
+    struct random random = {13};
+    float *field = random_floats(&random, 4ull * SAMPLES * SPLATS, 0, 1);
+    double wanted[SPLATS][SPLAT_HARMONICS][3];
+    static const double z[4] = {-0.86113631159405, -0.33998104358486, 0.33998104358486,
+                                0.86113631159405};
+    for (uint32_t i = 0; i < SPLATS; i++) {
+        for (int n = 0; n < SPLAT_HARMONICS; n++)
+            for (int c = 0; c < 3; c++)
+                wanted[i][n][c] = random_between(&random, -1, 1);
+        for (uint32_t k = 0; k < SPLAT_VIEWS; k++) {
+            double turn = 2 * 3.14159265358979323846 * (k % 7) / 7, s = sqrt(1 - z[k / 7] * z[k / 7]);
+            const double d[3] = {s * cos(turn), s * sin(turn), z[k / 7]};
+            float *value = field + 4 * (SAMPLES * i + k);
+            value[0] = value[1] = value[2] = 0;
+            for (int l = 0, n = 0; l <= 3; l++)
+                for (int m = -l; m <= l; m++, n++)
+                    for (int c = 0; c < 3; c++)
+                        value[c] += (float)(wanted[i][n][c] * harmonic(l, m, d));
+        }
+        field[4 * (SAMPLES * i + SPLAT_VIEWS) + 3] = i == 0 ? (float)NAN : 2000;
+    }
+    bench_put(bench, BIND_FIELD, field, 16ull * SAMPLES * SPLATS);
+    bench_run(bench, "splat_colors", (struct Push){.a = SPLATS}, bench_groups(bench, SPLATS));
+    struct Splat *splats = bench_take(bench, BIND_SPLATS);
+    for (uint32_t i = 0; i < SPLATS; i++) {
+        double thickness = 0, width = 2 * splats[i].spacing * grid.scale / SPLAT_DEPTHS;
+        for (uint32_t k = SAMPLES * i + SPLAT_VIEWS; k < SAMPLES * (i + 1); k++) {
+            const double place[3] = {rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]};
+            if (!isnan(field[4 * k + 3]))
+                thickness += field[4 * k + 3] * width * reference_shrinking(&scene->space, place);
+        }
+        assert_close(splats[i].opacity, 1 - exp(-thickness), 1e-5, 1, "opacity", i);
+        for (int n = 0; n < SPLAT_HARMONICS; n++)
+            for (int c = 0; c < 3; c++)
+                assert_close(splats[i].harmonics[3 * n + c], wanted[i][n][c], 1e-5, 1, "harmonic",
+                             (size_t)n);
+    }
+    free(splats);
+    free(field);
+}
+
+static void check_splats(void **state, bool contracted)
+{
+    struct scene scene = create_scene(*state, contracted);
+    struct Splat splats[SPLATS];
+    make_splats(&scene.bench, splats);
+    bench_run(&scene.bench, "splat_samples", (struct Push){.a = SPLATS},
+              bench_groups(&scene.bench, SPLATS * SAMPLES));
+    struct Ray *rays = bench_take(&scene.bench, BIND_RAYS);
+    struct Sample *samples = bench_take(&scene.bench, BIND_SAMPLES);
+    for (uint32_t i = 0; i < SPLATS; i++)
+        check_splat_samples(&splats[i], rays + SAMPLES * i, samples + SAMPLES * i, SAMPLES * i);
+    check_splat_colors(&scene, rays);
+    free(rays);
+    free(samples);
+    bench_destroy(&scene.bench);
+}
+
+static void test_splats(void **state)
+{
+    check_splats(state, false);
+}
+
+static void test_far_splats(void **state)
+{
+    check_splats(state, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounded),     cmocka_unit_test(test_contracted),
+        cmocka_unit_test(test_splats),      cmocka_unit_test(test_far_splats),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
