@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The viewer's page in a real browser, headless, against `vknerf train --view` and `vknerf view` of a short run of the
 bundled scene: moving about by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
-afterwards, and the training's pause, save and stop; nothing that the browser complains about. About 30 s of processor
+afterwards, and the training's pause, save and stop; nothing that the browser complains about. About 40 s of processor
 time, 20 s of two cores, though pictures are small and there is one browser: it compiles and trains twice."""
 import json
 import math
