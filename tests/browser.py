@@ -11,6 +11,32 @@ import urllib.request
 
 ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'  # the protocol's name of what refers to an element
 
+FILE_PIXELS = '''
+const [size, png] = arguments, image = new Image();
+image.src = 'data:image/png;base64,' + png;
+return image.decode().then(() => {
+    const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
+    canvas.width = canvas.height = size;
+    context.imageSmoothingQuality = 'high';
+    context.drawImage(image, 0, 0, size, size);
+    return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);
+});'''
+# What lies across the page's width, or is too small or hidden to be pressed, of all that can be.
+OUT_OF_REACH = '''
+const bad = [];
+if (document.documentElement.scrollWidth > innerWidth) bad.push('the page is wider than the window');
+for (const element of document.querySelectorAll('button, input, select, a')) {
+    if (!element.checkVisibility() || element.closest('dialog:not([open])')) continue;
+    element.scrollIntoView({block: 'center'});
+    const {left, right, top, bottom} = element.getBoundingClientRect(), name = element.id || element.outerHTML.slice(0, 90);
+    if (left < 0 || right > innerWidth || top < 0 || bottom > innerHeight) bad.push('outside: ' + name);
+    const on = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    if (!on || !(element.contains(on) || on.closest('.double, label') && on.closest('label, .double').contains(element)))
+        bad.push('covered: ' + name);
+    if (!(element.labels && element.labels.length || element.textContent.trim() || element.getAttribute('aria-label')))
+        bad.push('without a name: ' + name);
+}
+return bad;'''
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -29,13 +55,18 @@ class Browser:
                 self.address = f'http://127.0.0.1:{found[1]}'
                 break
         else:
+            self.close()
             raise RuntimeError('chromedriver did not start')
         arguments = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars',
                      '--disable-background-networking', '--no-first-run', '--disable-extensions',
                      f'--window-size={width},{height}', f'--user-data-dir={self.profile}/profile']
-        answer = self._ask('POST', '/session', {'capabilities': {'alwaysMatch': {
-            'browserName': 'chrome', 'goog:chromeOptions': {'args': arguments},
-            'goog:loggingPrefs': {'browser': 'ALL'}}}})
+        try:
+            answer = self._ask('POST', '/session', {'capabilities': {'alwaysMatch': {
+                'browserName': 'chrome', 'goog:chromeOptions': {'args': arguments},
+                'goog:loggingPrefs': {'browser': 'ALL'}}}})
+        except BaseException:
+            self.close()
+            raise
         self.session = '/session/' + answer['sessionId']
 
     def _ask(self, method, path, body=None):
@@ -85,10 +116,21 @@ class Browser:
         element = self.call('/element', {'using': 'css selector', 'value': selector})
         self.call(f'/element/{element[ELEMENT]}/click')
 
-    def type(self, selector, text):
+    def type(self, selector, text, clear=True):
+        """Into a field in the place of what is there; a field for files takes a path, and cannot be cleared."""
         element = self.call('/element', {'using': 'css selector', 'value': selector})
-        self.call(f'/element/{element[ELEMENT]}/clear')
+        if clear:
+            self.call(f'/element/{element[ELEMENT]}/clear')
         self.call(f'/element/{element[ELEMENT]}/value', {'text': text})
+
+    def png_pixels(self, file, size):
+        """A PNG file as `size` x `size` means of red, green and blue."""
+        with open(file, 'rb') as png:
+            return self.script(FILE_PIXELS, size, base64.b64encode(png.read()).decode())
+
+    def out_of_reach(self):
+        """What of the page cannot be pressed or has no name, as texts."""
+        return self.script(OUT_OF_REACH)
 
     # ---- pointers and keys: a list of moves for each finger, all of the same length ----
 

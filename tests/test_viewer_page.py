@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
 """The viewer's page in a real browser, headless, against `vknerf train --view` and `vknerf view` of a short run of the
 bundled scene: moving about by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
-afterwards, and the training's pause, save and stop; nothing that the browser complains about. About 20 s of a core:
-small pictures, one browser."""
-import base64
+afterwards, and the training's pause, save and stop; nothing that the browser complains about. About 40 s of processor
+time, 20 s of two cores, though pictures are small and there is one browser: it compiles and trains twice."""
 import json
 import math
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.parse
 
-from browser import Browser, DIRECT
+sys.dont_write_bytecode = True  # of what stands beside this among the sources
+from browser import Browser
+from viewer_client import Program
 
 VKNERF = os.environ['VKNERF_BIN']
 WIDTH, HEIGHT = 700, 500
-SMALL = ('batch.samples=4096', 'batch.max_rays=1024', 'march.resolution=32', 'mlp.density_width=16', 'mlp.color_width=16',
-         'grid.levels=4')
+SMALL = ('--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 --set mlp.density_width=16 '
+         '--set mlp.color_width=16 --set grid.levels=4').split()
 SLACK = 60  # seconds that anything may take before it has failed
 
 # The picture as `size` x `size` means of red, green and blue, of the part x, y, w, h or of all of it.
@@ -34,32 +33,6 @@ const context = canvas.getContext('2d'), [x, y, w, h] = part || [0, 0, picture.c
 context.imageSmoothingQuality = 'high';
 context.drawImage(picture, x * ratio, y * ratio, w * ratio, h * ratio, 0, 0, size, size);
 return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);'''
-FILE_PIXELS = '''
-const [size, png] = arguments, image = new Image();
-image.src = 'data:image/png;base64,' + png;
-return image.decode().then(() => {
-    const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
-    canvas.width = canvas.height = size;
-    context.imageSmoothingQuality = 'high';
-    context.drawImage(image, 0, 0, size, size);
-    return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);
-});'''
-# What lies across the page's width, or is too small or hidden to be pressed, of all that can be.
-OUT_OF_REACH = '''
-const bad = [];
-if (document.documentElement.scrollWidth > innerWidth) bad.push('the page is wider than the window');
-for (const element of document.querySelectorAll('button, input, select, a')) {
-    if (!element.checkVisibility() || element.closest('dialog:not([open])')) continue;
-    element.scrollIntoView({block: 'center'});
-    const {left, right, top, bottom} = element.getBoundingClientRect(), name = element.id || element.outerHTML.slice(0, 90);
-    if (left < 0 || right > innerWidth || top < 0 || bottom > innerHeight) bad.push('outside: ' + name);
-    const on = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
-    if (!on || !(element.contains(on) || on.closest('.double, label') && on.closest('label, .double').contains(element)))
-        bad.push('covered: ' + name);
-    if (!(element.labels && element.labels.length || element.textContent.trim() || element.getAttribute('aria-label')))
-        bad.push('without a name: ' + name);
-}
-return bad;'''
 
 
 def progress(text, began=time.monotonic()):
@@ -80,36 +53,6 @@ def until(seen, what):
             return value
         time.sleep(0.1)
     fail(f'never: {what}')
-
-
-class Program:
-    """vknerf with a viewer: its address is what it prints."""
-
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([VKNERF, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        text=True, errors='replace')
-        self.said = []
-        threading.Thread(target=self._read, daemon=True).start()
-        self.address = until(self._find, f'an address of vknerf {" ".join(arguments)}: {self.said}')
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.said.append(line)
-
-    def _find(self):
-        if self.process.poll() is not None:
-            fail(f'vknerf ended: {"".join(self.said)}')
-        found = re.search(r'http://127\.0\.0\.1:\d+/\?token=[\w-]+', ''.join(self.said))
-        return found and found[0]
-
-    def ask(self, path):
-        origin, token = self.address.split('/?')
-        with DIRECT.open(f'{origin}{path}?{token}', timeout=SLACK) as answer:
-            return json.load(answer)
-
-    def end(self):
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(SLACK)
 
 
 # ---- what the page shows ----
@@ -176,12 +119,12 @@ def quiet(page):
 def watch_training(page, run):
     progress('watch_training')
     training = Program('train', 'assets/demo', '--out', run, '--downscale', '4', '--seconds', '600', '--seed', '1',
-                       '--view=0', *(word for setting in SMALL for word in ('--set', setting)))
-    page.go(training.address[:-4] + 'XXXX')
+                       '--view=0', *SMALL)
+    page.go(training.url[:-4] + 'XXXX')
     if 'does not open the viewer' not in page.script('return document.body.textContent'):
         fail('a wrong token is not explained')
     page.log()  # has the status 403
-    page.go(training.address)
+    page.go(training.url)
     page.script('sessionStorage.clear()')
     choose(page, 'resolution', '0.25', 'change')
     until(lambda: '×' in text(page, 'readout'), 'a frame while training')
@@ -192,12 +135,12 @@ def watch_training(page, run):
     progress('pause')
     page.click('#pause')
     until(lambda: text(page, 'training-state') == 'paused', 'paused')
-    step = training.ask('/api/state')['step']
+    step = training.json('/api/state')['step']
     time.sleep(0.5)
-    if training.ask('/api/state')['step'] != step:
+    if training.json('/api/state')['step'] != step:
         fail('steps while paused')
     page.click('#pause')
-    until(lambda: training.ask('/api/state')['step'] > step, 'steps after resuming')
+    until(lambda: training.json('/api/state')['step'] > step, 'steps after resuming')
     page.click('#save')
     until(lambda: any(name.endswith('.safetensors') for name in os.listdir(run)), 'a checkpoint')
 
@@ -206,13 +149,12 @@ def watch_training(page, run):
     page.click('#confirm button[value=""]')
     if training.process.poll() is not None:
         fail('stopped though the dialog was left')
-    until(lambda: training.ask('/api/state')['step'] > 100, 'something to look at')
+    until(lambda: training.json('/api/state')['step'] > 100, 'something to look at')
     quiet(page)
     page.click('#stop')
     page.click('#confirm button[value=stop]')
-    training.process.wait(SLACK)
-    if training.process.returncode not in (0, 130):
-        fail(f'stopping ends with {training.process.returncode}: {"".join(training.said)}')
+    if training.end() not in (0, 130):
+        fail(f'stopping ends with {training.process.returncode}: {training.errors}')
     until(lambda: 'ended' in text(page, 'run-state') + text(page, 'notice'), 'the page says that the program has ended')
     page.log()  # has the requests that found nobody
 
@@ -261,6 +203,18 @@ def move_about(page):
     choose(page, 'resolution', '0.25', 'change')
 
 
+def lose_connection(page):
+    """What happens when an ssh -L breaks off: a quiet line, and the page goes on when it is there again."""
+    page.devtools('Network.enable')
+    page.devtools('Network.emulateNetworkConditions', offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+    page.key('w', 200)
+    until(lambda: 'does not answer' in text(page, 'notice'), 'a notice that nobody answers')
+    page.devtools('Network.emulateNetworkConditions', offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    until(lambda: not page.script("return document.getElementById('notice').checkVisibility()"), 'the notice goes')
+    refined(page)
+    page.log()  # has the requests that reached nobody
+
+
 def distance(camera):
     return math.hypot(camera[3], camera[7], camera[11])  # the bundled scene is around the origin
 
@@ -282,6 +236,32 @@ def show_maps(page):
     page.key('b')
     until(lambda: apart(pixels(page), pictures['rgb']) > 20, 'a black background')
     page.key('b')
+
+
+def move_time(page, run):
+    """A scene that moves, whose pictures take longer: in a small window."""
+    progress('move_time')
+    subprocess.run([VKNERF, 'train', 'assets/moving', '--model', 'dynamic', '--out', run, '--downscale', '8', '--steps', '48',
+                    '--seed', '1', '--quiet', *SMALL], check=True, stdout=subprocess.DEVNULL)
+    program = Program('view', run, '--port', '0')
+    page.resize(400, 300)
+    page.go(program.url)
+    until(lambda: '×' in text(page, 'readout'), 'a frame of a scene that moves')
+    choose(page, 'resolution', '0.25', 'change')
+    before = refined(page)
+    choose(page, 'time', '0.5')
+    until(lambda: place(page).get('time') == '0.5', 'the time in the address')
+    if refined(page) == before:
+        fail('nothing moves')
+    page.click('#time-play')
+    until(lambda: text(page, 'time-value') not in ('0.50', '0.00'), 'the time runs')
+    page.click('#time-play')
+    choose(page, 'time', '0')
+    until(lambda: refined(page) == before, 'the begin again')
+    page.go('about:blank')
+    program.signal()
+    if program.end() != 0:
+        fail(f'vknerf view ends with {program.process.returncode}: {program.errors}')
 
 
 def crop(page, box):
@@ -393,11 +373,31 @@ def make_path(page, run, work):
         left = page.script("return document.getElementById('panels').getBoundingClientRect().left")
         w = min(left, HEIGHT * 1.5)
         seen = pixels(page, 16, [left / 2 - w / 2, HEIGHT / 2 - w / 3, w, w / 1.5])
-        with open(os.path.join(out, name), 'rb') as png:
-            made = page.script(FILE_PIXELS, 16, base64.b64encode(png.read()).decode())
+        made = page.png_pixels(os.path.join(out, name), 16)
         if apart(seen, made) > 4:
             fail(f'{name} is not what the page showed: {apart(seen, made):.1f} apart')
+    exchange_files(page, out, file)
     quiet(page)
+
+
+def exchange_files(page, folder, file):
+    """What the page downloads is what it saves; files are loaded, and those that are no paths refused."""
+    page.devtools('Browser.setDownloadBehavior', behavior='allow', downloadPath=folder)
+    page.click('#path-download')
+    until(lambda: os.path.exists(os.path.join(folder, 'turn.json')), 'the downloaded path')
+    with open(file) as saved, open(os.path.join(folder, 'turn.json')) as downloaded:
+        if json.load(saved) != json.load(downloaded):
+            fail('the downloaded path is another one')
+    page.click('#path-clear')
+    until(lambda: page.script("return document.querySelectorAll('#keys li').length") == 0, 'no keyframes')
+    page.type('#path-file', os.path.join(folder, 'vknerf_frames.json'), clear=False)
+    until(lambda: 'no keyframes in it' in text(page, 'notice'), 'a file that is no path')
+    page.type('#path-file', file, clear=False)
+    until(lambda: page.script("return document.querySelectorAll('#keys li').length") == 3, 'the loaded path')
+    page.click('#save-picture')
+    until(lambda: any(re.fullmatch(r'run_rgb_\d+x\d+\.png', name) for name in os.listdir(folder)), 'the saved picture')
+    page.click('#copy-view')
+    until(lambda: 'address' in text(page, 'notice'), 'an address to copy')
 
 
 # ---- small windows ----
@@ -407,7 +407,7 @@ def check_narrow(page):
     page.resize(400, 800, touch=True)
     for name in ('view', 'cameras', 'path', 'training'):
         panel(page, name)
-        bad = page.script(OUT_OF_REACH)
+        bad = page.out_of_reach()
         if bad:
             fail(f'at 400 pixels, {name}: {bad}')
     page.resize(WIDTH, HEIGHT)
@@ -420,14 +420,14 @@ def check(page, work):
     watch_training(page, run)
     program = Program('view', run, '--port', '0')
     try:
-        page.go(program.address)
+        page.go(program.url)
         until(lambda: '×' in text(page, 'readout'), 'a frame')
         page.key('\ue00c')  # escape: no panel
         choose(page, 'resolution', '0.25', 'change')
         if not page.script("return ['pause', 'save', 'stop'].every((id) => document.getElementById(id).disabled)"):
             fail('buttons of a training where none goes on')
-        scene = program.ask('/api/scene')
-        for do in (move_about, show_maps):
+        scene = program.json('/api/scene')
+        for do in (move_about, show_maps, lose_connection):
             do(page)
         crop(page, scene['box'])
         pick_cameras(page, scene['views'])
@@ -436,9 +436,11 @@ def check(page, work):
         quiet(page)
         page.go('about:blank')
         if program.process.poll() is not None:
-            fail(f'vknerf ended: {"".join(program.said)}')
+            fail('vknerf view has ended by itself')
     finally:
+        program.signal()
         program.end()
+    move_time(page, os.path.join(work, 'moving'))
 
 
 def have_browser():
@@ -471,5 +473,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.dont_write_bytecode = True
     sys.exit(main())
