@@ -34,8 +34,8 @@ install(FILES completions/vknerf.fish
 install(FILES completions/_vknerf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT completions-zsh)
 
 install(DIRECTORY assets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vknerf/assets COMPONENT assets
-    PATTERN readme.png EXCLUDE)
-install(FILES assets/readme.png DESTINATION ${CMAKE_INSTALL_DOCDIR}/assets COMPONENT documents)
+    PATTERN readme.png EXCLUDE PATTERN viewer.png EXCLUDE)
+install(FILES assets/readme.png assets/viewer.png DESTINATION ${CMAKE_INSTALL_DOCDIR}/assets COMPONENT documents)
 install(FILES README.md BENCHMARKS.md CONTRIBUTING.md CHANGELOG.md LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents OPTIONAL)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
