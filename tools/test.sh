@@ -68,8 +68,9 @@ run_tests() { # BUILD-FOLDER [CTEST-OPTION ...]
     report=$folder/Testing/report.xml
     mkdir -p "$folder/Testing"
     rm -f "$report"
-    # Outcomes are counted from the report, so a failure must not end the script here.
-    ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error \
+    # Outcomes are counted from the report, so a failure must not end the script here. One more than there are
+    # processors: some wait for a browser, for messages or for COLMAP's one thread.
+    ctest --test-dir "$folder" -j "$(($(nproc) + 1))" --output-on-failure --no-tests=error \
         --output-junit "$report" "$@" || :
     [ -f "$report" ] || die "$folder: ctest wrote no report"
     tests=$(attribute tests "$report")
