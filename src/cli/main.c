@@ -25,7 +25,7 @@ static const struct command {
     {"render", "render views of a run as PNG files", cmd_render},
     {"view", "walk through a run in a browser", cmd_view},
     {"report", "a page about a run, or one that compares several", cmd_report},
-    {"export", "make a mesh or points of a run", cmd_export},
+    {"export", "make a mesh, points or splats of a run", cmd_export},
     {"bench", "measure the device: products, MLPs, grid, training step", cmd_bench},
     {"demo", "train the bundled scene and render it", cmd_demo},
 };
