@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands in for COLMAP in test_prepare: finds as many poses as there are pictures. A file `fake` beside it says what
-# else it does: fails STAGE, slow STAGE (stops there until it is ended), spoils STAGE (the record), few N [M] (poses, M at the second attempt), newer (names of options).
+# else it does: fails STAGE, slow STAGE (stops there until it is ended), nested STAGE (so does a program that it starts), spoils STAGE (the record), few N [M] (poses, M at the second attempt), newer (names of options).
 # Leaves its commands in `calls` beside it.
 here=${0%/*}
 PATH=/usr/bin:/bin
@@ -40,6 +40,7 @@ count=0
 [ -z "$images" ] || count=$(find "$images" -type f | wc -l)
 wait_to_be_ended() {
     [ "$fake" != "slow $command" ] || { echo $$ >"$here/waiting"; exec sleep 60; }
+    [ "$fake" != "nested $command" ] || { sleep 60 & echo $! >"$here/waiting"; wait; }
 }
 
 # As on a full disk: the record cannot be written.

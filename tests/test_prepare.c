@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "photographs.h"
@@ -347,6 +348,70 @@ static void test_interrupted(void **state)
     assert_fails(&request, VKN_INTERRUPTED, "interrupted");
 }
 
+/* Where the process that the stand-in leaves in "waiting" has ended, within 5 seconds. */
+static bool ends_soon(pid_t process)
+{
+    for (int i = 0; i < 500 && kill(process, 0) == 0; i++) {
+        /* In containers nothing may reap it. */
+        char path[64], *status = NULL;
+        size_t size = 0;
+        snprintf(path, sizeof(path), "/proc/%ld/status", (long)process);
+        bool zombie = base_file_read(path, 1 << 16, &status, &size) == VKN_OK && strstr(status, "State:\tZ") != NULL;
+        free(status);
+        if (zombie)
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return kill(process, 0) != 0;
+}
+
+/* Killed while the stand-in waits as `how` says: the process that it left in "waiting". */
+static pid_t kill_in(struct request *request, const char *how)
+{
+    char *waiting = temporary_path(request->folder, "bin/waiting");
+    fake(request->folder, how);
+    pid_t child = fork();
+    if (child == 0) {
+        prepare(request);
+        _exit(0);
+    }
+    for (int i = 0; i < 1000 && !base_file_exists(waiting); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* until the line is written */
+    char part[64];
+    snprintf(part, sizeof(part), "scene: process %ld on ", (long)child);
+    assert_fails(request, VKN_BAD_INPUT, part);
+    assert_error(" is preparing this scene; wait for its end");
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    char *process = content(request->folder, "bin/waiting");
+    pid_t left = (pid_t)strtol(process, NULL, 10);
+    free(process);
+    unlink(waiting);
+    assert_true(left > 0);
+    return left;
+}
+
+/* Nothing that a killed process started works on beside the next one. */
+static void test_killed(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    assert_true(ends_soon(kill_in(&request, "slow exhaustive_matcher")));
+    /* A program of COLMAP's own is not told, but holds the lock. */
+    pid_t left = kill_in(&request, "nested mapper");
+    char part[96];
+    snprintf(part, sizeof(part), "scene: process %ld (sleep) is still preparing this scene, though the vknerf", (long)left);
+    assert_int_equal(kill(left, 0), 0);
+    assert_fails(&request, VKN_BAD_INPUT, part);
+    kill(left, SIGKILL);
+    assert_true(ends_soon(left));
+    fake(folder, "");
+    assert_ok(prepare(&request));
+    assert_called(folder, "matcher", false); /* which was done when it was killed in the mapper */
+    assert_called(folder, "mapper", true);
+}
+
 /* ---- hostile folders ----------------------------------------------------------------------------- */
 
 static void test_bad_input(void **state)
@@ -501,6 +566,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_failures, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_few, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_interrupted, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_killed, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_bad_input, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_bad_places, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_colmap, set_up, temporary_teardown),

@@ -155,7 +155,7 @@ rm bin/waiting
 "$bin" prepare views --out m >out 2>err2 &
 child=$!
 wait_until 200 test -s bin/waiting || fail "COLMAP was not begun"
-refuses 2 'm: another process is preparing this scene' prepare views --out m --quiet
+refuses 2 "m: process $child on .* is preparing this scene; wait for its end" prepare views --out m --quiet
 end_child TERM 130 'prepare, ended' err2
 
 finish

@@ -168,6 +168,11 @@ char *base_path_join(const char *folder, const char *name);
 /* Folder part of a path ("." when none) in fresh memory. */
 char *base_path_folder(const char *path);
 
+/* Locks a file for this process, and for programs that get its descriptor from base_program_start. Makes the file
+ * where there is none, but never through a link. The caller closes *descriptor. VKN_BAD_INPUT names the process that
+ * has the lock: "FOLDER: process 12 on HOST is DOING; ..."; file systems without locks are a warning alone. */
+vkn_status base_lock_take(const char *path, const char *folder, const char *doing, int *descriptor);
+
 /* ---- JSON (on cJSON) ------------------------------------------------------------------------- */
 
 /* Parses a file; errors name file, line and column and what is wrong there; VKN_ERROR without memory.
@@ -234,9 +239,12 @@ vkn_status base_task_wait(struct base_task **task);
 
 /* The program's path in fresh memory; NULL when no folder of PATH has it. */
 char *base_program_find(const char *name);
-/* Standard streams are these descriptors, /dev/null where negative. A process group of its own, so that
- * Ctrl-C does not reach it. 0, or why it cannot be started as errno has it. */
-int base_program_start(const char *program, char *const arguments[], const int streams[3], pid_t *process);
+/* Standard streams are these descriptors, /dev/null where negative. `keep` (-1: none) stays open in the program and
+ * in what it starts, as base_lock_take's does, which is locked as long as any of them runs. The program gets SIGTERM
+ * when the thread that called this ends, however it ends, and is a process group of its own, so that Ctrl-C does not
+ * reach it. 0, or why it cannot be started as errno has it. */
+int base_program_start(const char *program, char *const arguments[], const int streams[3], int keep,
+                       pid_t *process);
 /* Whether it has ended, and how: "" as it should, else "exit status 1" or "signal 9". */
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);

@@ -204,7 +204,8 @@ static vkn_status start(const struct preparation *preparation, struct program *p
         return base_fail(VKN_ERROR, "%s: no pipe: %s", program->name, strerror(errno));
     pid_t process = 0;
     const int streams[3] = {-1, ends[1], program->bytes != NULL ? log : ends[1]};
-    int error = base_program_start(path, program->arguments.items, streams, &process);
+    int error = base_program_start(path, program->arguments.items, streams, preparation->lock,
+                                   &process);
     close(ends[1]);
     char how[BASE_HOW_SIZE] = "";
     struct reader reader = {.program = program, .pipe = ends[0], .log = log};
