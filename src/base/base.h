@@ -137,8 +137,14 @@ double base_seconds(void); /* monotonic clock */
  * permission, a folder) is VKN_BAD_INPUT; what fails later (disk full, I/O error) is VKN_ERROR. */
 vkn_status base_status_of_errno(int error);
 /* The whole file in fresh memory with a zero byte behind it; the caller frees `*data`. Refuses files
- * over `limit` bytes, and pipes and devices over 64 MiB. */
+ * over `limit` bytes. Pipes, devices and sockets are refused and never opened: files that are found, or that other files
+ * name, may be any of them. */
 vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size);
+/* The same, and of pipes and devices up to 64 MiB: for files that the user names, such as <(COMMAND) of a shell. */
+vkn_status base_file_read_any(const char *path, size_t limit, char **data, size_t *size);
+/* Up to `most` bytes from the beginning of a regular file into `data`, and its size unless `file_size` is NULL. */
+vkn_status base_file_read_beginning(const char *path, void *data, size_t most, size_t *size,
+                                    uint64_t *file_size);
 /* Writes `path` through a temporary file in the same folder, fsync and rename: after a crash, a full
  * disk or Ctrl-C the old content or the new one is there, never a part. */
 vkn_status base_file_replace(const char *path, const void *data, size_t size);
@@ -180,6 +186,7 @@ vkn_status base_lock_take(const char *path, const char *folder, const char *doin
  * The caller calls cJSON_Delete. */
 #define BASE_JSON_VALUES 4000000u
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json);
+vkn_status base_json_read_any(const char *path, size_t limit, struct cJSON **json); /* base_file_read_any */
 /* The same from memory; `text[size]` need not be readable, `name` stands for the file. */
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json);
 /* The tree, which may be NULL, as UTF-8 text that the caller frees: cJSON_Print, or PrintUnformatted;

@@ -123,6 +123,7 @@ static vkn_status open_folder(struct preparation *preparation)
     BASE_TRY(base_make_folder(preparation->out));
     BASE_TRY(check_apart(preparation->params));
     BASE_TRY(open_record(preparation));
+    BASE_TRY(files_check_own(preparation->work));
     BASE_TRY(base_make_folder(preparation->work));
     BASE_TRY(lock(preparation));
     return open_record(preparation);

@@ -16,7 +16,6 @@
 #define POLL_MILLISECONDS 100
 #define PATIENCE          5.0 /* seconds after SIGTERM, before SIGKILL */
 #define MOST_LINE         1000
-#define MOST_WORDS        300
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -123,8 +122,9 @@ static bool read_some(struct reader *reader, int milliseconds)
     return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* The last line of the log from there on that speaks of a failure, else its last one. */
-static void last_words(const char *path, off_t from, char words[MOST_WORDS])
+/* The last line of the log from there on that speaks of a failure, else its last one. Several programs may write
+ * there at once; what a line is about stands in front of its ": ". */
+static void last_words(const char *path, off_t from, const char *about, char words[MOST_WORDS])
 {
     FILE *log = fopen(path, "r");
     char line[MOST_LINE];
@@ -134,6 +134,11 @@ static void last_words(const char *path, off_t from, char words[MOST_WORDS])
         while (fgets(line, sizeof(line), log) != NULL) {
             line[strcspn(line, "\r\n")] = '\0';
             const char *text = line + strspn(line, " \t");
+            const char *there = about != NULL ? strstr(text, about) : text;
+            if (there == NULL)
+                continue;
+            if (about != NULL && strncmp(there + strlen(about), ": ", 2) == 0)
+                text = there + strlen(about) + 2;
             bool tells = strcasestr(text, "error") != NULL || strcasestr(text, "fail") != NULL ||
                          strcasestr(text, "invalid") != NULL || strcasestr(text, "full") != NULL;
             if (*text == '\0' || (telling && !tells))
@@ -194,6 +199,19 @@ static void begin_log(int log, const struct program *program)
     free(head.data);
 }
 
+/* By its own exit status or a crash; SIGKILL and the like come from outside, as where memory is short. */
+static bool was_refused(const char *how)
+{
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+    int number = 0;
+    if (sscanf(how, "signal %d", &number) != 1)
+        return strncmp(how, "exit status", strlen("exit status")) == 0;
+    for (size_t i = 0; i < BASE_COUNT(crashes); i++)
+        if (number == crashes[i])
+            return true;
+    return false;
+}
+
 static vkn_status start(const struct preparation *preparation, struct program *program,
                         const char *path, const char *log_path, int log)
 {
@@ -217,10 +235,10 @@ static vkn_status start(const struct preparation *preparation, struct program *p
     BASE_TRY(prepare_check_stop(preparation));
     if (how[0] == '\0')
         return VKN_OK;
-    char words[MOST_WORDS];
-    last_words(log_path, from, words);
+    program->refused = was_refused(how);
+    last_words(log_path, from, program->about, program->said);
     return base_fail(VKN_ERROR, "%s failed (%s): %s (all that it says: %s)", program->name, how,
-                     words, log_path);
+                     program->said, log_path);
 }
 
 static vkn_status run_logged(const struct preparation *preparation, struct program *program,

@@ -243,6 +243,8 @@ vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_
 vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors, char *const *paths, size_t count);
 /* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start. */
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment, size_t size, const char *path);
+/* Whether the folder has a whole sparse model of COLMAP's in binary: VKN_BAD_INPUT where a file is cut off. */
+vkn_status scene_check_model(const char *folder);
 /* The mask in that folder for an image once `name`, black and white in the image's size; *found: there is one. */
 vkn_status scene_copy_mask(const char *masks, const char *name, const char *image, unsigned orientation, const char *path, bool *found);
 
