@@ -126,9 +126,8 @@ struct program {
     void (*line)(void *context, const char *line);
     void (*bytes)(void *context, const char *data, size_t size);
     void *context;
-    const char *about; /* of its log only lines with this text count as last words; NULL: all */
-    bool refused;      /* it ran, and failed by itself: nothing ended it from outside */
-    char said[MOST_WORDS]; /* its last words, where it failed */
+    bool refused;          /* it ran, and failed by itself: nothing ended it from outside */
+    char said[MOST_WORDS]; /* why, in its own words */
 };
 /* Runs it to its end and frees its arguments. SCENE/prepare/NAME.log gets its errors, and its lines. VKN_ERROR: it
  * is not there, or fails: its last words; VKN_INTERRUPTED: it was ended. */

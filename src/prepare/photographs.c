@@ -46,7 +46,7 @@ static vkn_status convert(const struct preparation *preparation, const char *fro
                                          "1",         "-pix_fmt", "yuvj444p", "-c:v", "mjpeg",
                                          "-f",        "image2pipe", "pipe:1"};
     struct base_text text = {0};
-    struct program ffmpeg = {.name = "ffmpeg", .about = from, .bytes = take, .context = &text};
+    struct program ffmpeg = {.name = "ffmpeg", .bytes = take, .context = &text};
     add_input(&ffmpeg.arguments, from);
     for (size_t i = 0; i < BASE_COUNT(output); i++)
         arguments_add(&ffmpeg.arguments, "%s", output[i]);

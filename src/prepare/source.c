@@ -171,6 +171,8 @@ static vkn_status look_at(const struct source *source, struct source_picture *pi
         return VKN_ERROR;
     size_t size = 0;
     vkn_status status = base_file_read_beginning(path, head, EXIF_BYTES, &size, &picture->size);
+    if (status == VKN_OK && picture->size == 0)
+        status = base_fail(VKN_BAD_INPUT, "%s: empty file", path);
     if (status == VKN_BAD_INPUT)
         status = source_leave_out(picture, path);
     free(path);
