@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #define MOST_HOST 128
 #define MOST_NAME 64
+#define PATIENCE  2.0 /* seconds */
 
 /* ---- the owner ------------------------------------------------------------------------------- */
 
@@ -127,13 +129,30 @@ static vkn_status refuse(const char *folder, const char *doing, int descriptor)
                      folder, holder, name, doing);
 }
 
+/* flock; what the owner left behind when it ended is given a moment to end as well. */
+static int try_lock(int descriptor)
+{
+    char host[MOST_HOST];
+    long process;
+    double began = base_seconds();
+    while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        int error = errno;
+        bool may_end = error == EWOULDBLOCK && read_owner(descriptor, &process, host) &&
+                       has_ended(process, host) && base_seconds() - began < PATIENCE;
+        if (!may_end)
+            return error;
+        poll(NULL, 0, 20);
+    }
+    return 0;
+}
+
 vkn_status base_lock_take(const char *path, const char *folder, const char *doing, int *descriptor)
 {
     *descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (*descriptor < 0)
         return base_fail(base_status_of_errno(errno), "%s: cannot be written: %s", path,
                          strerror(errno));
-    int failed = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 ? errno : 0;
+    int failed = try_lock(*descriptor);
     if (failed == EWOULDBLOCK) {
         vkn_status status = refuse(folder, doing, *descriptor);
         close(*descriptor);

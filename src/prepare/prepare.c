@@ -126,6 +126,7 @@ static vkn_status open_folder(struct preparation *preparation)
     BASE_TRY(files_check_own(preparation->work));
     BASE_TRY(base_make_folder(preparation->work));
     BASE_TRY(lock(preparation));
+    base_remove_temporaries(preparation->out, "prepare.json");
     return open_record(preparation);
 }
 
