@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands in for COLMAP in test_prepare: finds as many poses as there are pictures. A file `fake` beside it says what
-# else it does: fails STAGE, slow STAGE (stops there until it is ended), nested STAGE (so does a program that it starts), spoils STAGE (the record), cut off (a model), few N [M] (poses, M at the second attempt), newer (names of options).
+# else it does: fails STAGE, slow STAGE (stops there until it is ended), nested STAGE (so does a program that it starts), spoils STAGE (the record), cut off (a model), full STAGE (its database takes no more), few N [M] (poses, M at the second attempt), newer (names of options).
 # Leaves its commands in `calls` beside it.
 here=${0%/*}
 PATH=/usr/bin:/bin
@@ -48,6 +48,8 @@ wait_to_be_ended() {
     rm "${database%/prepare/*}/prepare.json"
     mkdir -p "${database%/prepare/*}/prepare.json/in the way"
 }
+
+[ "$fake" != "full $command" ] || echo 'SQLite error [./src/base/database.cc, line 989]: database or disk is full'
 
 case $command in
 feature_extractor)

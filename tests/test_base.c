@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -188,10 +189,38 @@ static void test_read_errors(void **state)
     assert_error("no/such: No such file or directory");
     assert_int_equal(base_file_read(folder->path, 4, &data, &size), VKN_BAD_INPUT);
     assert_error("Is a directory");
+    assert_int_equal(base_file_read("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
+    assert_error("/dev/zero: not a regular file");
     assert_ok(base_file_read_any("/dev/null", 0, &data, &size));
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     free(data);
+}
+
+/* What is found in a folder may be a pipe, which nobody writes to; what the user names may be one of the shell's. */
+static void test_read_pipes(void **state)
+{
+    struct temporary *folder = *state;
+    char *data = NULL, *path = temporary_path(folder, "pipe");
+    size_t size = 0;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(base_file_read(path, 100, &data, &size), VKN_BAD_INPUT);
+    assert_error("pipe: not a regular file");
+    uint8_t head[4];
+    assert_int_equal(base_file_read_beginning(path, head, sizeof(head), &size, NULL), VKN_BAD_INPUT);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+        _exit(write(descriptor, "piped", 5) == 5 ? 0 : 1);
+    }
+    assert_ok(base_file_read_any(path, 100, &data, &size));
+    assert_string_equal(data, "piped");
+    free(data);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    uint64_t file_size = 0;
+    path = temporary_text(folder, "text", "12345");
+    assert_ok(base_file_read_beginning(path, head, sizeof(head), &size, &file_size));
+    assert_true(size == 4 && file_size == 5 && memcmp(head, "1234", 4) == 0);
 }
 
 static void test_replace(void **state)
@@ -583,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_read_pipes, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_reaches_the_disk, temporary_setup,
                                         temporary_teardown),

@@ -194,6 +194,27 @@ static void test_cut_off(void **state)
     assert_called(folder, "matcher", false);
 }
 
+/* COLMAP tells of a full disk, loses features or matches, and ends as if nothing had been. */
+static void test_full_database(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    static const char *const stages[] = {"feature_extractor", "exhaustive_matcher"};
+    for (size_t i = 0; i < BASE_COUNT(stages); i++) {
+        char how[64];
+        snprintf(how, sizeof(how), "full %s", stages[i]);
+        fake(folder, how);
+        assert_fails(&request, VKN_ERROR, "1/database.db: COLMAP cannot write to it: SQLite error");
+        assert_error(": database or disk is full; the same command goes on");
+        fake(folder, how);
+        assert_fails(&request, VKN_ERROR, "database or disk is full");
+        assert_called(folder, stages[i], true); /* it does not count as done */
+        fake(folder, i == 0 ? "full exhaustive_matcher" : "");
+    }
+    assert_ok(prepare(&request));
+    assert_called(folder, "feature_extractor", false);
+}
+
 static void test_bad_input(void **state)
 {
     struct temporary *folder = *state;
@@ -270,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_own_folder, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_long_names, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_cut_off, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_full_database, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_bad_input, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_bad_places, set_up, temporary_teardown),
     };

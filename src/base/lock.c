@@ -18,7 +18,7 @@
 
 #define MOST_HOST 128
 #define MOST_NAME 64
-#define PATIENCE  2.0 /* seconds */
+#define PATIENCE  1.0 /* seconds */
 
 /* ---- the owner ------------------------------------------------------------------------------- */
 
