@@ -69,15 +69,31 @@ vkn_status program_check(const char *name, const char *what_for)
 
 /* Follows what comes through the pipe. */
 struct reader {
-    const struct program *program;
+    struct program *program;
     int pipe, log;
+    bool telling; /* program->said speaks of a failure */
     char line[MOST_LINE];
     size_t length;
 };
 
+/* The last line that speaks of a failure, else the last one. The log may lack it, where the disk is full. */
+static void keep_words(struct reader *reader)
+{
+    static const char *const signs[] = {"error", "fail", "invalid", "full", "no space"};
+    const char *text = reader->line + strspn(reader->line, " \t");
+    bool tells = false;
+    for (size_t i = 0; i < BASE_COUNT(signs); i++)
+        tells |= strcasestr(text, signs[i]) != NULL;
+    if (*text == '\0' || (reader->telling && !tells))
+        return;
+    reader->telling = tells;
+    snprintf(reader->program->said, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
+}
+
 static void end_line(struct reader *reader)
 {
     reader->line[reader->length] = '\0';
+    keep_words(reader);
     if (reader->length > 0 && reader->program->line != NULL)
         reader->program->line(reader->program->context, reader->line);
     reader->length = 0;
@@ -123,23 +139,6 @@ static bool read_some(struct reader *reader, int milliseconds)
     return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* The last line from there on that speaks of a failure, else the last one. */
-static void last_words(FILE *log, char words[MOST_WORDS])
-{
-    char line[MOST_LINE];
-    bool telling = false;
-    while (fgets(line, sizeof(line), log) != NULL) {
-        line[strcspn(line, "\r\n")] = '\0';
-        const char *text = line + strspn(line, " \t");
-        bool tells = strcasestr(text, "error") != NULL || strcasestr(text, "fail") != NULL ||
-                     strcasestr(text, "invalid") != NULL || strcasestr(text, "full") != NULL;
-        if (*text == '\0' || (telling && !tells))
-            continue;
-        telling = tells;
-        snprintf(words, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
-    }
-}
-
 /* The first line, which of ffmpeg's errors names the cause: "[tiff @ 0x55c1] Invalid TIFF header". */
 static void first_words(FILE *errors, char words[MOST_WORDS])
 {
@@ -155,16 +154,15 @@ static void first_words(FILE *errors, char words[MOST_WORDS])
     }
 }
 
-/* Several programs may run at once, whose lines in the log are mixed: errors of one that gives bytes are in a file of
- * their own first. */
-static void read_words(struct program *program, const char *log_path, off_t from, int errors)
+/* Of a program that gives bytes, whose errors are in a file of their own: several may run at once, and lines of the log
+ * are mixed then. */
+static void read_errors(int errors, char words[MOST_WORDS])
 {
-    FILE *file = errors >= 0 ? fdopen(dup(errors), "r") : fopen(log_path, "re");
-    snprintf(program->said, sizeof(program->said), "it says nothing");
-    if (file != NULL && fseeko(file, errors >= 0 ? 0 : from, SEEK_SET) == 0)
-        (errors >= 0 ? first_words : last_words)(file, program->said);
-    if (file != NULL)
-        fclose(file);
+    FILE *file = lseek(errors, 0, SEEK_SET) == 0 ? fdopen(dup(errors), "r") : NULL;
+    if (file == NULL)
+        return;
+    first_words(file, words);
+    fclose(file);
 }
 
 static void copy_errors(int errors, int log)
@@ -238,7 +236,7 @@ static bool was_refused(const char *how)
 }
 
 /* How it ended, unless it could not be started: 0, or why as errno has it. */
-static int start(const struct preparation *preparation, const struct program *program,
+static int start(const struct preparation *preparation, struct program *program,
                  const char *path, int log, int errors, char how[BASE_HOW_SIZE])
 {
     int ends[2];
@@ -264,12 +262,12 @@ static vkn_status run_with(const struct preparation *preparation, struct program
     if (program->bytes != NULL && errors < 0)
         return base_fail(VKN_ERROR, "%s: out of memory", program->name);
     begin_log(log, program);
-    off_t from = lseek(log, 0, SEEK_END);
+    snprintf(program->said, sizeof(program->said), "it says nothing");
     int error = start(preparation, program, path, log, errors, how);
     if (errors >= 0)
         copy_errors(errors, log);
-    if (error == 0 && how[0] != '\0')
-        read_words(program, log_path, from, errors);
+    if (errors >= 0 && how[0] != '\0')
+        read_errors(errors, program->said);
     if (errors >= 0)
         close(errors);
     if (error != 0)
