@@ -68,29 +68,15 @@ vkn_status base_json_parse(const char *name, const char *text, size_t size, stru
     return json_fail_near(name, text, size, (size_t)(end - text));
 }
 
-static vkn_status parse_owned(const char *path, char *text, size_t size, struct cJSON **json)
-{
-    vkn_status status = base_json_parse(path, text, size, json);
-    free(text);
-    return status;
-}
-
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
 {
     *json = NULL;
     char *text = NULL;
     size_t size = 0;
     BASE_TRY(base_file_read(path, limit, &text, &size));
-    return parse_owned(path, text, size, json);
-}
-
-vkn_status base_json_read_any(const char *path, size_t limit, struct cJSON **json)
-{
-    *json = NULL;
-    char *text = NULL;
-    size_t size = 0;
-    BASE_TRY(base_file_read_any(path, limit, &text, &size));
-    return parse_owned(path, text, size, json);
+    vkn_status status = base_json_parse(path, text, size, json);
+    free(text);
+    return status;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
