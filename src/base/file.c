@@ -59,8 +59,8 @@ static vkn_status read_stream(FILE *stream, const char *path, size_t limit, stru
     return VKN_OK;
 }
 
-/* Opening a pipe would wait for its writer, and opening a device may do anything: both are looked at first. The file may
- * have been replaced in between, so what was opened is looked at again. */
+/* Opening a pipe would wait for its writer, and opening a device may do anything: both are looked
+ * at first. The file may have been replaced in between, so what was opened is looked at again. */
 static vkn_status open_regular(const char *path, FILE **stream)
 {
     struct stat information;
@@ -78,8 +78,9 @@ static vkn_status open_regular(const char *path, FILE **stream)
         }
     }
     if (descriptor < 0)
-        return base_fail(VKN_BAD_INPUT, S_ISDIR(information.st_mode) ? "%s: Is a directory"
-                                                                     : "%s: not a regular file", path);
+        return base_fail(
+            VKN_BAD_INPUT,
+            S_ISDIR(information.st_mode) ? "%s: Is a directory" : "%s: not a regular file", path);
     *stream = fdopen(descriptor, "rb");
     if (*stream == NULL) {
         close(descriptor);

@@ -29,7 +29,8 @@ static void name_host(char host[MOST_HOST])
         host[MOST_HOST - 1] = 0;
 }
 
-/* The owner is for messages alone, so a full disk is no failure. A reader must not take half of the line. */
+/* The owner is for messages alone, so a full disk is no failure. A reader must not take half of the
+ * line. */
 static void write_owner(int descriptor)
 {
     char host[MOST_HOST], line[MOST_HOST + 32];
@@ -58,7 +59,8 @@ static bool has_ended(long process, const char *host)
     return strcmp(here, host) == 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
 }
 
-/* ---- programs that it left behind -------------------------------------------------------------- */
+/* ---- programs that it left behind --------------------------------------------------------------
+ */
 
 static bool has_open(const char *process, const struct stat *file)
 {
@@ -94,8 +96,10 @@ static long find_holder(int descriptor, char name[MOST_NAME])
     struct stat file;
     DIR *stream = fstat(descriptor, &file) == 0 ? opendir("/proc") : NULL;
     long holder = 0;
-    for (struct dirent *entry; holder == 0 && stream != NULL && (entry = readdir(stream)) != NULL;) {
-        long process = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, NULL, 10) : 0;
+    for (struct dirent *entry;
+         holder == 0 && stream != NULL && (entry = readdir(stream)) != NULL;) {
+        long process =
+            isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, NULL, 10) : 0;
         if (process <= 0 || process == (long)getpid() || !has_open(entry->d_name, &file))
             continue;
         holder = process;
@@ -106,7 +110,8 @@ static long find_holder(int descriptor, char name[MOST_NAME])
     return holder;
 }
 
-/* ---- the lock ---------------------------------------------------------------------------------- */
+/* ---- the lock ----------------------------------------------------------------------------------
+ */
 
 static vkn_status refuse(const char *folder, const char *doing, int descriptor)
 {
@@ -120,13 +125,15 @@ static vkn_status refuse(const char *folder, const char *doing, int descriptor)
                          doing, advice);
     long holder = find_holder(descriptor, name);
     if (holder == 0)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: a program that process %ld on %s started and left behind is still %s; %s",
-                         folder, process, host, doing, advice);
-    return base_fail(VKN_BAD_INPUT,
-                     "%s: process %ld (%s) is still %s, though the vknerf that started it has ended; "
-                     "wait for its end, or end it",
-                     folder, holder, name, doing);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: a program that process %ld on %s started and left behind is still %s; %s", folder,
+            process, host, doing, advice);
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: process %ld (%s) is still %s, though the vknerf that started it has ended; "
+        "wait for its end, or end it",
+        folder, holder, name, doing);
 }
 
 /* flock; what the owner left behind when it ended is given a moment to end as well. */
@@ -160,8 +167,9 @@ vkn_status base_lock_take(const char *path, const char *folder, const char *doin
         return status;
     }
     if (failed != 0)
-        base_log(BASE_LOG_WARNING, "%s: cannot be locked (%s): make sure that no other process is %s",
-                 folder, strerror(failed), doing);
+        base_log(BASE_LOG_WARNING,
+                 "%s: cannot be locked (%s): make sure that no other process is %s", folder,
+                 strerror(failed), doing);
     write_owner(*descriptor);
     return VKN_OK;
 }

@@ -29,7 +29,8 @@ char *base_program_find(const char *name)
     return NULL;
 }
 
-/* ---- between fork and exec --------------------------------------------------------------------- */
+/* ---- between fork and exec ---------------------------------------------------------------------
+ */
 
 /* What the new process needs; it calls only what a signal handler may call. */
 struct start {
@@ -89,7 +90,8 @@ static _Noreturn void become(struct start *start)
     _exit(written == (ssize_t)sizeof(error) ? 127 : 126);
 }
 
-/* ---- starting ---------------------------------------------------------------------------------- */
+/* ---- starting ----------------------------------------------------------------------------------
+ */
 
 /* Handlers of this process must not run in the new one, so signals wait in both. */
 static pid_t fork_off(struct start *start)

@@ -113,10 +113,10 @@ void arguments_free(struct arguments *arguments);
 /* Options of ffmpeg and ffprobe in front of the input's: it opens the file alone, also where that is a list of files or
  * addresses (m3u8, concat, DASH), which no format below is. */
 #define FFMPEG_ONE_FILE "-protocol_whitelist", "file"
-#define FFMPEG_ONE_VIDEO                                                                                    \
-    FFMPEG_ONE_FILE, "-format_whitelist",                                                                   \
-        "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,obu,ivf,flv,asf,"    \
-        "ogg,gif,apng,mxf,dv,mjpeg,nut,rm,wtv,yuv4mpegpipe"
+#define FFMPEG_ONE_VIDEO FFMPEG_ONE_FILE, "-format_whitelist", FFMPEG_VIDEOS
+#define FFMPEG_VIDEOS                                                                                                  \
+    ("mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,obu,ivf,flv,asf,ogg,gif,apng,mxf," \
+     "dv,mjpeg,nut,rm,wtv,yuv4mpegpipe")
 
 /* A run of ffmpeg, ffprobe or COLMAP. */
 struct program {

@@ -226,9 +226,10 @@ static void begin_log(int log, const struct program *program)
 static bool was_refused(const char *how)
 {
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
-    int number = 0;
-    if (sscanf(how, "signal %d", &number) != 1)
+    static const char by_signal[] = "signal ";
+    if (strncmp(how, by_signal, strlen(by_signal)) != 0)
         return strncmp(how, "exit status", strlen("exit status")) == 0;
+    long number = strtol(how + strlen(by_signal), NULL, 10);
     for (size_t i = 0; i < BASE_COUNT(crashes); i++)
         if (number == crashes[i])
             return true;
