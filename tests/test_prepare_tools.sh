@@ -162,13 +162,4 @@ prepares views --out l
 contains bin/calls exhaustive_matcher
 grep -q feature_extractor bin/calls && fail "features were found twice"
 
-# Two at a time.
-echo 'slow mapper' >bin/fake
-rm bin/waiting
-"$bin" prepare views --out m >out 2>err2 &
-child=$!
-wait_until 200 test -s bin/waiting || fail "COLMAP was not begun"
-refuses 2 "m: process $child on .* is preparing this scene; wait for its end" prepare views --out m --quiet
-end_child TERM 130 'prepare, ended' err2
-
 finish

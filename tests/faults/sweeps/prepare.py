@@ -15,7 +15,7 @@ from sweeps import disk
 HOLDS = """After kill -9 nothing that prepare started works on; the same command then finishes. Of two in one folder one
 prepares and the other is refused in a line. On a full or read-only disk it ends with a line that says so, leaves the
 photographs as they were, and finishes once there is room."""
-SHORT = 4
+SHORT = 3
 PHOTOGRAPHS = 10
 # Of the stand-in's model, which has no cameras: all stages are done, and what reads the scene refuses it.
 DONE = "sparse/0/images.bin: image 0: there is no camera 0"
