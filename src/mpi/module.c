@@ -12,6 +12,10 @@ static MPI_Request request = MPI_REQUEST_NULL;
 static int rank, size;
 /* Counts and places of an exchange of parts, four lists of [size]. */
 static int *lists;
+/* Ranks that wait tell each other where, beside the exchanges. */
+static MPI_Comm beside = MPI_COMM_NULL;
+static MPI_Request *notices; /* [size], to each rank; one under way is left alone */
+static uint64_t *told, *heard; /* [size], exchanges: the last notice to each rank, and from it */
 
 static const char *check(const char *what, int code)
 {
@@ -52,7 +56,15 @@ static const char *start(struct mpi_place *place)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     lists = malloc(4 * (size_t)size * sizeof *lists);
-    return lists ? find_place(place) : "out of memory";
+    told = calloc((size_t)size, sizeof *told);
+    heard = calloc((size_t)size, sizeof *heard);
+    notices = malloc((size_t)size * sizeof *notices);
+    if (!lists || !told || !heard || !notices)
+        return "out of memory";
+    for (int i = 0; i < size; i++)
+        notices[i] = MPI_REQUEST_NULL;
+    failed = check("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &beside));
+    return failed ? failed : find_place(place);
 }
 
 static const char *gather(const void *mine, size_t bytes, void *all)
@@ -102,8 +114,39 @@ static const char *done(int *is_done)
     return check("MPI_Test", MPI_Test(&request, is_done, MPI_STATUS_IGNORE));
 }
 
+static void notify(int other, uint64_t exchange)
+{
+    int free_again = 0;
+    if (other == rank || told[other] >= exchange)
+        return;
+    if (MPI_Test(&notices[other], &free_again, MPI_STATUS_IGNORE) != MPI_SUCCESS || !free_again)
+        return;
+    told[other] = exchange; /* stays as it is until the notice is sent */
+    MPI_Isend(&told[other], sizeof told[other], MPI_BYTE, other, 0, beside, &notices[other]);
+}
+
+static void look_around(uint64_t exchange, uint64_t *reached)
+{
+    int there = 0;
+    MPI_Status from;
+    for (int other = 0; other < size; other++)
+        notify(other, exchange);
+    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, beside, &there, &from) == MPI_SUCCESS && there) {
+        uint64_t number = 0;
+        if (MPI_Recv(&number, sizeof number, MPI_BYTE, from.MPI_SOURCE, 0, beside, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            break;
+        if (number > heard[from.MPI_SOURCE])
+            heard[from.MPI_SOURCE] = number;
+    }
+    for (int other = 0; other < size; other++)
+        reached[other] = heard[other];
+}
+
 static const char *finish(void)
 {
+    for (int i = 0; i < size; i++)
+        if (notices[i] != MPI_REQUEST_NULL)
+            MPI_Request_free(&notices[i]);
     free(lists);
     lists = NULL;
     return check("MPI_Finalize", MPI_Finalize());
@@ -118,5 +161,6 @@ const struct mpi_module vknerf_mpi = {
     .collect = collect,
     .spread = spread,
     .done = done,
+    .look_around = look_around,
     .finish = finish,
 };

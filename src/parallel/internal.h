@@ -20,7 +20,22 @@ struct parallel {
     uint32_t rank, size;
     bool patient; /* see parallel_be_patient */
     bool over;    /* see parallel_end */
+    uint64_t step; /* see parallel_at_step */
 };
+
+/* How long a rank has waited in an exchange; all zero: it begins to. */
+struct parallel_wait {
+    double seconds; /* a process that was stopped meanwhile has not waited */
+    double looked;  /* base_seconds() */
+    double told;    /* seconds when the absent ones were last named; 0: never */
+};
+/* Counts the time since the last call; true when the absent ones should be named. */
+bool parallel_wait_on(const struct parallel *parallel, struct parallel_wait *wait);
+#define PARALLEL_NAMES 160u
+/* The ranks that have not come, "rank 3" or "ranks 1, 3 and 5 more"; empty: all have. */
+void parallel_name_absent(const struct parallel *parallel, const bool *here, char names[PARALLEL_NAMES]);
+/* Warns of the absent ones, where this rank is the first of those that have come. */
+void parallel_tell_absent(const struct parallel *parallel, const bool *here, double seconds);
 
 /* Where the part of `count` values begins that a rank adds up; behind the last rank: where it ends.
  */

@@ -42,6 +42,11 @@ void parallel_be_patient(struct parallel *parallel, bool patient)
     parallel->patient = patient;
 }
 
+void parallel_at_step(struct parallel *parallel, uint64_t step)
+{
+    parallel->step = step;
+}
+
 void parallel_end(struct parallel *parallel)
 {
     parallel->over = true;

@@ -20,6 +20,8 @@
 #define TRANSFER  5e-3 /* that is not napped in */
 /* Seconds that others have when this process was told to stop. */
 #define PATIENCE  0.6
+/* Seconds of an exchange after which a rank tells the others that it waits, and asks for them. */
+#define FIRST_LOOK 0.5
 
 struct process {
     struct parallel end;
@@ -27,6 +29,8 @@ struct process {
     const struct mpi_module *module;
     const volatile sig_atomic_t *stop;
     bool lost;
+    uint64_t exchange; /* number of the one that is waited for; the same on all ranks */
+    uint64_t *reached; /* [size], the last that each rank has told to wait in */
     size_t *begins; /* see mpi_module */
     float *parts;
     size_t part_room; /* numbers */
@@ -98,10 +102,42 @@ static vkn_status lose(struct process *process, const char *why)
     return base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost: %s", process->end.rank, why);
 }
 
+/* Asks the others where they are, and tells them that this rank waits. */
+static void look_around(struct process *process, bool here[PARALLEL_MOST_RANKS])
+{
+    process->module->look_around(process->exchange, process->reached);
+    for (uint32_t rank = 0; rank < process->end.size; rank++)
+        here[rank] = rank == process->end.rank || process->reached[rank] >= process->exchange;
+}
+
+/* Of those that have not come although all are told to stop. */
+static vkn_status lose_absent(struct process *process)
+{
+    bool here[PARALLEL_MOST_RANKS];
+    char names[PARALLEL_NAMES], why[PARALLEL_NAMES + 64];
+    look_around(process, here);
+    parallel_name_absent(&process->end, here, names);
+    snprintf(why, sizeof why, "%s did not come to the end of step %llu", names[0] ? names : "it",
+             (unsigned long long)process->end.step);
+    return lose(process, why);
+}
+
 static void nap(double seconds)
 {
     const struct timespec length = {0, (long)(1e9 * seconds)};
     nanosleep(&length, NULL);
+}
+
+/* What a rank does while it waits, but sleep. */
+static void keep_watch(struct process *process, struct parallel_wait *wait)
+{
+    bool here[PARALLEL_MOST_RANKS];
+    bool tell = parallel_wait_on(&process->end, wait);
+    if (wait->seconds < FIRST_LOOK)
+        return;
+    look_around(process, here);
+    if (tell)
+        parallel_tell_absent(&process->end, here, wait->seconds);
 }
 
 /* `failed`: what the exchange's beginning says. Where all have come, only the transfer is waited
@@ -109,15 +145,20 @@ static void nap(double seconds)
 static vkn_status wait(struct process *process, const char *failed, bool all_here)
 {
     double began = base_seconds(), told = 0;
+    struct parallel_wait watch = {0};
+    process->exchange++;
     for (int done = 0; !failed;) {
         failed = process->module->done(&done);
         if (failed || done)
             break;
         double now = base_seconds(), waited = now - began;
-        if (told <= 0 && process->stop && *process->stop)
+        keep_watch(process, &watch);
+        if (told <= 0 && process->stop && *process->stop) {
             told = now;
+            watch.seconds = watch.seconds < FIRST_LOOK ? FIRST_LOOK : watch.seconds;
+        }
         if (told > 0 && now - told > PATIENCE && !process->end.patient)
-            return lose(process, "it does not come to the step's end");
+            return lose_absent(process);
         if (all_here && waited < TRANSFER) {
             sched_yield();
             continue;
@@ -189,6 +230,7 @@ static void leave(struct parallel *parallel)
         (void)process->module->finish();
     process->module = NULL;
     free(process->begins);
+    free(process->reached);
     free(process->parts);
     free(process);
 }
@@ -206,12 +248,13 @@ static vkn_status start(struct process *process)
         return base_fail(VKN_BAD_INPUT, "%u ranks: at most %u can train together", size,
                          PARALLEL_MOST_RANKS);
     process->begins = base_alloc(size + 1, sizeof *process->begins);
+    process->reached = base_alloc(size, sizeof *process->reached);
     process->end = (struct parallel){.transport = &processes,
                                      .group = process,
                                      .rank = process->place.rank,
                                      .size = size,
                                      .patient = true};
-    return process->begins ? VKN_OK : VKN_ERROR;
+    return process->begins && process->reached ? VKN_OK : VKN_ERROR;
 }
 
 vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **joined)
