@@ -1,4 +1,5 @@
-/* A 64-bit hash that tells texts and numbers apart which differ by mistake; it does not withstand forgery. */
+/* A 64-bit hash that tells texts and numbers apart which differ by mistake; it does not withstand
+ * forgery. */
 #include <string.h>
 
 #include "base/base.h"

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mpi.h>
 
@@ -12,10 +13,9 @@ static MPI_Request request = MPI_REQUEST_NULL;
 static int rank, size;
 /* Counts and places of an exchange of parts, four lists of [size]. */
 static int *lists;
-/* Ranks that wait tell each other where, beside the exchanges. */
+/* Ranks that wait tell each other so, beside the exchanges, by messages without content. */
 static MPI_Comm beside = MPI_COMM_NULL;
 static MPI_Request *notices; /* [size], to each rank; one under way is left alone */
-static uint64_t *told, *heard; /* [size], exchanges: the last notice to each rank, and from it */
 
 static const char *check(const char *what, int code)
 {
@@ -56,10 +56,8 @@ static const char *start(struct mpi_place *place)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     lists = malloc(4 * (size_t)size * sizeof *lists);
-    told = calloc((size_t)size, sizeof *told);
-    heard = calloc((size_t)size, sizeof *heard);
     notices = malloc((size_t)size * sizeof *notices);
-    if (!lists || !told || !heard || !notices)
+    if (!lists || !notices)
         return "out of memory";
     for (int i = 0; i < size; i++)
         notices[i] = MPI_REQUEST_NULL;
@@ -114,32 +112,24 @@ static const char *done(int *is_done)
     return check("MPI_Test", MPI_Test(&request, is_done, MPI_STATUS_IGNORE));
 }
 
-static void notify(int other, uint64_t exchange)
+static void notify(int other)
 {
-    int free_again = 0;
-    if (other == rank || told[other] >= exchange)
-        return;
-    if (MPI_Test(&notices[other], &free_again, MPI_STATUS_IGNORE) != MPI_SUCCESS || !free_again)
-        return;
-    told[other] = exchange; /* stays as it is until the notice is sent */
-    MPI_Isend(&told[other], sizeof told[other], MPI_BYTE, other, 0, beside, &notices[other]);
+    int sent = 0;
+    if (other != rank && MPI_Test(&notices[other], &sent, MPI_STATUS_IGNORE) == MPI_SUCCESS && sent)
+        MPI_Isend(NULL, 0, MPI_BYTE, other, 0, beside, &notices[other]);
 }
 
-static void look_around(uint64_t exchange, uint64_t *reached)
+static void look_around(int tell, unsigned char *heard)
 {
     int there = 0;
     MPI_Status from;
-    for (int other = 0; other < size; other++)
-        notify(other, exchange);
-    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, beside, &there, &from) == MPI_SUCCESS && there) {
-        uint64_t number = 0;
-        if (MPI_Recv(&number, sizeof number, MPI_BYTE, from.MPI_SOURCE, 0, beside, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            break;
-        if (number > heard[from.MPI_SOURCE])
-            heard[from.MPI_SOURCE] = number;
-    }
-    for (int other = 0; other < size; other++)
-        reached[other] = heard[other];
+    memset(heard, 0, (size_t)size);
+    for (int other = 0; tell && other < size; other++)
+        notify(other);
+    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, beside, &there, &from) == MPI_SUCCESS && there &&
+           MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, 0, beside, MPI_STATUS_IGNORE) ==
+               MPI_SUCCESS)
+        heard[from.MPI_SOURCE] = 1;
 }
 
 static const char *finish(void)

@@ -29,9 +29,9 @@ struct mpi_module {
     /* The parts of all from each's own. */
     const char *(*spread)(float *values, const size_t *begins);
     const char *(*done)(int *done);
-    /* Tells all others, once for each exchange, that this rank waits in it, and fills reached[size] with the last that
-     * each other rank has told of; 0: none. Numbers grow. Waits for nothing. */
-    void (*look_around)(uint64_t exchange, uint64_t *reached);
+    /* Tells all others that this rank waits, where `tell` is set, and fills heard[size] with
+     * whether each of them has told so since the last call. Waits for nothing. */
+    void (*look_around)(int tell, unsigned char *heard);
     /* Waits for the others to come here as well. */
     const char *(*finish)(void);
 };

@@ -3,10 +3,12 @@
 
 #include "parallel/internal.h"
 
-/* Seconds until a rank that has not come is named. The second is for exchanges that others may be late for. */
+/* Seconds until a rank that has not come is named. The second is for exchanges that others may be
+ * late for. */
 #define SILENCE         10.0
 #define PATIENT_SILENCE 60.0
-/* A rank looks several times a second: what takes longer between two looks, it has not waited but stood still itself. */
+/* A rank looks several times a second: what takes longer between two looks, it has not waited but
+ * stood still itself. */
 #define LONGEST_LOOK    1.0
 
 bool parallel_wait_on(const struct parallel *parallel, struct parallel_wait *wait)
@@ -21,15 +23,20 @@ bool parallel_wait_on(const struct parallel *parallel, struct parallel_wait *wai
     return true;
 }
 
-void parallel_name_absent(const struct parallel *parallel, const bool *here, char names[PARALLEL_NAMES])
+void parallel_name_absent(const struct parallel *parallel, const bool *here,
+                          char names[PARALLEL_NAMES])
 {
     uint32_t absent = 0, named = 0;
     for (uint32_t rank = 0; rank < parallel->size; rank++)
         absent += !here[rank];
-    size_t used = (size_t)snprintf(names, PARALLEL_NAMES, "%s", absent == 0 ? "" : absent == 1 ? "rank" : "ranks");
+    size_t used = (size_t)snprintf(names, PARALLEL_NAMES, "%s",
+                                   absent == 0   ? ""
+                                   : absent == 1 ? "rank"
+                                                 : "ranks");
     for (uint32_t rank = 0; rank < parallel->size && named < 16; rank++)
         if (!here[rank])
-            used += (size_t)snprintf(names + used, PARALLEL_NAMES - used, "%s %u", named++ > 0 ? "," : "", rank);
+            used += (size_t)snprintf(names + used, PARALLEL_NAMES - used, "%s %u",
+                                     named++ > 0 ? "," : "", rank);
     if (named < absent)
         snprintf(names + used, PARALLEL_NAMES - used, " and %u more", absent - named);
 }
@@ -43,7 +50,8 @@ void parallel_tell_absent(const struct parallel *parallel, const bool *here, dou
     parallel_name_absent(parallel, here, names);
     if (names[0] == '\0' || first != parallel->rank)
         return;
-    base_log(BASE_LOG_WARNING, "%s: no answer for %.0f s (step %llu)%s; waiting goes on, Ctrl-C ends it", names, seconds,
-             (unsigned long long)parallel->step,
+    base_log(BASE_LOG_WARNING,
+             "%s: no answer for %.0f s (step %llu)%s; waiting goes on until the run is stopped",
+             names, seconds, (unsigned long long)parallel->step,
              parallel->patient ? ", where ranks may compile, load, evaluate or save" : "");
 }

@@ -18,8 +18,8 @@ struct parallel {
     const struct parallel_transport *transport;
     void *group; /* the transport's own */
     uint32_t rank, size;
-    bool patient; /* see parallel_be_patient */
-    bool over;    /* see parallel_end */
+    bool patient;  /* see parallel_be_patient */
+    bool over;     /* see parallel_end */
     uint64_t step; /* see parallel_at_step */
 };
 
@@ -33,7 +33,8 @@ struct parallel_wait {
 bool parallel_wait_on(const struct parallel *parallel, struct parallel_wait *wait);
 #define PARALLEL_NAMES 160u
 /* The ranks that have not come, "rank 3" or "ranks 1, 3 and 5 more"; empty: all have. */
-void parallel_name_absent(const struct parallel *parallel, const bool *here, char names[PARALLEL_NAMES]);
+void parallel_name_absent(const struct parallel *parallel, const bool *here,
+                          char names[PARALLEL_NAMES]);
 /* Warns of the absent ones, where this rank is the first of those that have come. */
 void parallel_tell_absent(const struct parallel *parallel, const bool *here, double seconds);
 

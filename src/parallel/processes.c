@@ -14,14 +14,16 @@
 
 /* Naps are as long as what has been waited for so far allows: an exchange of a GPU's step takes a
  * millisecond, rank 0's evaluation a minute. */
-#define FIRST_NAP 2e-5 /* seconds */
-#define NAP_SHARE 0.1  /* of the wait so far */
-#define LAST_NAP  2e-3
-#define TRANSFER  5e-3 /* that is not napped in */
+#define FIRST_NAP  2e-5 /* seconds */
+#define NAP_SHARE  0.1  /* of the wait so far */
+#define LAST_NAP   2e-3
+#define TRANSFER   5e-3 /* that is not napped in */
 /* Seconds that others have when this process was told to stop. */
-#define PATIENCE  0.6
-/* Seconds of an exchange after which a rank tells the others that it waits, and asks for them. */
-#define FIRST_LOOK 0.5
+#define PATIENCE   0.6
+/* Seconds of an exchange after which a rank tells the others that it waits, then again and again;
+ * and those without a word after which it does not count as waiting any more. */
+#define FIRST_LOOK 0.3
+#define SILENT     5.0
 
 struct process {
     struct parallel end;
@@ -29,8 +31,8 @@ struct process {
     const struct mpi_module *module;
     const volatile sig_atomic_t *stop;
     bool lost;
-    uint64_t exchange; /* number of the one that is waited for; the same on all ranks */
-    uint64_t *reached; /* [size], the last that each rank has told to wait in */
+    double spoken;  /* base_seconds() when this rank last told the others that it waits */
+    double *heard;  /* [size], when each last told this one */
     size_t *begins; /* see mpi_module */
     float *parts;
     size_t part_room; /* numbers */
@@ -102,20 +104,32 @@ static vkn_status lose(struct process *process, const char *why)
     return base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost: %s", process->end.rank, why);
 }
 
-/* Asks the others where they are, and tells them that this rank waits. */
-static void look_around(struct process *process, bool here[PARALLEL_MOST_RANKS])
+/* Tells the others now and then that this rank waits, and hears who else does. */
+static void look_around(struct process *process)
 {
-    process->module->look_around(process->exchange, process->reached);
+    unsigned char heard[PARALLEL_MOST_RANKS] = {0};
+    double now = base_seconds();
+    bool tell = now - process->spoken >= FIRST_LOOK;
+    process->module->look_around(tell, heard);
+    process->spoken = tell ? now : process->spoken;
     for (uint32_t rank = 0; rank < process->end.size; rank++)
-        here[rank] = rank == process->end.rank || process->reached[rank] >= process->exchange;
+        process->heard[rank] =
+            heard[rank] || rank == process->end.rank ? now : process->heard[rank];
+}
+
+static void find_waiting(const struct process *process, double since,
+                         bool here[PARALLEL_MOST_RANKS])
+{
+    for (uint32_t rank = 0; rank < process->end.size; rank++)
+        here[rank] = process->heard[rank] >= since;
 }
 
 /* Of those that have not come although all are told to stop. */
-static vkn_status lose_absent(struct process *process)
+static vkn_status lose_absent(struct process *process, double told)
 {
     bool here[PARALLEL_MOST_RANKS];
     char names[PARALLEL_NAMES], why[PARALLEL_NAMES + 64];
-    look_around(process, here);
+    find_waiting(process, told, here);
     parallel_name_absent(&process->end, here, names);
     snprintf(why, sizeof why, "%s did not come to the end of step %llu", names[0] ? names : "it",
              (unsigned long long)process->end.step);
@@ -128,15 +142,15 @@ static void nap(double seconds)
     nanosleep(&length, NULL);
 }
 
-/* What a rank does while it waits, but sleep. */
-static void keep_watch(struct process *process, struct parallel_wait *wait)
+/* What a rank does while it waits, but sleep; `told`: all are to stop. */
+static void keep_watch(struct process *process, struct parallel_wait *wait, bool told)
 {
-    bool here[PARALLEL_MOST_RANKS];
-    bool tell = parallel_wait_on(&process->end, wait);
-    if (wait->seconds < FIRST_LOOK)
+    bool here[PARALLEL_MOST_RANKS], due = parallel_wait_on(&process->end, wait);
+    if (wait->seconds < FIRST_LOOK && !told)
         return;
-    look_around(process, here);
-    if (tell)
+    look_around(process);
+    find_waiting(process, base_seconds() - SILENT, here);
+    if (due)
         parallel_tell_absent(&process->end, here, wait->seconds);
 }
 
@@ -146,19 +160,16 @@ static vkn_status wait(struct process *process, const char *failed, bool all_her
 {
     double began = base_seconds(), told = 0;
     struct parallel_wait watch = {0};
-    process->exchange++;
     for (int done = 0; !failed;) {
         failed = process->module->done(&done);
         if (failed || done)
             break;
         double now = base_seconds(), waited = now - began;
-        keep_watch(process, &watch);
-        if (told <= 0 && process->stop && *process->stop) {
+        if (told <= 0 && process->stop && *process->stop)
             told = now;
-            watch.seconds = watch.seconds < FIRST_LOOK ? FIRST_LOOK : watch.seconds;
-        }
+        keep_watch(process, &watch, told > 0);
         if (told > 0 && now - told > PATIENCE && !process->end.patient)
-            return lose_absent(process);
+            return lose_absent(process, told);
         if (all_here && waited < TRANSFER) {
             sched_yield();
             continue;
@@ -230,7 +241,7 @@ static void leave(struct parallel *parallel)
         (void)process->module->finish();
     process->module = NULL;
     free(process->begins);
-    free(process->reached);
+    free(process->heard);
     free(process->parts);
     free(process);
 }
@@ -248,13 +259,13 @@ static vkn_status start(struct process *process)
         return base_fail(VKN_BAD_INPUT, "%u ranks: at most %u can train together", size,
                          PARALLEL_MOST_RANKS);
     process->begins = base_alloc(size + 1, sizeof *process->begins);
-    process->reached = base_alloc(size, sizeof *process->reached);
+    process->heard = base_alloc(size, sizeof *process->heard);
     process->end = (struct parallel){.transport = &processes,
                                      .group = process,
                                      .rank = process->place.rank,
                                      .size = size,
                                      .patient = true};
-    return process->begins && process->reached ? VKN_OK : VKN_ERROR;
+    return process->begins && process->heard ? VKN_OK : VKN_ERROR;
 }
 
 vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **joined)

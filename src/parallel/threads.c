@@ -9,9 +9,9 @@
 struct parallel_group {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint32_t size, arrived; /* ranks; of them, those at the meeting that comes next */
-    uint64_t meetings;      /* that are over */
-    bool left;              /* a rank has */
+    uint32_t size, arrived;         /* ranks; of them, those at the meeting that comes next */
+    uint64_t meetings;              /* that are over */
+    bool left;                      /* a rank has */
     bool here[PARALLEL_MOST_RANKS]; /* has come to the meeting that comes next */
     struct parallel ranks[PARALLEL_MOST_RANKS];
     /* What each points out, from one meeting to the next. */
@@ -108,8 +108,8 @@ vkn_status parallel_group_create(uint32_t size, struct parallel_group **created)
         return VKN_ERROR;
     group->size = size;
     for (uint32_t rank = 0; rank < size; rank++)
-        group->ranks[rank] =
-            (struct parallel){.transport = &threads, .group = group, .rank = rank, .size = size, .patient = true};
+        group->ranks[rank] = (struct parallel){
+            .transport = &threads, .group = group, .rank = rank, .size = size, .patient = true};
     pthread_condattr_t monotonic;
     pthread_mutex_init(&group->lock, NULL);
     pthread_condattr_init(&monotonic);

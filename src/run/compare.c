@@ -58,8 +58,9 @@ static vkn_status refuse(const char *what, const struct line *own, const struct 
     int item = (int)own->item_size, here = (int)own->value_size;
     if (own->value[0] == '#')
         return base_fail(VKN_BAD_INPUT, "%s from rank 0's: %.*s", what, item, own->item);
-    return base_fail(VKN_BAD_INPUT, "%s from rank 0's: %.*s: %.*s instead of %.*s", what, item, own->item, here,
-                     own->value, first ? (int)first->value_size : 10, first ? first->value : "none given");
+    return base_fail(VKN_BAD_INPUT, "%s from rank 0's: %.*s: %.*s instead of %.*s", what, item,
+                     own->item, here, own->value, first ? (int)first->value_size : 10,
+                     first ? first->value : "none given");
 }
 
 static vkn_status compare(const char *what, const char *own, const char *first)
@@ -77,7 +78,8 @@ static vkn_status compare(const char *what, const char *own, const char *first)
     return VKN_OK;
 }
 
-vkn_status compare_lists(struct parallel *end, const char *what, vkn_status listed, const struct base_text *list)
+vkn_status compare_lists(struct parallel *end, const char *what, vkn_status listed,
+                         const struct base_text *list)
 {
     bool leads = parallel_rank(end) == 0;
     uint64_t size = leads ? list->size : 0;

@@ -1,4 +1,5 @@
-/* What ranks compare but the scene: program, what was asked for, effective configuration, devices. */
+/* What ranks compare but the scene: program, what was asked for, effective configuration, devices.
+ */
 #include "run/compare.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* Stays as it is for all versions to come: what else ranks exchange may be of another size in another version. */
+/* Stays as it is for all versions to come: what else ranks exchange may be of another size in
+ * another version. */
 struct greeting {
     char magic[16], version[112];
 };
@@ -29,9 +31,10 @@ vkn_status compare_programs(struct parallel *end)
     memcpy(mine.magic, magic, sizeof magic);
     snprintf(mine.version, sizeof mine.version, "vknerf %s (%s)", vkn_version(), base_commit());
     vkn_status status = parallel_gather(end, &mine, sizeof mine, all);
-    if (status != VKN_OK && strstr(vkn_last_error(), "TRUNCATE")) /* versions before 0.1 exchange more at first */
-        return base_fail(VKN_BAD_INPUT, "rank %u: another rank is of an earlier version than %s", parallel_rank(end),
-                         mine.version);
+    if (status != VKN_OK &&
+        strstr(vkn_last_error(), "TRUNCATE")) /* versions before 0.1 exchange more at first */
+        return base_fail(VKN_BAD_INPUT, "rank %u: another rank is of an earlier version than %s",
+                         parallel_rank(end), mine.version);
     BASE_TRY(status);
     for (uint32_t rank = 0; rank < parallel_size(end); rank++) {
         all[rank].version[sizeof all[rank].version - 1] = '\0';
@@ -39,8 +42,9 @@ vkn_status compare_programs(struct parallel *end)
         if (known && strcmp(all[rank].version, all[0].version) == 0)
             continue;
         parallel_end(end); /* all see the same */
-        return base_fail(VKN_BAD_INPUT, "rank %u: the program differs from rank 0's: %s instead of %s", rank,
-                         known ? all[rank].version : "an earlier version of vknerf", all[0].version);
+        return base_fail(
+            VKN_BAD_INPUT, "rank %u: the program differs from rank 0's: %s instead of %s", rank,
+            known ? all[rank].version : "an earlier version of vknerf", all[0].version);
     }
     return VKN_OK;
 }
@@ -77,8 +81,9 @@ static vkn_status add_setting(struct base_text *list, const struct config_settin
     if (config_is_open(config, setting->key))
         return VKN_OK;
     if (setting->type == CONFIG_POINTS) {
-        compare_add_hash(list, setting->key,
-                         base_hash(0, (const char *)config + setting->offset, config_setting_size(setting)));
+        compare_add_hash(
+            list, setting->key,
+            base_hash(0, (const char *)config + setting->offset, config_setting_size(setting)));
         return VKN_OK;
     }
     BASE_TRY(vkn_config_get(config, setting->key, &value));
@@ -126,8 +131,8 @@ static bool same_device(const struct compare_device *a, const struct compare_dev
     return strcmp(a->name, b->name) == 0 && strcmp(a->driver, b->driver) == 0;
 }
 
-vkn_status compare_devices(struct parallel *end, const vkn_context *context, const struct vkn_config *config,
-                           struct compare_device *devices)
+vkn_status compare_devices(struct parallel *end, const vkn_context *context,
+                           const struct vkn_config *config, struct compare_device *devices)
 {
     const struct gpu_capabilities *own = gpu_device_capabilities(context->device);
     struct compare_device mine = {{0}, {0}};
@@ -142,14 +147,18 @@ vkn_status compare_devices(struct parallel *end, const vkn_context *context, con
     if (config->deterministic) {
         parallel_end(end); /* all see the same */
         return base_fail(VKN_BAD_INPUT,
-                         "rank %u: its device or driver differs from rank 0's, and --deterministic needs the same bits "
+                         "rank %u: its device or driver differs from rank 0's, and --deterministic "
+                         "needs the same bits "
                          "of all: %s (%s) instead of %s (%s)",
-                         rank, devices[rank].name, devices[rank].driver, devices[0].name, devices[0].driver);
+                         rank, devices[rank].name, devices[rank].driver, devices[0].name,
+                         devices[0].driver);
     }
     if (parallel_rank(end) == 0)
         base_log(BASE_LOG_WARNING,
-                 "rank %u: its device or driver differs from rank 0's and may round otherwise; then training ends at "
+                 "rank %u: its device or driver differs from rank 0's and may round otherwise; "
+                 "then training ends at "
                  "the next checkpoint, see parallel.mode=average: %s (%s) instead of %s (%s)",
-                 rank, devices[rank].name, devices[rank].driver, devices[0].name, devices[0].driver);
+                 rank, devices[rank].name, devices[rank].driver, devices[0].name,
+                 devices[0].driver);
     return VKN_OK;
 }

@@ -1,4 +1,5 @@
-/* Whether all ranks have the same scene: each view's name, size, lens, pose, time and mask, and what its files hold. */
+/* Whether all ranks have the same scene: each view's name, size, lens, pose, time and mask, and
+ * what its files hold. */
 #include "run/compare.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ vkn_status compare_hash_file(const char *path, uint64_t *hash)
     *hash = 0;
     while (chunk && (size = fread(chunk, 1, CHUNK, file)) > 0)
         *hash = base_hash(*hash, chunk, size);
-    vkn_status status = !chunk        ? VKN_ERROR
+    vkn_status status = !chunk         ? VKN_ERROR
                         : ferror(file) ? base_fail(VKN_ERROR, "%s: %s", path, strerror(errno))
                                        : VKN_OK;
     free(chunk);
@@ -33,14 +34,16 @@ vkn_status compare_hash_file(const char *path, uint64_t *hash)
     return status;
 }
 
-/* A file as this machine knows it: the same file has the same, and no other one that was not made to. */
+/* A file as this machine knows it: the same file has the same, and no other one that was not made
+ * to. */
 static uint64_t hash_identity(uint64_t hash, const char *path)
 {
     struct stat found;
     if (!path || stat(path, &found) != 0)
         return base_hash(hash, "", 1);
-    const uint64_t facts[] = {(uint64_t)found.st_dev, (uint64_t)found.st_ino, (uint64_t)found.st_size,
-                              (uint64_t)found.st_mtim.tv_sec, (uint64_t)found.st_mtim.tv_nsec};
+    const uint64_t facts[] = {(uint64_t)found.st_dev, (uint64_t)found.st_ino,
+                              (uint64_t)found.st_size, (uint64_t)found.st_mtim.tv_sec,
+                              (uint64_t)found.st_mtim.tv_nsec};
     return base_hash(hash, facts, sizeof facts);
 }
 
@@ -85,34 +88,38 @@ static void add_space(struct base_text *list, const vkn_scene *scene)
         add_count(list, text, scene->splits[i].camera_count);
     }
     add_count(list, "downscale", scene->downscale);
-    snprintf(text, sizeof text, "scale %.9g, offset %.9g %.9g %.9g, aabb_scale %u", (double)scene->scale,
-             (double)scene->offset[0], (double)scene->offset[1], (double)scene->offset[2], scene->aabb_scale);
+    snprintf(text, sizeof text, "scale %.9g, offset %.9g %.9g %.9g, aabb_scale %u",
+             (double)scene->scale, (double)scene->offset[0], (double)scene->offset[1],
+             (double)scene->offset[2], scene->aabb_scale);
     compare_add_value(list, "training space", text);
 }
 
 /* "pose of train view 3 (r_3.png)" */
-static void add_part(struct base_text *list, const char *part, size_t view, const struct scene_camera *camera,
-                     uint64_t hash)
+static void add_part(struct base_text *list, const char *part, size_t view,
+                     const struct scene_camera *camera, uint64_t hash)
 {
     char item[160];
-    snprintf(item, sizeof item, "%s of train view %zu (%.80s)", part, view, name_of(camera->image_path));
+    snprintf(item, sizeof item, "%s of train view %zu (%.80s)", part, view,
+             name_of(camera->image_path));
     compare_add_hash(list, item, hash);
 }
 
 static void add_view(struct base_text *list, size_t view, const struct scene_camera *camera)
 {
-    const float lens[] = {camera->focal_x, camera->focal_y, camera->center_x, camera->center_y, camera->k1,
-                          camera->k2,      camera->p1,      camera->p2,       camera->k3,       camera->k4,
-                          (float)camera->lens};
+    const float lens[] = {camera->focal_x, camera->focal_y, camera->center_x,   camera->center_y,
+                          camera->k1,      camera->k2,      camera->p1,         camera->p2,
+                          camera->k3,      camera->k4,      (float)camera->lens};
     char item[64], value[160];
     snprintf(item, sizeof item, "train view %zu", view);
-    snprintf(value, sizeof value, "%.80s of %ux%u pixels", name_of(camera->image_path), camera->width, camera->height);
+    snprintf(value, sizeof value, "%.80s of %ux%u pixels", name_of(camera->image_path),
+             camera->width, camera->height);
     compare_add_value(list, item, value);
     add_part(list, "lens", view, camera, base_hash(0, lens, sizeof lens));
     add_part(list, "pose", view, camera, base_hash(0, camera->pose, sizeof camera->pose));
     add_part(list, "time", view, camera, base_hash(0, &camera->time, sizeof camera->time));
     snprintf(item, sizeof item, "mask of train view %zu", view);
-    snprintf(value, sizeof value, "%.80s%s", name_of(camera->mask_path), camera->mask_hides ? ", bright hides" : "");
+    snprintf(value, sizeof value, "%.80s%s", name_of(camera->mask_path),
+             camera->mask_hides ? ", bright hides" : "");
     compare_add_value(list, item, value);
 }
 
@@ -138,10 +145,12 @@ static vkn_status add_contents(struct base_text *list, const struct scene_split 
 {
     size_t count = train->camera_count;
     struct contents contents = {train->cameras, base_alloc(2 * count + 1, sizeof *contents.hashes)};
-    vkn_status status = contents.hashes ? base_parallel(count, hash_view, &contents, NULL) : VKN_ERROR;
+    vkn_status status =
+        contents.hashes ? base_parallel(count, hash_view, &contents, NULL) : VKN_ERROR;
     for (size_t view = 0; view < count && status == VKN_OK; view++) {
         add_part(list, "content", view, &train->cameras[view], contents.hashes[2 * view]);
-        add_part(list, "mask's content", view, &train->cameras[view], contents.hashes[2 * view + 1]);
+        add_part(list, "mask's content", view, &train->cameras[view],
+                 contents.hashes[2 * view + 1]);
     }
     free(contents.hashes);
     return status;
@@ -161,7 +170,8 @@ static vkn_status compare_contents(struct parallel *end, const struct scene_spli
         return VKN_OK;
     double began = base_seconds();
     vkn_status status = add_contents(&list, train);
-    base_log(BASE_LOG_DEBUG, "the training images' files took %.3f s to read", base_seconds() - began);
+    base_log(BASE_LOG_DEBUG, "the training images' files took %.3f s to read",
+             base_seconds() - began);
     status = compare_lists(end, "the scene differs", status, &list);
     free(list.data);
     return status;

@@ -24,7 +24,7 @@ struct run_ranks {
     char **devices;               /* as asked for; NULL: not */
     uint32_t device_count;
     struct compare_device *all_devices; /* [count], of all ranks */
-    struct follower *followers; /* [count], of threads */
+    struct follower *followers;         /* [count], of threads */
     /* What all train on, and with which effective configuration. */
     vkn_scene *scene;
     struct vkn_config config;

@@ -14,8 +14,8 @@ struct run_ranks;
  * asked of NULL: alone. */
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
 void run_ranks_close(struct run_ranks **ranks);
-/* Whether all processes are of one version and asked to train the same, before any of them begins; VKN_BAD_INPUT on all
- * of them otherwise. */
+/* Whether all processes are of one version and asked to train the same, before any of them begins;
+ * VKN_BAD_INPUT on all of them otherwise. */
 vkn_status run_ranks_compare(struct run_ranks *ranks);
 /* Whether another process than this one has failed with the last error, and tells it. */
 bool run_ranks_told(const struct run_ranks *ranks, vkn_status status);
@@ -37,8 +37,8 @@ void run_ranks_leave(struct run_ranks *ranks, vkn_status status);
 size_t run_ranks_count(const struct run_ranks *ranks);
 const char *run_ranks_device(const struct run_ranks *ranks, size_t index);
 
-/* Of a process with another number: trains with rank 0 until that ends. VKN_OK as well where all are told to stop,
- * which rank 0 tells. */
+/* Of a process with another number: trains with rank 0 until that ends. VKN_OK as well where all
+ * are told to stop, which rank 0 tells. */
 vkn_status run_ranks_follow(struct run_ranks *ranks);
 
 #endif
