@@ -165,7 +165,7 @@ static vkn_status wait(struct process *process, const char *failed, bool all_her
         if (failed || done)
             break;
         double now = base_seconds(), waited = now - began;
-        if (told <= 0 && process->stop && *process->stop)
+        if (told <= 0 && base_stop_asked(process->stop))
             told = now;
         keep_watch(process, &watch, told > 0);
         if (told > 0 && now - told > PATIENCE && !process->end.patient)
