@@ -13,7 +13,7 @@
 
 bool parallel_wait_on(const struct parallel *parallel, struct parallel_wait *wait)
 {
-    double now = base_seconds(), passed = wait->looked > 0 ? now - wait->looked : 0.0;
+    double now = base_seconds(), passed = wait->looked != 0 ? now - wait->looked : 0.0;
     wait->looked = now;
     wait->seconds += passed < LONGEST_LOOK ? passed : LONGEST_LOOK;
     double next = wait->told > 0 ? 2 * wait->told : parallel->patient ? PATIENT_SILENCE : SILENCE;

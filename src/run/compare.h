@@ -46,7 +46,7 @@ struct compare_device {
 /* Fills devices[parallel_size] with those of all. Ranks that exchange gradients need the same bits
  * of each other: other devices or drivers than rank 0's are an error with --deterministic, else
  * rank 0 warns of them. */
-vkn_status compare_devices(struct parallel *end, const vkn_context *context,
+vkn_status compare_devices(struct parallel *end, const struct compare_device *mine,
                            const struct vkn_config *config, struct compare_device *devices);
 
 #endif

@@ -9,9 +9,7 @@
 #include <vknerf/vknerf.h>
 
 #include "config/config.h"
-#include "gpu/gpu.h"
 #include "parallel/parallel.h"
-#include "pipeline/pipeline.h"
 #include "run/internal.h"
 #include "train/train.h"
 
@@ -131,14 +129,10 @@ static bool same_device(const struct compare_device *a, const struct compare_dev
     return strcmp(a->name, b->name) == 0 && strcmp(a->driver, b->driver) == 0;
 }
 
-vkn_status compare_devices(struct parallel *end, const vkn_context *context,
+vkn_status compare_devices(struct parallel *end, const struct compare_device *mine,
                            const struct vkn_config *config, struct compare_device *devices)
 {
-    const struct gpu_capabilities *own = gpu_device_capabilities(context->device);
-    struct compare_device mine = {{0}, {0}};
-    snprintf(mine.name, sizeof mine.name, "%s", own->name);
-    snprintf(mine.driver, sizeof mine.driver, "%s", own->driver);
-    BASE_TRY(parallel_gather(end, &mine, sizeof mine, devices));
+    BASE_TRY(parallel_gather(end, mine, sizeof *mine, devices));
     uint32_t rank = 1;
     while (rank < parallel_size(end) && same_device(&devices[rank], &devices[0]))
         rank++;

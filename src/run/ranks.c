@@ -224,8 +224,13 @@ const char *run_ranks_device(const struct run_ranks *ranks, size_t index)
 static vkn_status meet(struct parallel *end, vkn_trainer *trainer, struct compare_device *devices)
 {
     const struct vkn_config *config = vkn_trainer_config(trainer);
+    const struct gpu_capabilities *own =
+        gpu_device_capabilities(train_shown(trainer).step->device);
+    struct compare_device mine = {"", ""};
+    snprintf(mine.name, sizeof mine.name, "%s", own->name);
+    snprintf(mine.driver, sizeof mine.driver, "%s", own->driver);
     BASE_TRY(compare_configs(end, config));
-    BASE_TRY(compare_devices(end, train_context(trainer), config, devices));
+    BASE_TRY(compare_devices(end, &mine, config, devices));
     return train_spread(trainer);
 }
 

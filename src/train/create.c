@@ -92,11 +92,6 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     return train_create(context, scene, config, NULL, trainer);
 }
 
-const vkn_context *train_context(const vkn_trainer *trainer)
-{
-    return trainer->context;
-}
-
 vkn_trainer *train_hold(vkn_trainer *trainer)
 {
     atomic_fetch_add(&trainer->holders, 1);

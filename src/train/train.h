@@ -46,9 +46,6 @@ void train_leave(struct parallel *parallel, vkn_status status);
 /* Whether the trainer's device is lost, and not another rank's. */
 bool train_is_lost(const vkn_trainer *trainer);
 
-/* That it was created with; the trainer's. */
-const vkn_context *train_context(const vkn_trainer *trainer);
-
 /* What the trainer trains, for those who show it: the step, how many of them are done, and the
  * scene's path. All belong to the trainer. */
 struct train_shown {
