@@ -261,9 +261,10 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, 
         status = meet(end, trainer, devices);
     if (status == VKN_OK)
         status = train(ranks, trainer);
-    train_leave(end, status);
+    train_tell(end, status);
     vkn_trainer_destroy(&trainer);
     vkn_context_destroy(&context);
+    train_leave(end, status); /* launchers end all processes a second after the first has failed */
     free(devices);
     return status;
 }
