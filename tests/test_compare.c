@@ -315,15 +315,21 @@ static void test_scenes(void **state)
 
 /* ---- ranks that do not come ------------------------------------------------------------------ */
 
-/* Seconds of waiting, in looks of half a second, until the absent ones are named for the nth time.
- */
-static double named_after(const struct parallel *parallel, unsigned times, double look)
+static char lines[1024];
+
+/* Seconds of waiting, in looks of so many, until those that are not here are named for the nth
+ * time. */
+static double named_after(const struct parallel *parallel, const bool *here, unsigned times,
+                          double look)
 {
     struct parallel_wait wait = {0};
-    assert_false(parallel_wait_on(parallel, &wait));
+    parallel_count_wait(&wait);
     for (double waited = look; waited < 1e5; waited += look) {
+        lines[0] = '\0';
         wait.looked -= look;
-        if (parallel_wait_on(parallel, &wait) && --times == 0)
+        parallel_count_wait(&wait);
+        parallel_watch(parallel, here, &wait);
+        if (lines[0] && --times == 0)
             return waited;
     }
     return 0;
@@ -331,29 +337,35 @@ static double named_after(const struct parallel *parallel, unsigned times, doubl
 
 static void test_absent(void **state)
 {
-    struct parallel parallel = {.rank = 1, .size = 40, .step = 1234};
+    struct parallel parallel = {.rank = 0, .size = 40, .step = 1234};
     bool here[PARALLEL_MOST_RANKS] = {false};
-    char names[PARALLEL_NAMES], lines[1024] = "";
+    char names[PARALLEL_NAMES];
     (void)state;
-    assert_float_equal(named_after(&parallel, 1, 0.5), 10, 0.6);
-    assert_float_equal(named_after(&parallel, 2, 0.5), 20, 0.6);
-    assert_float_equal(named_after(&parallel, 3, 0.5), 40, 1.1);
-    /* A process that was stopped itself for an hour between two looks has not waited. */
-    assert_float_equal(named_after(&parallel, 1, 3600), 10 * 3600, 1);
-    parallel.patient = true;
-    assert_float_equal(named_after(&parallel, 1, 0.5), 60, 0.6);
-
     vkn_log_to(take_line, lines);
     for (uint32_t rank = 0; rank < parallel.size; rank++)
         here[rank] = rank != 3;
-    parallel.patient = false;
-    parallel_tell_absent(&parallel, here, 10.2);
-    assert_string_equal(lines, ""); /* rank 0 says so */
-    here[0] = false;
-    parallel_tell_absent(&parallel, here, 10.2);
+    assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
     assert_string_equal(
         lines,
-        "ranks 0, 3: no answer for 10 s (step 1234); waiting goes on until the run is stopped\n");
+        "rank 3: no answer for 10 s (step 1234); waiting goes on until the run is stopped\n");
+    assert_float_equal(named_after(&parallel, here, 2, 0.5), 20, 0.6);
+    assert_float_equal(named_after(&parallel, here, 3, 0.5), 40, 1.1);
+    /* A process that was stopped itself for an hour between two looks has not waited. */
+    assert_float_equal(named_after(&parallel, here, 1, 3600), 10 * 3600, 1);
+    /* At the start all take their time, later rank 0 alone. */
+    parallel_be_patient(&parallel, true);
+    assert_float_equal(named_after(&parallel, here, 1, 0.5), 60, 0.6);
+    parallel_be_patient(&parallel, false);
+    parallel_be_patient(&parallel, true);
+    assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
+    parallel.rank = 1; /* whose rank 0 says it */
+    assert_float_equal(named_after(&parallel, here, 1, 0.5), 0, 0);
+    here[0] = false;
+    assert_float_equal(named_after(&parallel, here, 1, 0.5), 60, 0.6);
+    assert_non_null(
+        strstr(lines, "ranks 0, 3: no answer for 60 s (step 1234), which may load, compile"));
+    parallel_be_patient(&parallel, false);
+    assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
     vkn_log_to(NULL, NULL);
     memset(here, true, sizeof here);
     parallel_name_absent(&parallel, here, names);

@@ -121,9 +121,6 @@ void base_c_locale_leave(struct base_c_locale *scope);
 
 /* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`. */
 uint32_t base_crc32c(uint32_t crc, const void *data, size_t size);
-/* Hash of what `hash` is that of (0: nothing yet), followed by `data` as a piece of its own: finds mistakes, not
- * forgeries. */
-uint64_t base_hash(uint64_t hash, const void *data, size_t size);
 
 /* ---- version -------------------------------------------------------------------------------- */
 

@@ -3,24 +3,23 @@
 
 #include "parallel/internal.h"
 
-/* Seconds until a rank that has not come is named. The second is for exchanges that others may be
- * late for. */
-#define SILENCE         10.0
-#define PATIENT_SILENCE 60.0
+/* Seconds until a rank that has not come is named, and one that may be late. */
+#define SILENCE      10.0
+#define LATE_SILENCE 60.0
 /* A rank looks several times a second: what takes longer between two looks, it has not waited but
  * stood still itself. */
-#define LONGEST_LOOK    1.0
+#define LONGEST_LOOK 1.0
 
-bool parallel_wait_on(const struct parallel *parallel, struct parallel_wait *wait)
+void parallel_count_wait(struct parallel_wait *wait)
 {
     double now = base_seconds(), passed = wait->looked != 0 ? now - wait->looked : 0.0;
     wait->looked = now;
     wait->seconds += passed < LONGEST_LOOK ? passed : LONGEST_LOOK;
-    double next = wait->told > 0 ? 2 * wait->told : parallel->patient ? PATIENT_SILENCE : SILENCE;
-    if (wait->seconds < next)
-        return false;
-    wait->told = wait->seconds;
-    return true;
+}
+
+bool parallel_may_be_late(const struct parallel *parallel, const bool *here)
+{
+    return parallel->patient && (!parallel->begun || !here[0]);
 }
 
 void parallel_name_absent(const struct parallel *parallel, const bool *here,
@@ -41,7 +40,7 @@ void parallel_name_absent(const struct parallel *parallel, const bool *here,
         snprintf(names + used, PARALLEL_NAMES - used, " and %u more", absent - named);
 }
 
-void parallel_tell_absent(const struct parallel *parallel, const bool *here, double seconds)
+static void tell_absent(const struct parallel *parallel, const bool *here, double seconds)
 {
     char names[PARALLEL_NAMES];
     uint32_t first = 0;
@@ -53,5 +52,15 @@ void parallel_tell_absent(const struct parallel *parallel, const bool *here, dou
     base_log(BASE_LOG_WARNING,
              "%s: no answer for %.0f s (step %llu)%s; waiting goes on until the run is stopped",
              names, seconds, (unsigned long long)parallel->step,
-             parallel->patient ? ", where ranks may compile, load, evaluate or save" : "");
+             parallel_may_be_late(parallel, here) ? ", which may load, compile, evaluate or save"
+                                                  : "");
+}
+
+void parallel_watch(const struct parallel *parallel, const bool *here, struct parallel_wait *wait)
+{
+    double first = parallel_may_be_late(parallel, here) ? LATE_SILENCE : SILENCE;
+    if (wait->seconds < (wait->told > 0 ? 2 * wait->told : first))
+        return;
+    wait->told = wait->seconds;
+    tell_absent(parallel, here, wait->seconds);
 }

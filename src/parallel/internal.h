@@ -19,6 +19,7 @@ struct parallel {
     void *group; /* the transport's own */
     uint32_t rank, size;
     bool patient;  /* see parallel_be_patient */
+    bool begun;    /* has not been patient once: what takes long at the start is over */
     bool over;     /* see parallel_end */
     uint64_t step; /* see parallel_at_step */
 };
@@ -29,14 +30,18 @@ struct parallel_wait {
     double looked;  /* base_seconds() */
     double told;    /* seconds when the absent ones were last named; 0: never */
 };
-/* Counts the time since the last call; true when the absent ones should be named. */
-bool parallel_wait_on(const struct parallel *parallel, struct parallel_wait *wait);
+/* Counts the time since the last call. */
+void parallel_count_wait(struct parallel_wait *wait);
+/* Whether those that are not `here` may take their time: at the start all, later rank 0, where the
+ * exchange is one to be patient in. */
+bool parallel_may_be_late(const struct parallel *parallel, const bool *here);
+/* Warns of those that are not `here` when it is time to and this rank is the first of the others.
+ */
+void parallel_watch(const struct parallel *parallel, const bool *here, struct parallel_wait *wait);
 #define PARALLEL_NAMES 160u
 /* The ranks that have not come, "rank 3" or "ranks 1, 3 and 5 more"; empty: all have. */
 void parallel_name_absent(const struct parallel *parallel, const bool *here,
                           char names[PARALLEL_NAMES]);
-/* Warns of the absent ones, where this rank is the first of those that have come. */
-void parallel_tell_absent(const struct parallel *parallel, const bool *here, double seconds);
 
 /* Where the part of `count` values begins that a rank adds up; behind the last rank: where it ends.
  */

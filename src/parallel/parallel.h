@@ -48,6 +48,10 @@ typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_
                                   size_t first, size_t end);
 parallel_combination parallel_mean_of, parallel_mean_halves_of;
 
+/* Hash of what `hash` is that of (0: nothing yet), followed by `data` as a piece of its own: what
+ * ranks compare. It finds mistakes, not forgeries. */
+uint64_t parallel_hash(uint64_t hash, const void *data, size_t size);
+
 /* ---- ranks of one process, each on a thread of its own ------------------------------------------
  */
 

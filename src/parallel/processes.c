@@ -14,16 +14,18 @@
 
 /* Naps are as long as what has been waited for so far allows: an exchange of a GPU's step takes a
  * millisecond, rank 0's evaluation a minute. */
-#define FIRST_NAP  2e-5 /* seconds */
-#define NAP_SHARE  0.1  /* of the wait so far */
-#define LAST_NAP   2e-3
-#define TRANSFER   5e-3 /* that is not napped in */
-/* Seconds that others have when this process was told to stop. */
-#define PATIENCE   0.6
+#define FIRST_NAP     2e-5 /* seconds */
+#define NAP_SHARE     0.1  /* of the wait so far */
+#define LAST_NAP      2e-3
+#define TRANSFER      5e-3 /* that is not napped in */
+/* Seconds that others have when this process was told to stop, and in an exchange to be patient in.
+ */
+#define PATIENCE      0.6
+#define LONG_PATIENCE 3.0
 /* Seconds of an exchange after which a rank tells the others that it waits, then again and again;
  * and those without a word after which it does not count as waiting any more. */
-#define FIRST_LOOK 0.3
-#define SILENT     5.0
+#define FIRST_LOOK    0.3
+#define SILENT        5.0
 
 struct process {
     struct parallel end;
@@ -125,15 +127,14 @@ static void find_waiting(const struct process *process, double since,
 }
 
 /* Of those that have not come although all are told to stop. */
-static vkn_status lose_absent(struct process *process, double told)
+static vkn_status lose_absent(struct process *process, const bool *here)
 {
-    bool here[PARALLEL_MOST_RANKS];
-    char names[PARALLEL_NAMES], why[PARALLEL_NAMES + 64];
-    find_waiting(process, told, here);
+    char names[PARALLEL_NAMES];
     parallel_name_absent(&process->end, here, names);
-    snprintf(why, sizeof why, "%s did not come to the end of step %llu", names[0] ? names : "it",
-             (unsigned long long)process->end.step);
-    return lose(process, why);
+    process->lost = true;
+    return base_fail(VKN_NO_DEVICE, "rank %u: %s did not come to the end of step %llu",
+                     process->end.rank, names[0] ? names : "another rank",
+                     (unsigned long long)process->end.step);
 }
 
 static void nap(double seconds)
@@ -142,16 +143,21 @@ static void nap(double seconds)
     nanosleep(&length, NULL);
 }
 
-/* What a rank does while it waits, but sleep; `told`: all are to stop. */
-static void keep_watch(struct process *process, struct parallel_wait *wait, bool told)
+/* What a rank does while it waits, but sleep. `told`: when it was told to stop; 0: not. */
+static vkn_status keep_watch(struct process *process, struct parallel_wait *wait, double told)
 {
-    bool here[PARALLEL_MOST_RANKS], due = parallel_wait_on(&process->end, wait);
-    if (wait->seconds < FIRST_LOOK && !told)
-        return;
+    bool here[PARALLEL_MOST_RANKS];
+    parallel_count_wait(wait);
+    if (wait->seconds < FIRST_LOOK && told <= 0)
+        return VKN_OK;
     look_around(process);
     find_waiting(process, base_seconds() - SILENT, here);
-    if (due)
-        parallel_tell_absent(&process->end, here, wait->seconds);
+    parallel_watch(&process->end, here, wait);
+    find_waiting(process, told, here);
+    if (told <= 0 || parallel_may_be_late(&process->end, here))
+        return VKN_OK;
+    double patience = process->end.patient ? LONG_PATIENCE : PATIENCE;
+    return base_seconds() - told > patience ? lose_absent(process, here) : VKN_OK;
 }
 
 /* `failed`: what the exchange's beginning says. Where all have come, only the transfer is waited
@@ -167,9 +173,7 @@ static vkn_status wait(struct process *process, const char *failed, bool all_her
         double now = base_seconds(), waited = now - began;
         if (told <= 0 && base_stop_asked(process->stop))
             told = now;
-        keep_watch(process, &watch, told > 0);
-        if (told > 0 && now - told > PATIENCE && !process->end.patient)
-            return lose_absent(process, told);
+        BASE_TRY(keep_watch(process, &watch, told));
         if (all_here && waited < TRANSFER) {
             sched_yield();
             continue;

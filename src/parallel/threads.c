@@ -45,8 +45,8 @@ static vkn_status meet(struct parallel *parallel)
         pthread_cond_broadcast(&group->changed);
     }
     while (group->meetings == meeting && !group->left) {
-        if (parallel_wait_on(parallel, &wait))
-            parallel_tell_absent(parallel, group->here, wait.seconds);
+        parallel_count_wait(&wait);
+        parallel_watch(parallel, group->here, &wait);
         wait_a_while(group);
     }
     bool met = group->meetings != meeting;

@@ -81,7 +81,7 @@ static vkn_status add_setting(struct base_text *list, const struct config_settin
     if (setting->type == CONFIG_POINTS) {
         compare_add_hash(
             list, setting->key,
-            base_hash(0, (const char *)config + setting->offset, config_setting_size(setting)));
+            parallel_hash(0, (const char *)config + setting->offset, config_setting_size(setting)));
         return VKN_OK;
     }
     BASE_TRY(vkn_config_get(config, setting->key, &value));
@@ -94,7 +94,7 @@ static vkn_status add_config(struct base_text *list, const struct vkn_config *co
 {
     const char *field = vkn_field_source(config);
     if (field)
-        compare_add_hash(list, "the field's GLSL", base_hash(0, field, strlen(field)));
+        compare_add_hash(list, "the field's GLSL", parallel_hash(0, field, strlen(field)));
     for (size_t i = 0; i < config_setting_count; i++)
         BASE_TRY(add_setting(list, &config_settings[i], config));
     return VKN_OK;

@@ -25,7 +25,7 @@ vkn_status compare_hash_file(const char *path, uint64_t *hash)
     size_t size = 0;
     *hash = 0;
     while (chunk && (size = fread(chunk, 1, CHUNK, file)) > 0)
-        *hash = base_hash(*hash, chunk, size);
+        *hash = parallel_hash(*hash, chunk, size);
     vkn_status status = !chunk         ? VKN_ERROR
                         : ferror(file) ? base_fail(VKN_ERROR, "%s: %s", path, strerror(errno))
                                        : VKN_OK;
@@ -40,11 +40,11 @@ static uint64_t hash_identity(uint64_t hash, const char *path)
 {
     struct stat found;
     if (!path || stat(path, &found) != 0)
-        return base_hash(hash, "", 1);
+        return parallel_hash(hash, "", 1);
     const uint64_t facts[] = {(uint64_t)found.st_dev, (uint64_t)found.st_ino,
                               (uint64_t)found.st_size, (uint64_t)found.st_mtim.tv_sec,
                               (uint64_t)found.st_mtim.tv_nsec};
-    return base_hash(hash, facts, sizeof facts);
+    return parallel_hash(hash, facts, sizeof facts);
 }
 
 /* Of all files that are trained on, and of the machine since it was started. */
@@ -54,9 +54,9 @@ static uint64_t identity_of(const struct scene_split *train, uint32_t rank)
     size_t size = 0;
     uint64_t hash = 0;
     if (base_file_read("/proc/sys/kernel/random/boot_id", 4096, &boot, &size) == VKN_OK)
-        hash = base_hash(0, boot, size);
+        hash = parallel_hash(0, boot, size);
     else
-        hash = base_hash(rank, "", 0); /* a machine that is not known is nobody else's */
+        hash = parallel_hash(rank, "", 0); /* a machine that is not known is nobody else's */
     free(boot);
     for (size_t i = 0; i < train->camera_count; i++) {
         hash = hash_identity(hash, train->cameras[i].image_path);
@@ -114,9 +114,9 @@ static void add_view(struct base_text *list, size_t view, const struct scene_cam
     snprintf(value, sizeof value, "%.80s of %ux%u pixels", name_of(camera->image_path),
              camera->width, camera->height);
     compare_add_value(list, item, value);
-    add_part(list, "lens", view, camera, base_hash(0, lens, sizeof lens));
-    add_part(list, "pose", view, camera, base_hash(0, camera->pose, sizeof camera->pose));
-    add_part(list, "time", view, camera, base_hash(0, &camera->time, sizeof camera->time));
+    add_part(list, "lens", view, camera, parallel_hash(0, lens, sizeof lens));
+    add_part(list, "pose", view, camera, parallel_hash(0, camera->pose, sizeof camera->pose));
+    add_part(list, "time", view, camera, parallel_hash(0, &camera->time, sizeof camera->time));
     snprintf(item, sizeof item, "mask of train view %zu", view);
     snprintf(value, sizeof value, "%.80s%s", name_of(camera->mask_path),
              camera->mask_hides ? ", bright hides" : "");

@@ -156,6 +156,15 @@ static vkn_status open_ranks(struct run_ranks *ranks)
     return ranks->all_devices ? VKN_OK : VKN_ERROR;
 }
 
+/* Threads have one program and one command line. */
+static vkn_status compare_processes(const struct run_ranks *ranks)
+{
+    if (!run_ranks_end(ranks) || ranks->group)
+        return VKN_OK;
+    BASE_TRY(compare_programs(ranks->end));
+    return compare_requests(ranks->end, ranks->params);
+}
+
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **opened)
 {
     *opened = NULL;
@@ -169,7 +178,7 @@ vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_rank
     if (status != VKN_OK)
         run_ranks_close(&ranks);
     *opened = ranks;
-    return status;
+    return ranks ? compare_processes(ranks) : status;
 }
 
 void run_ranks_close(struct run_ranks **closed)
@@ -194,14 +203,6 @@ struct parallel *run_ranks_end(const struct run_ranks *ranks)
     return ranks ? ranks->end : NULL;
 }
 
-vkn_status run_ranks_compare(struct run_ranks *ranks)
-{
-    if (!run_ranks_end(ranks) || ranks->group)
-        return VKN_OK; /* threads have one program and one command line */
-    BASE_TRY(compare_programs(ranks->end));
-    return compare_requests(ranks->end, ranks->params);
-}
-
 uint32_t run_ranks_number(const struct run_ranks *ranks)
 {
     return ranks ? ranks->number : 0;
@@ -224,8 +225,7 @@ const char *run_ranks_device(const struct run_ranks *ranks, size_t index)
 static vkn_status meet(struct parallel *end, vkn_trainer *trainer, struct compare_device *devices)
 {
     const struct vkn_config *config = vkn_trainer_config(trainer);
-    const struct gpu_capabilities *own =
-        gpu_device_capabilities(train_shown(trainer).step->device);
+    const struct gpu_capabilities *own = gpu_device_capabilities(train_shown(trainer).step->device);
     struct compare_device mine = {"", ""};
     snprintf(mine.name, sizeof mine.name, "%s", own->name);
     snprintf(mine.driver, sizeof mine.driver, "%s", own->driver);
@@ -317,7 +317,7 @@ static vkn_status share_text(struct parallel *end, char **text)
     uint64_t size = leads ? strlen(*text) + 1 : 0;
     BASE_TRY(parallel_broadcast(end, &size, sizeof size));
     if (!leads)
-        *text = base_alloc(size, 1);
+        *text = base_alloc(size + 1, 1);
     BASE_TRY(train_meet(end, *text ? VKN_OK : VKN_ERROR));
     return parallel_broadcast(end, *text, size);
 }

@@ -10,13 +10,11 @@ struct run_ranks;
 
 /* One rank for each of params->devices, or this process as one of several; *ranks stays NULL where
  * a training is alone. VKN_BAD_INPUT for a list that is none, or beside params->job.context.device,
- * or where there are several processes and no MPI. The caller closes *ranks. All others may be
- * asked of NULL: alone. */
+ * or where there are several processes and no MPI; also where processes differ in version or in
+ * what they are asked to train, on all of them and with *ranks. The caller closes *ranks. All
+ * others may be asked of NULL: alone. */
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
 void run_ranks_close(struct run_ranks **ranks);
-/* Whether all processes are of one version and asked to train the same, before any of them begins;
- * VKN_BAD_INPUT on all of them otherwise. */
-vkn_status run_ranks_compare(struct run_ranks *ranks);
 /* Whether another process than this one has failed with the last error, and tells it. */
 bool run_ranks_told(const struct run_ranks *ranks, vkn_status status);
 /* This rank's end; NULL: alone. */

@@ -483,17 +483,12 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     vkn_status status = run_ranks_open(&params, &t.ranks);
     t.result->rank = run_ranks_number(t.ranks);
     if (status == VKN_OK)
-        status = run_ranks_compare(t.ranks);
+        status = t.result->rank > 0 ? run_ranks_follow(t.ranks) : open_all(&t);
+    t.result->told = run_ranks_told(t.ranks, status); /* rank 0's later failures say what is saved */
     if (t.result->rank > 0) {
-        if (status == VKN_OK)
-            status = run_ranks_follow(t.ranks);
-        t.result->told = run_ranks_told(t.ranks, status);
         run_ranks_close(&t.ranks);
         return status;
     }
-    if (status == VKN_OK)
-        status = open_all(&t);
-    t.result->told = run_ranks_told(t.ranks, status); /* later failures say what is saved */
     if (status == VKN_OK) {
         run_visits_begin(&t.visits, &t.saver, t.begin.scene_path);
         status = finish(&t, run_visits_end(&t.visits, train(&t)));

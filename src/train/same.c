@@ -18,7 +18,7 @@ static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
         vkn_status status =
             data ? gpu_download(t->device, buffer, 0, data, buffer->size) : VKN_ERROR;
         if (status == VKN_OK)
-            *hash = base_hash(*hash, data, buffer->size);
+            *hash = parallel_hash(*hash, data, buffer->size);
         free(data);
         BASE_TRY(status);
     }

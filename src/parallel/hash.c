@@ -2,7 +2,7 @@
  * forgery. */
 #include <string.h>
 
-#include "base/base.h"
+#include "parallel/parallel.h"
 
 /* Carries the highest bits back to the lowest, which a product alone never reaches. */
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -11,7 +11,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash << 31 | hash >> 33;
 }
 
-uint64_t base_hash(uint64_t hash, const void *data, size_t size)
+uint64_t parallel_hash(uint64_t hash, const void *data, size_t size)
 {
     const unsigned char *bytes = data;
     uint64_t word;
