@@ -106,7 +106,7 @@ struct vkn_train_params {
 /* What vkn_run_train came to; the library's, until vkn_train_result_free. */
 struct vkn_train_result {
     uint32_t rank; /* of this process, where mpirun has begun several; those above 0 have no more: */
-    bool told;     /* the failure is another rank's, which tells it */
+    bool told;     /* the failure is another process's, which tells it as well; since 0.2 also of rank 0 */
     char *folder;  /* the run directory; NULL: it did not come to one */
     struct vkn_evaluation *evaluation; /* NULL: interrupted before it */
     uint64_t step;  /* steps finished */

@@ -214,6 +214,8 @@ static int print_result(const struct training *training, const struct vkn_train_
 static int finish(const struct training *training, vkn_status status,
                   const struct vkn_train_result *result)
 {
+    if (result->told && status != VKN_OK) /* by another process */
+        return status;
     if (result->rank > 0) /* rank 0 has the results */
         return cli_status(status);
     bool saved = status == VKN_INTERRUPTED && result->step > 0;
