@@ -22,17 +22,53 @@ contains first/config.json '"model":.*"glsl"'
 grep -aq '#pragma field parameters' first/checkpoint.safetensors || fail "the checkpoint has no GLSL"
 
 # Another comment is another field.
+hash=$(sha256sum field.glsl | cut -d ' ' -f 1)
 sed 's/^void encode(/\/\/ changed\n&/' field.glsl >other.glsl
 refuses 2 'first/checkpoint.safetensors: its field in GLSL is another' \
-    train --resume first --steps 6 --quiet --field other.glsl
+    train --resume first --steps 6 --quiet --field other.glsl --trust="$hash"
 mv field.glsl moved.glsl
-succeeds train --resume first --steps 8 --quiet
-succeeds eval first --quiet --stride 8
-succeeds render first --quiet --orbit 1 --width 16 --out orbit
-succeeds export first --quiet --mesh a.ply --resolution 32
+
+# What comes out of a checkpoint runs only where the user says so: what it is can be seen without running it.
+succeeds info first
+contains out "^field  *[0-9]* bytes of GLSL, SHA-256 $hash\$"
+succeeds info first/checkpoint.safetensors --field
+cmp -s out moved.glsl || fail "info --field: not the file: $(head -c 300 out)"
+untrusted="first/checkpoint.safetensors: holds a program, .* SHA-256 $hash: it runs with --trust"
+refuses 2 "$untrusted" train --resume first --steps 8 --quiet
+refuses 2 "$untrusted" train "$demo" --out none --init first --quiet
+refuses 2 "$untrusted" eval first --quiet
+echo y | "$bin" train --resume first --steps 8 --quiet >out 2>err
+contains err "$untrusted"
+refuses 2 "$untrusted" train --resume first --steps 8 --quiet --trust="$(echo "$hash" | tr 0-9 1-90)"
+refuses 2 '--trust: abc: not a SHA-256' train --resume first --steps 8 --quiet --trust=abc
+# On a terminal there is a question.
+for answer in no yes; do
+    python3 - $answer "$bin" train --resume first --steps 8 --quiet >out 2>&1 <<'END' || fail "asked, $answer: $(cat out)"
+import os, pty, sys
+answer, command = sys.argv[1], sys.argv[2:]
+process, terminal = pty.fork()
+if process == 0:
+    os.execv(command[0], command)
+text = b""
+try:
+    while part := os.read(terminal, 4096):
+        text += part
+        if part.endswith(b"[y/N] "):
+            os.write(terminal, answer.encode() + b"\n")
+except OSError:
+    pass
+code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+print(code, text)
+sys.exit(code != (0 if answer == "yes" else 2) or b"SHA-256" not in text)
+END
+done
+succeeds eval first --quiet --stride 8 --trust
+contains err "^first: runs its field, [0-9]* bytes of GLSL, SHA-256 $hash\$"
+succeeds render first --quiet --orbit 1 --width 16 --out orbit --trust="$hash"
+succeeds export first --quiet --mesh a.ply --resolution 32 --trust
 succeeds train --resume first --steps 10 --quiet --field moved.glsl
 # shellcheck disable=SC2086 # a list of words
-succeeds train "$demo" --out begun --steps 2 --init first $small
+succeeds train "$demo" --out begun --steps 2 --init first --trust $small
 
 refuses 2 'config: glsl.source: no field of number [0-9]* is known: --field FILE.glsl' \
     train "$demo" --out none --config first/config.json --quiet
