@@ -41,6 +41,8 @@ struct glsl_field *glsl_find(const struct vkn_config *config);
 bool glsl_is_registered(const char sha256[BASE_SHA256_TEXT]);
 /* Lists its programs and passes. */
 vkn_status glsl_make_kind(struct glsl_field *field);
+/* Most seconds that a field's check runs; tests have less. */
+extern double glsl_check_seconds;
 /* Parameters as a training begins with them. */
 void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params);
 

@@ -99,6 +99,8 @@ vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands,
         .commandBufferCount = 1,
         .pCommandBuffers = &commands,
     };
+    if (device->hung)
+        return gpu_vulkan_fail(VK_ERROR_DEVICE_LOST, "vkQueueSubmit", name);
     GPU_CALL(name, device->vk.vkQueueSubmit, device->queue, 1, &info, fence);
     return VKN_OK;
 }
