@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 
+#include "field/glsl.h"
 #include "pipeline/pipeline.h"
 #include "safetensors/safetensors.h"
 #include "skips.h"
@@ -511,6 +512,50 @@ static void test_resume(void **state)
     free(whole);
 }
 
+/* ---- loops that never end -------------------------------------------------------------------- */
+
+#define HANG "    while (a < 4.0) a = min(a + float(parameter(at) > 9.0), 2.0);\n"
+
+/* Refused, and what is left of its device ends at once; another context of the process works. The
+ * last test: what it begins runs until the process ends. */
+static void test_endless(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config base = tiny_config(true);
+    double seconds = glsl_check_seconds, began = base_seconds();
+    vkn_context *context = NULL;
+    vkn_scene *scene = NULL;
+    vkn_trainer *trainer = NULL;
+    NEEDS_SHADERC();
+    const struct vkn_config endless =
+        config_of(HEAD ENCODE(SECOND, HANG PUT) BACKWARD(SECOND, A, B), &base);
+    const struct vkn_config right = config_of(RIGHT, &base);
+    ok(vkn_context_create(NULL, &context));
+    glsl_check_seconds = 0.5;
+    ok(vkn_scene_open(tests->folder->path, &endless, &scene));
+    assert_int_equal(vkn_trainer_create(context, scene, &endless, &trainer), VKN_BAD_INPUT);
+    assert_error("small.glsl: does not end: 0.");
+    assert_error(" s at 256 places");
+    glsl_check_seconds = seconds;
+    assert_int_equal(vkn_trainer_create(context, scene, &right, &trainer), VKN_NO_DEVICE);
+    assert_error("the device was given up");
+    assert_null(trainer);
+    vkn_context_destroy(&context);
+    vkn_scene_close(&scene);
+    assert_true(base_seconds() - began < 15);
+    /* A context from before shares lavapipe's threads with what hangs, and says so. */
+    double patience = gpu_patience;
+    gpu_patience = 0.5;
+    if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
+        assert_int_equal(vkn_field_check(tests->context, &right), VKN_NO_DEVICE);
+        assert_error("its threads run a program of this process that does not end");
+    }
+    gpu_patience = patience;
+    ok(vkn_context_create(NULL, &context));
+    ok(vkn_field_check(context, &right));
+    vkn_context_destroy(&context);
+}
+
 /* Whether the field compiles: all tests need it. */
 static int setup(void **state)
 {
@@ -536,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_not_finite_features),
         cmocka_unit_test(test_initialize),
         cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_endless),
     };
     int failed = cmocka_run_group_tests(tests, setup, step_tests_teardown);
     return skips_status(failed, BASE_COUNT(tests));

@@ -79,7 +79,29 @@ refuses 2 "broken.glsl:30: error: 'nonsense'" train "$demo" --out none --field b
 sed 's/, weight \* feature/, -weight * feature/' moved.glsl >wrong.glsl
 refuses 2 'wrong.glsl: encode_backward: parameter [0-9]* off by 2: adds ' \
     train "$demo" --out none --field wrong.glsl --quiet
+
+# A loop that never ends is found in the check, or ends the command, once training comes to it; what was saved stays.
+sed '/^void encode(/,/^{/ s/^{/&\n    float x = 1.0;\n    while (x < 2.0)\n        x = min(x, 1.0 + abs(parameter(first_parameter)));/' \
+    moved.glsl >endless.glsl
+export VKNERF_FIELD_SECONDS=1
+refuses 2 'endless.glsl: does not end: 1[0-9.]* s at 256 places' \
+    train "$demo" --out none --field endless.glsl --quiet
+awk '/^void encode\(/ { inside = 1 }
+    inside && /put_feature/ { sub(/sum\)/, "sum + 1e-30 * mean)"); inside = 0 }
+    { print }
+    inside && /^{/ {
+        print "    float mean = 0.0;"
+        for (i = 0; i < 16; i++)
+            print "    mean += abs(parameter(first_parameter + " 97 * i "u)) / 16.0;"
+        print "    while (mean > 0.04 && mean < 0.2)\n        mean = min(mean, 0.15);"
+    }' moved.glsl >late.glsl
+# shellcheck disable=SC2086 # a list of words
+refuses 3 "training period: not finished after 1 seconds: a loop in the field's GLSL may never end" \
+    train "$demo" --out late --steps 400 --save-every 16 --field late.glsl $small \
+    --set optimizer.learning_rate=0.004 --set optimizer.warmup_steps=1
+unset VKNERF_FIELD_SECONDS
 [ ! -e none ] || fail "a refused field left a run"
+succeeds train --resume late --steps 17 --quiet --field late.glsl
 
 # ---- by configuration --------------------------------------------------------------------------------
 

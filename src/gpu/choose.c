@@ -126,6 +126,14 @@ void gpu_instance_abandon(VkInstance handle)
     pthread_mutex_unlock(&instance.lock);
 }
 
+bool gpu_instance_is_abandoned(VkInstance handle)
+{
+    pthread_mutex_lock(&instance.lock);
+    bool abandoned = handle != instance.handle;
+    pthread_mutex_unlock(&instance.lock);
+    return abandoned;
+}
+
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle, const char *name)
 {
     if (!instance.debug_utils || !vkSetDebugUtilsObjectNameEXT || !name)

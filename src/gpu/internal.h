@@ -154,6 +154,7 @@ struct gpu_device {
 vkn_status gpu_instance_acquire(VkInstance *instance);
 void gpu_instance_release(VkInstance instance);
 void gpu_instance_abandon(VkInstance instance);
+bool gpu_instance_is_abandoned(VkInstance instance);
 /* The Vulkan version that the room uses of it. */
 uint32_t gpu_instance_version(void);
 
@@ -231,6 +232,8 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
 
 /* Waits for a submission's end and readies its fence for the next; see gpu_watch_stop. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name);
+/* VKN_NO_DEVICE when the device was given up: drivers' calls would wait for what hangs. */
+vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject);
 /* Seconds that a device may take to come to an end after a stop; tests have less. */
 extern double gpu_patience;
 /* Limit of waits on a device that runs a user's snippet: VKNERF_FIELD_SECONDS, else ten minutes. */

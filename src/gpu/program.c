@@ -303,6 +303,7 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
                               struct gpu_program **created)
 {
     *created = NULL;
+    BASE_TRY(gpu_check_hung(device, options->name));
     BASE_TRY(check_options(device, options));
     const struct gpu_program_source *source = source_for(device, options->name);
     if (!source)

@@ -104,23 +104,49 @@ static vkn_status fail_endless(struct gpu_device *device, const char *name)
                      name, device->limit);
 }
 
+/* Of a device that shares its threads with what another one of the process was given up for. */
+static vkn_status fail_beside(struct gpu_device *device, const char *name)
+{
+    give_up(device);
+    return base_fail(VKN_NO_DEVICE,
+                     "%s: the device does not answer: its threads run a program of this process "
+                     "that does not end; a new context has others",
+                     name);
+}
+
+static bool lost_threads(const struct gpu_device *device)
+{
+    return device->support.capabilities.type == GPU_CPU &&
+           gpu_instance_is_abandoned(device->instance);
+}
+
+vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject)
+{
+    if (!device->hung)
+        return VKN_OK;
+    return base_fail(VKN_NO_DEVICE, "%s: the device was given up: it did not come to an end", subject);
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* In slices, so that a stop and the limit are noticed: a device that hangs would ignore them. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name)
 {
-    double asked = 0, began = device->limit > 0 ? base_seconds() : 0;
-    VkResult result = device->hung ? VK_ERROR_DEVICE_LOST : VK_TIMEOUT;
-    while (result == VK_TIMEOUT) {
-        result = device->vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE, SLICE_NANOSECONDS);
-        if (result == VK_TIMEOUT && device->limit > 0 && base_seconds() - began >= device->limit)
-            return fail_endless(device, name);
-        if (result != VK_TIMEOUT || !device->stop || !*device->stop)
-            continue;
-        if (asked <= 0)
-            asked = base_seconds();
-        else if (base_seconds() - asked >= gpu_patience)
+    double began = 0, asked = 0;
+    VkResult result;
+    BASE_TRY(gpu_check_hung(device, name));
+    while ((result = device->vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE,
+                                                SLICE_NANOSECONDS)) == VK_TIMEOUT) {
+        double now = base_seconds();
+        bool stop = device->stop && *device->stop;
+        began = began > 0 ? began : now;
+        asked = stop && asked <= 0 ? now : asked;
+        if (stop && now - asked >= gpu_patience)
             return fail_stopped(device, name);
+        if (device->limit > 0 && now - began >= device->limit)
+            return fail_endless(device, name);
+        if (now - began >= gpu_patience && lost_threads(device))
+            return fail_beside(device, name);
     }
     if (result < 0)
         return gpu_vulkan_fail(result, "vkWaitForFences", name);
