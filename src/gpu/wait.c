@@ -138,7 +138,7 @@ vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *na
     while ((result = device->vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE,
                                                 SLICE_NANOSECONDS)) == VK_TIMEOUT) {
         double now = base_seconds();
-        bool stop = device->stop && *device->stop;
+        bool stop = base_stop_asked(device->stop);
         began = began > 0 ? began : now;
         asked = stop && asked <= 0 ? now : asked;
         if (stop && now - asked >= gpu_patience)
