@@ -120,6 +120,9 @@ void base_c_locale_leave(struct base_c_locale *scope);
 
 /* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`. */
 uint32_t base_crc32c(uint32_t crc, const void *data, size_t size);
+/* SHA-256 of `data` as 64 hexadecimal digits. */
+#define BASE_SHA256_TEXT 65
+void base_sha256(const void *data, size_t size, char text[BASE_SHA256_TEXT]);
 
 /* ---- version -------------------------------------------------------------------------------- */
 
