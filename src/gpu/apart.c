@@ -15,6 +15,8 @@
 
 #include "gpu/program_sources.h"
 
+struct gpu_apart gpu_apart = {.seconds = 20, .memory = (uint64_t)2 << 30};
+
 /* What the child writes first; `size` bytes follow: the result, or the message. */
 struct header {
     vkn_status status;
@@ -62,8 +64,8 @@ static void prepare(pid_t parent, uint64_t memory, const sigset_t *signals)
     if (nowhere >= 0)
         dup2(nowhere, STDERR_FILENO);
     if (memory > 0)
-        limit(RLIMIT_AS, memory + GPU_APART_MEMORY);
-    limit(RLIMIT_CPU, GPU_APART_SECONDS + 1);
+        limit(RLIMIT_AS, memory + gpu_apart.memory);
+    limit(RLIMIT_CPU, gpu_apart.seconds + 1);
     limit(RLIMIT_CORE, 0);
 }
 
@@ -116,7 +118,7 @@ static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_tex
 /* Reads to the end of the pipe. False: the time is up, or there is more than there may be. */
 static bool read_all(int from, struct base_text *text)
 {
-    const double end = base_seconds() + GPU_APART_SECONDS;
+    const double end = base_seconds() + gpu_apart.seconds;
     char bytes[65536];
     for (;;) {
         double left = end - base_seconds();
@@ -138,12 +140,12 @@ static bool read_all(int from, struct base_text *text)
 /* Why there is no result of a child that has ended. */
 static vkn_status explain(const char *name, int status, uint64_t bytes)
 {
-    /* What is asked for in one piece is never there: half of the limit is near it. */
-    if (bytes > GPU_APART_MEMORY / 4)
-        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu GiB of memory", name,
-                         (unsigned long long)(GPU_APART_MEMORY >> 30));
+    /* What is asked for in one piece is never there: a quarter of the limit is near it. */
+    if (bytes > gpu_apart.memory / 4)
+        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", name,
+                         (unsigned long long)(gpu_apart.memory >> 20));
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %u s", name, GPU_APART_SECONDS);
+        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %u s", name, gpu_apart.seconds);
     return base_fail(VKN_BAD_INPUT,
                      "%s: the compiler of GLSL breaks down on it (%s %d): too large, or nested too deeply", name,
                      WIFSIGNALED(status) ? "signal" : "exit status",
@@ -201,7 +203,7 @@ vkn_status gpu_run_apart(const char *name, vkn_status (*work)(const void *contex
         uint64_t before = (uint64_t)own.ru_maxrss * 1024;
         if (!in_time)
             status = base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %u s, or gives more than %zu MiB", name,
-                               GPU_APART_SECONDS, GPU_APART_RESULT >> 20);
+                               gpu_apart.seconds, GPU_APART_RESULT >> 20);
         else if (!take(&text, &status, result))
             status = text.failed ? VKN_ERROR : explain(name, how, bytes > before ? bytes - before : 0);
     }

@@ -85,11 +85,15 @@ extern const size_t gpu_shader_text_count;
  * "FILE:LINE: ...". The caller frees *text. */
 vkn_status gpu_snippet_preprocess(const struct gpu_snippet *snippet, const char *defines, char **text);
 
-/* Runs work(context, result) in a child process, so that whatever it does ends: with a time, memory and a size of
- * the result of GPU_APART_*. `result` is then the child's; the caller frees its data. VKN_BAD_INPUT or what
- * `work` returns, with its message; the messages of this function begin with `name`. Any thread may call. */
-#define GPU_APART_SECONDS 20u
-#define GPU_APART_MEMORY  ((uint64_t)2 << 30)
+/* Runs work(context, result) in a child process, so that whatever it does ends: within gpu_apart's limits of time
+ * and memory (of tests, shorter), with a result of at most GPU_APART_RESULT bytes. `result` is then the child's; the
+ * caller frees its data. VKN_BAD_INPUT or what `work` returns, with its message; the messages of this function begin
+ * with `name`. Any thread may call. */
+struct gpu_apart {
+    unsigned seconds;
+    uint64_t memory; /* bytes, beside what this process has */
+};
+extern struct gpu_apart gpu_apart;
 #define GPU_APART_RESULT  ((size_t)4 << 20)
 vkn_status gpu_run_apart(const char *name, vkn_status (*work)(const void *context, struct base_text *result),
                          const void *context, struct base_text *result);

@@ -119,9 +119,12 @@ static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t
     if (strncmp(message, source->source, strlen(source->source)) == 0 || strncmp(message, "field/", 6) == 0 ||
         strncmp(message, "shared/", 7) == 0)
         return base_fail(VKN_BAD_INPUT, "%s: it does not go with vknerf's GLSL: %s", pair->snippet.file, message);
-    if (message[0] == '\0' || strncmp(message, pair->snippet.file, length) == 0 ||
-        strncmp(message, "shaderc, which", 14) == 0)
-        return base_fail(VKN_BAD_INPUT, "%s", message[0] ? message : "the compiler of GLSL gives no reason");
+    /* shaderc has no words for it. */
+    if (message[0] == '\0')
+        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", pair->snippet.file,
+                         (unsigned long long)(gpu_apart.memory >> 20));
+    if (strncmp(message, pair->snippet.file, length) == 0 || strncmp(message, "shaderc, which", 14) == 0)
+        return base_fail(VKN_BAD_INPUT, "%s", message);
     return base_fail(VKN_BAD_INPUT, "%s: %s", pair->snippet.file, message);
 }
 

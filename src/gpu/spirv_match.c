@@ -38,15 +38,35 @@ static bool is_snippet(const struct spirv_match *match, uint32_t plain)
     return plain == match->snippet[0] || plain == match->snippet[1];
 }
 
-/* Notes that two ids are the same, and looks at what they are unless functions are gone through for that. */
+/* Types and constants, of which compilers make one or several with the same meaning: an array that a buffer has may
+ * serve a variable or not, as it comes before or after. */
+static bool is_by_meaning(uint32_t code)
+{
+    return code == OP_EXT_INST_IMPORT || (code >= OP_TYPE_VOID && code <= OP_CONSTANT_NULL) || code == OP_UNDEF;
+}
+
+/* Whether two ids are the same. What is not by its meaning is so from now on, and what functions hold is looked at
+ * when they are gone through. */
 static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own)
 {
     const struct spirv *a = match->plain, *b = match->own;
-    if (match->own_of[plain] || match->plain_of[own])
-        return match->own_of[plain] == own && match->plain_of[own] == plain;
+    if (match->own_of[plain] == own)
+        return true;
     size_t from = a->definition[plain], to = b->definition[own];
     if (from == 0 || to == 0 || spirv_code(a, from) != spirv_code(b, to) ||
         (a->function[plain] == 0) != (b->function[own] == 0))
+        return false;
+    bool by_meaning = is_by_meaning(spirv_code(a, from));
+    if (by_meaning) {
+        /* Before its instruction, which names itself as the result. */
+        uint32_t before = match->own_of[plain];
+        match->own_of[plain] = own;
+        bool same = match_instruction(match, from, to);
+        match->own_of[plain] = same ? own : before;
+        match->plain_of[own] = same ? plain : match->plain_of[own];
+        return same;
+    }
+    if (match->own_of[plain] || match->plain_of[own])
         return false;
     match->own_of[plain] = own;
     match->plain_of[own] = plain;
@@ -182,6 +202,24 @@ static bool has_same_annotations(const struct spirv_match *match, uint32_t plain
     return from == to;
 }
 
+/* Whether what a buffer holds lies in it as it does in the library's: the types have the same structure. */
+static bool has_same_layout(const struct spirv_match *match, uint32_t plain, uint32_t own)
+{
+    const struct spirv *a = match->plain, *b = match->own;
+    size_t from = a->definition[plain], to = b->definition[own];
+    uint32_t code = spirv_code(a, from), first = code == OP_TYPE_POINTER ? 3 : 2, last = 2;
+    if (!has_same_annotations(match, plain, own))
+        return false;
+    if (code == OP_TYPE_STRUCT || code == OP_TYPE_POINTER)
+        last = spirv_length(a, from);
+    else if (code == OP_TYPE_ARRAY || code == OP_TYPE_RUNTIME_ARRAY || code == OP_TYPE_MATRIX)
+        last = 3;
+    for (uint32_t k = first; k < last; k++)
+        if (!has_same_layout(match, a->words[from + k], b->words[to + k]))
+            return false;
+    return true;
+}
+
 /* Constants that pipelines set and variables of other kinds than the user may have. */
 static bool is_interface(const struct spirv *module, size_t at)
 {
@@ -215,9 +253,13 @@ static vkn_status match_interface(const char *name, struct spirv_match *match)
         if (is_interface(a, at) && !match->own_of[a->words[at + 2]] &&
             !find_interface(match, a->words[at + 2]))
             return base_fail(VKN_BAD_INPUT, "%s: it changes vknerf's buffers or constants", name);
-    for (size_t i = 0; i < match->found_count; i++)
-        if (!has_same_annotations(match, match->found[i], match->own_of[match->found[i]]))
+    for (size_t i = 0; i < match->found_count; i++) {
+        uint32_t plain = match->found[i], own = match->own_of[plain];
+        size_t from = a->definition[plain], to = match->own->definition[own];
+        if (!has_same_annotations(match, plain, own) ||
+            (is_interface(a, from) && !has_same_layout(match, a->words[from + 1], match->own->words[to + 1])))
             return base_fail(VKN_BAD_INPUT, "%s: it changes the layout of what is vknerf's", name);
+    }
     return VKN_OK;
 }
 
@@ -254,7 +296,11 @@ vkn_status spirv_match_open(const char *name, const struct spirv *plain, const s
         return VKN_ERROR;
     BASE_TRY(match_main(name, match));
     BASE_TRY(match_public(name, match));
-    return match_interface(name, match);
+    BASE_TRY(match_interface(name, match));
+    /* Called by the library, and yet the user's. */
+    for (size_t i = 0; i < BASE_COUNT(match->snippet); i++)
+        match->plain_of[match->own_of[match->snippet[i]]] = 0;
+    return VKN_OK;
 }
 
 void spirv_match_close(struct spirv_match *match)

@@ -8,7 +8,7 @@ struct spirv_match {
     const struct spirv *plain, *own; /* the program with the library's snippet, with the user's */
     uint32_t *own_of;                /* [id of plain]: the same in own; 0: not found yet */
     uint32_t *plain_of;              /* [id of own]: the same in plain; 0: it is the user's */
-    uint32_t *found;                 /* ids of plain that have been found, in order */
+    uint32_t *found;                 /* ids of plain that have been found, in order, but types and constants */
     size_t found_count;
     uint32_t snippet[2];             /* the functions of plain that are the snippet's */
     uint32_t main, plain_main;       /* OpFunction ids */
