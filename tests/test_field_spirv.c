@@ -1,5 +1,6 @@
-/* What fields in GLSL may hold, on the compiler's side alone, without a device: each hostile field is refused with one
- * line, and what is taken keeps its indices within its arrays. tests/test_field_glsl.c runs fields. */
+/* What fields in GLSL may hold, on the compiler's side alone, without a device: each hostile field
+ * is refused with one line, and what is taken keeps its indices within its arrays.
+ * tests/test_field_glsl.c runs fields. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,11 +18,13 @@
 
 #define HEAD "#pragma field parameters 64\n#pragma field features 2\n"
 /* Line 4 is the first of `globals`. */
-#define FIELD(globals, statements)                                                  \
-    HEAD "// of the test\n" globals "\nvoid encode(vec3 position, uint first)\n{\n" \
-         "    float a = parameter(first), x = position.x;\n    uint k = uint(x * 1e9);\n    int j = -int(k);\n" \
-         "    " statements "\n    put_feature(0u, a);\n    put_feature(1u, x);\n}\n"  \
-         "void encode_backward(vec3 position, uint first)\n{\n    add_gradient(first, feature_gradient(0u));\n}\n"
+#define FIELD(globals, statements)                                                                \
+    HEAD "// of the test\n" globals "\nvoid encode(vec3 position, uint first)\n{\n"               \
+         "    float a = parameter(first), x = position.x;\n    uint k = uint(x * 1e9);\n    int " \
+         "j = -int(k);\n"                                                                         \
+         "    " statements "\n    put_feature(0u, a);\n    put_feature(1u, x);\n}\n"              \
+         "void encode_backward(vec3 position, uint first)\n{\n    add_gradient(first, "           \
+         "feature_gradient(0u));\n}\n"
 
 static bool have_shaderc;
 
@@ -35,7 +38,8 @@ static bool have_shaderc;
 static vkn_status compile(const char *text, const struct gpu_program_source **check)
 {
     struct vkn_config config = {0};
-    if (vkn_field_register(&(struct vkn_field){.text = text, .file = "bad.glsl"}, &config) != VKN_OK)
+    if (vkn_field_register(&(struct vkn_field){.text = text, .file = "bad.glsl"}, &config) !=
+        VKN_OK)
         return VKN_BAD_INPUT;
     const struct glsl_field *field = glsl_find(&config);
     char scatter[64];
@@ -64,37 +68,44 @@ static void refuse(const struct fault *faults, size_t count)
         const struct gpu_program_source *check = NULL;
         vkn_status status = compile(faults[i].text, &check);
         const char *message = status == VKN_OK ? "taken" : vkn_last_error();
-        if (status != VKN_BAD_INPUT || strncmp(message, "bad.glsl", 8) != 0 || strchr(message, '\n') ||
-            !strstr(message, faults[i].message))
-            print_error("%u. field %zu (%.200s): %s instead of %s\n", ++wrong, i, faults[i].text + strlen(HEAD),
-                        message, faults[i].message);
+        if (status != VKN_BAD_INPUT || strncmp(message, "bad.glsl", 8) != 0 ||
+            strchr(message, '\n') || !strstr(message, faults[i].message))
+            print_error("%u. field %zu (%.200s): %s instead of %s\n", ++wrong, i,
+                        faults[i].text + strlen(HEAD), message, faults[i].message);
     }
     assert_int_equal(wrong, 0);
 }
 
-/* ---- what a field may not have ----------------------------------------------------------------- */
+/* ---- what a field may not have -----------------------------------------------------------------
+ */
 
 static void test_text(void **state)
 {
     static const struct fault faults[] = {
-        {FIELD("#include \"snippet\"", ""), "bad.glsl:4: error: '#include' : a field has no #include"},
+        {FIELD("#include \"snippet\"", ""),
+         "bad.glsl:4: error: '#include' : a field has no #include"},
         {FIELD("#include <shared/common.glsl>", ""), "bad.glsl:4: error: '#include' : "},
         {FIELD("#extension GL_EXT_buffer_reference : require", ""),
          "bad.glsl:4: a field has no #extension GL_EXT_buffer_reference"},
         {FIELD("#ext\\\nension all : warn", ""), "a field has no #extension all"},
-        {FIELD("#/**/extension /**/ GL_EXT_debug_printf : enable", ""), "no #extension GL_EXT_debug_printf"},
-        {FIELD("#define H #\nH extension GL_EXT_ray_query : require", ""), "bad.glsl:5: error: '#' : "},
+        {FIELD("#/**/extension /**/ GL_EXT_debug_printf : enable", ""),
+         "no #extension GL_EXT_debug_printf"},
+        {FIELD("#define H #\nH extension GL_EXT_ray_query : require", ""),
+         "bad.glsl:5: error: '#' : "},
         {FIELD("#define H #\nH define min(a, b) (a)", ""), "bad.glsl:5: error: '#' : "},
         {FIELD("\n\\\n\\define a b", ""), "bad.glsl:"},
         {FIELD("#version 450", ""), "'#version' : must occur first in shader"},
         {FIELD("#line 7 \"other.glsl\"\nnonsense;", ""), "bad.glsl:7: error: "},
         {FIELD("void main() {}", ""), "it does not go with vknerf's GLSL"},
         {FIELD("float state;", ""), "it does not go with vknerf's GLSL"},
-        {FIELD("const float x = config.aabb_scale;", ""), "bad.glsl:4: error: 'config' : undeclared identifier"},
-        {FIELD("float r(float x);\nfloat q(float x) { return r(x); }\nfloat r(float x) { return q(x); }",
+        {FIELD("const float x = config.aabb_scale;", ""),
+         "bad.glsl:4: error: 'config' : undeclared identifier"},
+        {FIELD("float r(float x);\nfloat q(float x) { return r(x); }\nfloat r(float x) { return "
+               "q(x); }",
                "a += r(x);"),
          "ecursi"},
-        {FIELD("", "a += no_such(x);"), "bad.glsl:10: error: 'no_such' : no matching overloaded function"},
+        {FIELD("", "a += no_such(x);"),
+         "bad.glsl:10: error: 'no_such' : no matching overloaded function"},
     };
     (void)state;
     NEEDS_SHADERC();
@@ -104,14 +115,20 @@ static void test_text(void **state)
 static void test_reach(void **state)
 {
     static const struct fault faults[] = {
-        {FIELD("layout(set = 0, binding = 7, std430) buffer B { float b[]; };", "b[k] = a;"), "a field only computes"},
-        {FIELD("layout(set = 0, binding = 7, std430) buffer B { float b[]; };", ""), "a field only computes"},
-        {FIELD("layout(set = 0, binding = 7) uniform B { float b; };", "a += b;"), "a field only computes"},
-        {FIELD("layout(push_constant) uniform B { float b; };", "a += b;"), ""},
-        {FIELD("layout(constant_id = 5) const float b = 1.0;", "a += b;"), "it may have no constant_id"},
-        {FIELD("layout(set = 0, binding = 7, rgba8) uniform image2D b;", "a += imageLoad(b, ivec2(0)).x;"),
+        {FIELD("layout(set = 0, binding = 7, std430) buffer B { float b[]; };", "b[k] = a;"),
          "a field only computes"},
-        {FIELD("layout(set = 0, binding = 7) uniform sampler2D b;", "a += textureLod(b, position.xy, 0.0).x;"),
+        {FIELD("layout(set = 0, binding = 7, std430) buffer B { float b[]; };", ""),
+         "a field only computes"},
+        {FIELD("layout(set = 0, binding = 7) uniform B { float b; };", "a += b;"),
+         "a field only computes"},
+        {FIELD("layout(push_constant) uniform B { float b; };", "a += b;"), ""},
+        {FIELD("layout(constant_id = 5) const float b = 1.0;", "a += b;"),
+         "it may have no constant_id"},
+        {FIELD("layout(set = 0, binding = 7, rgba8) uniform image2D b;",
+               "a += imageLoad(b, ivec2(0)).x;"),
+         "a field only computes"},
+        {FIELD("layout(set = 0, binding = 7) uniform sampler2D b;",
+               "a += textureLod(b, position.xy, 0.0).x;"),
          "a field only computes"},
         {FIELD("shared float b[64];", "b[k % 64u] = a;"), "a field only computes"},
         {FIELD("", "barrier();"), "barriers"},
@@ -123,24 +140,34 @@ static void test_reach(void **state)
         {FIELD("layout(local_size_x_id = 9) in;", ""), ""},
         {FIELD("", "double b = double(x); a += float(b);"), "64-bit floats"},
         {FIELD("uint min(uint a, uint b) { return a; }", ""), "overloaded functions"},
-        {FIELD("uint floatBitsToUint(float a) { return 0u; }", ""), "it changes vknerf's own function compare"},
+        {FIELD("uint floatBitsToUint(float a) { return 0u; }", ""),
+         "it changes vknerf's own function compare"},
         {FIELD("struct Config { uint param_count; };", ""), "it does not go with vknerf's GLSL"},
         {FIELD("uvec3 pcg3d(uvec3 v);", "a += float(pcg3d(uvec3(k)).x);"), "it may not name pcg3d"},
-        {FIELD("float random_gradient(uint i);", "a += random_gradient(k);"), "it may not name random_gradient"},
+        {FIELD("float random_gradient(uint i);", "a += random_gradient(k);"),
+         "it may not name random_gradient"},
         {FIELD("void check_place();", "if (x > 2.0) check_place();"), ""},
         {FIELD("uint place;", ""), "it does not go with vknerf's GLSL"},
-        {FIELD("#pragma use_vulkan_memory_model\n#pragma use_storage_buffer\nbuffer B { uint b; };", ""), ""},
-        {FIELD("coherent layout(row_major) buffer;\nlayout(std430, column_major) uniform;\nlayout(binding = 3) buffer C { mat4 m; };", ""), ""},
+        {FIELD("#pragma use_vulkan_memory_model\n#pragma use_storage_buffer\nbuffer B { uint b; };",
+               ""),
+         ""},
+        {FIELD("coherent layout(row_major) buffer;\nlayout(std430, column_major) "
+               "uniform;\nlayout(binding = 3) buffer C { mat4 m; };",
+               ""),
+         ""},
     };
     (void)state;
     NEEDS_SHADERC();
     refuse(faults, BASE_COUNT(faults));
 }
 
-/* ---- how much ---------------------------------------------------------------------------------- */
+/* ---- how much ----------------------------------------------------------------------------------
+ */
 
-/* "first", then what `format` makes of 0 to count - 1 and the number before, then a field's functions. */
-static char *repeat(const char *first, const char *format, unsigned count, const char *globals, const char *statements)
+/* "first", then what `format` makes of 0 to count - 1 and the number before, then a field's
+ * functions. */
+static char *repeat(const char *first, const char *format, unsigned count, const char *globals,
+                    const char *statements)
 {
     struct base_text text = {0};
     base_text_add(&text, HEAD "%s\n", first);
@@ -148,7 +175,8 @@ static char *repeat(const char *first, const char *format, unsigned count, const
         /* The test's own: NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
         base_text_add(&text, format, i + 1, i, i);
     base_text_add(&text,
-                  "%s\nvoid encode(vec3 position, uint first)\n{\n    float a = parameter(first), x = position.x;\n"
+                  "%s\nvoid encode(vec3 position, uint first)\n{\n    float a = parameter(first), "
+                  "x = position.x;\n"
                   "    %s\n    put_feature(0u, a);\n    put_feature(1u, x);\n}\n"
                   "void encode_backward(vec3 position, uint first)\n{\n}\n",
                   globals, statements);
@@ -177,14 +205,17 @@ static void test_size(void **state)
     NEEDS_SHADERC();
     refuse(faults, BASE_COUNT(faults));
     refuse_text(repeat("float f0(float x) { return sin(x); }",
-                       "float f%u(float x) { return f%u(x) + f%u(2.0 * x); }\n", 25, "", "a += f25(x);"),
+                       "float f%u(float x) { return f%u(x) + f%u(2.0 * x); }\n", 25, "",
+                       "a += f25(x);"),
                 "at most 16384 are possible");
-    refuse_text(repeat("float f0(float x) { return x; }", "float f%u(float x) { return f%u(x); } // %u\n", 100, "",
-                       "a += f100(x);"),
+    refuse_text(repeat("float f0(float x) { return x; }",
+                       "float f%u(float x) { return f%u(x); } // %u\n", 100, "", "a += f100(x);"),
                 "functions call each other more than 32 deep");
-    refuse_text(repeat("struct S0 { float a; };", "struct S%u { S%u a; }; // %u\n", 50, "S50 s;", "a += x;"),
+    refuse_text(repeat("struct S0 { float a; };", "struct S%u { S%u a; }; // %u\n", 50, "S50 s;",
+                       "a += x;"),
                 "structures and arrays are nested more than 32 deep");
-    refuse_text(repeat("struct S0 { float a; };", "struct S%u { S%u a, b; }; // %u\n", 14, "S14 s;", "a += x;"),
+    refuse_text(repeat("struct S0 { float a; };", "struct S%u { S%u a, b; }; // %u\n", 14, "S14 s;",
+                       "a += x;"),
                 "its variables take 65");
     refuse_text(repeat("void f(inout float a) {", "if (a > %u.5) { if (a > %u.25) { // %u\n", 20,
                        "}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}}} a += 1.0; }", "f(a);"),
@@ -203,20 +234,24 @@ static void test_limits(void **state)
     gpu_apart = limits;
     gpu_apart.memory = (uint64_t)64 << 20;
     refuse_text(repeat("struct S0 { vec4 a; }; const S0 s0 = S0(vec4(1.0));",
-                       "struct S%1$u { S%2$u a, b; }; const S%1$u s%1$u = S%1$u(s%2$u, s%2$u);\n", 24, "", ""),
+                       "struct S%1$u { S%2$u a, b; }; const S%1$u s%1$u = S%1$u(s%2$u, s%2$u);\n",
+                       24, "", ""),
                 "bad.glsl: compiling takes more than 64 MiB of memory");
     gpu_apart = limits;
     refuse_text(repeat("float deep(float x) { return x", " + x", 30000, "; }", "a += deep(x);"),
                 "bad.glsl: the compiler of GLSL breaks down on it (");
-    refuse_text(repeat("float deep(float x) { return ", "(", 30000, "x; }", "a += deep(x);"), "memory exhausted");
+    refuse_text(repeat("float deep(float x) { return ", "(", 30000, "x; }", "a += deep(x);"),
+                "memory exhausted");
 }
 
-/* ---- what a field may have --------------------------------------------------------------------- */
+/* ---- what a field may have ---------------------------------------------------------------------
+ */
 
 static uint32_t count_code(const struct gpu_program_source *source, uint32_t code)
 {
     uint32_t count = 0;
-    for (const uint32_t *word = source->words + SPIRV_HEADER; word < source->end; word += *word >> 16)
+    for (const uint32_t *word = source->words + SPIRV_HEADER; word < source->end;
+         word += *word >> 16)
         count += (*word & 0xffffu) == code;
     return count;
 }
@@ -224,7 +259,8 @@ static uint32_t count_code(const struct gpu_program_source *source, uint32_t cod
 static uint32_t count_limits(const struct gpu_program_source *source)
 {
     uint32_t count = 0;
-    for (const uint32_t *word = source->words + SPIRV_HEADER; word < source->end; word += *word >> 16)
+    for (const uint32_t *word = source->words + SPIRV_HEADER; word < source->end;
+         word += *word >> 16)
         count += (*word & 0xffffu) == OP_EXT_INST && word[4] == GLSL_U_MIN;
     return count;
 }
@@ -234,16 +270,21 @@ static void test_taken(void **state)
     static const char *const fields[] = {
         FIELD("", ""),
         /* Names that the library has for what is not global there, macros, values of variables. */
-        FIELD("#define min(a, b) (a)\n#define REAL float\n#define FEATURES 3\nconst uint N = 4u;\nREAL g = 1.0;\n"
-              "float t[3] = float[](1.0, 2.0, 3.0);\nfloat h(float x) { return g += x > 0.5 ? sin(x) : g; }\n"
+        FIELD("#define min(a, b) (a)\n#define REAL float\n#define FEATURES 3\nconst uint N = "
+              "4u;\nREAL g = 1.0;\n"
+              "float t[3] = float[](1.0, 2.0, 3.0);\nfloat h(float x) { return g += x > 0.5 ? "
+              "sin(x) : g; }\n"
               "float n = h(2.0);",
               "a += min(t[k % 3u], 1.0) * n + h(a);"),
         FIELD("#extension GL_EXT_control_flow_attributes : require\nstruct S { vec3 v; mat3 m; };",
-              "S s = S(position, mat3(x)); [[unroll]] for (int i = 0; i < 4; i++) s.m[i % 3] *= s.v.y;\n"
+              "S s = S(position, mat3(x)); [[unroll]] for (int i = 0; i < 4; i++) s.m[i % 3] *= "
+              "s.v.y;\n"
               "    precise float b = s.m[1][2] * x + a; a += b + modf(x, b) + float(frexp(x, j));\n"
               "    switch (k & 3u) { case 0u: a += 1.0; break; default: a += determinant(s.m); }\n"
-              "    do { a *= 0.5; if (a < 0.1) continue; } while (a > 1.0); uvec2 c; c.x = uaddCarry(k, k, c.y);"
-              "    umulExtended(k, k, c.x, c.y); a += float(c.x + bitfieldReverse(c.y)) + dot(s.v, s.m * s.v);"),
+              "    do { a *= 0.5; if (a < 0.1) continue; } while (a > 1.0); uvec2 c; c.x = "
+              "uaddCarry(k, k, c.y);"
+              "    umulExtended(k, k, c.x, c.y); a += float(c.x + bitfieldReverse(c.y)) + dot(s.v, "
+              "s.m * s.v);"),
     };
     (void)state;
     NEEDS_SHADERC();
@@ -261,11 +302,12 @@ static void test_indices(void **state)
     (void)state;
     NEEDS_SHADERC();
     assert_int_equal(compile(FIELD("", "// none"), &none), VKN_OK);
-    assert_int_equal(compile(FIELD("struct S { float f[3]; vec4 v; mat3 m; };\nfloat g[5];",
-                                   "S s[4]; g[k] = x; s[j].f[k] = g[j]; s[2].v[k] = x; s[3].m[j][k] = x;\n"
-                                   "    [[unroll]] for (int i = 0; i < 9; i++) a += (s[1].v * x)[i];"),
-                             &all),
-                     VKN_OK);
+    assert_int_equal(
+        compile(FIELD("struct S { float f[3]; vec4 v; mat3 m; };\nfloat g[5];",
+                      "S s[4]; g[k] = x; s[j].f[k] = g[j]; s[2].v[k] = x; s[3].m[j][k] = x;\n"
+                      "    [[unroll]] for (int i = 0; i < 9; i++) a += (s[1].v * x)[i];"),
+                &all),
+        VKN_OK);
     assert_int_equal(count_limits(all) - count_limits(none), 8);
     assert_int_equal(count_code(all, OP_LOOP_MERGE) - count_code(none, OP_LOOP_MERGE), 1);
     for (const uint32_t *word = all->words + SPIRV_HEADER; word < all->end; word += *word >> 16)
@@ -277,7 +319,8 @@ static int setup(void **state)
 {
     const struct gpu_program_source *check = NULL;
     (void)state;
-    have_shaderc = compile(FIELD("", "// first"), &check) == VKN_OK || !strstr(vkn_last_error(), "shaderc, which");
+    have_shaderc = compile(FIELD("", "// first"), &check) == VKN_OK ||
+                   !strstr(vkn_last_error(), "shaderc, which");
     return 0;
 }
 

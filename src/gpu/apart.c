@@ -23,14 +23,16 @@ struct header {
     uint32_t size;
 };
 
-/* ---- the child --------------------------------------------------------------------------------- */
+/* ---- the child ---------------------------------------------------------------------------------
+ */
 
 /* Bytes of address space that the process has. */
 static uint64_t address_space(void)
 {
     unsigned long long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (!file || fscanf(file, "%llu", &pages) != 1) /* NOLINT(cert-err34-c): the kernel's own number */
+    if (!file ||
+        fscanf(file, "%llu", &pages) != 1) /* NOLINT(cert-err34-c): the kernel's own number */
         pages = 0;
     if (file)
         fclose(file);
@@ -50,7 +52,8 @@ static void limit(int resource, uint64_t most)
 /* Signals of the terminal are the parent's to handle, whose end ends this process. */
 static void prepare(pid_t parent, uint64_t memory, const sigset_t *signals)
 {
-    static const int ended_by[] = {SIGTERM, SIGXCPU, SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGPIPE};
+    static const int ended_by[] = {SIGTERM, SIGXCPU, SIGABRT, SIGSEGV,
+                                   SIGBUS,  SIGILL,  SIGFPE,  SIGPIPE};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
@@ -80,7 +83,8 @@ static bool write_all(int to, const void *data, size_t size)
     return true;
 }
 
-static void work_and_exit(int to, vkn_status (*work)(const void *, struct base_text *), const void *context)
+static void work_and_exit(int to, vkn_status (*work)(const void *, struct base_text *),
+                          const void *context)
 {
     struct base_text result = {0};
     vkn_status status = work(context, &result);
@@ -89,13 +93,16 @@ static void work_and_exit(int to, vkn_status (*work)(const void *, struct base_t
     const char *data = status == VKN_OK ? result.data : vkn_last_error();
     size_t size = status == VKN_OK ? result.size : strlen(data);
     struct header header = {status, (uint32_t)size};
-    bool written = size <= GPU_APART_RESULT && write_all(to, &header, sizeof header) && write_all(to, data, size);
+    bool written = size <= GPU_APART_RESULT && write_all(to, &header, sizeof header) &&
+                   write_all(to, data, size);
     _exit(written ? 0 : 1);
 }
 
-/* ---- the parent -------------------------------------------------------------------------------- */
+/* ---- the parent --------------------------------------------------------------------------------
+ */
 
-static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_text *), const void *context)
+static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_text *),
+                   const void *context)
 {
     sigset_t all, before;
     pid_t parent = getpid();
@@ -145,14 +152,17 @@ static vkn_status explain(const char *name, int status, uint64_t bytes)
         return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", name,
                          (unsigned long long)(gpu_apart.memory >> 20));
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %u s", name, gpu_apart.seconds);
-    return base_fail(VKN_BAD_INPUT,
-                     "%s: the compiler of GLSL breaks down on it (%s %d): too large, or nested too deeply", name,
-                     WIFSIGNALED(status) ? "signal" : "exit status",
-                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %u s", name,
+                         gpu_apart.seconds);
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: the compiler of GLSL breaks down on it (%s %d): too large, or nested too deeply", name,
+        WIFSIGNALED(status) ? "signal" : "exit status",
+        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* Waits for the child, whose status is that of an end without a result where another one waits for all. */
+/* Waits for the child, whose status is that of an end without a result where another one waits for
+ * all. */
 static int wait_for(pid_t child, uint64_t *bytes)
 {
     struct rusage usage = {0};
@@ -182,7 +192,8 @@ static bool take(const struct base_text *text, vkn_status *status, struct base_t
     return true;
 }
 
-vkn_status gpu_run_apart(const char *name, vkn_status (*work)(const void *context, struct base_text *result),
+vkn_status gpu_run_apart(const char *name,
+                         vkn_status (*work)(const void *context, struct base_text *result),
                          const void *context, struct base_text *result)
 {
     int ends[2] = {-1, -1};
@@ -193,7 +204,8 @@ vkn_status gpu_run_apart(const char *name, vkn_status (*work)(const void *contex
     getrusage(RUSAGE_SELF, &own);
     pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? start(ends, work, context) : -1;
     if (child < 0)
-        status = base_fail(VKN_ERROR, "%s: no process for the compiler of GLSL: %s", name, strerror(errno));
+        status = base_fail(VKN_ERROR, "%s: no process for the compiler of GLSL: %s", name,
+                           strerror(errno));
     if (ends[1] >= 0)
         close(ends[1]);
     if (child > 0) {
@@ -202,10 +214,12 @@ vkn_status gpu_run_apart(const char *name, vkn_status (*work)(const void *contex
         int how = wait_for(child, &bytes);
         uint64_t before = (uint64_t)own.ru_maxrss * 1024;
         if (!in_time)
-            status = base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %u s, or gives more than %zu MiB", name,
-                               gpu_apart.seconds, GPU_APART_RESULT >> 20);
+            status = base_fail(VKN_BAD_INPUT,
+                               "%s: compiling takes more than %u s, or gives more than %zu MiB",
+                               name, gpu_apart.seconds, GPU_APART_RESULT >> 20);
         else if (!take(&text, &status, result))
-            status = text.failed ? VKN_ERROR : explain(name, how, bytes > before ? bytes - before : 0);
+            status =
+                text.failed ? VKN_ERROR : explain(name, how, bytes > before ? bytes - before : 0);
     }
     if (ends[0] >= 0)
         close(ends[0]);

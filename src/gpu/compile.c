@@ -169,8 +169,8 @@ static uint32_t environment_version(const char *environment)
     return shaderc_env_version_vulkan_1_2;
 }
 
-/* A process that is made while another thread is in the compiler would find its locks closed for ever. No
- * rwlock: a child cannot open what its parent closed. */
+/* A process that is made while another thread is in the compiler would find its locks closed for
+ * ever. No rwlock: a child cannot open what its parent closed. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t left;
@@ -225,8 +225,8 @@ static bool copy_result(shaderc_compilation_result_t result, char **bytes, size_
 }
 
 /* Of either kind; *bytes are the caller's. */
-static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, size_t *size, char *message,
-                 size_t message_size)
+static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, size_t *size,
+                 char *message, size_t message_size)
 {
     *bytes = NULL;
     *size = 0;
@@ -240,7 +240,8 @@ static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, siz
     count_inside(1);
     shaderc_compilation_result_t result =
         (preprocess ? shaderc.compile_into_preprocessed_text : shaderc.compile_into_spv)(
-            shaderc.compiler, glsl->text, glsl->size, shaderc_compute_shader, glsl->name, "main", options);
+            shaderc.compiler, glsl->text, glsl->size, shaderc_compute_shader, glsl->name, "main",
+            options);
     bool done = false;
     if (shaderc.result_get_compilation_status(result) != shaderc_compilation_status_success)
         snprintf(message, message_size, "%s", shaderc.result_get_error_message(result));

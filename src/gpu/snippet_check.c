@@ -13,7 +13,8 @@ struct check {
     struct snippet_types types;
 };
 
-/* ---- what the module says of itself ------------------------------------------------------------ */
+/* ---- what the module says of itself ------------------------------------------------------------
+ */
 
 static const char *name_of_capability(uint32_t capability)
 {
@@ -21,15 +22,16 @@ static const char *name_of_capability(uint32_t capability)
         uint32_t capability;
         const char *name;
     } names[] = {
-        {9, "16-bit floats"},       {10, "64-bit floats"},      {11, "64-bit integers"},
-        {22, "16-bit integers"},    {39, "8-bit integers"},     {4472, "rays"},
+        {9, "16-bit floats"},           {10, "64-bit floats"},  {11, "64-bit integers"},
+        {22, "16-bit integers"},        {39, "8-bit integers"}, {4472, "rays"},
         {5347, "addresses of buffers"},
     };
     for (size_t i = 0; i < BASE_COUNT(names); i++)
         if (names[i].capability == capability)
             return names[i].name;
-    return capability >= 61 && capability <= 68 ? "operations of subgroups"
-                                                : "what a device may lack or what reaches beyond a computation";
+    return capability >= 61 && capability <= 68
+               ? "operations of subgroups"
+               : "what a device may lack or what reaches beyond a computation";
 }
 
 static bool has_instruction(const struct spirv *module, const uint32_t *wanted)
@@ -50,11 +52,13 @@ static vkn_status check_entry(const struct check *check, size_t at)
     for (k++; k < length; k++) {
         uint32_t id = own->words[at + k];
         if (id >= own->bound || spirv_code_of(own, id) != OP_VARIABLE)
-            return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V names no variable at word %zu", check->name, at + k);
+            return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V names no variable at word %zu",
+                             check->name, at + k);
     }
     if (own->words[at + 1] != 5 || own->words[at + 3] != 0x6e69616du || spirv_length(own, at) < 5 ||
         own->words[at + 4] != 0)
-        return base_fail(VKN_BAD_INPUT, "%s: its program is no compute shader of vknerf's", check->name);
+        return base_fail(VKN_BAD_INPUT, "%s: its program is no compute shader of vknerf's",
+                         check->name);
     return VKN_OK;
 }
 
@@ -66,7 +70,8 @@ static bool has_mode(const struct check *check, size_t at)
     if (own[1] != check->match.main)
         return false;
     for (size_t i = SPIRV_HEADER; i < plain->count; i += spirv_length(plain, i))
-        if (plain->words[i] == *own && memcmp(plain->words + i + 2, own + 2, ((*own >> 16) - 2) * sizeof *own) == 0)
+        if (plain->words[i] == *own &&
+            memcmp(plain->words + i + 2, own + 2, ((*own >> 16) - 2) * sizeof *own) == 0)
             return true;
     return false;
 }
@@ -79,20 +84,25 @@ static vkn_status check_header(const struct check *check, size_t at)
     if (code == OP_ENTRY_POINT)
         return check_entry(check, at);
     if (code == OP_EXECUTION_MODE && !has_mode(check, at))
-        return base_fail(VKN_BAD_INPUT, "%s: it changes the size of vknerf's workgroups", check->name);
+        return base_fail(VKN_BAD_INPUT, "%s: it changes the size of vknerf's workgroups",
+                         check->name);
     if (code == OP_EXT_INST_IMPORT &&
         (spirv_length(own, at) != 6 || memcmp(word + 2, "GLSL.std.450\0\0\0", 16) != 0))
-        return base_fail(VKN_BAD_INPUT, "%s: it imports instructions other than GLSL.std.450", check->name);
+        return base_fail(VKN_BAD_INPUT, "%s: it imports instructions other than GLSL.std.450",
+                         check->name);
     if ((code != OP_CAPABILITY && code != OP_EXTENSION && code != OP_MEMORY_MODEL) ||
         has_instruction(check->plain, word))
         return VKN_OK;
     if (code == OP_CAPABILITY)
-        return base_fail(VKN_BAD_INPUT, "%s: a field only computes: it may not use %s (SPIR-V capability %u)",
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: a field only computes: it may not use %s (SPIR-V capability %u)",
                          check->name, name_of_capability(word[1]), word[1]);
-    return base_fail(VKN_BAD_INPUT, "%s: a field only computes: it may not use extensions", check->name);
+    return base_fail(VKN_BAD_INPUT, "%s: a field only computes: it may not use extensions",
+                     check->name);
 }
 
-/* ---- types, constants and variables ------------------------------------------------------------ */
+/* ---- types, constants and variables ------------------------------------------------------------
+ */
 
 static uint32_t add(uint32_t a, uint32_t b)
 {
@@ -109,7 +119,9 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 static uint32_t array_length(const struct spirv *own, uint32_t constant)
 {
     size_t at = own->definition[constant];
-    return at && spirv_code(own, at) == OP_CONSTANT && spirv_length(own, at) == 4 ? own->words[at + 3] : 0;
+    return at && spirv_code(own, at) == OP_CONSTANT && spirv_length(own, at) == 4
+               ? own->words[at + 3]
+               : 0;
 }
 
 /* Of types in the order in which they are defined, so that members are measured before. */
@@ -139,7 +151,8 @@ static void measure_type(const struct check *check, size_t at)
 static bool is_value_type(const struct spirv *own, uint32_t id)
 {
     uint32_t code = spirv_code_of(own, id);
-    return own->definition[id] && code >= OP_TYPE_BOOL && code <= OP_TYPE_STRUCT && code != OP_TYPE_RUNTIME_ARRAY;
+    return own->definition[id] && code >= OP_TYPE_BOOL && code <= OP_TYPE_STRUCT &&
+           code != OP_TYPE_RUNTIME_ARRAY;
 }
 
 static vkn_status check_type(const struct check *check, size_t at)
@@ -163,28 +176,39 @@ static vkn_status check_type(const struct check *check, size_t at)
     for (uint32_t k = first; k < last; k++)
         right = right && is_value_type(own, word[k]);
     if (!right)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: a field only computes: it may not declare buffers, images, shared variables or "
-                         "types of another size than 32 bits",
-                         check->name);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: a field only computes: it may not declare buffers, images, shared variables or "
+            "types of another size than 32 bits",
+            check->name);
     return check->types.depth[word[1]] <= SNIPPET_MOST_CALLS
                ? VKN_OK
-               : base_fail(VKN_BAD_INPUT, "%s: structures and arrays are nested more than %u deep", check->name,
-                           SNIPPET_MOST_CALLS);
+               : base_fail(VKN_BAD_INPUT, "%s: structures and arrays are nested more than %u deep",
+                           check->name, SNIPPET_MOST_CALLS);
 }
 
 static vkn_status check_variable(const struct check *check, size_t at)
 {
-    static const char *const classes[] = {"an image or a texture", "an input", "a uniform block or buffer", "an output",
-                                          "a shared variable", "a variable of a cluster", "", "a variable", "",
-                                          "a push constant", "a counter", "an image", "a buffer"};
+    static const char *const classes[] = {"an image or a texture",
+                                          "an input",
+                                          "a uniform block or buffer",
+                                          "an output",
+                                          "a shared variable",
+                                          "a variable of a cluster",
+                                          "",
+                                          "a variable",
+                                          "",
+                                          "a push constant",
+                                          "a counter",
+                                          "an image",
+                                          "a buffer"};
     char variable[64];
     uint32_t class = check->own->words[at + 3];
     if (class == SPIRV_PRIVATE)
         return VKN_OK;
     spirv_name(check->own, check->own->words[at + 2], variable);
-    return base_fail(VKN_BAD_INPUT, "%s: a field only computes: %s is %s, which it may not have", check->name,
-                     variable[0] ? variable : "one of its variables",
+    return base_fail(VKN_BAD_INPUT, "%s: a field only computes: %s is %s, which it may not have",
+                     check->name, variable[0] ? variable : "one of its variables",
                      class < BASE_COUNT(classes) ? classes[class] : "outside of the computation");
 }
 
@@ -197,7 +221,8 @@ static vkn_status check_annotations(const struct check *check, uint32_t id)
             (decoration != SPIRV_RELAXED_PRECISION && decoration != SPIRV_NON_WRITABLE &&
              decoration != SPIRV_NO_CONTRACTION))
             return base_fail(VKN_BAD_INPUT,
-                             "%s: a field only computes: it may have no layout of its own (SPIR-V decoration %u)",
+                             "%s: a field only computes: it may have no layout of its own (SPIR-V "
+                             "decoration %u)",
                              check->name, decoration);
     }
     return VKN_OK;
@@ -216,7 +241,8 @@ static vkn_status check_global(const struct check *check, size_t at)
     if (code == OP_VARIABLE)
         return check_variable(check, at);
     if (code >= OP_SPEC_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT_OP)
-        return base_fail(VKN_BAD_INPUT, "%s: a field only computes: it may have no constant_id", check->name);
+        return base_fail(VKN_BAD_INPUT, "%s: a field only computes: it may have no constant_id",
+                         check->name);
     return VKN_OK;
 }
 
@@ -237,14 +263,16 @@ static vkn_status check_globals(const struct check *check)
     return VKN_OK;
 }
 
-/* ---- functions --------------------------------------------------------------------------------- */
+/* ---- functions ---------------------------------------------------------------------------------
+ */
 
 static bool is_pointer(const struct spirv *own, uint32_t id)
 {
     size_t at = own->definition[id];
     bool pure = false;
     const char *operands = at ? spirv_operands(spirv_code(own, at), &pure) : NULL;
-    return operands && operands[0] == 't' && spirv_code_of(own, own->words[at + 1]) == OP_TYPE_POINTER;
+    return operands && operands[0] == 't' &&
+           spirv_code_of(own, own->words[at + 1]) == OP_TYPE_POINTER;
 }
 
 /* Whether an instruction of a function of the snippet's may name the id. */
@@ -261,10 +289,12 @@ static bool may_name(const struct check *check, size_t function, size_t at, uint
     if (own->function[id])
         return own->function[id] == function;
     if (kind == OP_FUNCTION)
-        return code == OP_FUNCTION_CALL && (!library || check->match.is_public[id] || at == check->match.last_call);
+        return code == OP_FUNCTION_CALL &&
+               (!library || check->match.is_public[id] || at == check->match.last_call);
     if (kind == OP_VARIABLE)
         return !library && own->words[own->definition[id] + 3] == SPIRV_PRIVATE;
-    return (kind >= OP_TYPE_VOID && kind <= OP_CONSTANT_NULL) || kind == OP_UNDEF || kind == OP_EXT_INST_IMPORT;
+    return (kind >= OP_TYPE_VOID && kind <= OP_CONSTANT_NULL) || kind == OP_UNDEF ||
+           kind == OP_EXT_INST_IMPORT;
 }
 
 /* Of what the operands alone do not show. */
@@ -273,13 +303,14 @@ static bool is_right(const struct check *check, size_t at)
     const struct spirv *own = check->own;
     const uint32_t *word = own->words + at;
     uint32_t code = spirv_code(own, at), length = spirv_length(own, at);
-    bool has_type = code >= OP_LOAD && code != OP_STORE && code < OP_LOOP_MERGE && code != OP_ACCESS_CHAIN &&
-                    code != OP_IN_BOUNDS_ACCESS_CHAIN;
+    bool has_type = code >= OP_LOAD && code != OP_STORE && code < OP_LOOP_MERGE &&
+                    code != OP_ACCESS_CHAIN && code != OP_IN_BOUNDS_ACCESS_CHAIN;
     if (code == OP_VARIABLE)
         return word[3] == SPIRV_FUNCTION && spirv_code_of(own, word[1]) == OP_TYPE_POINTER &&
                own->words[own->definition[word[1]] + 2] == SPIRV_FUNCTION;
     if (code == OP_LOAD || code == OP_STORE) /* no flags: those are of buffers */
-        return length == (code == OP_LOAD ? 4u : 3u) && is_pointer(own, word[code == OP_LOAD ? 3 : 1]);
+        return length == (code == OP_LOAD ? 4u : 3u) &&
+               is_pointer(own, word[code == OP_LOAD ? 3 : 1]);
     if (code == OP_EXT_INST)
         return spirv_code_of(own, word[3]) == OP_EXT_INST_IMPORT && word[4] <= GLSL_LAST &&
                (word[4] < GLSL_INTERPOLATE || word[4] > GLSL_INTERPOLATE + 2);
@@ -304,13 +335,16 @@ static vkn_status check_instruction(const struct check *check, size_t function, 
         char what[64];
         spirv_name(own, id, what);
         return base_fail(VKN_BAD_INPUT,
-                         "%s: a field only computes: it may not name %s, which is not its own, other than by the "
+                         "%s: a field only computes: it may not name %s, which is not its own, "
+                         "other than by the "
                          "functions for it",
                          check->name, what[0] ? what : "something");
     }
-    return is_right(check, at) ? VKN_OK
-                               : base_fail(VKN_BAD_INPUT, "%s: a field only computes: SPIR-V instruction %u is refused",
-                                           check->name, code);
+    return is_right(check, at)
+               ? VKN_OK
+               : base_fail(VKN_BAD_INPUT,
+                           "%s: a field only computes: SPIR-V instruction %u is refused",
+                           check->name, code);
 }
 
 static vkn_status check_functions(const struct check *check)
@@ -325,7 +359,8 @@ static vkn_status check_functions(const struct check *check)
     return VKN_OK;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------------------------------
+ */
 
 static vkn_status run(struct check *check, uint32_t **safe, size_t *safe_count)
 {
@@ -340,8 +375,9 @@ static vkn_status run(struct check *check, uint32_t **safe, size_t *safe_count)
     return snippet_make_safe(check->name, &check->match, safe, safe_count);
 }
 
-vkn_status gpu_snippet_check(const char *name, const uint32_t *plain, size_t plain_count, const uint32_t *words,
-                             size_t count, uint32_t **safe, size_t *safe_count)
+vkn_status gpu_snippet_check(const char *name, const uint32_t *plain, size_t plain_count,
+                             const uint32_t *words, size_t count, uint32_t **safe,
+                             size_t *safe_count)
 {
     struct spirv plain_module = {0}, own = {0};
     struct check check = {.name = name, .plain = &plain_module, .own = &own};

@@ -26,7 +26,8 @@ static void put(struct base_text *text, const uint32_t *words, size_t count)
     base_text_add_bytes(text, words, count * sizeof *words);
 }
 
-/* ---- constants --------------------------------------------------------------------------------- */
+/* ---- constants ---------------------------------------------------------------------------------
+ */
 
 /* The id of the constant; 0 on no memory. */
 static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t last)
@@ -49,7 +50,8 @@ static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t la
     return id;
 }
 
-/* ---- indices ----------------------------------------------------------------------------------- */
+/* ---- indices -----------------------------------------------------------------------------------
+ */
 
 static uint32_t type_of(const struct spirv *own, uint32_t id)
 {
@@ -68,7 +70,8 @@ static bool is_constant(const struct spirv *own, uint32_t id, uint32_t *value)
     return true;
 }
 
-/* How many there are of what a composite type holds; *part: of which type is number `index`. 0: none. */
+/* How many there are of what a composite type holds; *part: of which type is number `index`. 0:
+ * none. */
 static uint32_t parts_of(const struct spirv *own, uint32_t type, uint32_t index, uint32_t *part)
 {
     size_t at = own->definition[type];
@@ -92,13 +95,15 @@ static vkn_status limit_index(struct rewriting *rewriting, uint32_t *index, uint
     uint32_t value = 0, type = type_of(own, *index);
     if (is_constant(own, *index, &value))
         return value < count ? VKN_OK
-                             : base_fail(VKN_BAD_INPUT, "%s: index %d of an array of %u", rewriting->name,
-                                         (int)value, count);
-    if (type == 0 || spirv_code_of(own, type) != OP_TYPE_INT || own->words[own->definition[type] + 2] != 32)
+                             : base_fail(VKN_BAD_INPUT, "%s: index %d of an array of %u",
+                                         rewriting->name, (int)value, count);
+    if (type == 0 || spirv_code_of(own, type) != OP_TYPE_INT ||
+        own->words[own->definition[type] + 2] != 32)
         return base_fail(VKN_BAD_INPUT, "%s: an index is no number", rewriting->name);
     /* An index below zero is a large one without its sign. */
     uint32_t last = limit_of(rewriting, type, count - 1), id = rewriting->bound++;
-    const uint32_t smaller[] = {7u << 16 | OP_EXT_INST, type, id, rewriting->import, GLSL_U_MIN, *index, last};
+    const uint32_t smaller[] = {
+        7u << 16 | OP_EXT_INST, type, id, rewriting->import, GLSL_U_MIN, *index, last};
     rewriting->failed = rewriting->failed || last == 0;
     put(&rewriting->functions, smaller, BASE_COUNT(smaller));
     *index = id;
@@ -132,7 +137,8 @@ static vkn_status limit_component(struct rewriting *rewriting, uint32_t vector, 
     return limit_index(rewriting, index, count);
 }
 
-/* ---- the program ------------------------------------------------------------------------------- */
+/* ---- the program -------------------------------------------------------------------------------
+ */
 
 static vkn_status rewrite(struct rewriting *rewriting, size_t at)
 {
@@ -150,7 +156,8 @@ static vkn_status rewrite(struct rewriting *rewriting, size_t at)
     else if (code == OP_VECTOR_INSERT_DYNAMIC)
         status = limit_component(rewriting, word[3], &word[5]);
     else if (code == OP_LOOP_MERGE) {
-        /* A driver's compiler would take hours for a loop of a million rounds that asks to be unrolled. */
+        /* A driver's compiler would take hours for a loop of a million rounds that asks to be
+         * unrolled. */
         length = 4;
         word[0] = length << 16 | OP_LOOP_MERGE;
         word[3] = 0;
@@ -168,7 +175,8 @@ static vkn_status rewrite_all(struct rewriting *rewriting)
         if (spirv_code(own, at) == OP_EXT_INST_IMPORT)
             rewriting->import = own->words[at + 1];
     if (rewriting->import == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V does not import GLSL.std.450", rewriting->name);
+        return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V does not import GLSL.std.450",
+                         rewriting->name);
     put(&rewriting->globals, own->words, at);
     for (; at < own->count; at += spirv_length(own, at)) {
         function = spirv_code(own, at) == OP_FUNCTION ? at : function;
@@ -180,12 +188,16 @@ static vkn_status rewrite_all(struct rewriting *rewriting)
     return VKN_OK;
 }
 
-vkn_status snippet_make_safe(const char *name, const struct spirv_match *match, uint32_t **safe, size_t *safe_count)
+vkn_status snippet_make_safe(const char *name, const struct spirv_match *match, uint32_t **safe,
+                             size_t *safe_count)
 {
-    struct rewriting rewriting = {.name = name, .match = match, .own = match->own, .bound = match->own->bound};
+    struct rewriting rewriting = {
+        .name = name, .match = match, .own = match->own, .bound = match->own->bound};
     vkn_status status = rewrite_all(&rewriting);
-    size_t globals = rewriting.globals.size / sizeof **safe, functions = rewriting.functions.size / sizeof **safe;
-    if (status == VKN_OK && (rewriting.failed || rewriting.globals.failed || rewriting.functions.failed))
+    size_t globals = rewriting.globals.size / sizeof **safe,
+           functions = rewriting.functions.size / sizeof **safe;
+    if (status == VKN_OK &&
+        (rewriting.failed || rewriting.globals.failed || rewriting.functions.failed))
         status = VKN_ERROR;
     if (status == VKN_OK)
         *safe = base_alloc(globals + functions, sizeof **safe);

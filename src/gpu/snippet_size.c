@@ -1,4 +1,5 @@
-/* How much there is of a snippet: what compilers of drivers take longest for, and what has to fit a stack. */
+/* How much there is of a snippet: what compilers of drivers take longest for, and what has to fit a
+ * stack. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -30,7 +31,8 @@ static uint32_t add(uint32_t a, uint64_t b)
 static vkn_status measure(struct size *size, uint32_t id, uint32_t calls);
 
 /* Adds what the call leads to. */
-static vkn_status measure_call(struct size *size, struct function *caller, uint32_t callee, uint32_t calls)
+static vkn_status measure_call(struct size *size, struct function *caller, uint32_t callee,
+                               uint32_t calls)
 {
     struct function *called = &size->functions[callee];
     if (size->match->plain_of[callee]) {
@@ -93,10 +95,11 @@ static vkn_status measure(struct size *size, uint32_t id, uint32_t calls)
     struct function *function = &size->functions[id];
     struct nesting nesting = {.depth = 0};
     if (calls > SNIPPET_MOST_CALLS)
-        return base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep", size->name,
-                         SNIPPET_MOST_CALLS);
+        return base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep",
+                         size->name, SNIPPET_MOST_CALLS);
     function->state = MEASURING;
-    for (size_t at = own->definition[id]; spirv_code(own, at) != OP_FUNCTION_END; at += spirv_length(own, at)) {
+    for (size_t at = own->definition[id]; spirv_code(own, at) != OP_FUNCTION_END;
+         at += spirv_length(own, at)) {
         uint32_t code = spirv_code(own, at);
         if (code == OP_FUNCTION_CALL)
             BASE_TRY(measure_call(size, function, own->words[at + 3], calls));
@@ -105,22 +108,23 @@ static vkn_status measure(struct size *size, uint32_t id, uint32_t calls)
         else if (code != OP_FUNCTION)
             function->numbers = add(function->numbers, numbers_of(size, at));
         if (!follow(&nesting, own->words + at))
-            return base_fail(VKN_BAD_INPUT, "%s: loops and conditions are nested more than %u deep", size->name,
-                             SNIPPET_MOST_CALLS);
+            return base_fail(VKN_BAD_INPUT, "%s: loops and conditions are nested more than %u deep",
+                             size->name, SNIPPET_MOST_CALLS);
     }
     function->state = MEASURED;
     function->calls++;
     return function->calls <= SNIPPET_MOST_CALLS
                ? VKN_OK
-               : base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep", size->name,
-                           SNIPPET_MOST_CALLS);
+               : base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep",
+                           size->name, SNIPPET_MOST_CALLS);
 }
 
 static uint32_t bytes_of_globals(const struct size *size)
 {
     const struct spirv *own = size->match->own;
     uint32_t bytes = 0;
-    for (size_t at = SPIRV_HEADER; at < own->count && spirv_code(own, at) != OP_FUNCTION; at += spirv_length(own, at))
+    for (size_t at = SPIRV_HEADER; at < own->count && spirv_code(own, at) != OP_FUNCTION;
+         at += spirv_length(own, at))
         if (spirv_code(own, at) == OP_VARIABLE && !size->match->plain_of[own->words[at + 2]])
             bytes = add(bytes, bytes_of(size, at));
     return bytes;
@@ -129,7 +133,8 @@ static uint32_t bytes_of_globals(const struct size *size)
 static vkn_status measure_all(struct size *size)
 {
     const struct spirv_match *match = size->match;
-    const uint32_t roots[] = {match->main, match->own_of[match->snippet[0]], match->own_of[match->snippet[1]]};
+    const uint32_t roots[] = {match->main, match->own_of[match->snippet[0]],
+                              match->own_of[match->snippet[1]]};
     uint32_t numbers = 0, bytes = bytes_of_globals(size);
     for (size_t i = 0; i < BASE_COUNT(roots); i++) {
         struct function *root = &size->functions[roots[i]];
@@ -140,17 +145,20 @@ static vkn_status measure_all(struct size *size)
         bytes = add(bytes, root->bytes);
     }
     if (bytes > SNIPPET_MOST_BYTES)
-        return base_fail(VKN_BAD_INPUT, "%s: its variables take %u bytes for each sample, at most %u are possible",
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: its variables take %u bytes for each sample, at most %u are possible",
                          size->name, bytes, SNIPPET_MOST_BYTES);
     if (numbers > SNIPPET_MOST_NUMBERS)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: it is too long for compilers of drivers: %u operations with functions written out "
-                         "at their calls, at most %u are possible",
-                         size->name, numbers, SNIPPET_MOST_NUMBERS);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: it is too long for compilers of drivers: %u operations with functions written out "
+            "at their calls, at most %u are possible",
+            size->name, numbers, SNIPPET_MOST_NUMBERS);
     return VKN_OK;
 }
 
-vkn_status snippet_check_size(const char *name, const struct spirv_match *match, const struct snippet_types *types)
+vkn_status snippet_check_size(const char *name, const struct spirv_match *match,
+                              const struct snippet_types *types)
 {
     struct size size = {.name = name,
                         .match = match,

@@ -106,26 +106,15 @@ static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t
     const struct gpu_shader_text *text = find_text(source->source);
     char message[1024];
     if (!text)
-        return base_fail(VKN_ERROR, "program %s: %s is not part of this build", source->name, source->source);
+        return base_fail(VKN_ERROR, "program %s: %s is not part of this build", source->name,
+                         source->source);
     const struct gpu_glsl glsl = {
         source->source,  text->text,          (size_t)(text->end - text->text),
         source->defines, source->environment, include,
         &pair->snippet};
     if (gpu_compile(&glsl, words, count, message, sizeof message))
         return VKN_OK;
-    message[strcspn(message, "\n")] = 0;
-    size_t length = strlen(pair->snippet.file);
-    /* A message about the library's lines: a name that both have. */
-    if (strncmp(message, source->source, strlen(source->source)) == 0 || strncmp(message, "field/", 6) == 0 ||
-        strncmp(message, "shared/", 7) == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: it does not go with vknerf's GLSL: %s", pair->snippet.file, message);
-    /* shaderc has no words for it. */
-    if (message[0] == '\0')
-        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", pair->snippet.file,
-                         (unsigned long long)(gpu_apart.memory >> 20));
-    if (strncmp(message, pair->snippet.file, length) == 0 || strncmp(message, "shaderc, which", 14) == 0)
-        return base_fail(VKN_BAD_INPUT, "%s", message);
-    return base_fail(VKN_BAD_INPUT, "%s: %s", pair->snippet.file, message);
+    return gpu_snippet_fail(pair->snippet.file, message);
 }
 
 /* Work of gpu_run_apart: SPIR-V of a user's snippet. */
@@ -145,15 +134,16 @@ static vkn_status compile_apart(const void *context, struct base_text *result)
     return status;
 }
 
-/* The last template that was compiled with the library's own snippet, which fields of the same size share. */
+/* The last template that was compiled with the library's own snippet, which fields of the same size
+ * share. */
 static struct {
     char *source, *defines;
     uint32_t *words;
     size_t count;
 } plain[3];
 
-/* Finds or compiles the program of `source` with the library's own snippet. In this process: the compiler then has the
- * symbols of the language, which children inherit. */
+/* Finds or compiles the program of `source` with the library's own snippet. In this process: the
+ * compiler then has the symbols of the language, which children inherit. */
 static vkn_status find_plain(const struct gpu_program_source *source, size_t *found)
 {
     static size_t next;
@@ -174,8 +164,8 @@ static vkn_status find_plain(const struct gpu_program_source *source, size_t *fo
     char *own = text ? base_format("%.*s", (int)(text->end - text->text), text->text) : NULL;
     vkn_status status = VKN_ERROR;
     if (plain[*found].source && plain[*found].defines && own)
-        status = compile_pair(&(struct pair){source, {"field/snippet_plain.glsl", own}}, &plain[*found].words,
-                              &plain[*found].count);
+        status = compile_pair(&(struct pair){source, {"field/snippet_plain.glsl", own}},
+                              &plain[*found].words, &plain[*found].count);
     free(own);
     return status;
 }
@@ -193,8 +183,8 @@ static vkn_status compile(struct gpu_program_source *source)
     vkn_status status = gpu_run_apart(pair.snippet.file, compile_apart, &pair, &result);
     if (status == VKN_OK)
         status = gpu_snippet_check(pair.snippet.file, plain[found].words, plain[found].count,
-                                   (const uint32_t *)(const void *)result.data, result.size / sizeof *words,
-                                   &words, &count);
+                                   (const uint32_t *)(const void *)result.data,
+                                   result.size / sizeof *words, &words, &count);
     free(result.data);
     BASE_TRY(status);
     source->words = words;

@@ -6,7 +6,8 @@
 
 #include "base/base.h"
 
-/* ---- instructions ------------------------------------------------------------------------------ */
+/* ---- instructions ------------------------------------------------------------------------------
+ */
 
 /* Codes from `first` to `last`. */
 struct instructions {
@@ -152,11 +153,13 @@ static const char *name_of_other(uint32_t code)
 
 vkn_status spirv_refuse(const char *name, uint32_t code)
 {
-    return base_fail(VKN_BAD_INPUT, "%s: a field only computes: it may not use %s (SPIR-V instruction %u)",
-                     name, name_of_other(code), code);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: a field only computes: it may not use %s (SPIR-V instruction %u)", name,
+                     name_of_other(code), code);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading -----------------------------------------------------------------------------------
+ */
 
 /* The position where the module is read, and what is known there. */
 struct reader {
@@ -219,8 +222,9 @@ static vkn_status read_instruction(const char *name, struct reader *reader)
         return spirv_refuse(name, code);
     reader->length = spirv_length(module, reader->at);
     /* The function itself is defined outside of functions. */
-    if (reader->length > module->count - reader->at || !has_right_length(operands, reader->length) ||
-        !read_operands(reader, operands) || (begins && reader->function) ||
+    if (reader->length > module->count - reader->at ||
+        !has_right_length(operands, reader->length) || !read_operands(reader, operands) ||
+        (begins && reader->function) ||
         (!begins && !reader->function && (pure || reader->behind_globals) &&
          (reader->behind_globals || !may_stand_outside(code))))
         return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V is damaged at word %zu", name, reader->at);
@@ -257,7 +261,8 @@ vkn_status spirv_open(const char *name, const uint32_t *words, size_t count, str
 {
     *module = (struct spirv){.words = words, .count = count};
     /* An id needs an instruction, and a position is of 32 bits. */
-    if (count <= SPIRV_HEADER || count > SPIRV_MOST_WORDS || words[0] != SPIRV_MAGIC || words[3] > count)
+    if (count <= SPIRV_HEADER || count > SPIRV_MOST_WORDS || words[0] != SPIRV_MAGIC ||
+        words[3] > count)
         return base_fail(VKN_BAD_INPUT, "%s: no SPIR-V of up to %u words", name, SPIRV_MOST_WORDS);
     module->bound = words[3];
     module->definition = base_alloc(module->bound + 1, sizeof *module->definition);
@@ -288,7 +293,8 @@ void spirv_name(const struct spirv *module, uint32_t id, char name[64])
         if (spirv_code(module, at) != OP_NAME || module->words[at + 1] != id)
             continue;
         size_t size = (spirv_length(module, at) - 2) * sizeof(uint32_t);
-        snprintf(name, 64, "%.*s", (int)(size < 63 ? size : 63), (const char *)&module->words[at + 2]);
+        snprintf(name, 64, "%.*s", (int)(size < 63 ? size : 63),
+                 (const char *)&module->words[at + 2]);
         name[strcspn(name, "(")] = '\0';
         return;
     }

@@ -85,9 +85,9 @@ struct spirv {
     uint32_t *next;       /* [word]: behind a decoration that is there, the next of the same id */
 };
 
-/* The operands of an instruction as letters: t the result's type, r the result, i another id, l a literal, s a
- * text; i* or l*: any number of them; x: literals and ids by turns. NULL: none that is expected here. *pure:
- * whether a function that only computes may have it. */
+/* The operands of an instruction as letters: t the result's type, r the result, i another id, l a
+ * literal, s a text; i* or l*: any number of them; x: literals and ids by turns. NULL: none that is
+ * expected here. *pure: whether a function that only computes may have it. */
 const char *spirv_operands(uint32_t code, bool *pure);
 /* VKN_BAD_INPUT: the instruction is none of a field's, in words. */
 vkn_status spirv_refuse(const char *name, uint32_t code);
@@ -108,9 +108,9 @@ static inline uint32_t spirv_code_of(const struct spirv *module, uint32_t id)
     return spirv_code(module, module->definition[id]);
 }
 
-/* Reads the words, which have to outlive the module. VKN_BAD_INPUT with a message that begins with `name`: they
- * are not whole, or hold an instruction that no program of the library or of a field has. spirv_close frees it
- * in either case. */
+/* Reads the words, which have to outlive the module. VKN_BAD_INPUT with a message that begins with
+ * `name`: they are not whole, or hold an instruction that no program of the library or of a field
+ * has. spirv_close frees it in either case. */
 vkn_status spirv_open(const char *name, const uint32_t *words, size_t count, struct spirv *module);
 void spirv_close(struct spirv *module);
 /* The name that the module gives an id, up to where GLSL puts its parameters; "": none. */

@@ -1,4 +1,5 @@
-/* Finds the library's part of a program in the same program with a user's snippet, word for word but for the ids. */
+/* Finds the library's part of a program in the same program with a user's snippet, word for word
+ * but for the ids. */
 #include "gpu/spirv_match.h"
 
 #include <stdlib.h>
@@ -6,7 +7,8 @@
 
 #include "base/base.h"
 
-/* ---- instructions ------------------------------------------------------------------------------ */
+/* ---- instructions ------------------------------------------------------------------------------
+ */
 
 static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own);
 
@@ -38,15 +40,16 @@ static bool is_snippet(const struct spirv_match *match, uint32_t plain)
     return plain == match->snippet[0] || plain == match->snippet[1];
 }
 
-/* Types and constants, of which compilers make one or several with the same meaning: an array that a buffer has may
- * serve a variable or not, as it comes before or after. */
+/* Types and constants, of which compilers make one or several with the same meaning: an array that
+ * a buffer has may serve a variable or not, as it comes before or after. */
 static bool is_by_meaning(uint32_t code)
 {
-    return code == OP_EXT_INST_IMPORT || (code >= OP_TYPE_VOID && code <= OP_CONSTANT_NULL) || code == OP_UNDEF;
+    return code == OP_EXT_INST_IMPORT || (code >= OP_TYPE_VOID && code <= OP_CONSTANT_NULL) ||
+           code == OP_UNDEF;
 }
 
-/* Whether two ids are the same. What is not by its meaning is so from now on, and what functions hold is looked at
- * when they are gone through. */
+/* Whether two ids are the same. What is not by its meaning is so from now on, and what functions
+ * hold is looked at when they are gone through. */
 static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own)
 {
     const struct spirv *a = match->plain, *b = match->own;
@@ -86,7 +89,8 @@ static void forget(struct spirv_match *match, size_t count)
     }
 }
 
-/* ---- functions --------------------------------------------------------------------------------- */
+/* ---- functions ---------------------------------------------------------------------------------
+ */
 
 static bool match_function(struct spirv_match *match, uint32_t plain)
 {
@@ -119,7 +123,8 @@ static vkn_status match_functions(const char *name, struct spirv_match *match, s
             continue;
         spirv_name(match->plain, plain, function);
         return base_fail(VKN_BAD_INPUT,
-                         "%s: it changes vknerf's own function %s: is one of its functions named as one of GLSL?",
+                         "%s: it changes vknerf's own function %s: is one of its functions named "
+                         "as one of GLSL?",
                          name, function);
     }
     return VKN_OK;
@@ -131,16 +136,19 @@ static uint32_t find_function(const struct spirv *module, const char *wanted)
     for (size_t at = SPIRV_HEADER; at < module->count; at += spirv_length(module, at)) {
         const char *name = (const char *)&module->words[at + 2];
         size_t size = (spirv_length(module, at) - 2) * sizeof(uint32_t);
-        if (spirv_code(module, at) != OP_NAME || strnlen(name, size) == size || strcmp(name, wanted) != 0)
+        if (spirv_code(module, at) != OP_NAME || strnlen(name, size) == size ||
+            strcmp(name, wanted) != 0)
             continue;
         uint32_t id = module->words[at + 1];
-        if (id < module->bound && module->definition[id] && spirv_code_of(module, id) == OP_FUNCTION)
+        if (id < module->bound && module->definition[id] &&
+            spirv_code_of(module, id) == OP_FUNCTION)
             return id;
     }
     return 0;
 }
 
-/* ---- where the program begins ------------------------------------------------------------------ */
+/* ---- where the program begins ------------------------------------------------------------------
+ */
 
 /* The only entry point; 0: there is none, or several. */
 static uint32_t find_main(const struct spirv *module)
@@ -179,7 +187,8 @@ static vkn_status match_main(const char *name, struct spirv_match *match)
     const struct spirv *a = match->plain, *b = match->own;
     uint32_t entry = find_main(a);
     match->main = find_main(b);
-    size_t from = entry ? find_last_call(a, entry) : 0, to = match->main ? find_last_call(b, match->main) : 0;
+    size_t from = entry ? find_last_call(a, entry) : 0,
+           to = match->main ? find_last_call(b, match->main) : 0;
     if (!from || !to || !match_id(match, a->words[from + 3], b->words[to + 3]))
         return base_fail(VKN_BAD_INPUT, "%s: it changes how vknerf's programs begin", name);
     match->plain_main = entry;
@@ -187,7 +196,8 @@ static vkn_status match_main(const char *name, struct spirv_match *match)
     return match_functions(name, match, 0);
 }
 
-/* ---- what no function has named ---------------------------------------------------------------- */
+/* ---- what no function has named ----------------------------------------------------------------
+ */
 
 static bool has_same_annotations(const struct spirv_match *match, uint32_t plain, uint32_t own)
 {
@@ -202,7 +212,8 @@ static bool has_same_annotations(const struct spirv_match *match, uint32_t plain
     return from == to;
 }
 
-/* Whether what a buffer holds lies in it as it does in the library's: the types have the same structure. */
+/* Whether what a buffer holds lies in it as it does in the library's: the types have the same
+ * structure. */
 static bool has_same_layout(const struct spirv_match *match, uint32_t plain, uint32_t own)
 {
     const struct spirv *a = match->plain, *b = match->own;
@@ -257,7 +268,8 @@ static vkn_status match_interface(const char *name, struct spirv_match *match)
         uint32_t plain = match->found[i], own = match->own_of[plain];
         size_t from = a->definition[plain], to = match->own->definition[own];
         if (!has_same_annotations(match, plain, own) ||
-            (is_interface(a, from) && !has_same_layout(match, a->words[from + 1], match->own->words[to + 1])))
+            (is_interface(a, from) &&
+             !has_same_layout(match, a->words[from + 1], match->own->words[to + 1])))
             return base_fail(VKN_BAD_INPUT, "%s: it changes the layout of what is vknerf's", name);
     }
     return VKN_OK;
@@ -266,11 +278,13 @@ static vkn_status match_interface(const char *name, struct spirv_match *match)
 /* What the snippet may call: the functions that the library's own calls. */
 static vkn_status match_public(const char *name, struct spirv_match *match)
 {
-    static const char *const functions[] = {"parameter(u1;", "parameter_pair(u1;", "put_feature(u1;f1;",
-                                            "feature_gradient(u1;", "add_gradient(u1;f1;"};
+    static const char *const functions[] = {"parameter(u1;", "parameter_pair(u1;",
+                                            "put_feature(u1;f1;", "feature_gradient(u1;",
+                                            "add_gradient(u1;f1;"};
     size_t first = match->found_count;
     for (size_t i = 0; i < BASE_COUNT(functions); i++) {
-        uint32_t plain = find_function(match->plain, functions[i]), own = find_function(match->own, functions[i]);
+        uint32_t plain = find_function(match->plain, functions[i]),
+                 own = find_function(match->own, functions[i]);
         if (!own)
             continue;
         if (!plain || !match_id(match, plain, own))
@@ -289,7 +303,8 @@ vkn_status spirv_match_open(const char *name, const struct spirv *plain, const s
         .own_of = base_alloc(plain->bound + 1, sizeof *match->own_of),
         .plain_of = base_alloc(own->bound + 1, sizeof *match->plain_of),
         .found = base_alloc(plain->bound + 1, sizeof *match->found),
-        .snippet = {find_function(plain, "encode(vf3;u1;"), find_function(plain, "encode_backward(vf3;u1;")},
+        .snippet = {find_function(plain, "encode(vf3;u1;"),
+                    find_function(plain, "encode_backward(vf3;u1;")},
         .is_public = base_alloc(own->bound + 1, sizeof *match->is_public),
     };
     if (!match->own_of || !match->plain_of || !match->found || !match->is_public)
