@@ -76,8 +76,7 @@ static void refuse(const struct fault *faults, size_t count)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- what a field may not have -----------------------------------------------------------------
- */
+/* ---- what a field may not have --------------------------------------------------------------- */
 
 static void test_text(void **state)
 {
@@ -161,8 +160,7 @@ static void test_reach(void **state)
     refuse(faults, BASE_COUNT(faults));
 }
 
-/* ---- how much ----------------------------------------------------------------------------------
- */
+/* ---- how much -------------------------------------------------------------------------------- */
 
 /* "first", then what `format` makes of 0 to count - 1 and the number before, then a field's
  * functions. */
@@ -244,8 +242,7 @@ static void test_limits(void **state)
                 "memory exhausted");
 }
 
-/* ---- what a field may have ---------------------------------------------------------------------
- */
+/* ---- what a field may have ------------------------------------------------------------------- */
 
 static uint32_t count_code(const struct gpu_program_source *source, uint32_t code)
 {

@@ -23,8 +23,7 @@ struct header {
     uint32_t size;
 };
 
-/* ---- the child ---------------------------------------------------------------------------------
- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 /* Bytes of address space that the process has. */
 static uint64_t address_space(void)
@@ -98,8 +97,7 @@ static void work_and_exit(int to, vkn_status (*work)(const void *, struct base_t
     _exit(written ? 0 : 1);
 }
 
-/* ---- the parent --------------------------------------------------------------------------------
- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_text *),
                    const void *context)

@@ -13,8 +13,7 @@ struct check {
     struct snippet_types types;
 };
 
-/* ---- what the module says of itself ------------------------------------------------------------
- */
+/* ---- what the module says of itself ---------------------------------------------------------- */
 
 static const char *name_of_capability(uint32_t capability)
 {
@@ -101,8 +100,7 @@ static vkn_status check_header(const struct check *check, size_t at)
                      check->name);
 }
 
-/* ---- types, constants and variables ------------------------------------------------------------
- */
+/* ---- types, constants and variables ---------------------------------------------------------- */
 
 static uint32_t add(uint32_t a, uint32_t b)
 {
@@ -263,8 +261,7 @@ static vkn_status check_globals(const struct check *check)
     return VKN_OK;
 }
 
-/* ---- functions ---------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static bool is_pointer(const struct spirv *own, uint32_t id)
 {
@@ -359,8 +356,7 @@ static vkn_status check_functions(const struct check *check)
     return VKN_OK;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static vkn_status run(struct check *check, uint32_t **safe, size_t *safe_count)
 {

@@ -6,7 +6,7 @@
 
 /* Of one invocation, with each function as often as it is called in the text. */
 #define SNIPPET_MOST_BYTES   16384u /* of variables */
-#define SNIPPET_MOST_NUMBERS 32768u /* that are computed */
+#define SNIPPET_MOST_NUMBERS 16384u /* that are computed */
 #define SNIPPET_MOST_CALLS   32u    /* one within another; also blocks, and structures */
 
 /* Compares a program with a user's snippet, `words`, with the same program with the library's own,
@@ -19,8 +19,7 @@ vkn_status gpu_snippet_check(const char *name, const uint32_t *plain, size_t pla
                              const uint32_t *words, size_t count, uint32_t **safe,
                              size_t *safe_count);
 
-/* ---- between its files -------------------------------------------------------------------------
- */
+/* ---- between its files ----------------------------------------------------------------------- */
 
 /* [id of own]: of types the numbers (of 4 bytes) that they hold and how deep they are nested. */
 struct snippet_types {

@@ -26,8 +26,7 @@ static void put(struct base_text *text, const uint32_t *words, size_t count)
     base_text_add_bytes(text, words, count * sizeof *words);
 }
 
-/* ---- constants ---------------------------------------------------------------------------------
- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 /* The id of the constant; 0 on no memory. */
 static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t last)
@@ -50,8 +49,7 @@ static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t la
     return id;
 }
 
-/* ---- indices -----------------------------------------------------------------------------------
- */
+/* ---- indices --------------------------------------------------------------------------------- */
 
 static uint32_t type_of(const struct spirv *own, uint32_t id)
 {
@@ -137,8 +135,7 @@ static vkn_status limit_component(struct rewriting *rewriting, uint32_t vector, 
     return limit_index(rewriting, index, count);
 }
 
-/* ---- the program -------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static vkn_status rewrite(struct rewriting *rewriting, size_t at)
 {

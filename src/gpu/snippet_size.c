@@ -5,9 +5,12 @@
 #include "base/base.h"
 #include "gpu/snippet_check.h"
 
-/* What a call costs that leads to the library, and a function of GLSL.std.450. */
+/* What costs more than the numbers that come of it: a call that leads to the library, a function of
+ * GLSL.std.450, a loop and a condition, which compilers of CPU devices turn into masks. */
 #define LIBRARY_NUMBERS 32u
 #define BUILT_IN_TIMES  8u
+#define LOOP_NUMBERS    64u
+#define BRANCH_NUMBERS  16u
 
 enum { UNSEEN, MEASURING, MEASURED };
 
@@ -56,6 +59,8 @@ static uint64_t numbers_of(const struct size *size, size_t at)
     bool pure = false;
     uint32_t code = spirv_code(own, at);
     const char *operands = spirv_operands(code, &pure);
+    if (code == OP_LOOP_MERGE || code == OP_SELECTION_MERGE)
+        return code == OP_LOOP_MERGE ? LOOP_NUMBERS : BRANCH_NUMBERS;
     if (operands[0] != 't')
         return 1;
     uint64_t numbers = size->types->numbers[own->words[at + 1]];

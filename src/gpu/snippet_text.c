@@ -34,8 +34,7 @@ vkn_status gpu_snippet_fail(const char *file, char *message)
     return base_fail(VKN_BAD_INPUT, "%s: %s", file, message);
 }
 
-/* ---- lines -------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 struct line {
     const char *file, *at;

@@ -6,8 +6,7 @@
 
 #include "base/base.h"
 
-/* ---- instructions ------------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* Codes from `first` to `last`. */
 struct instructions {
@@ -134,11 +133,9 @@ const char *spirv_operands(uint32_t code, bool *pure)
 char spirv_operand(const char *operands, uint32_t k)
 {
     for (uint32_t i = 1; *operands; i++, operands++)
-        if (operands[1] == '*' || *operands == 's')
-            return *operands;
-        else if (*operands == 'x')
+        if (*operands == 'x')
             return (k - i) % 2 == 0 ? 'l' : 'i';
-        else if (i == k)
+        else if (i == k || operands[1] == '*' || *operands == 's')
             return *operands;
     return '\0';
 }
@@ -158,8 +155,7 @@ vkn_status spirv_refuse(const char *name, uint32_t code)
                      name_of_other(code), code);
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The position where the module is read, and what is known there. */
 struct reader {

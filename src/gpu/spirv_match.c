@@ -7,8 +7,7 @@
 
 #include "base/base.h"
 
-/* ---- instructions ------------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own);
 
@@ -89,8 +88,7 @@ static void forget(struct spirv_match *match, size_t count)
     }
 }
 
-/* ---- functions ---------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static bool match_function(struct spirv_match *match, uint32_t plain)
 {
@@ -147,8 +145,7 @@ static uint32_t find_function(const struct spirv *module, const char *wanted)
     return 0;
 }
 
-/* ---- where the program begins ------------------------------------------------------------------
- */
+/* ---- where the program begins ---------------------------------------------------------------- */
 
 /* The only entry point; 0: there is none, or several. */
 static uint32_t find_main(const struct spirv *module)
@@ -196,8 +193,7 @@ static vkn_status match_main(const char *name, struct spirv_match *match)
     return match_functions(name, match, 0);
 }
 
-/* ---- what no function has named ----------------------------------------------------------------
- */
+/* ---- what no function has named -------------------------------------------------------------- */
 
 static bool has_same_annotations(const struct spirv_match *match, uint32_t plain, uint32_t own)
 {
