@@ -253,12 +253,23 @@ static uint32_t count_code(const struct gpu_program_source *source, uint32_t cod
     return count;
 }
 
-static uint32_t count_limits(const struct gpu_program_source *source)
+/* How many indices have a limit that is a constant, and in *sum those added up. */
+static uint32_t count_limits(const struct gpu_program_source *source, uint32_t *sum)
 {
+    struct spirv module;
     uint32_t count = 0;
+    *sum = 0;
+    assert_int_equal(spirv_open("test", source->words, gpu_program_word_count(source), &module),
+                     VKN_OK);
     for (const uint32_t *word = source->words + SPIRV_HEADER; word < source->end;
-         word += *word >> 16)
-        count += (*word & 0xffffu) == OP_EXT_INST && word[4] == GLSL_U_MIN;
+         word += *word >> 16) {
+        if ((*word & 0xffffu) != OP_EXT_INST || word[4] != GLSL_U_MIN ||
+            spirv_code_of(&module, word[6]) != OP_CONSTANT)
+            continue;
+        count++;
+        *sum += module.words[module.definition[word[6]] + 3];
+    }
+    spirv_close(&module);
     return count;
 }
 
@@ -305,11 +316,65 @@ static void test_indices(void **state)
                       "    [[unroll]] for (int i = 0; i < 9; i++) a += (s[1].v * x)[i];"),
                 &all),
         VKN_OK);
-    assert_int_equal(count_limits(all) - count_limits(none), 8);
+    uint32_t limits = 0, before = 0, count = count_limits(none, &before);
+    assert_int_equal(count_limits(all, &limits) - count, 8);
+    assert_int_equal(limits - before, 4 + 3 + 2 + 4 + 3 + 2 + 2 + 3);
     assert_int_equal(count_code(all, OP_LOOP_MERGE) - count_code(none, OP_LOOP_MERGE), 1);
     for (const uint32_t *word = all->words + SPIRV_HEADER; word < all->end; word += *word >> 16)
         if ((*word & 0xffffu) == OP_LOOP_MERGE)
             assert_int_equal(word[3] & 1u, 0);
+}
+
+/* ---- what is the library's ---------------------------------------------------------------------
+ */
+
+static void assert_refused(const uint32_t *plain, uint32_t count, uint32_t *own, uint32_t at)
+{
+    uint32_t *safe = NULL;
+    size_t safe_count = 0;
+    own[at] ^= 1u;
+    if (gpu_snippet_check("bad", plain, count, own, count, &safe, &safe_count) == VKN_OK)
+        fail_msg("word %u of the library's may be %u", at, own[at]);
+    own[at] ^= 1u;
+}
+
+/* No bit of its functions, layouts and modes may be another. The program is small, without names
+ * but of functions. */
+static void test_library(void **state)
+{
+    (void)state;
+    char *path = base_path_join(getenv("VKNERF_SOURCE_DIR"), "tests/fuzz/corpus/spirv/plain"),
+         *data = NULL;
+    size_t size = 0, safe_count = 0;
+    assert_int_equal(base_file_read(path, 1 << 20, &data, &size), VKN_OK);
+    const uint32_t *plain = (const uint32_t *)(const void *)data + 1;
+    uint32_t count = plain[-1], *own = malloc(count * sizeof *own), *safe = NULL, tried = 0;
+    assert_non_null(own);
+    memcpy(own, plain, count * sizeof *own);
+    assert_int_equal(gpu_snippet_check("bad", plain, count, own, count, &safe, &safe_count),
+                     VKN_OK);
+    free(safe);
+    struct spirv module;
+    assert_int_equal(spirv_open("bad", plain, count, &module), VKN_OK);
+    bool library = false;
+    for (uint32_t at = SPIRV_HEADER; at < count; at += spirv_length(&module, at)) {
+        uint32_t code = spirv_code(&module, at);
+        char name[64] = "";
+        if (code == OP_FUNCTION) {
+            spirv_name(&module, plain[at + 2], name);
+            library = name[0] && strncmp(name, "encode", 6) != 0; /* main has none */
+        }
+        if (!library && code != OP_DECORATE && code != OP_MEMBER_DECORATE &&
+            code != OP_EXECUTION_MODE)
+            continue;
+        for (uint32_t k = 0; k < spirv_length(&module, at); k++, tried++)
+            assert_refused(plain, count, own, at + k);
+    }
+    assert_true(tried > 200);
+    spirv_close(&module);
+    free(own);
+    free(data);
+    free(path);
 }
 
 static int setup(void **state)
@@ -324,8 +389,10 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),  cmocka_unit_test(test_reach),   cmocka_unit_test(test_size),
-        cmocka_unit_test(test_taken), cmocka_unit_test(test_indices), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_text),    cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_size),    cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_indices), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_library),
     };
     int failed = cmocka_run_group_tests(tests, setup, NULL);
     return skips_status(failed, BASE_COUNT(tests));

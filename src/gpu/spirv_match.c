@@ -186,7 +186,11 @@ static vkn_status match_main(const char *name, struct spirv_match *match)
     match->main = find_main(b);
     size_t from = entry ? find_last_call(a, entry) : 0,
            to = match->main ? find_last_call(b, match->main) : 0;
-    if (!from || !to || !match_id(match, a->words[from + 3], b->words[to + 3]))
+    const uint32_t *main_a = a->words + a->definition[entry],
+                   *main_b = b->words + b->definition[match->main];
+    if (!from || !to || !match_id(match, main_a[1], main_b[1]) || main_a[3] != main_b[3] ||
+        !match_id(match, main_a[4], main_b[4]) ||
+        !match_id(match, a->words[from + 3], b->words[to + 3]))
         return base_fail(VKN_BAD_INPUT, "%s: it changes how vknerf's programs begin", name);
     match->plain_main = entry;
     match->last_call = (uint32_t)to;
