@@ -197,7 +197,7 @@ static void test_facts(void **state)
          "field: there is no function void encode(vec3 position, uint first_parameter)"},
         {{.text = HEAD "void encode() {}"},
          "field: there is no function void encode_backward(vec3 position, uint first_parameter)"},
-        {{.text = "encode_backward \xff"}, "field: not UTF-8 text of up to 1 MiB"},
+        {{.text = "encode_backward \xff"}, "field: not UTF-8 text of up to 256 KiB"},
         {{.file = "/no/such/file.glsl"}, "/no/such/file.glsl"},
         {{.name = "nothing"}, "neither `file` nor `text` is given"},
         {{.size = 4}, "struct vkn_field: the structure's size is 4"},

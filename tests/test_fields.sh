@@ -73,8 +73,14 @@ refuses 2 'config: glsl.source: no field of number [0-9]* is known: --field FILE
     train "$demo" --out none --config first/config.json --quiet
 refuses 2 'config: glsl.source: no field of number 0 is known' train "$demo" --out none --model glsl --quiet
 refuses 2 'no.glsl: ' train "$demo" --out none --field no.glsl --quiet
-sed '30s/^/nonsense;/' moved.glsl >broken.glsl
-refuses 2 "broken.glsl:30: error: 'nonsense'" train "$demo" --out none --field broken.glsl --quiet
+# A store to an address, which on a CPU device is one of the program's own.
+{
+    printf '#extension GL_EXT_%s : require\n' buffer_reference buffer_reference_uvec2
+    echo 'layout(buffer_reference, std430, buffer_reference_align = 4) buffer Host { uint v; };'
+    sed 's/^void encode(.*/&\n{\n    Host h = Host(uvec2(0u, 4096u));\n    h.v = 1u;/; /^void encode(/,/^{/{/^{/d}' moved.glsl
+} >address.glsl
+refuses 2 'address.glsl:1: a field has no #extension GL_EXT_buffer_reference' \
+    train "$demo" --out none --field address.glsl --quiet
 sed 's/, weight \* feature/, -weight * feature/' moved.glsl >wrong.glsl
 refuses 2 'wrong.glsl: encode_backward: parameter [0-9]* off by 2: adds ' \
     train "$demo" --out none --field wrong.glsl --quiet
@@ -100,6 +106,26 @@ refuses 3 "training period: not finished after 1 seconds: a loop in the field's 
 unset VKNERF_FIELD_SECONDS
 succeeds train --resume late --steps 17 --quiet --field late.glsl
 rm -r late
+# Two signals end the program at once while a field is compiled, which would take twenty seconds here, and the
+# compiler, a child process, with it.
+{
+    echo '#define A0 1.0 + 1.0'
+    seq 40 | awk '{ print "#define A" $1 " A" $1 - 1 " + A" $1 - 1 }'
+    sed 's/^void encode(/const float a = A40;\n&/' moved.glsl
+} >bomb.glsl
+"$bin" train "$demo" --out none --field bomb.glsl --quiet >out 2>err &
+child=$!
+compiler() { cat "/proc/$child/task/"*/children 2>/dev/null | grep -o '[0-9]\+'; }
+wait_until 600 grep -q libshaderc "/proc/$child/maps"
+wait_until 600 compiler
+pid=$(compiler)
+kill -HUP "$child"
+kill -TERM "$child"
+wait_for_child
+[ $code = 129 ] || [ $code = 143 ] || fail "two signals while compiling: exit status $code: $(cat err)"
+contains err '^stopped at once: '
+wait_until 50 test ! -e "/proc/$pid" || fail "the compiler of a field outlives the program"
+rm -rf none
 
 # ---- by configuration --------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ VKN_BEGIN_DECLARATIONS
 typedef struct vkn_field {
     size_t size;      /* see <vknerf/api.h> */
     const char *file; /* path of the GLSL; with `text`: what messages call that */
-    const char *text; /* the GLSL itself, UTF-8; NULL: what `file` holds */
+    const char *text; /* the GLSL itself, UTF-8 of up to 256 KiB; NULL: what `file` holds */
     const char *name; /* in messages; NULL: the file's */
     uint32_t parameters; /* that are trained */
     uint32_t features;   /* that encode() puts: an even number up to VKN_FIELD_FEATURES */
@@ -46,8 +46,9 @@ VKN_API vkn_status vkn_field_register(const vkn_field *field, vkn_config *config
  * encode_backward agrees with central differences of encode by 16 of the parameters that either asks for at
  * each place. What is known about a field before its training begins; trainers do it themselves, once. Any
  * other model passes. VKN_BAD_INPUT: "FILE:LINE: error: ..." by the compiler, "FILE: encode_backward:
- * parameter 17 off by 3e-2 ...", "FILE: encode_backward: adds to parameter 900 of 800", or that
- * shaderc, which compiles it, is not installed. */
+ * parameter 17 off by 3e-2 ...", "FILE: encode_backward: adds to parameter 900 of 800", "FILE: a field only
+ * computes: ..." where it has more than docs/fields.md allows, or that shaderc, which compiles it in a child
+ * process of up to 20 s, is not installed. */
 VKN_API vkn_status vkn_field_check(vkn_context *context, const vkn_config *config);
 
 /* The GLSL of the field that `config` trains, with a line for each member of struct vkn_field that was

@@ -5,7 +5,7 @@
 
 #include "field/glsl.h"
 
-#define MOST_BYTES ((size_t)1 << 20) /* of GLSL: checkpoints carry it */
+#define MOST_BYTES ((size_t)256 << 10) /* of GLSL: checkpoints carry it */
 
 /* What is in the list stays. */
 static struct {
@@ -77,7 +77,7 @@ static vkn_status check_text(const char *file, const char *text, size_t size)
 {
     static const char *const functions[] = {"encode", "encode_backward"};
     if (size > MOST_BYTES || strlen(text) != size || !base_is_utf8(text))
-        return base_fail(VKN_BAD_INPUT, "%s: not UTF-8 text of up to 1 MiB", file);
+        return base_fail(VKN_BAD_INPUT, "%s: not UTF-8 text of up to 256 KiB", file);
     for (size_t i = 0; i < BASE_COUNT(functions); i++)
         if (!strstr(text, functions[i]))
             return base_fail(VKN_BAD_INPUT,
