@@ -124,6 +124,75 @@ def attack(viewer):
     return halves
 
 
+def lasts(viewer, data, more, seconds=30):
+    """How long a connection stays open on which a piece follows another every half second."""
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", viewer.port), timeout=30) as connection:
+        try:
+            connection.sendall(data)
+            while time.monotonic() - began < seconds:
+                connection.settimeout(0.5)
+                try:
+                    if not connection.recv(65536):
+                        break
+                except TimeoutError:
+                    connection.sendall(more)
+        except OSError:
+            pass
+    return time.monotonic() - began
+
+
+def trickle(viewer):
+    """Requests that come byte by byte: with the token each has ten seconds for its head, and as many for its body,
+    without it five. What is returned waits until they have ended."""
+    head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
+    post = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" \
+           "Content-Type: application/json\r\n"
+    slow = {"stranger": ("G", "x"), "silent": ("", ""), "head": (head, "x"), "body": (post + "Content-Length: 1000\r\n\r\n", "x"),
+            "chunks": (post + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
+            "continued": (post + "Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n", "x")}
+    found = {}
+    threads = [threading.Thread(target=lambda name=name, data=data, more=more: found.__setitem__(
+        name, lasts(viewer, data.encode(), more.encode()))) for name, (data, more) in slow.items()]
+    for thread in threads:
+        thread.start()
+
+    def ended():
+        for thread in threads:
+            thread.join()
+        most = {name: 9 if name in ("stranger", "silent") else 14 for name in slow}
+        assert found.keys() == slow.keys() and all(found[name] < most[name] for name in slow), found
+        assert all(found[name] > 9 for name in slow if most[name] == 14), found
+    return ended
+
+
+def answered(viewer):
+    """A new connection with the token has its answer at once."""
+    began = time.monotonic()
+    answer = raw(viewer.port, f"GET /api/scene?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                 "Connection: close\r\n\r\n".encode(), 10)
+    assert b" 200 " in answer and time.monotonic() - began < 4, (answer[:100], time.monotonic() - began)
+
+
+def crowd_out(viewer):
+    """Without the token: more connections than there are places, each of which sends a byte of an unfinished head now
+    and then, connections that send nothing, and more refused requests than are answered."""
+    held = [socket.create_connection(("127.0.0.1", viewer.port), timeout=30) for _ in range(250)]
+    for number, connection in enumerate(held):
+        try:
+            connection.sendall(b"G" * (number % 5 > 0))
+        except OSError:
+            pass  # closed for those that came later
+    answered(viewer)
+    bad = f"GET /api/state?token={'0' * 32} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    began, answers = time.monotonic(), [raw(viewer.port, bad, 10) for _ in range(400)]
+    refused = sum(b" 403 " in answer for answer in answers)
+    assert refused <= 200 + 100 * (time.monotonic() - began), (refused, time.monotonic() - began)
+    answered(viewer)
+    for connection in held:
+        connection.close()
+
+
 def crowd(viewer, pose):
     """A hundred at once: all are answered, and no more than eight with pictures."""
     codes, lock = [], threading.Lock()
@@ -155,17 +224,23 @@ def check_training(plain, watched):
     pose = scene["views"][0]["pose"]
     assert viewer.post("/api/control", {"action": "pause"}) == (200, {"ok": True})
     paused = wait_for(lambda: viewer.state()["state"] == "paused" and viewer.state())
+    trickled = trickle(viewer)
     check_doors(viewer)
     check_requests(viewer, pose)
     crowd(viewer, pose)
-    assert viewer.post("/api/control", {"action": "save"})[0] == 200
+    crowd_out(viewer)
+    wait_for(lambda: viewer.post("/api/control", {"action": "save"})[0] == 200)
+    code, answer = viewer.post("/api/control", {"action": "save"})
+    assert code == 429 and "10 s" in answer["error"], (code, answer)
     saved = os.path.join(watched, "checkpoint.safetensors")
     wait_for(lambda: os.path.exists(saved))
     shutil.copy(saved, watched + ".early")
     later = viewer.state()
     assert later["step"] == paused["step"] < STEPS and later["seconds"] == paused["seconds"], (paused, later)
     wait_for(lambda: viewer.frame(pose)[0] == 200)  # the crowd has gone
-    assert viewer.post("/api/control", {"action": "resume"})[0] == 200
+    codes = [viewer.post("/api/control", {"action": "pause"})[0] for _ in range(30)]
+    assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
+    wait_for(lambda: viewer.post("/api/control", {"action": "resume"})[0] == 200)
     attacks = []
     attacker = threading.Thread(target=lambda: attacks.append(attack(viewer)))
     attacker.start()
@@ -186,6 +261,7 @@ def check_training(plain, watched):
     assert frames >= 3 and len(steps) >= 2, (frames, steps)
     assert f"vknerf view {watched}" in viewer.output, viewer.output
     attacker.join()
+    trickled()
     assert attacks, "the training has ended before all was tried"
     for half in attacks[0]:
         half.close()

@@ -21,7 +21,7 @@
 #define PENDING_HEAD       8192u /* bytes of a head without the token */
 #define REFUSALS           100.0 /* requests without the token that are answered: a second, */
 #define REFUSALS_AT_ONCE   200.0
-#define BATCH              32u /* connections that are accepted at a time, in a flood with a rest between */
+#define BATCH              16u /* connections that are accepted at a time, in a flood with a rest between */
 #define REST_NANOSECONDS   8000000
 #define TICK_MILLISECONDS  100 /* between looks at heads that are not whole */
 
@@ -30,6 +30,7 @@ struct pending {
     double since;
     bool paid;    /* one of the answers without a token is its own */
     bool partial; /* a part of the head is there */
+    bool ended;   /* nothing more comes */
     bool look;    /* there may be something new */
     struct sockaddr_storage address;
     socklen_t size;
@@ -166,7 +167,7 @@ static enum verdict judge(const struct acceptor *acceptor, struct pending *pendi
         return VERDICT_TOKEN;
     if (pending->paid && is_whole(head, size))
         return VERDICT_REFUSED;
-    bool over = now - pending->since > PENDING_SECONDS || size == sizeof head;
+    bool over = pending->ended || now - pending->since > PENDING_SECONDS || size == sizeof head;
     return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_TURNED_AWAY : VERDICT_PENDING;
 }
 
@@ -193,13 +194,16 @@ static void wait_for_more(struct acceptor *acceptor)
     struct pollfd polled[PENDING + 1] = {{.fd = acceptor->socket, .events = POLLIN}};
     for (size_t i = 0; i < acceptor->count; i++) {
         const struct pending *pending = &acceptor->pending[i];
-        /* A part of a head makes a socket readable for good: these wait for the tick. */
-        polled[i + 1] = (struct pollfd){.fd = pending->partial ? -1 : pending->socket, .events = POLLIN};
+        /* A part of a head makes a socket readable for good: what follows it waits for the tick. */
+        short events = pending->partial ? POLLRDHUP : POLLRDHUP | POLLIN;
+        polled[i + 1] = (struct pollfd){.fd = pending->socket, .events = events};
     }
     if (poll(polled, acceptor->count + 1, TICK_MILLISECONDS) <= 0)
         return;
-    for (size_t i = 0; i < acceptor->count; i++)
+    for (size_t i = 0; i < acceptor->count; i++) {
         acceptor->pending[i].look = polled[i + 1].revents != 0;
+        acceptor->pending[i].ended = polled[i + 1].revents & POLLRDHUP;
+    }
 }
 
 static bool goes_on(struct acceptor *acceptor, double now)

@@ -14,7 +14,7 @@ static const char *save(struct viewer *viewer, unsigned *code)
     double now = viewer_now();
     if (viewer->saved > 0 && now - viewer->saved < SAVE_SECONDS) {
         *code = 429;
-        return "a checkpoint was asked for a moment ago: one in 10 s is saved";
+        return "the last checkpoint was saved less than 10 s ago";
     }
     viewer->saved = now;
     viewer->save = true;
@@ -23,7 +23,11 @@ static const char *save(struct viewer *viewer, unsigned *code)
 
 static const char *act(struct viewer *viewer, const char *action, unsigned *code)
 {
-    bool pause = strcmp(action, "pause") == 0;
+    bool pause = strcmp(action, "pause") == 0, stop = strcmp(action, "stop") == 0;
+    if (!stop && !allowance_take(&viewer->commands, viewer_now())) {
+        *code = 429;
+        return "too many requests that change something: wait a second";
+    }
     if (strcmp(action, "save") == 0)
         return save(viewer, code);
     if (pause && !viewer->can_pause)
@@ -32,8 +36,8 @@ static const char *act(struct viewer *viewer, const char *action, unsigned *code
         viewer->pause = true;
     else if (strcmp(action, "resume") == 0)
         viewer->pause = false;
-    else if (strcmp(action, "stop") == 0)
-        *viewer->stop = 1;
+    else if (stop)
+        __atomic_store_n(viewer->stop, 1, __ATOMIC_RELAXED); /* the training's thread reads it */
     else
         return "action: is none of pause, resume, save, stop";
     return NULL;

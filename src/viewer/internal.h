@@ -196,7 +196,7 @@ struct viewer {
     double share;       /* of the time that the viewer took */
     char message[256];  /* the last that went wrong */
     bool pause, save;   /* asked for */
-    double saved;       /* viewer_now() when a checkpoint was asked for last */
+    double saved;       /* viewer_now() when a checkpoint was asked for, or written, last */
     struct allowance commands; /* requests that change something */
     struct allowance reading;  /* seconds of the worker's while a training goes on; the worker's alone */
     bool can_pause;

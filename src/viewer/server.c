@@ -125,7 +125,10 @@ static void post_control(struct exchange *exchange)
 
 static void post_path(struct exchange *exchange)
 {
-    hand_to_worker(exchange, JOB_PATH);
+    if (allowance_take(&exchange->viewer->commands, viewer_now()))
+        hand_to_worker(exchange, JOB_PATH);
+    else
+        server_fail(exchange, 429, "too many requests that change something: wait a second");
 }
 
 static const struct route {
@@ -237,8 +240,6 @@ static enum MHD_Result go_on(struct exchange *exchange, const char *path, const 
     connection_begins(exchange->own, PHASE_WORK);
     if (!exchange->answered && exchange->viewer->ending)
         server_fail(exchange, 503, "the program ends");
-    if (!exchange->answered && route && route->post && !allowance_take(&exchange->viewer->commands, viewer_now()))
-        server_fail(exchange, 429, "too many commands at once");
     if (!exchange->answered && route)
         route->answer(exchange);
     return exchange->answered ? answer_queue(exchange) : MHD_YES;

@@ -97,6 +97,8 @@ static void note_progress(struct viewer *viewer, const vkn_trainer *trainer)
     bool moved = step != viewer->step;
     pthread_mutex_lock(&viewer->lock);
     viewer->seconds = vkn_trainer_seconds(trainer);
+    if (viewer->state == STATE_SAVING)
+        viewer->saved = viewer_now(); /* the visit that asked for it has ended with the checkpoint written */
     pthread_mutex_unlock(&viewer->lock);
     if (moved)
         viewer_new_model(viewer, step);
@@ -117,7 +119,7 @@ static bool take_save(struct viewer *viewer)
 static bool is_paused(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
-    bool paused = viewer->pause && !*viewer->stop;
+    bool paused = viewer->pause && !__atomic_load_n(viewer->stop, __ATOMIC_RELAXED);
     bool save = viewer->save;
     viewer->state = paused ? STATE_PAUSED : STATE_TRAINING;
     pthread_mutex_unlock(&viewer->lock);
