@@ -4,7 +4,8 @@
 What a viewer costs a training: the bundled scene is trained by turns without --view, with --view and nobody there, and
 with somebody who asks for F frames a second of a moving camera (5). Printed for each round: steps a second between the
 first reports and the last one, processor seconds of a step, and of the frames: how many a second, milliseconds of
-rendering, size, bytes. Run where nothing else runs; VKNERF_BIN names the program (tools/lavapipe.sh build/vknerf).
+rendering, size, bytes; and which share of a core the server's threads take. Run where nothing else runs; VKNERF_BIN
+names the program (tools/lavapipe.sh build/vknerf).
 
 With --flood, what requests without the token cost it: by turns nobody is there, and another processor core sends as
 many such requests as it can (refused), or as many heads that never end (unfinished). The training has a core of its own,
@@ -47,6 +48,20 @@ def processor_seconds(process):
     with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def viewer_seconds(process):
+    """Processor seconds of the viewer's own threads: its frames are rendered by the training's."""
+    tasks, total = f"/proc/{process.pid}/task", 0
+    for task in os.listdir(tasks):
+        try:
+            with open(f"{tasks}/{task}/comm", encoding="utf-8") as file:
+                name = file.read()
+            with open(f"{tasks}/{task}/schedstat", encoding="utf-8") as file:
+                total += 1e-9 * int(file.read().split()[0]) * name.startswith(("viewer-", "MHD-"))
+        except OSError:
+            pass  # it has ended
+    return total
 
 
 def turned(pose, angle):
@@ -161,24 +176,26 @@ def measure(way, options, folder):
         while last_step(out) < WARM_UP and process.poll() is None:
             time.sleep(0.02)
         visitors = Visitors(way, client, options.rate)
-        first, began, spent = last_step(out), time.monotonic(), processor_seconds(process)
+        first, began, spent, own = last_step(out), time.monotonic(), processor_seconds(process), viewer_seconds(process)
         step = first
         while step < options.steps and process.poll() is None:
             now = last_step(out)
             if now != step:
                 step, ended, spent_then = now, time.monotonic(), processor_seconds(process)
+                own_then = viewer_seconds(process)
             time.sleep(0.02)
         visitors.stop()
         process.terminate()
         process.wait()
     found = {"rate": (step - first) / (ended - began), "cpu": (spent_then - spent) / (step - first),
-             "seconds": ended - began, **visitors.found}
+             "own": (own_then - own) / (ended - began), "seconds": ended - began, **visitors.found}
     found["frames"] = [frame for frame in found["frames"] if frame[0] <= ended]
     return found
 
 
 def tell(turn, way, found):
-    line = f"round {turn + 1}: {way:10} {found['rate']:8.2f} steps/s, {found['cpu']:.4f} processor seconds a step"
+    line = f"round {turn + 1}: {way:10} {found['rate']:8.2f} steps/s, {found['cpu']:.4f} processor seconds a step, " \
+           f"{100 * found['own']:.1f} % of a core for the server"
     if found["frames"]:
         _, milliseconds, widths, sizes = zip(*found["frames"])
         line += f"; {len(sizes) / found['seconds']:.2f} frames/s of {statistics.median(milliseconds):.1f} ms, " \

@@ -220,6 +220,7 @@ static void *run(void *context)
 {
     struct acceptor *acceptor = context;
     const struct timespec rest = {.tv_nsec = REST_NANOSECONDS};
+    pthread_setname_np(pthread_self(), "viewer-accept");
     for (double now = viewer_now(); goes_on(acceptor, now); now = viewer_now()) {
         acceptor->flooded = false;
         accept_some(acceptor, now);

@@ -76,6 +76,7 @@ static void *work(void *context)
 {
     struct viewer *viewer = context;
     double read = -HUGE_VAL;
+    pthread_setname_np(pthread_self(), "viewer-worker");
     pthread_mutex_lock(&viewer->lock);
     while (!viewer->ending) {
         double now = viewer_now();
