@@ -231,13 +231,11 @@ def check_training(plain, watched):
     pose = scene["views"][0]["pose"]
     assert viewer.post("/api/control", {"action": "pause"}) == (200, {"ok": True})
     paused = wait_for(lambda: viewer.state()["state"] == "paused" and viewer.state())
-    trickled = trickle_with_token(viewer)
     check_doors(viewer)
     check_requests(viewer, pose)
     crowd(viewer, pose)
     crowd_out(viewer)
-    refused = trickle_without(viewer)
-    wait_for(lambda: viewer.post("/api/control", {"action": "save"})[0] == 200)
+    assert viewer.post("/api/control", {"action": "save"})[0] == 200
     code, answer = viewer.post("/api/control", {"action": "save"})
     assert code == 429 and "10 s" in answer["error"], (code, answer)
     saved = os.path.join(watched, "checkpoint.safetensors")
@@ -246,9 +244,7 @@ def check_training(plain, watched):
     later = viewer.state()
     assert later["step"] == paused["step"] < STEPS and later["seconds"] == paused["seconds"], (paused, later)
     wait_for(lambda: viewer.frame(pose)[0] == 200)  # the crowd has gone
-    codes = [viewer.post("/api/control", {"action": "pause"})[0] for _ in range(30)]
-    assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
-    wait_for(lambda: viewer.post("/api/control", {"action": "resume"})[0] == 200)
+    assert viewer.post("/api/control", {"action": "resume"})[0] == 200
     attacks = []
     attacker = threading.Thread(target=lambda: attacks.append(attack(viewer)))
     attacker.start()
@@ -269,29 +265,34 @@ def check_training(plain, watched):
     assert frames >= 3 and len(steps) >= 2, (frames, steps)
     assert f"vknerf view {watched}" in viewer.output, viewer.output
     attacker.join()
-    trickled()
-    refused()
     assert attacks, "the training has ended before all was tried"
     for half in attacks[0]:
         half.close()
     assert tensors(saved) == tensors(os.path.join(plain, "checkpoint.safetensors")), "the training is another one"
 
 
-def check_stop(run, folder):
+def begin_paused(*arguments):
+    viewer = Program("train", *arguments, "--steps", "1000000", "--view=0")
+    viewer.scene()
+    assert viewer.post("/api/control", {"action": "pause"})[0] == 200
+    wait_for(lambda: viewer.state()["state"] == "paused")
+    return viewer
+
+
+def check_stop(run, viewer, folder):
     """Stopped from the page, and by Ctrl-C while it is paused: both save."""
+    assert viewer.post("/api/control", {"action": "resume"})[0] == 200
+    assert viewer.frame(viewer.scene()["views"][0]["pose"])[0] == 200
+    # Which is always possible, where other requests that change something are limited.
+    codes = [viewer.post("/api/control", {"action": "resume"})[0] for _ in range(30)]
+    assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
+    assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+    assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
     out = os.path.join(folder, "stopped")
     shutil.copytree(run, out)
-    for way in ("page", "keys"):
-        viewer = Program("train", "--resume", out, "--steps", "1000000", "--view=0")
-        scene = viewer.scene()
-        if way == "page":
-            assert viewer.frame(scene["views"][0]["pose"])[0] == 200
-            assert viewer.post("/api/control", {"action": "stop"})[0] == 200
-        else:
-            assert viewer.post("/api/control", {"action": "pause"})[0] == 200
-            wait_for(lambda: viewer.state()["state"] == "paused")
-            viewer.signal()
-        assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
+    viewer = begin_paused("--resume", out)
+    viewer.signal()
+    assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
 
 
 # ---- a run -----------------------------------------------------------------------------------------------------
@@ -419,16 +420,22 @@ def main():
         def done(what):
             print(f"{time.monotonic() - began:6.1f} s: {what}", flush=True)
 
+        # It waits while all others are tried, and requests that come byte by byte wait with it.
+        waiting = begin_paused(DEMO, "--out", os.path.join(folder, "waiting"), *SMALL)
+        ends = [trickle_with_token(waiting), trickle_without(waiting)]
         train(plain, "--deterministic", "--steps", str(STEPS))
         done("trained")
         check_training(plain, watched)
         done("watched")
+        for end in ends:
+            end()
+        done("trickled")
         check_view(watched, folder)
         done("viewed")
         check_alone(watched, folder)
         done("alone")
         check_missing(watched, folder)
-        check_stop(plain, folder)
+        check_stop(plain, waiting, folder)
         done("stopped")
 
 

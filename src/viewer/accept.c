@@ -206,11 +206,11 @@ static void wait_for_more(struct acceptor *acceptor)
     }
 }
 
-static bool goes_on(struct acceptor *acceptor, double now)
+static bool goes_on(struct acceptor *acceptor)
 {
     struct viewer *viewer = acceptor->viewer;
     pthread_mutex_lock(&viewer->lock);
-    connections_expire(viewer, now);
+    connections_expire(viewer, viewer_now());
     bool ending = acceptor->ending;
     pthread_mutex_unlock(&viewer->lock);
     return !ending;
@@ -221,7 +221,8 @@ static void *run(void *context)
     struct acceptor *acceptor = context;
     const struct timespec rest = {.tv_nsec = REST_NANOSECONDS};
     pthread_setname_np(pthread_self(), "viewer-accept");
-    for (double now = viewer_now(); goes_on(acceptor, now); now = viewer_now()) {
+    while (goes_on(acceptor)) {
+        double now = viewer_now();
         acceptor->flooded = false;
         accept_some(acceptor, now);
         look_at_pending(acceptor, now);
