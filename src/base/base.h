@@ -2,6 +2,7 @@
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -207,8 +208,7 @@ const char *base_nearest(const char *word, const char *const *names, size_t coun
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Processors that are online; at least 1. */
-uint32_t base_processors(void);
+uint32_t base_processors(void); /* that are online; at least 1 */
 
 /* Calls work(context, index) for index in [0, count) on as many threads as there are processors
  * (at most count) and returns when all are done. The first failure's status and message become the
@@ -232,7 +232,7 @@ vkn_status base_task_wait(struct base_task **task);
 
 /* ---- programs of others ---------------------------------------------------------------------- */
 
-/* The program's path in fresh memory; NULL when no folder of PATH has it. */
+/* The program's path, which the caller frees; NULL when no folder of PATH has it. */
 char *base_program_find(const char *name);
 /* Standard streams are these descriptors, /dev/null where negative. A process group of its own, so that
  * Ctrl-C does not reach it. 0, or why it cannot be started as errno has it. */
@@ -241,7 +241,9 @@ int base_program_start(const char *program, char *const arguments[], const int s
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
-/* Bytes of memory that the machine has; at least 1 GiB. */
-uint64_t base_memory(void);
+uint64_t base_memory(void); /* bytes that the machine has; at least 1 GiB */
+
+/* Whether a job is to stop: *stop, which a signal handler or another thread sets; NULL: never. */
+bool base_stop_asked(const volatile sig_atomic_t *stop);
 
 #endif
