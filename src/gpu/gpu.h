@@ -64,6 +64,8 @@ void gpu_close(struct gpu_device **device);
  * up: waits for it end with VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL:
  * waits have no end. Returns what was watched before; *stop must live as long as it is watched. */
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device, const volatile sig_atomic_t *stop);
+/* Of the device and all that was made from it; see BASE_USE. */
+struct base_guard *gpu_guard(struct gpu_device *device);
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
 /* Most invocations of a workgroup that has subgroups of that size. */
 uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size);

@@ -56,6 +56,7 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     *picture = NULL;
     BASE_NEED(renderer);
     BASE_NEED(camera);
+    BASE_USE(gpu_guard(renderer->device), renderer);
     struct vkn_picture_params own, *params = &own;
     BASE_TRY(BASE_READ(__func__, given, params, supersample));
     const struct vkn_config *config = vkn_renderer_config(renderer);

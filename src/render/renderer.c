@@ -239,6 +239,12 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     struct vkn_renderer *r = renderer ? *renderer : NULL;
     if (!r)
         return;
+    if (base_guard_is_foreign(gpu_guard(r->device))) { /* nothing of it can be given back here */
+        *renderer = NULL;
+        return;
+    }
+    if (base_guard_refuses_end(gpu_guard(r->device), __func__, r))
+        return;
     gpu_program_destroy(&r->generate_view_rays);
     gpu_program_destroy(&r->sample_view_rays);
     gpu_program_destroy(&r->sample_coarse_rays);
@@ -301,6 +307,7 @@ vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
     BASE_NEED(renderer);
     struct vkn_renderer *r = renderer;
+    BASE_USE(gpu_guard(r->device), r);
     struct field_pass_request passes[RENDER_NORMAL_PROGRAMS];
     size_t count = render_list_normals(r, passes);
     if (count == 0)
