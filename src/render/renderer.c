@@ -235,7 +235,6 @@ vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camer
 
 void vkn_renderer_destroy(vkn_renderer **renderer)
 {
-    BASE_KEEP_ERROR;
     struct vkn_renderer *r = renderer ? *renderer : NULL;
     if (!r)
         return;
@@ -245,6 +244,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     }
     if (base_guard_refuses_end(gpu_guard(r->device), __func__, r))
         return;
+    BASE_KEEP_ERROR;
     gpu_program_destroy(&r->generate_view_rays);
     gpu_program_destroy(&r->sample_view_rays);
     gpu_program_destroy(&r->sample_coarse_rays);

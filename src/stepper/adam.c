@@ -187,7 +187,6 @@ vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *p
 
 void vkn_adam_destroy(vkn_adam **adam)
 {
-    BASE_KEEP_ERROR;
     struct vkn_adam *a = adam ? *adam : NULL;
     if (!a)
         return;
@@ -198,6 +197,7 @@ void vkn_adam_destroy(vkn_adam **adam)
     *adam = NULL;
     if (foreign) /* nothing of it can be given back here */
         return;
+    BASE_KEEP_ERROR;
     gpu_recording_destroy(&a->recording);
     for (size_t i = 0; i < PROGRAMS; i++)
         gpu_program_destroy(&a->programs[i]);

@@ -161,7 +161,6 @@ vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const stru
 
 void vkn_stepper_destroy(vkn_stepper **stepper)
 {
-    BASE_KEEP_ERROR;
     struct vkn_stepper *s = stepper ? *stepper : NULL;
     if (!s)
         return;
@@ -172,6 +171,7 @@ void vkn_stepper_destroy(vkn_stepper **stepper)
     *stepper = NULL;
     if (foreign) /* nothing of it can be given back here */
         return;
+    BASE_KEEP_ERROR;
     vkn_renderer_destroy(&s->renderer);
     gpu_recording_destroy(&s->sampling);
     gpu_recording_destroy(&s->compositing);

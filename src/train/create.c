@@ -106,7 +106,6 @@ vkn_trainer *train_hold(vkn_trainer *trainer)
 
 void vkn_trainer_destroy(vkn_trainer **trainer)
 {
-    BASE_KEEP_ERROR;
     vkn_trainer *t = trainer ? *trainer : NULL;
     if (!t)
         return;
@@ -117,6 +116,7 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     *trainer = NULL;
     if (foreign) /* nothing of it can be given back here */
         return;
+    BASE_KEEP_ERROR;
     if (atomic_fetch_sub(&t->holders, 1) > 0)
         return;
     stream_destroy(&t->stream); /* uses the step */
