@@ -62,6 +62,15 @@ vkn_status base_fill_sized(const char *what, const void *own, size_t own_size, v
 vkn_status base_check_pointer(const char *what, const char *name, const void *pointer);
 #define BASE_NEED(pointer) BASE_TRY(base_check_pointer(__func__, #pointer, pointer))
 
+/* Of a member of a caller's structure: whether it is an enumerator up to `last`; a number from `low` to `high`, which
+ * NaN is not. VKN_BAD_INPUT "function: member: ...". */
+#define BASE_CHOICE(structure, member, last)                                                       \
+    BASE_TRY(base_check_choice(__func__, #member, (unsigned)(structure)->member, last))
+#define BASE_RANGE(structure, member, low, high)                                                   \
+    BASE_TRY(base_check_range(__func__, #member, (double)(structure)->member, low, high))
+vkn_status base_check_choice(const char *what, const char *member, unsigned value, unsigned last);
+vkn_status base_check_range(const char *what, const char *member, double value, double low, double high);
+
 /* ---- guards of objects ------------------------------------------------------------------------ */
 
 /* Of a device, for the context and all that was made from it: the process that opened it, the thread whose call is

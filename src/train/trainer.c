@@ -1,4 +1,5 @@
 /* The training loop: submits periods, two in flight, and reads their figures late. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -316,6 +317,8 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *giv
     BASE_NEED(trainer);
     struct vkn_train_run own, *run = &own;
     BASE_TRY(BASE_READ(__func__, given, run, context));
+    BASE_RANGE(run, seconds, 0, DBL_MAX);
+    BASE_RANGE(run, report_seconds, 0, DBL_MAX);
     BASE_USE(gpu_guard(trainer->device), trainer);
     const volatile sig_atomic_t *before = gpu_watch_stop(trainer->device, run->stop);
     if (!run->stop)
