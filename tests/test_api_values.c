@@ -459,7 +459,7 @@ static void test_members(void **state)
 
 static bool names_file(const vkn_setting *setting)
 {
-    return strcmp(setting->key, "optimizer.rates") == 0;
+    return strcmp(setting->key, "optimizer.rates") == 0 || strcmp(setting->key, "loss_scale.schedule") == 0;
 }
 
 /* By key no number is taken that is none, and what is taken is a number. */

@@ -64,14 +64,12 @@ void gpu_close(struct gpu_device **device);
  * up: waits for it end with VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL:
  * waits have no end. Returns what was watched before; *stop must live as long as it is watched. */
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device, const volatile sig_atomic_t *stop);
-/* Of the device and all that was made from it; see BASE_USE. */
-struct base_guard *gpu_guard(struct gpu_device *device);
+struct base_guard *gpu_guard(struct gpu_device *device); /* see BASE_USE */
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
 /* Most invocations of a workgroup that has subgroups of that size. */
 uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size);
 uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
-/* Vulkan's handles, for those who record work of their own. */
-struct vkn_vulkan;
+struct vkn_vulkan; /* handles, for those who record work of their own */
 void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles);
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
 struct gpu_hazard {
