@@ -229,7 +229,7 @@ static void refuse_device_calls(struct objects *o, unsigned changes, const char 
         void *keeps_before = pointer;                               \
         base_fail(VKN_OK, "%s", "");                                \
         destroy(&(pointer));                                        \
-        expect_refused(pointer == keeps_before ? VKN_BAD_INPUT : VKN_OK, #destroy "(", part); \
+        expect_refused((pointer) == keeps_before ? VKN_BAD_INPUT : VKN_OK, #destroy "(", part); \
     } while (0)
 
 static struct objects make(const struct step_tests *tests)

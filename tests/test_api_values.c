@@ -208,7 +208,7 @@ static vkn_status visit_nothing(void *context, vkn_trainer *trainer, bool *save)
 {
     (void)context;
     (void)trainer;
-    (void)save;
+    *save = false;
     return VKN_OK;
 }
 
