@@ -1,4 +1,5 @@
 /* The fields in GLSL that are known to the process. */
+#include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,7 @@ vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
     char *source = NULL;
     uint32_t number = 0;
     BASE_TRY(BASE_READ("struct vkn_field", given, &field, context));
+    BASE_RANGE(&field, initial, 0, FLT_MAX);
     BASE_TRY(read_source(&field, &source));
     if (!source)
         return VKN_ERROR;

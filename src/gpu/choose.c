@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the instance ---------------------------------------------------------------------------- */
 
@@ -13,6 +14,7 @@ static struct {
     pthread_mutex_t lock;
     VkInstance handle;
     uint32_t users;
+    pid_t process; /* that it belongs to: a driver's threads do not survive fork() */
     uint32_t version;
     bool debug_utils;
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
@@ -92,6 +94,11 @@ vkn_status gpu_instance_acquire(VkInstance *handle)
 {
     vkn_status status = VKN_OK;
     pthread_mutex_lock(&instance.lock);
+    if (instance.users && instance.process != getpid()) { /* left to the process that made it */
+        instance.users = 0;
+        instance.messenger = VK_NULL_HANDLE;
+    }
+    instance.process = getpid();
     if (!instance.users)
         status = create_instance();
     if (status == VKN_OK)

@@ -107,6 +107,7 @@ static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
         return VKN_ERROR;
     }
     device->instance = instance;
+    base_guard_create(&device->guard);
     gpu_programs_open(device);
     device->statistics = options->statistics;
     vkn_status status = gpu_choose(instance, options->device, *passed, device, another);
@@ -159,6 +160,11 @@ void gpu_close(struct gpu_device **closed)
     free(device->cache_path);
     free(device->shader_dir);
     free(device);
+}
+
+struct base_guard *gpu_guard(struct gpu_device *device)
+{
+    return &device->guard;
 }
 
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device)

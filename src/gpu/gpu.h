@@ -65,11 +65,11 @@ void gpu_close(struct gpu_device **device);
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device, const volatile sig_atomic_t *stop);
 /* Gives up where a wait takes so many seconds, 0: never; snippets set a limit. Returns the one before. */
 double gpu_limit_waits(struct gpu_device *device, double seconds);
+struct base_guard *gpu_guard(struct gpu_device *device); /* see BASE_USE */
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
-/* Most invocations of a workgroup that has subgroups of that size. */
-uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size);
+uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size); /* invocations */
 uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
-struct vkn_vulkan; /* Vulkan's handles, for those who record work of their own */
+struct vkn_vulkan; /* handles, for those who record work of their own */
 void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles);
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
 struct gpu_hazard {

@@ -117,6 +117,7 @@ struct gpu_programs {
 };
 
 struct gpu_device {
+    struct base_guard guard;
     struct gpu_support support;
     struct gpu_features features; /* enabled */
     uint32_t index; /* as gpu_list counts */
