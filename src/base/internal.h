@@ -16,4 +16,11 @@ vkn_status json_fail_near(const char *name, const char *text, size_t size, size_
 /* VKN_BAD_INPUT unless the text is JSON within the limits that base_json_read names. */
 vkn_status json_check_syntax(const char *name, const char *text, size_t size);
 
+/* ---- available.c ----------------------------------------------------------------------------- */
+
+/* Smaller allocations are not looked at: asking the kernel takes longer than they do. */
+#define MEMORY_LARGE ((size_t)64 << 20)
+/* Whether so many bytes can be had in the place of `old`, of malloc's or NULL. */
+bool memory_is_there(const void *old, size_t size);
+
 #endif

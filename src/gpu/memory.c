@@ -1,11 +1,14 @@
 /* Arenas of buffers. */
 #include "gpu/internal.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
 #define BUFFER_GRANULE 16u
+/* Less than this is taken without a look at what there is. */
+#define LITTLE         ((uint64_t)1 << 20)
 
 struct gpu_arena {
     struct gpu_device *device;
@@ -27,6 +30,13 @@ static uint64_t round_up(uint64_t value, uint64_t granule)
 static double mib(uint64_t bytes)
 {
     return (double)bytes / (1024.0 * 1024.0);
+}
+
+/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it. */
+static uint64_t padded_size(uint64_t asked)
+{
+    uint64_t size = asked ? asked : 1;
+    return size > UINT64_MAX - BUFFER_GRANULE ? UINT64_MAX : round_up(size, BUFFER_GRANULE);
 }
 
 /* ---- memory types ---------------------------------------------------------------------------- */
@@ -64,6 +74,89 @@ static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu
     return best;
 }
 
+/* ---- before anything is taken ---------------------------------------------------------------- */
+
+vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need)
+{
+    const struct gpu_capabilities *capabilities = &device->support.capabilities;
+    uint64_t limit = capabilities->max_buffer_range;
+    if (need->size <= limit && padded_size(need->size) <= device->support.max_allocation)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB: reduce %s",
+                     need->name, mib(need->size), capabilities->name,
+                     mib(limit < device->support.max_allocation ? limit : device->support.max_allocation),
+                     need->settings ? need->settings : "the data (--downscale) or the model");
+}
+
+#define MOST_NAMED  3u /* settings in a message */
+#define LEAST_SHARE 8u /* of what is needed, that a setting is named for */
+
+/* The setting behind most of the bytes but for those that are named already; NULL: behind little. */
+static const char *find_cause(const struct gpu_need *needs, size_t count, uint64_t needed,
+                              const char *const named[MOST_NAMED])
+{
+    const char *cause = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bytes = 0;
+        bool again = !needs[i].settings;
+        for (size_t n = 0; n < MOST_NAMED && !again; n++)
+            again = named[n] && strcmp(named[n], needs[i].settings) == 0;
+        for (size_t k = i; k < count && !again; k++)
+            if (needs[k].settings && strcmp(needs[k].settings, needs[i].settings) == 0)
+                bytes += padded_size(needs[k].size);
+        if (bytes > most && bytes >= needed / LEAST_SHARE) {
+            most = bytes;
+            cause = needs[i].settings;
+        }
+    }
+    return cause;
+}
+
+static vkn_status fail_need(const struct gpu_device *device, const struct gpu_need *needs,
+                            size_t count, uint64_t needed, uint64_t room, const char *what)
+{
+    const char *named[MOST_NAMED] = {NULL};
+    struct base_text list = {0};
+    for (size_t n = 0; n < MOST_NAMED; n++) {
+        named[n] = find_cause(needs, count, needed, named);
+        if (named[n])
+            base_text_add(&list, "%s%s", n > 0 ? ", " : "", named[n]);
+    }
+    vkn_status status = base_fail(
+        VKN_BAD_INPUT, "%s: %.1f MiB of memory are needed, and \"%s\" has %.1f MiB left: reduce %s", what,
+        mib(needed), device->support.capabilities.name, mib(room),
+        list.data && !list.failed ? list.data : "the data (--downscale) or the model");
+    free(list.data);
+    return status;
+}
+
+/* Memory of the host that device memory falls back to counts as well. */
+static uint64_t memory_room(const struct gpu_device *device)
+{
+    uint64_t room = gpu_memory_available(device), host = 0;
+    if (device->support.capabilities.type == GPU_CPU)
+        return room < base_memory_usable() ? room : base_memory_usable();
+    for (uint32_t i = 0; i < device->memory.memoryHeapCount; i++)
+        if (!(device->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT))
+            host += device->memory.memoryHeaps[i].size;
+    return room + (host < base_memory_usable() ? host : base_memory_usable());
+}
+
+vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs,
+                            size_t count, const char *what)
+{
+    uint64_t needed = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t size = padded_size(needs[i].size);
+        needed = size > UINT64_MAX - needed ? UINT64_MAX : needed + size;
+    }
+    if (needed < LITTLE)
+        return VKN_OK;
+    uint64_t room = memory_room(device);
+    return needed <= room ? VKN_OK : fail_need(device, needs, count, needed, room, what);
+}
+
 /* ---- placing --------------------------------------------------------------------------------- */
 
 struct placed {
@@ -85,15 +178,7 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
 {
     struct gpu_device *device = arena->device;
     const struct gpu_buffer_request *request = placed->request;
-    uint64_t size = round_up(request->size ? request->size : 1, BUFFER_GRANULE);
-    uint64_t limit = device->support.capabilities.max_buffer_range;
-    if (request->size > limit || size > device->support.max_allocation)
-        return base_fail(
-            VKN_BAD_INPUT,
-            "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB; use less "
-            "data (--downscale), a smaller model or another device",
-            request->name, mib(request->size), device->support.capabilities.name,
-            mib(limit < device->support.max_allocation ? limit : device->support.max_allocation));
+    uint64_t size = padded_size(request->size);
     VkBufferUsageFlags address = device->support.capabilities.buffer_addresses
                                      ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
                                      : 0;
@@ -280,10 +365,61 @@ static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_
 
 /* ---- arenas ---------------------------------------------------------------------------------- */
 
+static struct gpu_need need_of(const struct gpu_buffer_request *request)
+{
+    return (struct gpu_need){.name = request->name, .size = request->size};
+}
+
+static vkn_status check_ranges(const struct gpu_device *device, const struct gpu_buffer_request *requests,
+                               size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_need need = need_of(&requests[i]);
+        BASE_TRY(gpu_check_range(device, &need));
+    }
+    return VKN_OK;
+}
+
+/* All of them as one, which is called as the largest is. */
+static vkn_status check_room(const struct gpu_device *device, const struct gpu_buffer_request *requests,
+                             size_t count)
+{
+    struct gpu_need all = {0};
+    uint64_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        all.size += padded_size(requests[i].size);
+        if (requests[i].size >= largest) {
+            largest = requests[i].size;
+            all.name = requests[i].name;
+        }
+    }
+    return gpu_memory_check(device, &all, 1, all.name);
+}
+
+/* Memory that is taken counts as taken when it is written. So other threads' arenas, such as those of ranks on the same
+ * device, wait from the look at what there is until the zeros are there. */
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+
+static vkn_status take_memory(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
+                              size_t count, struct placed *placed)
+{
+    pthread_mutex_lock(&taking);
+    vkn_status status = check_room(arena->device, requests, count);
+    if (status == VKN_OK)
+        status = create_kind(arena, requests, count, GPU_DEVICE, placed);
+    if (status == VKN_OK)
+        status = create_kind(arena, requests, count, GPU_HOST, placed);
+    if (status == VKN_OK)
+        status = zero_buffers(arena, requests, count);
+    pthread_mutex_unlock(&taking);
+    return status;
+}
+
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **created)
 {
     *created = NULL;
+    BASE_TRY(check_ranges(device, requests, count));
     struct gpu_arena *arena = base_alloc(1, sizeof *arena);
     if (!arena)
         return VKN_ERROR;
@@ -298,11 +434,7 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
     struct placed *placed = base_alloc(count + 1, sizeof *placed);
     vkn_status status = VKN_ERROR;
     if (arena->uses && arena->buffers && arena->blocks && arena->block_sizes && placed)
-        status = create_kind(arena, requests, count, GPU_DEVICE, placed);
-    if (status == VKN_OK)
-        status = create_kind(arena, requests, count, GPU_HOST, placed);
-    if (status == VKN_OK)
-        status = zero_buffers(arena, requests, count);
+        status = take_memory(arena, requests, count, placed);
     free(placed);
     if (status == VKN_OK)
         *created = arena;
@@ -394,5 +526,8 @@ uint64_t gpu_memory_available(const struct gpu_device *device)
         if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && total > used && total - used > best)
             best = total - used;
     }
+    /* Drivers of CPU devices do not know the limits of containers. */
+    if (device->support.capabilities.type == GPU_CPU && base_memory_available() < best)
+        best = base_memory_available();
     return best;
 }

@@ -151,7 +151,11 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
-/* Bytes that step_create would allocate for a setup, but for alignment. */
+/* What step_create would allocate for a setup, buffer by buffer; returns how many. */
+#define STEP_MAX_NEEDS (2 * GPU_BINDINGS + 2)
+size_t step_list_memory(const struct setup *setup, const struct step_images *images,
+                        struct gpu_need needs[STEP_MAX_NEEDS]);
+/* Bytes of all, but for alignment. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 /* Of the step's buffers the one that a checkpoint keeps. */
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);

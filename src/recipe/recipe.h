@@ -64,6 +64,9 @@ struct buffers {
 vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
                           const struct buffer_counts *counts, struct buffers *buffers);
 void buffers_destroy(struct buffers *buffers);
+/* What buffers_create would take, for gpu_memory_check; returns how many. */
+size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts,
+                    struct gpu_need needs[GPU_BINDINGS]);
 /* Bytes of one; 0 for a number that the user's lists do not have. */
 uint64_t buffers_bytes(enum buffer_user user, uint32_t number, const struct buffer_counts *counts);
 /* Bytes that buffers_create would allocate, but for alignment. */
