@@ -81,10 +81,12 @@ static vkn_status check_memory(const struct vkn_trainer *t, const struct setup *
 
 static vkn_status create_step(struct vkn_trainer *t)
 {
+    const struct step_images none = {0};
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
         setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
+    BASE_TRY(check_memory(t, &setup, &none)); /* else images would be blamed for what others take */
     BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
     const struct step_images images = images_of_step(&t->images);
     BASE_TRY(check_memory(t, &setup, &images));
