@@ -114,7 +114,7 @@ static void test_memory_check(void **state)
     struct gpu_buffer buffers[4];
     struct gpu_buffer_request requests[4];
     struct gpu_arena *arena;
-    const uint64_t part = (uint64_t)100 << 20;
+    const uint64_t part = (uint64_t)32 << 20;
     const struct gpu_need needs[] = {
         {"rays", part, "batch.max_rays"},
         {"samples", 2 * part, "batch.samples"},
@@ -144,12 +144,12 @@ static void test_memory_check(void **state)
     setrlimit(RLIMIT_AS, &before);
     device->vk.vkAllocateMemory = allocate;
     assert_int_equal(checked, VKN_BAD_INPUT);
-    assert_non_null(strstr(message, "training: 700.0 MiB of memory are needed, and \""));
+    assert_non_null(strstr(message, "training: 224.0 MiB of memory are needed, and \""));
     assert_non_null(strstr(message, "reduce batch.samples, batch.max_rays"));
     assert_null(strstr(message, "cameras"));
     free(message);
     assert_int_equal(created, VKN_BAD_INPUT);
-    assert_message("photographs: 400.0 MiB of memory are needed");
+    assert_message("photographs: 128.0 MiB of memory are needed");
     assert_int_equal(allocations, 0);
     ok(gpu_arena_create(device, requests, BASE_COUNT(requests), &arena));
     gpu_arena_destroy(&arena);
