@@ -85,8 +85,8 @@ static inline uint64_t tiny_held(const struct gpu_device *device)
     return held;
 }
 
-/* Whatever is trained takes what training checks for before it takes anything, but for alignment and lists of
- * addresses. */
+/* Whatever is trained takes what training checks for before it takes anything, but for alignment
+ * and lists of addresses. */
 static inline struct tiny tiny_create(vkn_context *context, struct temporary *folder,
                                       const struct vkn_config *config)
 {

@@ -553,7 +553,8 @@ static void put(struct temporary *folder, const char *name, const char *text)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
-    for (char *slash = path + strlen(folder->path) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+    for (char *slash = path + strlen(folder->path) + 1; (slash = strchr(slash, '/')) != NULL;
+         slash++) {
         *slash = '\0';
         assert_true(mkdir(path, 0777) == 0 || errno == EEXIST);
         *slash = '/';
@@ -571,13 +572,14 @@ static void limits_are(const struct temporary *folder, uint64_t total, uint64_t 
     assert_int_equal(limits.available, available);
 }
 
-/* The least of what machine and control groups leave, of both versions, with and without a namespace of the
- * container's own. */
+/* The least of what machine and control groups leave, of both versions, with and without a
+ * namespace of the container's own. */
 static void test_memory_limits(void **state)
 {
     struct temporary *folder = *state;
     limits_are(folder, UINT64_MAX, UINT64_MAX);
-    put(folder, "proc/meminfo", "MemTotal:       8000 kB\nMemFree:   1 kB\nMemAvailable:   6000 kB\n");
+    put(folder, "proc/meminfo",
+        "MemTotal:       8000 kB\nMemFree:   1 kB\nMemAvailable:   6000 kB\n");
     limits_are(folder, 8000 << 10, 6000 << 10);
 
     put(folder, "proc/self/cgroup", "0::/a/b\n");
@@ -587,7 +589,8 @@ static void test_memory_limits(void **state)
     put(folder, "sys/fs/cgroup/a/memory.max", "5000000\n");
     put(folder, "sys/fs/cgroup/a/memory.current", "3000000\n");
     limits_are(folder, 5000000, 2000000); /* of a group further out */
-    put(folder, "sys/fs/cgroup/a/memory.stat", "anon 7\ninactive_file 400000\nactive_file 100000\n");
+    put(folder, "sys/fs/cgroup/a/memory.stat",
+        "anon 7\ninactive_file 400000\nactive_file 100000\n");
     limits_are(folder, 5000000, 2500000); /* what files take can be had */
     put(folder, "sys/fs/cgroup/a/memory.current", "6000000\n");
     limits_are(folder, 5000000, 0);
@@ -597,7 +600,8 @@ static void test_memory_limits(void **state)
     put(folder, "sys/fs/cgroup/memory.current", "1000000\n");
     limits_are(folder, 4000000, 3000000); /* the container's own, as its root */
 
-    put(folder, "proc/self/cgroup", "3:cpu:/x\n2:memoryless:/\n1:cpu,memory:/docker/12\nnothing\n0::/\n");
+    put(folder, "proc/self/cgroup",
+        "3:cpu:/x\n2:memoryless:/\n1:cpu,memory:/docker/12\nnothing\n0::/\n");
     put(folder, "sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000\n");
     put(folder, "sys/fs/cgroup/memory/memory.usage_in_bytes", "500000\n");
     put(folder, "sys/fs/cgroup/memory/memory.stat", "inactive_file 9\ntotal_inactive_file 90000\n");

@@ -59,17 +59,52 @@ static void refuse_json(const char *json, const char *message)
 
 /* ---- absurd values --------------------------------------------------------------------------- */
 
-/* Whatever is written behind a key: what is taken is written out and read back as the same, what is refused is refused
- * with the file and the key, and changes nothing. */
+/* Whatever is written behind a key: what is taken is written out and read back as the same, what is
+ * refused is refused with the file and the key, and changes nothing. */
 static void takes_or_names_absurd_values(void **state)
 {
     (void)state;
-    static const char *const values[] = {
-        "1e308", "-1e308", "1e309", "1e-400", "-0", "-0.0", "0", "NaN", "Infinity", "null", "true", "[]", "{}", "[[]]",
-        "[1]", "[null]", "[1e308, 1e308, 1e308]", "[1, 2, 3, 4, 5]", "[[1, 1e308]]", "[[-1, 1]]", "[[1e30, 1]]",
-        "4294967295", "4294967296", "9007199254740993", "18446744073709551615", "18446744073709551616", "\"1\"",
-        "\"1e400\"", "\"-0\"", "\"\"", "\"nan\"", "\"inf\"", "\"0x10\"", "\"1e19G\"", "\"-1k\"", "\"1,2,3\"", "\",,\"",
-        "\"1x1e308\"", "\"default\"", "\"\\u001b[31m\"", "{\"levels\": {\"levels\": {}}}"};
+    static const char *const values[] = {"1e308",
+                                         "-1e308",
+                                         "1e309",
+                                         "1e-400",
+                                         "-0",
+                                         "-0.0",
+                                         "0",
+                                         "NaN",
+                                         "Infinity",
+                                         "null",
+                                         "true",
+                                         "[]",
+                                         "{}",
+                                         "[[]]",
+                                         "[1]",
+                                         "[null]",
+                                         "[1e308, 1e308, 1e308]",
+                                         "[1, 2, 3, 4, 5]",
+                                         "[[1, 1e308]]",
+                                         "[[-1, 1]]",
+                                         "[[1e30, 1]]",
+                                         "4294967295",
+                                         "4294967296",
+                                         "9007199254740993",
+                                         "18446744073709551615",
+                                         "18446744073709551616",
+                                         "\"1\"",
+                                         "\"1e400\"",
+                                         "\"-0\"",
+                                         "\"\"",
+                                         "\"nan\"",
+                                         "\"inf\"",
+                                         "\"0x10\"",
+                                         "\"1e19G\"",
+                                         "\"-1k\"",
+                                         "\"1,2,3\"",
+                                         "\",,\"",
+                                         "\"1x1e308\"",
+                                         "\"default\"",
+                                         "\"\\u001b[31m\"",
+                                         "{\"levels\": {\"levels\": {}}}"};
     size_t taken = 0, refused = 0;
     for (size_t k = 0; k < config_setting_count; k++)
         for (size_t i = 0; i < BASE_COUNT(values); i++) {
@@ -86,7 +121,8 @@ static void takes_or_names_absurd_values(void **state)
                 continue;
             }
             bool line = strncmp(values[i], "NaN", 3) == 0 || strncmp(values[i], "Inf", 3) == 0;
-            if (strncmp(vkn_last_error(), "test.json: ", 11) != 0 || strpbrk(vkn_last_error(), "\n\x1b") ||
+            if (strncmp(vkn_last_error(), "test.json: ", 11) != 0 ||
+                strpbrk(vkn_last_error(), "\n\x1b") ||
                 (!line && !strstr(vkn_last_error(), config_settings[k].key)))
                 fail_msg("%s: %s", json, vkn_last_error());
             assert_memory_equal(&config, &before, sizeof config);

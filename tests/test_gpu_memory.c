@@ -106,8 +106,8 @@ static struct rlimit limit_memory(uint64_t more)
     return before;
 }
 
-/* What needs more than there is is refused before any of it is taken, on devices whose memory is the host's as well,
- * with the settings that most of it follows from. */
+/* What needs more than there is is refused before any of it is taken, on devices whose memory is
+ * the host's as well, with the settings that most of it follows from. */
 static void test_memory_check(void **state)
 {
     struct gpu_device *device = *state;
@@ -116,16 +116,16 @@ static void test_memory_check(void **state)
     struct gpu_arena *arena;
     const uint64_t part = (uint64_t)32 << 20;
     const struct gpu_need needs[] = {
-        {"rays", part, "batch.max_rays"},
-        {"samples", 2 * part, "batch.samples"},
-        {"camera", 100, "cameras"},
-        {"features", 2 * part, "batch.samples"},
+        {"rays", part, "batch.max_rays"}, {"samples", 2 * part, "batch.samples"},
+        {"camera", 100, "cameras"},       {"features", 2 * part, "batch.samples"},
         {"state", 2 * part, NULL},
     };
     for (size_t i = 0; i < BASE_COUNT(requests); i++)
-        requests[i] = (struct gpu_buffer_request){&buffers[i], "photographs", part, i % 2 ? GPU_HOST : GPU_DEVICE};
+        requests[i] = (struct gpu_buffer_request){&buffers[i], "photographs", part,
+                                                  i % 2 ? GPU_HOST : GPU_DEVICE};
     ok(gpu_memory_check(device, needs, BASE_COUNT(needs), "training"));
-    const struct gpu_need huge[] = {{"a", UINT64_MAX - 1, "grid.levels"}, {"b", UINT64_MAX - 1, "batch.chunk"}};
+    const struct gpu_need huge[] = {{"a", UINT64_MAX - 1, "grid.levels"},
+                                    {"b", UINT64_MAX - 1, "batch.chunk"}};
     assert_int_equal(gpu_memory_check(device, huge, 2, "training"), VKN_BAD_INPUT);
     assert_message("grid.levels, batch.chunk");
     const struct gpu_need wide = {"rays", UINT64_MAX, "batch.max_rays"};
@@ -267,9 +267,10 @@ static void test_fallback(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transfers),   cmocka_unit_test(test_memory_limits),
-        cmocka_unit_test(test_fallback),    cmocka_unit_test(test_split_arena),
-        cmocka_unit_test(test_memory_check), cmocka_unit_test(test_memory_uses), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_transfers),    cmocka_unit_test(test_memory_limits),
+        cmocka_unit_test(test_fallback),     cmocka_unit_test(test_split_arena),
+        cmocka_unit_test(test_memory_check), cmocka_unit_test(test_memory_uses),
+        cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;

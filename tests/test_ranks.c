@@ -754,7 +754,8 @@ static vkn_status make_one(const struct step_tests *tests, const struct vkn_conf
     return status;
 }
 
-/* Ranks whose devices have the machine's memory take it from the same: the first one sums up for all. */
+/* Ranks whose devices have the machine's memory take it from the same: the first one sums up for
+ * all. */
 static void test_memory_of_all(void **state)
 {
     const struct step_tests *tests = *state;

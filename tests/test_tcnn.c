@@ -249,8 +249,8 @@ static char *text_of_keys(unsigned count)
     return text.data;
 }
 
-/* Keys are looked for among all when a file is merged with its parent, which took minutes for as many as a file has
- * room for; and what comes out of a pipe has no end. */
+/* Keys are looked for among all when a file is merged with its parent, which took minutes for as
+ * many as a file has room for; and what comes out of a pipe has no end. */
 static void test_hostile_files(void **state)
 {
     static const struct {
@@ -260,7 +260,8 @@ static void test_hostile_files(void **state)
         {"{\"parent\": \"pipe\"}", "bad.json: parent: "},
         {"{\"parent\": \"/dev/zero\"}", "bad.json: parent: /dev/zero is not a regular file"},
         {"{\"parent\": \".\"}", "is not a regular file"},
-        {"{\"optimizer\": {\"rates\": \"/dev/zero\"}}", "optimizer.rates: /dev/zero is not a regular file"},
+        {"{\"optimizer\": {\"rates\": \"/dev/zero\"}}",
+         "optimizer.rates: /dev/zero is not a regular file"},
         {"{\"loss_scale.schedule\": \"none\"}", "loss_scale.schedule: none: No such file"},
     };
     char *many = text_of_keys(4097), *enough = text_of_keys(4096);
@@ -271,12 +272,14 @@ static void test_hostile_files(void **state)
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         struct vkn_config config = {0};
         temporary_text(*state, "bad.json", cases[i].text);
-        assert_int_equal(vkn_config_read_json(&config, temporary_path(*state, "bad.json")), VKN_BAD_INPUT);
+        assert_int_equal(vkn_config_read_json(&config, temporary_path(*state, "bad.json")),
+                         VKN_BAD_INPUT);
         if (!strstr(vkn_last_error(), cases[i].error))
             fail_msg("%s: \"%s\"", cases[i].text, vkn_last_error());
     }
     struct vkn_config config = {0};
-    assert_int_equal(vkn_config_read_json(&config, temporary_path(*state, "enough.json")), VKN_BAD_INPUT);
+    assert_int_equal(vkn_config_read_json(&config, temporary_path(*state, "enough.json")),
+                     VKN_BAD_INPUT);
     assert_non_null(strstr(vkn_last_error(), "k0: unknown key"));
     free(many);
     free(enough);
@@ -314,9 +317,9 @@ static void test_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),     cmocka_unit_test(test_parent), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_all),   cmocka_unit_test(test_parent),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_files), cmocka_unit_test(test_hostile_files),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
 }

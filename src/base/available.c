@@ -1,5 +1,6 @@
-/* How much memory the process can still take: the least of what the machine, its control groups and the process's own
- * limits leave. Nothing of it is reserved: the kernel promises more memory than there is, and kills whoever touches it. */
+/* How much memory the process can still take: the least of what the machine, its control groups and
+ * the process's own limits leave. Nothing of it is reserved: the kernel promises more memory than
+ * there is, and kills whoever touches it. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -14,8 +15,9 @@
 #define TEXT_BYTES 16384 /* of a file of /proc or /sys */
 #define PATH_BYTES 4096
 
-/* One part in so many stays for what is not counted: programs that a driver compiles, other processes. */
-#define RESERVE    16u
+/* One part in so many stays for what is not counted: programs that a driver compiles, other
+ * processes. */
+#define RESERVE 16u
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -33,7 +35,8 @@ static bool read_text(const char *root, const char *path, char text[TEXT_BYTES])
     return text[0] != '\0';
 }
 
-/* The number behind `key` at the beginning of a line; false where no line begins with it, or with "max". */
+/* The number behind `key` at the beginning of a line; false where no line begins with it, or with
+ * "max". */
 static bool find_number(const char *text, const char *key, uint64_t *number)
 {
     size_t size = strlen(key);
@@ -100,8 +103,8 @@ static void take_group(const char *root, const char *folder, const struct group_
     take_least(&limits->available, limit > usage - cached ? limit - (usage - cached) : 0);
 }
 
-/* A group and those that it is in, up to the root: in a container without a namespace of its own the first ones are
- * not to be seen, and the root is the container's. */
+/* A group and those that it is in, up to the root: in a container without a namespace of its own
+ * the first ones are not to be seen, and the root is the container's. */
 static void take_groups(const char *root, const char *mount, const char *path,
                         const struct group_files *files, struct base_memory_limits *limits)
 {
@@ -134,7 +137,8 @@ static void take_control_groups(const char *root, struct base_memory_limits *lim
     char text[TEXT_BYTES], *rest = NULL;
     if (!read_text(root, "/proc/self/cgroup", text))
         return;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         char *controllers = strchr(line, ':');
         char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
         if (path == NULL)
@@ -149,7 +153,8 @@ static void take_control_groups(const char *root, struct base_memory_limits *lim
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-/* Limits of the address space and of private writable memory (ulimit -v, -d), and what of them is in use. */
+/* Limits of the address space and of private writable memory (ulimit -v, -d), and what of them is
+ * in use. */
 static void take_process(const char *root, struct base_memory_limits *limits)
 {
     const struct {
@@ -207,8 +212,9 @@ vkn_status base_memory_check(uint64_t bytes, const char *what, const char *setti
     uint64_t usable = base_memory_usable();
     if (bytes <= usable)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s needs %.2f GiB of memory, and %.2f GiB can be had: reduce %s",
-                     what, 0x1p-30 * (double)bytes, 0x1p-30 * (double)usable, settings);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s needs %.2f GiB of memory, and %.2f GiB can be had: reduce %s", what,
+                     0x1p-30 * (double)bytes, 0x1p-30 * (double)usable, settings);
 }
 
 bool memory_is_there(const void *old, size_t size)

@@ -241,21 +241,23 @@ int base_program_start(const char *program, char *const arguments[], const int s
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
-/* ---- how much memory there is ------------------------------------------------------------------ */
+/* ---- how much memory there is ------------------------------------------------------------------
+ */
 
-/* Bytes of memory that this process may have at all, and can still take: the least of the machine's, its control
- * groups' (containers) and its own limits (ulimit -v). `root` goes before the paths of /proc and /sys: "" but in tests.
- * UINT64_MAX where nothing tells. */
+/* Bytes of memory that this process may have at all, and can still take: the least of the
+ * machine's, its control groups' (containers) and its own limits (ulimit -v). `root` goes before
+ * the paths of /proc and /sys: "" but in tests. UINT64_MAX where nothing tells. */
 struct base_memory_limits {
     uint64_t total, available;
 };
 struct base_memory_limits base_memory_limits(const char *root);
 uint64_t base_memory(void);           /* the total of "", at least 1 GiB */
 uint64_t base_memory_available(void); /* what is available of "" */
-/* The same less a sixteenth, for what nobody counts: programs that a driver compiles, other processes. */
+/* The same less a sixteenth, for what nobody counts: programs that a driver compiles, other
+ * processes. */
 uint64_t base_memory_usable(void);
-/* Before they are taken: VKN_BAD_INPUT "`what` needs ... of memory, and ... can be had: reduce `settings`" where so many
- * bytes are more than base_memory_usable. */
+/* Before they are taken: VKN_BAD_INPUT "`what` needs ... of memory, and ... can be had: reduce
+ * `settings`" where so many bytes are more than base_memory_usable. */
 vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings);
 
 #endif

@@ -96,8 +96,8 @@ struct gpu_memory_use {
     bool host; /* memory that the host sees as well, asked for as GPU_HOST */
 };
 size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses, size_t most);
-/* Bytes that can still be allocated: from the budget where the driver tells it, else the heap; of CPU devices no more
- * than the process can have. */
+/* Bytes that can still be allocated: from the budget where the driver tells it, else the heap; of
+ * CPU devices no more than the process can have. */
 uint64_t gpu_memory_available(const struct gpu_device *device);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -119,20 +119,23 @@ struct gpu_buffer_request {
 
 /* What buffers need, before any of it is taken. */
 struct gpu_need {
-    const char *name;     /* of the buffer, literal */
-    uint64_t size;        /* bytes */
-    const char *settings; /* literal: whose reduction makes it smaller, for messages; NULL: nobody's */
+    const char *name; /* of the buffer, literal */
+    uint64_t size;    /* bytes */
+    const char
+        *settings; /* literal: whose reduction makes it smaller, for messages; NULL: nobody's */
 };
 /* VKN_BAD_INPUT where one of them is more than the device binds or allocates at once. */
 vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need);
-/* VKN_BAD_INPUT where all together are more than can be had, the host's memory included where device memory falls back
- * to it; the message begins with `what` and names the settings that most of it follows from. */
-vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs, size_t count,
-                            const char *what);
+/* VKN_BAD_INPUT where all together are more than can be had, the host's memory included where
+ * device memory falls back to it; the message begins with `what` and names the settings that most
+ * of it follows from. */
+vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs,
+                            size_t count, const char *what);
 
 /* One allocation for each kind of memory (more where the device limits its size), all buffers
  * placed in it. All memory starts as zeros. VKN_BAD_INPUT: a buffer is larger than
- * max_buffer_range, or all are more than gpu_memory_check lets pass. Device memory that is full falls back to the host's with a warning. */
+ * max_buffer_range, or all are more than gpu_memory_check lets pass. Device memory that is full
+ * falls back to the host's with a warning. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);

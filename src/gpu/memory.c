@@ -32,7 +32,8 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1024.0 * 1024.0);
 }
 
-/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it. */
+/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it.
+ */
 static uint64_t padded_size(uint64_t asked)
 {
     uint64_t size = asked ? asked : 1;
@@ -82,16 +83,18 @@ vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_nee
     uint64_t limit = capabilities->max_buffer_range;
     if (need->size <= limit && padded_size(need->size) <= device->support.max_allocation)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB: reduce %s",
-                     need->name, mib(need->size), capabilities->name,
-                     mib(limit < device->support.max_allocation ? limit : device->support.max_allocation),
-                     need->settings ? need->settings : "the data (--downscale) or the model");
+    return base_fail(
+        VKN_BAD_INPUT, "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB: reduce %s",
+        need->name, mib(need->size), capabilities->name,
+        mib(limit < device->support.max_allocation ? limit : device->support.max_allocation),
+        need->settings ? need->settings : "the data (--downscale) or the model");
 }
 
 #define MOST_NAMED  3u /* settings in a message */
 #define LEAST_SHARE 8u /* of what is needed, that a setting is named for */
 
-/* The setting behind most of the bytes but for those that are named already; NULL: behind little. */
+/* The setting behind most of the bytes but for those that are named already; NULL: behind little.
+ */
 static const char *find_cause(const struct gpu_need *needs, size_t count, uint64_t needed,
                               const char *const named[MOST_NAMED])
 {
@@ -124,8 +127,8 @@ static vkn_status fail_need(const struct gpu_device *device, const struct gpu_ne
             base_text_add(&list, "%s%s", n > 0 ? ", " : "", named[n]);
     }
     vkn_status status = base_fail(
-        VKN_BAD_INPUT, "%s: %.1f MiB of memory are needed, and \"%s\" has %.1f MiB left: reduce %s", what,
-        mib(needed), device->support.capabilities.name, mib(room),
+        VKN_BAD_INPUT, "%s: %.1f MiB of memory are needed, and \"%s\" has %.1f MiB left: reduce %s",
+        what, mib(needed), device->support.capabilities.name, mib(room),
         list.data && !list.failed ? list.data : "the data (--downscale) or the model");
     free(list.data);
     return status;
@@ -370,8 +373,8 @@ static struct gpu_need need_of(const struct gpu_buffer_request *request)
     return (struct gpu_need){.name = request->name, .size = request->size};
 }
 
-static vkn_status check_ranges(const struct gpu_device *device, const struct gpu_buffer_request *requests,
-                               size_t count)
+static vkn_status check_ranges(const struct gpu_device *device,
+                               const struct gpu_buffer_request *requests, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct gpu_need need = need_of(&requests[i]);
@@ -381,8 +384,8 @@ static vkn_status check_ranges(const struct gpu_device *device, const struct gpu
 }
 
 /* All of them as one, which is called as the largest is. */
-static vkn_status check_room(const struct gpu_device *device, const struct gpu_buffer_request *requests,
-                             size_t count)
+static vkn_status check_room(const struct gpu_device *device,
+                             const struct gpu_buffer_request *requests, size_t count)
 {
     struct gpu_need all = {0};
     uint64_t largest = 0;
@@ -396,8 +399,8 @@ static vkn_status check_room(const struct gpu_device *device, const struct gpu_b
     return gpu_memory_check(device, &all, 1, all.name);
 }
 
-/* Memory that is taken counts as taken when it is written. So other threads' arenas, such as those of ranks on the same
- * device, wait from the look at what there is until the zeros are there. */
+/* Memory that is taken counts as taken when it is written. So other threads' arenas, such as those
+ * of ranks on the same device, wait from the look at what there is until the zeros are there. */
 static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
 
 static vkn_status take_memory(struct gpu_arena *arena, const struct gpu_buffer_request *requests,

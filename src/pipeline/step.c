@@ -41,11 +41,11 @@ size_t step_list_memory(const struct setup *setup, const struct step_images *ima
         count += buffers_list(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup), &its,
                               needs + count);
     needs[count++] = (struct gpu_need){.name = "exchanged gradients",
-                                                    .size = pipeline_ranks_memory(setup),
-                                                    .settings = "parallel.virtual"};
+                                       .size = pipeline_ranks_memory(setup),
+                                       .settings = "parallel.virtual"};
     needs[count++] = (struct gpu_need){.name = "exchanged numbers",
-                                                    .size = pipeline_blend_memory(setup),
-                                                    .settings = "grid.log2_entries"};
+                                       .size = pipeline_blend_memory(setup),
+                                       .settings = "grid.log2_entries"};
     return count;
 }
 

@@ -11,8 +11,9 @@ _Static_assert(BIND_ADDRESSES == GPU_ADDRESSES,
 #define USERS 5
 
 /* What messages call the buffers of each. */
-static const char *const user_names[USERS] = {"the training step", "pictures and meshes", "samples of the field",
-                                              "a trial of the field", "the coarse field"};
+static const char *const user_names[USERS] = {"the training step", "pictures and meshes",
+                                              "samples of the field", "a trial of the field",
+                                              "the coarse field"};
 
 struct row {
     uint32_t number;
@@ -83,16 +84,22 @@ static const struct {
 } causes[] = {
     {offsetof(struct buffer_counts, pixels), "scene.image_budget (--image-memory, --downscale)"},
     {offsetof(struct buffer_counts, cameras), "the number of training views"},
-    {offsetof(struct buffer_counts, samples), "batch.samples (march.ray_samples, march.fine_samples)"},
-    {offsetof(struct buffer_counts, input_gradients), "batch.samples (march.ray_samples, march.fine_samples)"},
+    {offsetof(struct buffer_counts, samples),
+     "batch.samples (march.ray_samples, march.fine_samples)"},
+    {offsetof(struct buffer_counts, input_gradients),
+     "batch.samples (march.ray_samples, march.fine_samples)"},
     {offsetof(struct buffer_counts, rays), "batch.max_rays"},
     {offsetof(struct buffer_counts, kept_bytes), "mlp.checkpoint=off"},
     {offsetof(struct buffer_counts, layer_bytes), "batch.chunk"},
-    {offsetof(struct buffer_counts, params), "grid.log2_entries (grid.levels, proposal.log2_entries)"},
-    {offsetof(struct buffer_counts, half_params), "grid.log2_entries (grid.levels, proposal.log2_entries)"},
-    {offsetof(struct buffer_counts, entries), "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, params),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, half_params),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, entries),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
     {offsetof(struct buffer_counts, panels), "mlp.density_width"},
-    {offsetof(struct buffer_counts, groups), "mlp.density_width (mlp.color_width, mlp.density_layers)"},
+    {offsetof(struct buffer_counts, groups),
+     "mlp.density_width (mlp.color_width, mlp.density_layers)"},
     {offsetof(struct buffer_counts, cells), "march.resolution (dynamic.time_slices)"},
     {offsetof(struct buffer_counts, bit_words), "march.resolution (dynamic.time_slices)"},
     {offsetof(struct buffer_counts, layer), "--resolution"},

@@ -36,7 +36,8 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
     return VKN_OK;
 }
 
-/* Copies in host memory: of initial parameters, and of all tensors of a checkpoint while it is written. */
+/* Copies in host memory: of initial parameters, and of all tensors of a checkpoint while it is
+ * written. */
 static uint64_t copied_bytes(const struct setup *setup)
 {
     const struct buffer_counts counts = setup_counts(setup);
@@ -48,8 +49,8 @@ static uint64_t copied_bytes(const struct setup *setup)
     return bytes;
 }
 
-/* Ranks of this machine whose memory is the host's take it from the same. The first one counts for all: the others
- * begin when it has begun. */
+/* Ranks of this machine whose memory is the host's take it from the same. The first one counts for
+ * all: the others begin when it has begun. */
 static uint64_t memory_shares(const struct vkn_trainer *t)
 {
     bool shared = gpu_device_capabilities(t->device)->type == GPU_CPU;
@@ -68,15 +69,17 @@ static vkn_status check_memory(const struct vkn_trainer *t, const struct setup *
     size_t count = step_list_memory(setup, images, needs);
     uint64_t shares = memory_shares(t);
     needs[count++] = (struct gpu_need){.name = "exchange of images",
-                                                    .size = IMAGES_EXCHANGES * t->images.exchange,
-                                                    .settings = "scene.image_budget (--image-memory)"};
+                                       .size = IMAGES_EXCHANGES * t->images.exchange,
+                                       .settings = "scene.image_budget (--image-memory)"};
     if (gpu_device_capabilities(t->device)->type == GPU_CPU)
-        needs[count++] = (struct gpu_need){.name = "copies for checkpoints",
-                                                        .size = copied_bytes(setup),
-                                                        .settings = "grid.log2_entries (grid.levels, proposal.log2_entries)"};
+        needs[count++] =
+            (struct gpu_need){.name = "copies for checkpoints",
+                              .size = copied_bytes(setup),
+                              .settings = "grid.log2_entries (grid.levels, proposal.log2_entries)"};
     for (size_t i = 0; i < count && shares > 1; i++)
         needs[i].size = needs[i].size > UINT64_MAX / shares ? UINT64_MAX : needs[i].size * shares;
-    return gpu_memory_check(t->device, needs, count, shares > 1 ? "training on all ranks" : "training");
+    return gpu_memory_check(t->device, needs, count,
+                            shares > 1 ? "training on all ranks" : "training");
 }
 
 static vkn_status create_step(struct vkn_trainer *t)

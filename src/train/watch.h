@@ -1,6 +1,6 @@
 /* Watches the gradients of a training for what nobody would notice: 16 bits that turn them into
- * zero, a norm that jumps, gradients that are zero, and a loss that is not finite. Host only; takes a step's figures after the
- * step. */
+ * zero, a norm that jumps, gradients that are zero, and a loss that is not finite. Host only; takes
+ * a step's figures after the step. */
 #ifndef TRAIN_WATCH_H
 #define TRAIN_WATCH_H
 

@@ -91,8 +91,12 @@ static void check_memory(const struct setup *setup)
 static void check_effective(const struct vkn_config *config, bool cpu)
 {
     const struct gpu_capabilities device = make_device(cpu);
-    const struct config_facts facts = {
-        .cpu = cpu, .format = VKN_SCENE_TRANSFORMS, .downscale = 1, .scale = 1, .aabb_scale = 4, .placed = true};
+    const struct config_facts facts = {.cpu = cpu,
+                                       .format = VKN_SCENE_TRANSFORMS,
+                                       .downscale = 1,
+                                       .scale = 1,
+                                       .aabb_scale = 4,
+                                       .placed = true};
     struct vkn_config effective = *config;
     struct setup setup;
     if (effective.precision <= VKN_PRECISION_AUTO) /* the tuner's to choose */
@@ -114,8 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct vkn_config config = {0};
     char *text = copy_text(data + 1, size - 1);
     vkn_status status =
-        data[0] == 'k'   ? set_pair(&config, text)
-        : data[0] == 'p' ? vkn_config_set(&config, "--set", "loss_scale.schedule", file_of(text, size - 1))
+        data[0] == 'k' ? set_pair(&config, text)
+        : data[0] == 'p'
+            ? vkn_config_set(&config, "--set", "loss_scale.schedule", file_of(text, size - 1))
         : data[0] == 'f' ? vkn_config_read_json(&config, file_of(text, size - 1))
                          : vkn_config_parse_json(&config, "fuzz.json", text, data[0] == 'J');
     if (status == VKN_OK) {
