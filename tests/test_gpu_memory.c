@@ -124,8 +124,8 @@ static void test_memory_check(void **state)
         requests[i] = (struct gpu_buffer_request){&buffers[i], "photographs", part,
                                                   i % 2 ? GPU_HOST : GPU_DEVICE};
     ok(gpu_memory_check(device, needs, BASE_COUNT(needs), "training"));
-    const struct gpu_need huge[] = {{"a", UINT64_MAX - 1, "grid.levels"},
-                                    {"b", UINT64_MAX - 1, "batch.chunk"}};
+    const struct gpu_need huge[] = {{"a", (uint64_t)1 << 63, "grid.levels"},
+                                    {"b", (uint64_t)1 << 63, "batch.chunk"}};
     assert_int_equal(gpu_memory_check(device, huge, 2, "training"), VKN_BAD_INPUT);
     assert_message("grid.levels, batch.chunk");
     const struct gpu_need wide = {"rays", UINT64_MAX, "batch.max_rays"};
