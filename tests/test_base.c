@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
-#include "base/base.h"
+#include "base/internal.h"
 #include "scenes.h"
 
 /* ---- errors, log, memory ------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ struct vkn_job {
     size_t size;                       /* see <vknerf/api.h> */
     const char *device, *shader_dir;   /* as in vkn_context_params */
     bool quiet;                        /* no progress */
-    const volatile sig_atomic_t *stop; /* the job ends soon after it becomes non-zero, with
+    const volatile sig_atomic_t *stop; /* set by a signal handler, or atomically by a thread: the job ends soon, with
                                           VKN_INTERRUPTED; may be NULL */
 };
 

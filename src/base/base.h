@@ -2,6 +2,7 @@
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,8 +156,7 @@ void base_file_abort(struct base_file_writer *writer);
  * are named as begin names them, whose process is gone from this machine, or whose names begin with `own`,
  * which nobody but the caller may write here. What cannot be removed stays. */
 void base_remove_temporaries(const char *folder, const char *own);
-/* Whether there is a file that is not a folder; true as well where that cannot be seen (EIO,
- * EACCES). */
+/* Whether there is a file that is not a folder; true as well where that cannot be seen (EIO, EACCES). */
 bool base_file_exists(const char *path);
 /* base_file_exists, but an error where that cannot be seen. */
 vkn_status base_file_find(const char *path, bool *exists);
@@ -191,14 +191,12 @@ vkn_status base_json_number(const struct cJSON *object, const char *name, const 
 /* The number of an array element or a field already found. */
 vkn_status base_json_value(const struct cJSON *item, const char *name, const char *file,
                            double minimum, double maximum, double *value);
-vkn_status base_json_bool(const struct cJSON *object, const char *name, const char *file,
-                          bool required, bool *value);
+vkn_status base_json_bool(const struct cJSON *object, const char *name, const char *file, bool required, bool *value);
 /* *value points into the JSON tree. */
 vkn_status base_json_string(const struct cJSON *object, const char *name, const char *file,
                             bool required, const char **value);
 /* Fails when `object` has a key that is not in `names`; the message suggests the nearest name. */
-vkn_status base_json_only_keys(const struct cJSON *object, const char *file,
-                               const char *const *names, size_t count);
+vkn_status base_json_only_keys(const struct cJSON *object, const char *file, const char *const *names, size_t count);
 /* Records "<file>: <name>: <problem>" and returns VKN_BAD_INPUT. */
 __attribute__((format(printf, 3, 4))) vkn_status base_json_fail(const char *file, const char *name,
                                                                 const char *format, ...);
@@ -207,32 +205,28 @@ const char *base_nearest(const char *word, const char *const *names, size_t coun
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Processors that are online; at least 1. */
-uint32_t base_processors(void);
+uint32_t base_processors(void); /* that are online; at least 1 */
 
 /* Calls work(context, index) for index in [0, count) on as many threads as there are processors
  * (at most count) and returns when all are done. The first failure's status and message become the
  * caller's; indices not started by then are not run. `done`, when not NULL, is called on the calling
  * thread with the number finished so far: after each, and every second (for a progress line). */
 typedef vkn_status (*base_work)(void *context, size_t index);
-vkn_status base_parallel(size_t count, base_work work, void *context,
-                         void (*done)(void *context, size_t finished));
+vkn_status base_parallel(size_t count, base_work work, void *context, void (*done)(void *context, size_t finished));
 
 /* One call of work(context) on a thread of its own, where one can be had; else it is over when start
  * returns. Every task that was started needs its wait. */
 struct base_task;
-vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
-                           struct base_task **task);
+vkn_status base_task_start(vkn_status (*work)(void *context), void *context, struct base_task **task);
 /* The same, but always on a thread of its own: for work that waits for the caller's. */
-vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context,
-                                 struct base_task **task);
+vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context, struct base_task **task);
 bool base_task_finished(struct base_task *task);
 /* Waits, frees and nulls *task; the work's status and message become the caller's. *task may be NULL. */
 vkn_status base_task_wait(struct base_task **task);
 
 /* ---- programs of others ---------------------------------------------------------------------- */
 
-/* The program's path in fresh memory; NULL when no folder of PATH has it. */
+/* The program's path, which the caller frees; NULL when no folder of PATH has it. */
 char *base_program_find(const char *name);
 /* Standard streams are these descriptors, /dev/null where negative. A process group of its own, so that
  * Ctrl-C does not reach it. 0, or why it cannot be started as errno has it. */
@@ -241,23 +235,15 @@ int base_program_start(const char *program, char *const arguments[], const int s
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
-/* ---- how much memory there is ------------------------------------------------------------------
- */
-
-/* Bytes of memory that this process may have at all, and can still take: the least of the
- * machine's, its control groups' (containers) and its own limits (ulimit -v). `root` goes before
- * the paths of /proc and /sys: "" but in tests. UINT64_MAX where nothing tells. */
-struct base_memory_limits {
-    uint64_t total, available;
-};
-struct base_memory_limits base_memory_limits(const char *root);
-uint64_t base_memory(void);           /* the total of "", at least 1 GiB */
-uint64_t base_memory_available(void); /* what is available of "" */
-/* The same less a sixteenth, for what nobody counts: programs that a driver compiles, other
- * processes. */
+/* Bytes of memory that the process may have, at least 1 GiB, and can still take: the least of the machine's, its control
+ * groups' (containers) and its own limits; usable: less a sixteenth, for what nobody counts, such as compilers. */
+uint64_t base_memory(void);
+uint64_t base_memory_available(void);
 uint64_t base_memory_usable(void);
-/* Before they are taken: VKN_BAD_INPUT "`what` needs ... of memory, and ... can be had: reduce
- * `settings`" where so many bytes are more than base_memory_usable. */
+/* Before they are taken: VKN_BAD_INPUT "`what` needs ...: reduce `settings`" for more bytes than are usable. */
 vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings);
+
+/* Whether a job is to stop: *stop, which a signal handler or another thread sets; NULL: never. */
+bool base_stop_asked(const volatile sig_atomic_t *stop);
 
 #endif

@@ -20,6 +20,12 @@ double base_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Atomic, so that another thread may set it: a plain read would be a race (C11, 5.1.2.4). */
+bool base_stop_asked(const volatile sig_atomic_t *stop)
+{
+    return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);
+}
+
 struct loop {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an index finished */

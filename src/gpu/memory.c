@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
-#define BUFFER_GRANULE 16u
-/* Less than this is taken without a look at what there is. */
-#define LITTLE         ((uint64_t)1 << 20)
-
 struct gpu_arena {
     struct gpu_device *device;
     VkBuffer *buffers;
@@ -30,14 +25,6 @@ static uint64_t round_up(uint64_t value, uint64_t granule)
 static double mib(uint64_t bytes)
 {
     return (double)bytes / (1024.0 * 1024.0);
-}
-
-/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it.
- */
-static uint64_t padded_size(uint64_t asked)
-{
-    uint64_t size = asked ? asked : 1;
-    return size > UINT64_MAX - BUFFER_GRANULE ? UINT64_MAX : round_up(size, BUFFER_GRANULE);
 }
 
 /* ---- memory types ---------------------------------------------------------------------------- */
@@ -75,91 +62,6 @@ static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu
     return best;
 }
 
-/* ---- before anything is taken ---------------------------------------------------------------- */
-
-vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need)
-{
-    const struct gpu_capabilities *capabilities = &device->support.capabilities;
-    uint64_t limit = capabilities->max_buffer_range;
-    if (need->size <= limit && padded_size(need->size) <= device->support.max_allocation)
-        return VKN_OK;
-    return base_fail(
-        VKN_BAD_INPUT, "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB: reduce %s",
-        need->name, mib(need->size), capabilities->name,
-        mib(limit < device->support.max_allocation ? limit : device->support.max_allocation),
-        need->settings ? need->settings : "the data (--downscale) or the model");
-}
-
-#define MOST_NAMED  3u /* settings in a message */
-#define LEAST_SHARE 8u /* of what is needed, that a setting is named for */
-
-/* The setting behind most of the bytes but for those that are named already; NULL: behind little.
- */
-static const char *find_cause(const struct gpu_need *needs, size_t count, uint64_t needed,
-                              const char *const named[MOST_NAMED])
-{
-    const char *cause = NULL;
-    uint64_t most = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bytes = 0;
-        bool again = !needs[i].settings;
-        for (size_t n = 0; n < MOST_NAMED && !again; n++)
-            again = named[n] && strcmp(named[n], needs[i].settings) == 0;
-        for (size_t k = i; k < count && !again; k++)
-            if (needs[k].settings && strcmp(needs[k].settings, needs[i].settings) == 0)
-                bytes += padded_size(needs[k].size);
-        if (bytes > most && bytes >= needed / LEAST_SHARE) {
-            most = bytes;
-            cause = needs[i].settings;
-        }
-    }
-    return cause;
-}
-
-static vkn_status fail_need(const struct gpu_device *device, const struct gpu_need *needs,
-                            size_t count, uint64_t needed, uint64_t room, const char *what)
-{
-    const char *named[MOST_NAMED] = {NULL};
-    struct base_text list = {0};
-    for (size_t n = 0; n < MOST_NAMED; n++) {
-        named[n] = find_cause(needs, count, needed, named);
-        if (named[n])
-            base_text_add(&list, "%s%s", n > 0 ? ", " : "", named[n]);
-    }
-    vkn_status status = base_fail(
-        VKN_BAD_INPUT, "%s: %.1f MiB of memory are needed, and \"%s\" has %.1f MiB left: reduce %s",
-        what, mib(needed), device->support.capabilities.name, mib(room),
-        list.data && !list.failed ? list.data : "the data (--downscale) or the model");
-    free(list.data);
-    return status;
-}
-
-/* Memory of the host that device memory falls back to counts as well. */
-static uint64_t memory_room(const struct gpu_device *device)
-{
-    uint64_t room = gpu_memory_available(device), host = 0;
-    if (device->support.capabilities.type == GPU_CPU)
-        return room < base_memory_usable() ? room : base_memory_usable();
-    for (uint32_t i = 0; i < device->memory.memoryHeapCount; i++)
-        if (!(device->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT))
-            host += device->memory.memoryHeaps[i].size;
-    return room + (host < base_memory_usable() ? host : base_memory_usable());
-}
-
-vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs,
-                            size_t count, const char *what)
-{
-    uint64_t needed = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t size = padded_size(needs[i].size);
-        needed = size > UINT64_MAX - needed ? UINT64_MAX : needed + size;
-    }
-    if (needed < LITTLE)
-        return VKN_OK;
-    uint64_t room = memory_room(device);
-    return needed <= room ? VKN_OK : fail_need(device, needs, count, needed, room, what);
-}
-
 /* ---- placing --------------------------------------------------------------------------------- */
 
 struct placed {
@@ -181,7 +83,7 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
 {
     struct gpu_device *device = arena->device;
     const struct gpu_buffer_request *request = placed->request;
-    uint64_t size = padded_size(request->size);
+    uint64_t size = gpu_padded_size(request->size);
     VkBufferUsageFlags address = device->support.capabilities.buffer_addresses
                                      ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
                                      : 0;
@@ -321,7 +223,7 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
                  placed->buffer, memory, placed->offset);
         *placed->request->buffer = (struct gpu_buffer){
             .handle = placed->buffer,
-            .size = placed->request->size ? placed->request->size : BUFFER_GRANULE,
+            .size = placed->request->size ? placed->request->size : GPU_BUFFER_GRANULE,
             .mapped = mapped ? mapped + placed->offset : NULL,
             .name = placed->request->name,
         };
@@ -390,7 +292,7 @@ static vkn_status check_room(const struct gpu_device *device,
     struct gpu_need all = {0};
     uint64_t largest = 0;
     for (size_t i = 0; i < count; i++) {
-        all.size += padded_size(requests[i].size);
+        all.size += gpu_padded_size(requests[i].size);
         if (requests[i].size >= largest) {
             largest = requests[i].size;
             all.name = requests[i].name;
@@ -509,28 +411,4 @@ size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *u
             count = add_use(&arena->uses[i], uses, count, most);
     qsort(uses, count, sizeof *uses, compare_uses);
     return count;
-}
-
-uint64_t gpu_memory_available(const struct gpu_device *device)
-{
-    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT,
-    };
-    VkPhysicalDeviceMemoryProperties2 memory = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
-        .pNext = device->support.memory_budget ? &budget : NULL,
-    };
-    vkGetPhysicalDeviceMemoryProperties2(device->physical, &memory);
-    uint64_t best = 0;
-    for (uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; i++) {
-        const VkMemoryHeap *heap = &memory.memoryProperties.memoryHeaps[i];
-        uint64_t total = device->support.memory_budget ? budget.heapBudget[i] : heap->size;
-        uint64_t used = device->support.memory_budget ? budget.heapUsage[i] : device->held;
-        if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && total > used && total - used > best)
-            best = total - used;
-    }
-    /* Drivers of CPU devices do not know the limits of containers. */
-    if (device->support.capabilities.type == GPU_CPU && base_memory_available() < best)
-        best = base_memory_available();
-    return best;
 }

@@ -76,7 +76,7 @@ vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *na
     VkResult result = device->hung ? VK_ERROR_DEVICE_LOST : VK_TIMEOUT;
     while (result == VK_TIMEOUT) {
         result = device->vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE, SLICE_NANOSECONDS);
-        if (result != VK_TIMEOUT || !device->stop || !*device->stop)
+        if (result != VK_TIMEOUT || !base_stop_asked(device->stop))
             continue;
         if (asked <= 0)
             asked = base_seconds();

@@ -114,7 +114,7 @@ static vkn_status wait(struct process *process, const char *failed, bool all_her
         if (failed || done)
             break;
         double now = base_seconds(), waited = now - began;
-        if (told <= 0 && process->stop && *process->stop)
+        if (told <= 0 && base_stop_asked(process->stop))
             told = now;
         if (told > 0 && now - told > PATIENCE && !process->end.patient)
             return lose(process, "it does not come to the step's end");

@@ -59,6 +59,32 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
     return memory;
 }
 
+/* Copies in host memory, of all tensors of a checkpoint while it is written. */
+static uint64_t copied_bytes(const struct setup *setup)
+{
+    const struct buffer_counts counts = setup_counts(setup);
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(false, kept);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts);
+    return bytes;
+}
+
+vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
+                             const struct step_images *images, uint64_t exchange, uint64_t ranks)
+{
+    struct gpu_need needs[STEP_MAX_NEEDS + 2];
+    bool shared = gpu_device_capabilities(device)->type == GPU_CPU;
+    size_t count = step_list_memory(setup, images, needs);
+    needs[count++] = (struct gpu_need){"exchange of images", exchange, "scene.image_budget (--image-memory)"};
+    needs[count++] = (struct gpu_need){"copies for checkpoints", shared ? copied_bytes(setup) : 0,
+                                       "grid.log2_entries (grid.levels, proposal.log2_entries)"};
+    for (size_t i = 0; i < count; i++)
+        needs[i].size = needs[i].size > UINT64_MAX / ranks ? UINT64_MAX : needs[i].size * ranks;
+    return gpu_memory_check(device, needs, count, ranks > 1 ? "training on all ranks" : "training");
+}
+
 static vkn_status allocate(struct step *step, const struct step_images *images)
 {
     const struct buffer_counts counts = count_all(&step->setup, images);

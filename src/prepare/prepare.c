@@ -16,7 +16,7 @@
 
 vkn_status prepare_check_stop(const struct preparation *preparation)
 {
-    if (preparation->job.stop == NULL || *preparation->job.stop == 0)
+    if (!base_stop_asked(preparation->job.stop))
         return VKN_OK;
     return base_fail(VKN_INTERRUPTED, "%s: interrupted; the same command goes on",
                      preparation->out);

@@ -124,7 +124,7 @@ static const char *settings_of(const struct row *row, const struct buffer_counts
 }
 
 size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts,
-                    struct gpu_need needs[GPU_BINDINGS])
+                    struct gpu_need *needs)
 {
     size_t count = 0;
     for (uint32_t number = 0; number < GPU_BINDINGS; number++) {

@@ -84,7 +84,7 @@ static vkn_status take_all(struct cloud *cloud, struct report_progress *progress
         uint32_t now = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
         if (progress)
             report_progress_count(progress, "collecting points", *have, cloud->params->count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
         if (view == 0 && rays > 1u << 16 && (double)*have < LEAST_SHARE * (double)rays)
             break;

@@ -94,7 +94,7 @@ static vkn_status look_at_all(struct splatter *splatter, struct render_splats *s
         size_t left = splats->count - first;
         if (progress)
             report_progress_count(progress, "colouring splats", first, splats->count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while colouring splats");
         BASE_TRY(look_at(splatter, splats->splats + first,
                          left < splatter->room ? (uint32_t)left : splatter->room));

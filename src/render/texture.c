@@ -271,7 +271,7 @@ static vkn_status paint_all(struct painter *painter, struct report_progress *pro
     for (uint32_t band = 0; band < painter->bands.count; band++) {
         if (progress)
             report_progress_count(progress, "painting", band, painter->bands.count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while painting");
         BASE_TRY(paint_band(painter, band));
     }

@@ -36,63 +36,29 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
     return VKN_OK;
 }
 
-/* Copies in host memory: of initial parameters, and of all tensors of a checkpoint while it is
- * written. */
-static uint64_t copied_bytes(const struct setup *setup)
-{
-    const struct buffer_counts counts = setup_counts(setup);
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(false, kept);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts);
-    return bytes;
-}
-
-/* Ranks of this machine whose memory is the host's take it from the same. The first one counts for
- * all: the others begin when it has begun. */
+/* Ranks of this machine whose memory is the host's take it from the same; the first one, which begins first, sums up. */
 static uint64_t memory_shares(const struct vkn_trainer *t)
 {
-    bool shared = gpu_device_capabilities(t->device)->type == GPU_CPU;
-    if (!t->parallel || !shared)
+    if (!t->parallel || gpu_device_capabilities(t->device)->type != GPU_CPU)
         return 1;
-    if (parallel_launched())
-        return parallel_local_rank(t->parallel) == 0 ? parallel_local_size(t->parallel) : 1;
-    return parallel_rank(t->parallel) == 0 ? parallel_size(t->parallel) : 1;
-}
-
-/* Everything that the training takes, before any of it is. */
-static vkn_status check_memory(const struct vkn_trainer *t, const struct setup *setup,
-                               const struct step_images *images)
-{
-    struct gpu_need needs[STEP_MAX_NEEDS + 2];
-    size_t count = step_list_memory(setup, images, needs);
-    uint64_t shares = memory_shares(t);
-    needs[count++] = (struct gpu_need){.name = "exchange of images",
-                                       .size = IMAGES_EXCHANGES * t->images.exchange,
-                                       .settings = "scene.image_budget (--image-memory)"};
-    if (gpu_device_capabilities(t->device)->type == GPU_CPU)
-        needs[count++] =
-            (struct gpu_need){.name = "copies for checkpoints",
-                              .size = copied_bytes(setup),
-                              .settings = "grid.log2_entries (grid.levels, proposal.log2_entries)"};
-    for (size_t i = 0; i < count && shares > 1; i++)
-        needs[i].size = needs[i].size > UINT64_MAX / shares ? UINT64_MAX : needs[i].size * shares;
-    return gpu_memory_check(t->device, needs, count,
-                            shares > 1 ? "training on all ranks" : "training");
+    bool apart = parallel_launched();
+    if ((apart ? parallel_local_rank(t->parallel) : parallel_rank(t->parallel)) > 0)
+        return 1;
+    return apart ? parallel_local_size(t->parallel) : parallel_size(t->parallel);
 }
 
 static vkn_status create_step(struct vkn_trainer *t)
 {
     const struct step_images none = {0};
+    const uint64_t shares = memory_shares(t);
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
         setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
-    BASE_TRY(check_memory(t, &setup, &none)); /* else images would be blamed for what others take */
+    BASE_TRY(step_check_memory(t->device, &setup, &none, 0, shares)); /* else images would be blamed for what others take */
     BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
     const struct step_images images = images_of_step(&t->images);
-    BASE_TRY(check_memory(t, &setup, &images));
+    BASE_TRY(step_check_memory(t->device, &setup, &images, IMAGES_EXCHANGES * t->images.exchange, shares));
     BASE_TRY(step_create(t->device, &setup, &images, &t->step));
     BASE_TRY(stream_upload_all(&t->step, &t->images, t->scene));
     BASE_TRY(step_begin(&t->step));

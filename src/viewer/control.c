@@ -17,7 +17,7 @@ static const char *act(struct viewer *viewer, const char *action)
     else if (strcmp(action, "save") == 0)
         viewer->save = true;
     else if (strcmp(action, "stop") == 0)
-        *viewer->stop = 1;
+        __atomic_store_n(viewer->stop, 1, __ATOMIC_RELAXED); /* the training's thread reads it */
     else
         return "action: is none of pause, resume, save, stop";
     return NULL;

@@ -116,7 +116,7 @@ static bool take_save(struct viewer *viewer)
 static bool is_paused(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
-    bool paused = viewer->pause && !*viewer->stop;
+    bool paused = viewer->pause && !__atomic_load_n(viewer->stop, __ATOMIC_RELAXED);
     bool save = viewer->save;
     viewer->state = paused ? STATE_PAUSED : STATE_TRAINING;
     pthread_mutex_unlock(&viewer->lock);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/internal.h"
 #include "fuzz.h"
 
 static void check_again(const struct vkn_config *config)
