@@ -151,7 +151,7 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
-/* Bytes that step_create would allocate, but for alignment; gpu_memory_check of them and `exchange` more, `ranks` times. */
+/* Bytes that step_create would allocate, but for alignment; gpu_memory_check of them and `exchange`, `ranks` times. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
                              const struct step_images *images, uint64_t exchange, uint64_t ranks);

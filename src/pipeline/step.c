@@ -77,7 +77,8 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
     struct gpu_need needs[STEP_MAX_NEEDS + 2];
     bool shared = gpu_device_capabilities(device)->type == GPU_CPU;
     size_t count = step_list_memory(setup, images, needs);
-    needs[count++] = (struct gpu_need){"exchange of images", exchange, "scene.image_budget (--image-memory)"};
+    needs[count++] =
+        (struct gpu_need){"exchange of images", exchange, "scene.image_budget (--image-memory)"};
     needs[count++] = (struct gpu_need){"copies for checkpoints", shared ? copied_bytes(setup) : 0,
                                        "grid.log2_entries (grid.levels, proposal.log2_entries)"};
     for (size_t i = 0; i < count; i++)
