@@ -180,7 +180,8 @@ char *base_json_print_unformatted(const struct cJSON *json);
  * otherwise ": " stands between the two. */
 vkn_status base_json_number(const struct cJSON *object, const char *name, const char *file, bool required, double minimum, double maximum, double *value);
 /* The number of an array element or a field already found. */
-vkn_status base_json_value(const struct cJSON *item, const char *name, const char *file, double minimum, double maximum, double *value);
+vkn_status base_json_value(const struct cJSON *item, const char *name, const char *file,
+                           double minimum, double maximum, double *value);
 vkn_status base_json_bool(const struct cJSON *object, const char *name, const char *file, bool required, bool *value);
 /* *value points into the JSON tree. */
 vkn_status base_json_string(const struct cJSON *object, const char *name, const char *file, bool required, const char **value);
@@ -207,8 +208,7 @@ vkn_status base_parallel(size_t count, base_work work, void *context, void (*don
 struct base_task;
 vkn_status base_task_start(vkn_status (*work)(void *context), void *context, struct base_task **task);
 /* The same, but always on a thread of its own: for work that waits for the caller's. */
-vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context,
-                                 struct base_task **task);
+vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context, struct base_task **task);
 bool base_task_finished(struct base_task *task);
 /* Waits, frees and nulls *task; the work's status and message become the caller's. *task may be NULL. */
 vkn_status base_task_wait(struct base_task **task);
@@ -225,7 +225,13 @@ int base_program_start(const char *program, char *const arguments[], const int s
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
-uint64_t base_memory(void); /* bytes that the machine has; at least 1 GiB */
+/* Bytes of memory that the process may have, at least 1 GiB, and can still take: the least of the machine's, its control
+ * groups' (containers) and its own limits; usable: less a sixteenth, for what nobody counts, such as compilers. */
+uint64_t base_memory(void);
+uint64_t base_memory_available(void);
+uint64_t base_memory_usable(void);
+/* Before they are taken: VKN_BAD_INPUT "`what` needs ...: reduce `settings`" for more bytes than are usable. */
+vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings);
 
 /* Whether a job is to stop: *stop, which a signal handler or another thread sets; NULL: never. */
 bool base_stop_asked(const volatile sig_atomic_t *stop);

@@ -90,13 +90,9 @@ char *gpu_cache_path(const struct gpu_device *device, const char *kind, const ch
 uint64_t gpu_memory_held(const struct gpu_device *device);
 /* The same by name of buffer, the largest first, each with the gap after it. Fills up to `most`
  * entries (at least 1), the last with all that is left over, as "others"; returns how many. */
-struct gpu_memory_use {
-    const char *name; /* literal */
-    uint64_t bytes;
-    bool host; /* memory that the host sees as well, asked for as GPU_HOST */
-};
+struct gpu_memory_use { const char *name; uint64_t bytes; bool host; }; /* literal; asked for as GPU_HOST */
 size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses, size_t most);
-/* Bytes that can still be allocated: from the budget where the driver tells it, else the heap. */
+/* Bytes that can still be allocated: of the driver's budget or the heap, on CPU devices of the process's as well. */
 uint64_t gpu_memory_available(const struct gpu_device *device);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -109,16 +105,20 @@ struct gpu_buffer {
 };
 
 enum gpu_memory_kind { GPU_DEVICE, GPU_HOST };
-struct gpu_buffer_request {
-    struct gpu_buffer *buffer; /* filled in */
-    const char *name;          /* literal; debug name and error messages */
-    uint64_t size;             /* bytes; 0 is rounded up so that it can be bound */
-    enum gpu_memory_kind kind;
-};
+/* `buffer` is filled in; `name`, a literal, is for messages; no bytes are rounded up so that they can be bound. */
+struct gpu_buffer_request { struct gpu_buffer *buffer; const char *name; uint64_t size; enum gpu_memory_kind kind; };
 
-/* One allocation for each kind of memory (more where the device limits its size), all buffers
- * placed in it. All memory starts as zeros. VKN_BAD_INPUT: a buffer is larger than
- * max_buffer_range. Device memory that is full falls back to the host's with a warning. */
+/* What a buffer needs, before it is taken; `settings` (literals) are those whose reduction makes it smaller, or NULL. */
+struct gpu_need { const char *name; uint64_t size; const char *settings; };
+/* VKN_BAD_INPUT where one is more than the device binds or allocates at once; where all are more than can be had, the
+ * host's memory included where device memory falls back to it: "`what`: ..." with the settings that most follows from. */
+vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need);
+vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs, size_t count,
+                            const char *what);
+
+/* One allocation for each kind of memory (more where the device limits its size), all buffers placed in it, as zeros.
+ * VKN_BAD_INPUT as gpu_check_range and gpu_memory_check. Device memory that is full falls back to the host's with a
+ * warning. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);

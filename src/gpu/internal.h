@@ -207,6 +207,13 @@ void gpu_check_disabled_names(void);
 /* Lists the cooperative-matrix shapes; clears the capability when there are none. */
 void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *support);
 
+/* ---- budget.c -------------------------------------------------------------------------------- */
+
+/* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
+#define GPU_BUFFER_GRANULE 16u
+/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it. */
+uint64_t gpu_padded_size(uint64_t asked);
+
 /* ---- memory.c -------------------------------------------------------------------------------- */
 
 void gpu_transfer_destroy(struct gpu_device *device);

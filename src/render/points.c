@@ -114,6 +114,8 @@ static vkn_status prepare(struct cloud *cloud)
     };
     if (cloud->scene->splits[SCENE_TRAIN].camera_count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: there are no train views", cloud->scene->path);
+    BASE_TRY(base_memory_check((uint64_t)cloud->params->count * sizeof(struct MeshVertex),
+                               "a cloud of that many points", "--count"));
     cloud->points->vertices = base_alloc(cloud->params->count, sizeof(struct MeshVertex));
     if (!cloud->points->vertices)
         return VKN_ERROR;
