@@ -602,6 +602,27 @@ static void test_seconds(void **state)
     assert_true(passed >= 0.0019 && passed < 60);
 }
 
+/* Of a process that was killed and that nobody has waited for, as in a container whose first process does not. */
+static void test_temporaries_of_the_dead(void **state)
+{
+    struct temporary *folder = *state;
+    char name[64];
+    siginfo_t ended;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_true(child > 0);
+    snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)child);
+    const char *left = temporary_text(folder, name, "half of it");
+    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0); /* it stays a zombie */
+    snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)getppid());
+    const char *others = temporary_text(folder, name, "of one that goes on");
+    base_remove_temporaries(folder->path, "none of these");
+    assert_false(base_file_exists(left));
+    assert_true(base_file_exists(others));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_parallel_failure),
         cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
+        cmocka_unit_test_setup_teardown(test_temporaries_of_the_dead, temporary_setup, temporary_teardown),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

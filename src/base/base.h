@@ -42,25 +42,6 @@ struct base_kept_error {
 void base_error_keep(struct base_kept_error *kept);
 void base_error_restore(struct base_kept_error *kept);
 
-/* ---- structures of callers -------------------------------------------------------------------- */
-
-/* Structures of the public API that begin with their size, see <vknerf/api.h>. `last` is the last member of the
- * structure's first version.  Copies what the caller gives, NULL: nothing, to `own`, whose size is its true one then.
- * VKN_BAD_INPUT for a size that no version had, and for members that are set and not known here; `what` begins the
- * message. */
-#define BASE_READ(what, given, own, last)                                                          \
-    base_read_sized(what, given, own, sizeof *(own), BASE_FIRST_SIZE(own, last))
-/* The other way round: fills as much of `given` as its size, which stays, says. */
-#define BASE_FILL(what, own, given, last)                                                          \
-    base_fill_sized(what, own, sizeof *(own), given, BASE_FIRST_SIZE(own, last))
-#define BASE_FIRST_SIZE(own, last)                                                                 \
-    ((size_t)((const char *)(&(own)->last + 1) - (const char *)(own)))
-vkn_status base_read_sized(const char *what, const void *given, void *own, size_t own_size, size_t first_size);
-vkn_status base_fill_sized(const char *what, const void *own, size_t own_size, void *given, size_t first_size);
-/* VKN_BAD_INPUT "what: `name` is NULL" unless it points somewhere. */
-vkn_status base_check_pointer(const char *what, const char *name, const void *pointer);
-#define BASE_NEED(pointer) BASE_TRY(base_check_pointer(__func__, #pointer, pointer))
-
 /* ---- log ------------------------------------------------------------------------------------ */
 
 /* No line has the level NOTHING: it is a threshold, which hides all of them. */
@@ -120,6 +101,9 @@ void base_c_locale_leave(struct base_c_locale *scope);
 
 /* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`. */
 uint32_t base_crc32c(uint32_t crc, const void *data, size_t size);
+/* SHA-256 of `data` as 64 hexadecimal digits. */
+#define BASE_SHA256_TEXT 65
+void base_sha256(const void *data, size_t size, char text[BASE_SHA256_TEXT]);
 
 /* ---- version -------------------------------------------------------------------------------- */
 
@@ -245,5 +229,7 @@ uint64_t base_memory(void); /* bytes that the machine has; at least 1 GiB */
 
 /* Whether a job is to stop: *stop, which a signal handler or another thread sets; NULL: never. */
 bool base_stop_asked(const volatile sig_atomic_t *stop);
+
+#include "base/calls.h"
 
 #endif

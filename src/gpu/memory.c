@@ -284,6 +284,7 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
                             size_t count, struct gpu_arena **created)
 {
     *created = NULL;
+    BASE_TRY(gpu_check_hung(device, "memory"));
     struct gpu_arena *arena = base_alloc(1, sizeof *arena);
     if (!arena)
         return VKN_ERROR;

@@ -189,6 +189,8 @@ vkn_status vkn_prepare(const struct vkn_prepare_params *given, struct vkn_prepar
     BASE_NEED(result);
     BASE_TRY(BASE_FILL(__func__, &preparation.result, result, seconds));
     BASE_TRY(BASE_READ(__func__, given, &params, camera_model));
+    BASE_CHOICE(&params, matcher, VKN_MATCHER_SEQUENTIAL);
+    BASE_CHOICE(&params, camera_model, VKN_CAMERA_MODEL_OPENCV_FISHEYE);
     BASE_TRY(BASE_READ("vkn_job", params.job, &preparation.job, stop));
     BASE_TRY(check_params(&params));
     preparation.out = params.out;
