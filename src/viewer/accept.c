@@ -20,7 +20,8 @@
 #define PENDING_SECONDS    5.0
 #define PENDING_HEAD       8192u /* bytes of a head without the token */
 #define REFUSALS           100.0 /* requests without the token that are answered: a second, */
-#define REFUSALS_AT_ONCE   200.0
+#define REFUSALS_AT_ONCE   100.0
+#define REFUSALS_OPEN      32u /* of these, connections that libmicrohttpd has at a time */
 #define BATCH              16u /* connections that are accepted at a time, in a flood with a rest between */
 #define REST_NANOSECONDS   8000000
 #define TICK_MILLISECONDS  100 /* between looks at heads that are not whole */
@@ -146,9 +147,10 @@ static bool shows_token(const struct viewer *viewer, const char *head, size_t si
     return address_token_is(viewer, token);
 }
 
+/* libmicrohttpd has nothing to wait for then. It would pass over empty lines in front. */
 static bool is_whole(const char *head, size_t size)
 {
-    return memmem(head, size, "\r\n\r\n", 4) || memmem(head, size, "\n\n", 2);
+    return size > 0 && head[0] > ' ' && memmem(head, size, "\r\n\r\n", 4);
 }
 
 enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_TURNED_AWAY };
@@ -171,6 +173,15 @@ static enum verdict judge(const struct acceptor *acceptor, struct pending *pendi
     return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_TURNED_AWAY : VERDICT_PENDING;
 }
 
+/* Whatever they send: places for the token stay. */
+static bool may_refuse(struct viewer *viewer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    uint32_t open = connections_without_token(viewer);
+    pthread_mutex_unlock(&viewer->lock);
+    return open < REFUSALS_OPEN;
+}
+
 static void look_at_pending(struct acceptor *acceptor, double now)
 {
     bool tick = now - acceptor->ticked >= 1e-3 * TICK_MILLISECONDS;
@@ -179,7 +190,7 @@ static void look_at_pending(struct acceptor *acceptor, double now)
     for (size_t i = acceptor->count; i-- > 0;) {
         struct pending *pending = &acceptor->pending[i];
         enum verdict verdict = pending->look || tick ? judge(acceptor, pending, now) : VERDICT_PENDING;
-        if (verdict == VERDICT_TURNED_AWAY)
+        if (verdict == VERDICT_TURNED_AWAY || (verdict == VERDICT_REFUSED && !may_refuse(acceptor->viewer)))
             turn_away(acceptor, i);
         else if (verdict != VERDICT_PENDING)
             hand_over(acceptor, i, verdict == VERDICT_TOKEN);

@@ -37,7 +37,7 @@ enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
 
 /* Of libmicrohttpd's. */
 struct connection {
-    bool open;
+    bool open, token; /* token: it has shown it */
     int socket;
     double until; /* viewer_now() when the phase is over */
 };
@@ -241,6 +241,7 @@ struct connection *connection_of(struct MHD_Connection *connection);
 /* Under the lock. */
 void connection_begins(struct connection *connection, enum phase phase);
 void connections_expire(struct viewer *viewer, double now);
+uint32_t connections_without_token(const struct viewer *viewer);
 /* Begins to accept at a socket that listens, and that is the acceptor's once it has begun. */
 bool accept_start(struct viewer *viewer, int socket);
 void accept_stop(struct viewer *viewer);

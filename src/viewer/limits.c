@@ -57,6 +57,14 @@ void connection_notice(void *context, struct MHD_Connection *connection, void **
     pthread_mutex_unlock(&viewer->lock);
 }
 
+uint32_t connections_without_token(const struct viewer *viewer)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < VIEWER_CONNECTIONS; i++)
+        count += viewer->connections[i].open && !viewer->connections[i].token;
+    return count;
+}
+
 struct connection *connection_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);

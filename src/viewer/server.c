@@ -184,6 +184,8 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
     const struct route *route = find_route(path);
     const char *why = refusal(exchange, post), *length = header(exchange, "Content-Length");
     exchange->closes = !address_token_is(exchange->viewer, argument(exchange, "token"));
+    if (exchange->own && !exchange->closes)
+        exchange->own->token = true;
     if (why && strcmp(path, "/") == 0 && !post)
         take(exchange, answer_page(403, viewer_denied, viewer_denied_end));
     else if (why)
