@@ -200,6 +200,21 @@ def crowd_out(viewer):
         connection.close()
 
 
+def fill(viewer):
+    """With the token: more connections than there are places. Once they have gone others are served."""
+    head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nX".encode()
+    held = [socket.create_connection(("127.0.0.1", viewer.port), timeout=30) for _ in range(250)]
+    for connection in held:
+        try:
+            connection.sendall(head)
+        except OSError:
+            pass  # closed: no place
+    time.sleep(0.2)
+    for connection in held:
+        connection.close()
+    wait_for(lambda: raw(viewer.port, head + b": y\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", 5), 20)
+
+
 def crowd(viewer, pose):
     """A hundred at once: all are answered, and no more than eight with pictures."""
     codes, lock = [], threading.Lock()
@@ -394,6 +409,7 @@ def check_alone(run, folder):
     assert viewer.frame(pose)[0] == 200 and viewer.get("/api/photo?view=0")[0] == 404
     assert viewer.post("/api/path", {"name": "a", "path": {}})[0] == 409
     assert viewer.get("/api/state", host="10.1.2.3:7007")[0] == 200 and viewer.get("/api/state", host="evil.example")[0] == 403
+    fill(viewer)
     viewer.signal(signal.SIGTERM)
     assert viewer.end() == 0 and "warning: --view-address" in viewer.errors, viewer.errors
 

@@ -21,7 +21,7 @@
 #define PENDING_HEAD       8192u /* bytes of a head without the token */
 #define REFUSALS           100.0 /* requests without the token that are answered: a second, */
 #define REFUSALS_AT_ONCE   100.0
-#define REFUSALS_OPEN      32u /* of these, connections that libmicrohttpd has at a time */
+#define REFUSALS_OPEN      32u /* connections of these at a time: other places are for the token */
 #define BATCH              16u /* connections that are accepted at a time, in a flood with a rest between */
 #define REST_NANOSECONDS   8000000
 #define TICK_MILLISECONDS  100 /* between looks at heads that are not whole */
@@ -90,15 +90,33 @@ static void turn_away(struct acceptor *acceptor, size_t number)
     forget(acceptor, number);
 }
 
+/* The count is exact: libmicrohttpd 0.9.75 locks itself up where more come than its limit. */
+static bool reserve(struct viewer *viewer, bool token)
+{
+    pthread_mutex_lock(&viewer->lock);
+    uint32_t others = viewer->handed_over - connections_with_token(viewer);
+    bool room = viewer->handed_over < VIEWER_CONNECTIONS && (token || others < REFUSALS_OPEN);
+    viewer->handed_over += room;
+    pthread_mutex_unlock(&viewer->lock);
+    return room;
+}
+
 static void hand_over(struct acceptor *acceptor, size_t number, bool token)
 {
     const struct pending pending = acceptor->pending[number];
-    forget(acceptor, number);
+    struct viewer *viewer = acceptor->viewer;
     if (token && pending.paid)
         acceptor->refusals.credit += 1;
-    /* Which closes it where it fails. */
-    mhd.add_connection(acceptor->viewer->daemon, pending.socket, (const struct sockaddr *)&pending.address,
-                       pending.size);
+    if (!reserve(viewer, token)) {
+        turn_away(acceptor, number);
+        return;
+    }
+    forget(acceptor, number);
+    if (mhd.add_connection(viewer->daemon, pending.socket, (const struct sockaddr *)&pending.address, pending.size))
+        return;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->handed_over--; /* the socket is closed */
+    pthread_mutex_unlock(&viewer->lock);
 }
 
 static void make_room(struct acceptor *acceptor, const struct sockaddr_storage *address)
@@ -173,15 +191,6 @@ static enum verdict judge(const struct acceptor *acceptor, struct pending *pendi
     return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_TURNED_AWAY : VERDICT_PENDING;
 }
 
-/* Whatever they send: places for the token stay. */
-static bool may_refuse(struct viewer *viewer)
-{
-    pthread_mutex_lock(&viewer->lock);
-    uint32_t open = connections_without_token(viewer);
-    pthread_mutex_unlock(&viewer->lock);
-    return open < REFUSALS_OPEN;
-}
-
 static void look_at_pending(struct acceptor *acceptor, double now)
 {
     bool tick = now - acceptor->ticked >= 1e-3 * TICK_MILLISECONDS;
@@ -190,7 +199,7 @@ static void look_at_pending(struct acceptor *acceptor, double now)
     for (size_t i = acceptor->count; i-- > 0;) {
         struct pending *pending = &acceptor->pending[i];
         enum verdict verdict = pending->look || tick ? judge(acceptor, pending, now) : VERDICT_PENDING;
-        if (verdict == VERDICT_TURNED_AWAY || (verdict == VERDICT_REFUSED && !may_refuse(acceptor->viewer)))
+        if (verdict == VERDICT_TURNED_AWAY)
             turn_away(acceptor, i);
         else if (verdict != VERDICT_PENDING)
             hand_over(acceptor, i, verdict == VERDICT_TOKEN);
