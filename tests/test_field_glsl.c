@@ -5,7 +5,11 @@
 
 #include <vknerf/export.h>
 #include <vknerf/field.h>
+#include <vknerf/run.h>
 
+#include <ctype.h>
+
+#include "field/glsl.h"
 #include "pipeline/pipeline.h"
 #include "safetensors/safetensors.h"
 #include "skips.h"
@@ -194,7 +198,7 @@ static void test_facts(void **state)
          "field: there is no function void encode(vec3 position, uint first_parameter)"},
         {{.text = HEAD "void encode() {}"},
          "field: there is no function void encode_backward(vec3 position, uint first_parameter)"},
-        {{.text = "encode_backward \xff"}, "field: not UTF-8 text of up to 1 MiB"},
+        {{.text = "encode_backward \xff"}, "field: not UTF-8 text of up to 256 KiB"},
         {{.file = "/no/such/file.glsl"}, "/no/such/file.glsl"},
         {{.name = "nothing"}, "neither `file` nor `text` is given"},
         {{.size = 4}, "struct vkn_field: the structure's size is 4"},
@@ -369,6 +373,116 @@ static void test_initialize(void **state)
     free(params);
 }
 
+/* ---- trust ----------------------------------------------------------------------------------- */
+
+/* Comments of equal length and equal CRC-32C behind any text: fields of the same number. */
+#define TWIN_A "// pppppppppppppppppppppppppppppppppppp"
+#define TWIN_B "// qpppqqqqpqqpqqqpppqqpqqqqpqpppppqppp"
+
+/* Copies a checkpoint with another GLSL (NULL: none) and number of its field. */
+static char *forge(const struct step_tests *tests, const char *from, const char *name,
+                   const char *text, uint32_t number)
+{
+    static const char *const kept[] = {CHECKPOINT_FORMAT, CHECKPOINT_SCENE, CHECKPOINT_STEP,
+                                       CHECKPOINT_SECONDS};
+    struct safetensors_metadata metadata[BASE_COUNT(kept) + 2];
+    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
+    struct safetensors_file *file = NULL;
+    struct vkn_config config = {0};
+    ok(safetensors_open(from, &file));
+    for (size_t i = 0; i < BASE_COUNT(kept); i++)
+        metadata[i] =
+            (struct safetensors_metadata){kept[i], safetensors_metadata_value(file, kept[i])};
+    ok(vkn_config_parse_json(&config, from, safetensors_metadata_value(file, CHECKPOINT_CONFIG),
+                             true));
+    config.glsl.source = number;
+    char *json = vkn_config_write_json(&config);
+    metadata[BASE_COUNT(kept)] = (struct safetensors_metadata){CHECKPOINT_CONFIG, json};
+    metadata[BASE_COUNT(kept) + 1] = (struct safetensors_metadata){CHECKPOINT_FIELD, text};
+    size_t count = safetensors_count(file);
+    assert_in_range(count, 1, BASE_COUNT(tensors));
+    for (size_t i = 0; i < count; i++)
+        tensors[i] = *safetensors_at(file, i);
+    char *path = base_path_join(tests->folder->path, name);
+    ok(safetensors_write(path, tensors, count, metadata, BASE_COUNT(metadata) - !text));
+    safetensors_close(&file);
+    free(json);
+    return path;
+}
+
+static uint32_t number_of(const char *text)
+{
+    return base_crc32c(0, text, strlen(text));
+}
+
+/* Every way into a checkpoint refuses it with that message. */
+static void assert_refused(const struct step_tests *tests, struct tiny *tiny, const char *path,
+                           const char *message)
+{
+    struct vkn_config config = {0};
+    vkn_renderer *renderer = NULL;
+    assert_int_equal(vkn_run_config(path, &config), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_int_equal(vkn_trainer_resume(tiny->trainer, path), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_int_equal(vkn_trainer_init(tiny->trainer, path), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_int_equal(vkn_renderer_open(tests->context, path, VKN_PRECISION_AUTO, &renderer),
+                     VKN_BAD_INPUT);
+    assert_error(message);
+    assert_null(renderer);
+}
+
+/* A stranger's GLSL runs when its SHA-256 is trusted; a number of 32 bits decides nothing. */
+static void check_trust(const struct step_tests *tests, struct tiny *tiny, const char *path)
+{
+    static const char strange[] = "// strange\n" RIGHT, mine[] = RIGHT TWIN_A,
+                      twin[] = RIGHT TWIN_B;
+    struct vkn_config config = {0};
+    char sha256[BASE_SHA256_TEXT], found[BASE_SHA256_TEXT], *text = NULL, *json = NULL;
+    char *file = forge(tests, path, "strange", strange, number_of(strange));
+    base_sha256(strange, strlen(strange), sha256);
+    assert_false(vkn_field_is_trusted(sha256));
+    assert_refused(tests, tiny, file, sha256);
+    assert_error("it runs with --trust (vkn_field_trust) only");
+    ok(vkn_run_field(file, &text, found));
+    assert_string_equal(text, strange);
+    assert_string_equal(found, sha256);
+    free(text);
+    ok(vkn_run_info_json(file, &json));
+    assert_non_null(strstr(json, sha256));
+    free(json);
+    assert_int_equal(vkn_field_trust("12"), VKN_BAD_INPUT);
+    assert_error("12: not a SHA-256");
+    sha256[0] = 'g';
+    assert_int_equal(vkn_field_trust(sha256), VKN_BAD_INPUT);
+    memcpy(sha256, found, sizeof sha256);
+    for (size_t i = 0; sha256[i]; i++)
+        sha256[i] = (char)toupper((unsigned char)sha256[i]);
+    ok(vkn_field_trust(sha256));
+    ok(vkn_run_config(file, &config));
+    assert_string_equal(vkn_field_source(&config), strange);
+    free(file);
+    /* Neither is it trusted as another, nor under another's number. */
+    assert_int_equal(number_of(mine), number_of(twin));
+    ok(vkn_field_register(&(struct vkn_field){.text = mine}, &config));
+    file = forge(tests, path, "twin", twin, number_of(twin));
+    assert_refused(tests, tiny, file, "it runs with --trust");
+    base_sha256(twin, strlen(twin), sha256);
+    ok(vkn_field_trust(sha256));
+    assert_refused(tests, tiny, file, "its number is that of field");
+    free(file);
+    file = forge(tests, path, "number", strange, number_of(mine));
+    assert_refused(tests, tiny, file, "number: glsl.source: ");
+    free(file);
+    file = forge(tests, path, "missing", NULL, number_of(mine));
+    assert_refused(tests, tiny, file, "missing: the GLSL of its field is missing");
+    ok(vkn_run_field(file, &text, found));
+    assert_null(text);
+    assert_string_equal(found, "");
+    free(file);
+}
+
 /* A run goes on with the field that it began with, which its checkpoint has. */
 static void test_resume(void **state)
 {
@@ -382,6 +496,7 @@ static void test_resume(void **state)
     assert_int_equal(vkn_trainer_resume(tiny.trainer, path), VKN_BAD_INPUT);
     assert_error("resumed: its field in GLSL is another");
     ok(vkn_trainer_init(tiny.trainer, path)); /* weights may be taken over */
+    check_trust(tests, &tiny, path);
     tiny_destroy(&tiny);
     tiny = tiny_create(tests->context, tests->folder, &config);
     ok(vkn_trainer_resume(tiny.trainer, path));
@@ -555,6 +670,50 @@ static void test_exports(void **state)
     vkn_scene_close(&scene);
 }
 
+/* ---- loops that never end -------------------------------------------------------------------- */
+
+#define HANG "    while (a < 4.0) a = min(a + float(parameter(at) > 9.0), 2.0);\n"
+
+/* Refused, and what is left of its device ends at once; another context of the process works. The
+ * last test: what it begins runs until the process ends. */
+static void test_endless(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config base = tiny_config(true);
+    double seconds = glsl_check_seconds, began = base_seconds();
+    vkn_context *context = NULL;
+    vkn_scene *scene = NULL;
+    vkn_trainer *trainer = NULL;
+    NEEDS_SHADERC();
+    const struct vkn_config endless =
+        config_of(HEAD ENCODE(SECOND, HANG PUT) BACKWARD(SECOND, A, B), &base);
+    const struct vkn_config right = config_of(RIGHT, &base);
+    ok(vkn_context_create(NULL, &context));
+    glsl_check_seconds = 0.5;
+    ok(vkn_scene_open(tests->folder->path, &endless, &scene));
+    assert_int_equal(vkn_trainer_create(context, scene, &endless, &trainer), VKN_BAD_INPUT);
+    assert_error("small.glsl: does not end: ");
+    assert_error(" s at 256 places");
+    glsl_check_seconds = seconds;
+    assert_int_equal(vkn_trainer_create(context, scene, &right, &trainer), VKN_NO_DEVICE);
+    assert_error("the device was given up");
+    assert_null(trainer);
+    vkn_context_destroy(&context);
+    vkn_scene_close(&scene);
+    assert_true(base_seconds() - began < 15);
+    /* A context from before shares lavapipe's threads with what hangs, and says so. */
+    double patience = gpu_patience;
+    gpu_patience = 0.5;
+    if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
+        assert_int_equal(vkn_field_check(tests->context, &right), VKN_NO_DEVICE);
+        assert_error("its threads run a program of this process that does not end");
+    }
+    gpu_patience = patience;
+    ok(vkn_context_create(NULL, &context));
+    ok(vkn_field_check(context, &right));
+    vkn_context_destroy(&context);
+}
+
 /* Whether the field compiles: all tests need it. */
 static int setup(void **state)
 {
@@ -581,6 +740,7 @@ int main(void)
         cmocka_unit_test(test_initialize),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_exports),
+        cmocka_unit_test(test_endless),
     };
     int failed = cmocka_run_group_tests(tests, setup, step_tests_teardown);
     return skips_status(failed, BASE_COUNT(tests));

@@ -13,7 +13,7 @@
 bool bench_stopped(const struct bench *bench)
 {
     const volatile sig_atomic_t *stop = bench->params->job->stop;
-    return stop && *stop;
+    return base_stop_asked(stop);
 }
 
 bool bench_next(struct bench *bench)

@@ -20,11 +20,6 @@ static struct {
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
 } instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-VkInstance gpu_instance_handle(void)
-{
-    return instance.handle;
-}
-
 uint32_t gpu_instance_version(void)
 {
     return instance.version;
@@ -113,10 +108,11 @@ vkn_status gpu_instance_acquire(VkInstance *handle)
     return status;
 }
 
-void gpu_instance_release(void)
+/* Nothing is destroyed of one that was abandoned. */
+void gpu_instance_release(VkInstance handle)
 {
     pthread_mutex_lock(&instance.lock);
-    if (--instance.users == 0) {
+    if (handle == instance.handle && --instance.users == 0) {
         if (instance.messenger)
             vkDestroyDebugUtilsMessengerEXT(instance.handle, instance.messenger, NULL);
         instance.messenger = VK_NULL_HANDLE;
@@ -124,6 +120,25 @@ void gpu_instance_release(void)
         instance.handle = NULL;
     }
     pthread_mutex_unlock(&instance.lock);
+}
+
+void gpu_instance_abandon(VkInstance handle)
+{
+    pthread_mutex_lock(&instance.lock);
+    if (handle == instance.handle) {
+        instance.users = 0;
+        instance.messenger = VK_NULL_HANDLE;
+        instance.handle = NULL;
+    }
+    pthread_mutex_unlock(&instance.lock);
+}
+
+bool gpu_instance_is_abandoned(VkInstance handle)
+{
+    pthread_mutex_lock(&instance.lock);
+    bool abandoned = handle != instance.handle;
+    pthread_mutex_unlock(&instance.lock);
+    return abandoned;
 }
 
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle, const char *name)
@@ -199,7 +214,7 @@ vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size
             capabilities[i] = list.supports[i].capabilities;
     }
     list_free(&list);
-    gpu_instance_release();
+    gpu_instance_release(handle);
     return status;
 }
 

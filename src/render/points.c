@@ -92,7 +92,7 @@ static vkn_status take_all(struct cloud *cloud, struct report_progress *progress
         uint32_t now = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
         if (progress)
             report_progress_count(progress, "collecting points", *have, cloud->params->count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
         if (view == 0 && is_hopeless(rays, *have))
             break;
@@ -114,6 +114,8 @@ static vkn_status prepare(struct cloud *cloud)
     };
     if (cloud->scene->splits[SCENE_TRAIN].camera_count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: there are no train views", cloud->scene->path);
+    BASE_TRY(base_memory_check((uint64_t)cloud->params->count * sizeof(struct MeshVertex),
+                               "a cloud of that many points", "--count"));
     cloud->points->vertices = base_alloc(cloud->params->count, sizeof(struct MeshVertex));
     if (!cloud->points->vertices)
         return VKN_ERROR;

@@ -416,6 +416,8 @@ static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, 
 {
     size_t pixels = (size_t)width * height;
     *picture = (struct vkn_picture){.width = width, .height = height};
+    BASE_TRY(base_memory_check(pixels * (normals ? 8 : 5) * sizeof(float), "a picture",
+                               "its width and height (--width, --height)"));
     picture->color = base_alloc(3 * pixels, sizeof *picture->color);
     picture->opacity = base_alloc(pixels, sizeof *picture->opacity);
     picture->depth = base_alloc(pixels, sizeof *picture->depth);

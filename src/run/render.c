@@ -23,7 +23,7 @@ static vkn_status render_frames(struct rendering *r)
     uint32_t supersample = r->params->supersample > 0 ? r->params->supersample : 1;
     for (size_t frame = 0; frame < r->views.count; frame++) {
         report_progress_count(r->opened.progress, "rendering", frame, r->views.count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu frames", frame,
                              r->views.count);
         struct vkn_picture picture = {0};

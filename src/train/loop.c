@@ -141,7 +141,7 @@ void loop_report(struct loop *loop)
 
 bool loop_stopped(const struct loop *loop)
 {
-    return loop->run->stop && *loop->run->stop;
+    return base_stop_asked(loop->run->stop);
 }
 
 bool loop_out_of_time(const struct loop *loop)
