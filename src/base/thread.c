@@ -127,14 +127,6 @@ static void create_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-uint64_t base_memory(void)
-{
-    const uint64_t least = (uint64_t)1 << 30;
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-    return bytes > least ? bytes : least;
-}
-
 uint32_t base_processors(void)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);

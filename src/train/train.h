@@ -58,6 +58,9 @@ struct train_shown train_shown(const vkn_trainer *trainer);
 /* Another holder, who calls vkn_trainer_destroy as well. */
 vkn_trainer *train_hold(vkn_trainer *trainer);
 
+/* Of its device, for callbacks that may use the trainer. */
+struct base_guard *train_guard(vkn_trainer *trainer);
+
 /* vkn_trainer_images and vkn_trainer_exchange. */
 struct vkn_images train_images(const vkn_trainer *trainer);
 struct vkn_exchange train_exchange(const vkn_trainer *trainer);
