@@ -254,12 +254,11 @@ static struct scene_camera make_camera(char *image)
 static void test_scenes(void **state)
 {
     struct temporary *folder = *state;
-    char *images[2][2] = {{(char *)temporary_text(folder, "a/0.png", "first"),
-                           (char *)temporary_text(folder, "a/1.png", "second")},
-                          {(char *)temporary_text(folder, "b/0.png", "first"),
-                           (char *)temporary_text(folder, "b/1.png", "second")}};
-    char *masks[2] = {(char *)temporary_text(folder, "a/m.png", "mask"),
-                      (char *)temporary_text(folder, "b/m.png", "mask")};
+    char *images[2][2] = {
+        {temporary_text(folder, "a/0.png", "first"), temporary_text(folder, "a/1.png", "second")},
+        {temporary_text(folder, "b/0.png", "first"), temporary_text(folder, "b/1.png", "second")}};
+    char *masks[2] = {temporary_text(folder, "a/m.png", "mask"),
+                      temporary_text(folder, "b/m.png", "mask")};
     struct scene_camera cameras[2][2];
     struct vkn_scene scenes[2] = {{.scale = 1}, {.scale = 1}};
     for (size_t i = 0; i < 2; i++) {
@@ -324,13 +323,13 @@ static double named_after(const struct parallel *parallel, const bool *here, uns
 {
     struct parallel_wait wait = {0};
     parallel_count_wait(&wait);
-    for (double waited = look; waited < 1e5; waited += look) {
+    for (unsigned looks = 1; looks < 1000; looks++) {
         lines[0] = '\0';
         wait.looked -= look;
         parallel_count_wait(&wait);
         parallel_watch(parallel, here, &wait);
         if (lines[0] && --times == 0)
-            return waited;
+            return looks * look;
     }
     return 0;
 }

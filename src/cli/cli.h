@@ -118,8 +118,8 @@ struct cli_view {
         .help = "where the viewer listens; default 127.0.0.1, this machine alone; 0.0.0.0: all", \
         .kind = OPTION_TEXT, .target = (void *)&(view).address                                   \
     }
-/* Of several processes that mpirun has begun the first has the training that is shown. */
-bool cli_view_is_here(void);
+/* Of several processes that mpirun has begun rank 0 is the one to search and to show. */
+bool cli_is_first_process(void);
 /* Starts the viewer and prints its address. An exit code, or OPTIONS_GO_ON. */
 int cli_view_start(struct cli_view *view, FILE *stream);
 

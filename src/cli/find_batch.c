@@ -69,6 +69,8 @@ static int conclude(struct training *training, vkn_status status,
 
 int training_find_batch(struct training *training)
 {
+    if (!cli_is_first_process()) /* of several processes rank 0 searches, and the others do as it does */
+        return training->find_batch == SEARCH_REPORT ? VKN_OK : OPTIONS_GO_ON;
     const struct vkn_batch_params params = {
         .train = &training->params,
         .memory_budget = (uint64_t)training->memory_budget << 20,

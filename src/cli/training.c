@@ -280,7 +280,7 @@ int training_run(struct training *training)
         if (found != OPTIONS_GO_ON)
             return found;
     }
-    if (training->view.port.given && cli_view_is_here()) {
+    if (training->view.port.given && cli_is_first_process()) {
         int started = cli_view_start(&training->view, training->json ? stderr : stdout);
         if (started != OPTIONS_GO_ON)
             return started;

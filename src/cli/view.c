@@ -6,7 +6,7 @@
 
 #include "viewer/viewer.h"
 
-bool cli_view_is_here(void)
+bool cli_is_first_process(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
     for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {

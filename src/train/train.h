@@ -33,8 +33,7 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
  * together, when rank 0's does, and what is not rank 0's to decide fails or stops all. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
-/* Whether no rank comes with another status than VKN_OK, whose reason is the last error, and none has left with a
- * failure so far; else the first rank's, the same on all, as "rank 1: ...". */
+/* VKN_OK where all come with it; else the first rank's status and last error, on all, as "rank 1: ...". */
 vkn_status train_meet(struct parallel *parallel, vkn_status status);
 /* All others take over the state of rank 0. */
 vkn_status train_spread(vkn_trainer *trainer);
