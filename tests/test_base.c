@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -182,16 +183,44 @@ static void test_read_errors(void **state)
     assert_int_equal(base_file_read(path, 4, &data, &size), VKN_BAD_INPUT);
     assert_error("text: larger than the limit of 4 bytes");
     assert_null(data);
-    assert_int_equal(base_file_read("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
+    assert_int_equal(base_file_read_any("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
     assert_error("/dev/zero: larger than the limit");
     assert_int_equal(base_file_read("no/such", 4, &data, &size), VKN_BAD_INPUT);
     assert_error("no/such: No such file or directory");
     assert_int_equal(base_file_read(folder->path, 4, &data, &size), VKN_BAD_INPUT);
     assert_error("Is a directory");
-    assert_ok(base_file_read("/dev/null", 0, &data, &size));
+    assert_int_equal(base_file_read("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
+    assert_error("/dev/zero: not a regular file");
+    assert_ok(base_file_read_any("/dev/null", 0, &data, &size));
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     free(data);
+}
+
+/* What is found in a folder may be a pipe, which nobody writes to; what the user names may be one of the shell's. */
+static void test_read_pipes(void **state)
+{
+    struct temporary *folder = *state;
+    char *data = NULL, *path = temporary_path(folder, "pipe");
+    size_t size = 0;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(base_file_read(path, 100, &data, &size), VKN_BAD_INPUT);
+    assert_error("pipe: not a regular file");
+    uint8_t head[4];
+    assert_int_equal(base_file_read_beginning(path, head, sizeof(head), &size, NULL), VKN_BAD_INPUT);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+        _exit(write(descriptor, "piped", 5) == 5 ? 0 : 1);
+    }
+    assert_ok(base_file_read_any(path, 100, &data, &size));
+    assert_string_equal(data, "piped");
+    free(data);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    uint64_t file_size = 0;
+    path = temporary_text(folder, "text", "12345");
+    assert_ok(base_file_read_beginning(path, head, sizeof(head), &size, &file_size));
+    assert_true(size == 4 && file_size == 5 && memcmp(head, "1234", 4) == 0);
 }
 
 static void test_replace(void **state)
@@ -661,6 +690,27 @@ static void test_seconds(void **state)
     assert_true(passed >= 0.0019 && passed < 60);
 }
 
+/* Of a process that was killed and that nobody has waited for, as in a container whose first process does not. */
+static void test_temporaries_of_the_dead(void **state)
+{
+    struct temporary *folder = *state;
+    char name[64];
+    siginfo_t ended;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_true(child > 0);
+    snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)child);
+    const char *left = temporary_text(folder, name, "half of it");
+    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0); /* it stays a zombie */
+    snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)getppid());
+    const char *others = temporary_text(folder, name, "of one that goes on");
+    base_remove_temporaries(folder->path, "none of these");
+    assert_false(base_file_exists(left));
+    assert_true(base_file_exists(others));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -671,6 +721,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_read_pipes, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_reaches_the_disk, temporary_setup,
                                         temporary_teardown),
@@ -691,6 +742,7 @@ int main(void)
         cmocka_unit_test(test_parallel_failure),
         cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
+        cmocka_unit_test_setup_teardown(test_temporaries_of_the_dead, temporary_setup, temporary_teardown),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -7,13 +7,12 @@
 //
 // push.a: places; push.b: parameters of each; push.c: the first parameter. What is wrong with a place is in
 // BIND_FIELD: SNIPPET_*, which parameter or feature, and of a derivative what it is and what differences say.
+#include "field/snippet.glsl"
 #include "shared/common.glsl"
 #include "shared/snippet.h"
 
 layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
 layout(std430, BINDING(FIELD)) writeonly buffer FindingBuffer { uvec4 findings[]; };
-
-#include "field/snippet.glsl"
 
 const uint NONE = 0xffffffffu;
 const float WIDTH = 1.0 / 64.0;         // of the differences, of parameters around 1
@@ -147,7 +146,7 @@ vec3 position_of(uint place)
 
 const uint STAGES = 7u; // of a parameter: it is found, its derivative taken, then five losses
 
-void main()
+void check_place()
 {
     place = gl_GlobalInvocationID.x;
     if (place >= push.a)
@@ -189,4 +188,10 @@ void main()
         }
     }
     findings[place] = finding;
+}
+
+// Variables of the snippet that begin with a value get it before this.
+void main()
+{
+    check_place();
 }

@@ -2,6 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Per sample: the features of its place, by a field in GLSL. They lie as encode_samples leaves those of a hash
 // grid with two features a level.
+#include "field/snippet.glsl"
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/place.glsl"
@@ -19,7 +20,6 @@ layout(std430, BINDING(FEATURES)) writeonly buffer FeatureBuffer { float feature
 #endif
 
 #include "field/sample_rows.glsl"
-#include "field/snippet.glsl"
 
 uint current_sample;
 
@@ -48,7 +48,7 @@ void add_gradient(uint i, float x)
 {
 }
 
-void main()
+void encode_samples()
 {
     vec3 direction;
     uint count = sample_rows(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
@@ -57,4 +57,10 @@ void main()
         current_sample = min(tile * LOCAL_SIZE + gl_LocalInvocationID.x, count - 1u);
         encode(to_unit_cube(sample_position(current_sample, direction)), config.summed_params);
     }
+}
+
+// Variables of the snippet that begin with a value get it before this.
+void main()
+{
+    encode_samples();
 }

@@ -2,6 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Per live sample: from the gradients of its features to those of parameters, by a field in GLSL. How sums are
 // kept: field/sums.glsl.
+#include "field/snippet.glsl"
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #endif
@@ -20,14 +21,12 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParameterPairBuffer { vec2 param
 
 #include "field/live.glsl"
 
-#define FEATURES 2u // of a level; the snippet may have a name for them of its own
+#define FEATURES 2u // of a level
 #define add_gradient add_sum
 #include "field/features.glsl"
 #include "field/sums.glsl"
 #undef add_gradient
 #undef FEATURES
-
-#include "field/snippet.glsl"
 
 uint current_sample;
 bool adds;
@@ -63,7 +62,7 @@ void add_gradient(uint i, float x)
 #endif
 }
 
-void main()
+void scatter_gradients()
 {
     vec3 direction;
     uint count = gradient_count(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
@@ -75,4 +74,10 @@ void main()
         encode_backward(to_unit_cube(sample_position(current_sample, direction)),
                         config.summed_params);
     }
+}
+
+// Variables of the snippet that begin with a value get it before this.
+void main()
+{
+    scatter_gradients();
 }

@@ -54,6 +54,9 @@ typedef void (*shaderc_include_result_release_fn)(void *user_data, shaderc_inclu
     X(compile_into_spv, shaderc_compilation_result_t,                                              \
       (shaderc_compiler_t compiler, const char *text, size_t size, int kind, const char *file,     \
        const char *entry, shaderc_compile_options_t options))                                      \
+    X(compile_into_preprocessed_text, shaderc_compilation_result_t,                                \
+      (shaderc_compiler_t compiler, const char *text, size_t size, int kind, const char *file,     \
+       const char *entry, shaderc_compile_options_t options))                                      \
     X(result_get_compilation_status, int, (shaderc_compilation_result_t result))                   \
     X(result_get_error_message, const char *, (shaderc_compilation_result_t result))               \
     X(result_get_length, size_t, (shaderc_compilation_result_t result))                            \
@@ -166,31 +169,39 @@ static uint32_t environment_version(const char *environment)
     return shaderc_env_version_vulkan_1_2;
 }
 
-/* ---- compiling ------------------------------------------------------------------------------- */
+/* A process that is made while another thread is in the compiler would find its locks closed for
+ * ever. No rwlock: a child cannot open what its parent closed. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t left;
+    size_t count;
+} inside = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
-static bool copy_words(shaderc_compilation_result_t result, uint32_t **words, size_t *word_count)
+void gpu_compiler_keep_out(void)
 {
-    size_t size = shaderc.result_get_length(result);
-    *words = base_alloc(size / sizeof **words, sizeof **words);
-    if (!*words)
-        return false;
-    memcpy(*words, shaderc.result_get_bytes(result), size);
-    *word_count = size / sizeof **words;
-    return true;
+    pthread_mutex_lock(&inside.lock);
+    while (inside.count > 0)
+        pthread_cond_wait(&inside.left, &inside.lock);
 }
 
-bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_count, char *message,
-                 size_t message_size)
+void gpu_compiler_let_in(void)
 {
-    *words = NULL;
-    *word_count = 0;
+    pthread_mutex_unlock(&inside.lock);
+}
+
+static void count_inside(int change)
+{
+    pthread_mutex_lock(&inside.lock);
+    inside.count += (size_t)change;
+    pthread_cond_broadcast(&inside.left);
+    pthread_mutex_unlock(&inside.lock);
+}
+
+static shaderc_compile_options_t make_options(const struct gpu_glsl *glsl)
+{
     shaderc_compile_options_t options = is_loaded() ? shaderc.compile_options_initialize() : NULL;
-    if (!options) {
-        snprintf(message, message_size,
-                 "shaderc, which compiles GLSL at run time, is not installed: install libshaderc1 "
-                 "(libshaderc.so.1)");
-        return false;
-    }
+    if (!options)
+        return NULL;
     /* As the build does: no optimisation, which breaks cooperative matrices. */
     shaderc.compile_options_set_optimization_level(options, shaderc_optimization_level_zero);
     shaderc.compile_options_set_target_env(options, shaderc_target_env_vulkan,
@@ -198,17 +209,65 @@ bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_cou
     shaderc.compile_options_set_include_callbacks(options, resolve_include, release_include,
                                                   (void *)(uintptr_t)glsl);
     add_defines(options, glsl->defines);
+    return options;
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+/* The result with a zero byte behind it. */
+static bool copy_result(shaderc_compilation_result_t result, char **bytes, size_t *size)
+{
+    *size = shaderc.result_get_length(result);
+    *bytes = base_alloc(*size + 1, 1);
+    if (*bytes)
+        memcpy(*bytes, shaderc.result_get_bytes(result), *size);
+    return *bytes != NULL;
+}
+
+/* Of either kind; *bytes are the caller's. */
+static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, size_t *size,
+                 char *message, size_t message_size)
+{
+    *bytes = NULL;
+    *size = 0;
+    shaderc_compile_options_t options = make_options(glsl);
+    if (!options) {
+        snprintf(message, message_size,
+                 "shaderc, which compiles GLSL at run time, is not installed: install libshaderc1 "
+                 "(libshaderc.so.1)");
+        return false;
+    }
+    count_inside(1);
     shaderc_compilation_result_t result =
-        shaderc.compile_into_spv(shaderc.compiler, glsl->text, glsl->size, shaderc_compute_shader,
-                                 glsl->name, "main", options);
+        (preprocess ? shaderc.compile_into_preprocessed_text : shaderc.compile_into_spv)(
+            shaderc.compiler, glsl->text, glsl->size, shaderc_compute_shader, glsl->name, "main",
+            options);
     bool done = false;
     if (shaderc.result_get_compilation_status(result) != shaderc_compilation_status_success)
         snprintf(message, message_size, "%s", shaderc.result_get_error_message(result));
-    else if (!copy_words(result, words, word_count))
+    else if (!copy_result(result, bytes, size))
         snprintf(message, message_size, "%s", vkn_last_error());
     else
         done = true;
     shaderc.result_release(result);
     shaderc.compile_options_release(options);
+    count_inside(-1);
     return done;
+}
+
+bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_count, char *message,
+                 size_t message_size)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    bool done = make(glsl, false, &bytes, &size, message, message_size);
+    *words = (uint32_t *)(void *)bytes; /* malloc aligns for any type */
+    *word_count = size / sizeof **words;
+    return done;
+}
+
+bool gpu_preprocess(const struct gpu_glsl *glsl, char **text, char *message, size_t message_size)
+{
+    size_t size = 0;
+    return make(glsl, true, text, &size, message, message_size);
 }

@@ -53,23 +53,23 @@ struct gpu_options {
 /* A device and all that was made from it are for one thread at a time, but several threads may call
  * gpu_program_create and gpu_program_destroy at once: compiling is what takes long at the start. */
 
-/* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
- * Without a loader, driver or device: VKN_NO_DEVICE. */
+/* Fills up to `capacity` entries by index; *count: how many devices there are. VKN_NO_DEVICE: none. */
 vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
 /* Opens a device; `options` may be NULL. What does not work is passed over with a warning, unless
  * asked for or the last. The caller owns *device; gpu_close saves the cache and nulls it. */
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
 void gpu_close(struct gpu_device **device);
-/* Once *stop is not zero, a device that does not come to the end of its work within 20 seconds is given
- * up: waits for it end with VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL:
- * waits have no end. Returns what was watched before; *stop must live as long as it is watched. */
+/* Once *stop is not zero, a device that does not end its work within 20 seconds is given up: waits for it
+ * give VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL: waits have no end. Returns
+ * what was watched before; *stop must live as long as it is watched. */
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device, const volatile sig_atomic_t *stop);
+/* Gives up where a wait takes so many seconds, 0: never; snippets set a limit. Returns the one before. */
+double gpu_limit_waits(struct gpu_device *device, double seconds);
+struct base_guard *gpu_guard(struct gpu_device *device); /* see BASE_USE */
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
-/* Most invocations of a workgroup that has subgroups of that size. */
-uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size);
+uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size); /* invocations */
 uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
-/* Vulkan's handles, for those who record work of their own. */
-struct vkn_vulkan;
+struct vkn_vulkan; /* handles, for those who record work of their own */
 void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles);
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
 struct gpu_hazard {
@@ -220,7 +220,7 @@ vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
-/* False when it still runs after so many seconds; true needs a gpu_wait all the same. */
+/* False: it still runs after so many seconds; true: gpu_wait is needed all the same. */
 bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds);
 /* Ends a recording, runs it and destroys it, whatever comes of it: for what is recorded to be run once. */
 vkn_status gpu_run_once(struct gpu_recording **recording);

@@ -324,6 +324,7 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
                             size_t count, struct gpu_arena **created)
 {
     *created = NULL;
+    BASE_TRY(gpu_check_hung(device, "memory"));
     BASE_TRY(check_ranges(device, requests, count));
     struct gpu_arena *arena = base_alloc(1, sizeof *arena);
     if (!arena)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "gpu/gpu.h"
 
 struct gpu_program_source {
@@ -60,6 +61,13 @@ struct gpu_glsl {
 bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_count, char *message,
                  size_t message_size);
 
+/* The same of the preprocessor alone: *text, zero-terminated, is the caller's; its lines are numbered as those
+ * of the source. */
+bool gpu_preprocess(const struct gpu_glsl *glsl, char **text, char *message, size_t message_size);
+/* Waits until no thread is in the compiler, and keeps all out of it until gpu_compiler_let_in. */
+void gpu_compiler_keep_out(void);
+void gpu_compiler_let_in(void);
+
 /* The same of a program from the GLSL in `shader_dir`, for those who tune kernels. */
 bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source *program,
                          uint32_t **words, size_t *word_count, char *message, size_t message_size);
@@ -72,6 +80,27 @@ struct gpu_shader_text {
 };
 extern const struct gpu_shader_text gpu_shader_texts[];
 extern const size_t gpu_shader_text_count;
+
+/* The GLSL of a snippet without its comments, macros and other directives, or why there is none: VKN_BAD_INPUT
+ * "FILE:LINE: ...". The caller frees *text. */
+vkn_status gpu_snippet_preprocess(const struct gpu_snippet *snippet, const char *defines, char **text);
+
+/* Records the first line of the compiler's message, which is cut there, as that of a field: with the field's name
+ * in front unless it has it. Returns VKN_BAD_INPUT. */
+vkn_status gpu_snippet_fail(const char *file, char *message);
+
+/* Runs work(context, result) in a child process, so that whatever it does ends: within gpu_apart's limits of time
+ * and memory (of tests, shorter), with a result of at most GPU_APART_RESULT bytes. `result` is then the child's; the
+ * caller frees its data. VKN_BAD_INPUT or what `work` returns, with its message; the messages of this function begin
+ * with `name`. Any thread may call. */
+struct gpu_apart {
+    unsigned seconds;
+    uint64_t memory; /* bytes, beside what this process has */
+};
+extern struct gpu_apart gpu_apart;
+#define GPU_APART_RESULT  ((size_t)4 << 20)
+vkn_status gpu_run_apart(const char *name, vkn_status (*work)(const void *context, struct base_text *result),
+                         const void *context, struct base_text *result);
 
 /* The program of gpu_add_snippet that has the name; NULL: there is none. */
 const struct gpu_program_source *gpu_snippet_find(const char *name);

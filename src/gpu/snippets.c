@@ -4,6 +4,7 @@
 
 #include "gpu/internal.h"
 #include "gpu/program_sources.h"
+#include "gpu/snippet_check.h"
 
 struct snippet_program {
     struct gpu_program_source source;
@@ -93,26 +94,99 @@ static vkn_status include(const void *context, const char *requested, const char
     return VKN_OK;
 }
 
-/* Under the lock, which also keeps a second thread from compiling the same. */
-static vkn_status compile(struct gpu_program_source *source)
+/* A template, and the snippet that it is compiled with. */
+struct pair {
+    const struct gpu_program_source *source;
+    struct gpu_snippet snippet;
+};
+
+static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t *count)
 {
+    const struct gpu_program_source *source = pair->source;
     const struct gpu_shader_text *text = find_text(source->source);
-    if (source->words)
-        return VKN_OK;
+    char message[1024];
     if (!text)
         return base_fail(VKN_ERROR, "program %s: %s is not part of this build", source->name,
                          source->source);
     const struct gpu_glsl glsl = {
         source->source,  text->text,          (size_t)(text->end - text->text),
         source->defines, source->environment, include,
-        source->snippet};
-    char message[1024];
+        &pair->snippet};
+    if (gpu_compile(&glsl, words, count, message, sizeof message))
+        return VKN_OK;
+    return gpu_snippet_fail(pair->snippet.file, message);
+}
+
+/* Work of gpu_run_apart: SPIR-V of a user's snippet. */
+static vkn_status compile_apart(const void *context, struct base_text *result)
+{
+    struct pair pair = *(const struct pair *)context;
+    char *text = NULL;
     uint32_t *words = NULL;
     size_t count = 0;
-    if (!gpu_compile(&glsl, &words, &count, message, sizeof message)) {
-        message[strcspn(message, "\n")] = 0;
-        return base_fail(VKN_BAD_INPUT, "%s", message);
-    }
+    BASE_TRY(gpu_snippet_preprocess(&pair.snippet, pair.source->defines, &text));
+    pair.snippet.text = text;
+    vkn_status status = compile_pair(&pair, &words, &count);
+    if (status == VKN_OK)
+        base_text_add_bytes(result, words, count * sizeof *words);
+    free(words);
+    free(text);
+    return status;
+}
+
+/* The last template that was compiled with the library's own snippet, which fields of the same size
+ * share. */
+static struct {
+    char *source, *defines;
+    uint32_t *words;
+    size_t count;
+} plain[3];
+
+/* Finds or compiles the program of `source` with the library's own snippet. In this process: the
+ * compiler then has the symbols of the language, which children inherit. */
+static vkn_status find_plain(const struct gpu_program_source *source, size_t *found)
+{
+    static size_t next;
+    const struct gpu_shader_text *text = find_text("field/snippet_plain.glsl");
+    for (size_t i = 0; i < BASE_COUNT(plain); i++)
+        if (plain[i].words && strcmp(plain[i].source, source->source) == 0 &&
+            strcmp(plain[i].defines, source->defines) == 0) {
+            *found = i;
+            return VKN_OK;
+        }
+    *found = next++ % BASE_COUNT(plain);
+    free(plain[*found].source);
+    free(plain[*found].defines);
+    free(plain[*found].words);
+    plain[*found].words = NULL;
+    plain[*found].source = base_format("%s", source->source);
+    plain[*found].defines = base_format("%s", source->defines);
+    char *own = text ? base_format("%.*s", (int)(text->end - text->text), text->text) : NULL;
+    vkn_status status = VKN_ERROR;
+    if (plain[*found].source && plain[*found].defines && own)
+        status = compile_pair(&(struct pair){source, {"field/snippet_plain.glsl", own}},
+                              &plain[*found].words, &plain[*found].count);
+    free(own);
+    return status;
+}
+
+/* Under the lock, which also keeps a second thread from compiling the same. */
+static vkn_status compile(struct gpu_program_source *source)
+{
+    const struct pair pair = {source, *source->snippet};
+    struct base_text result = {0};
+    uint32_t *words = NULL;
+    size_t count = 0, found = 0;
+    if (source->words)
+        return VKN_OK;
+    BASE_TRY(find_plain(source, &found));
+    vkn_status status = gpu_run_apart(pair.snippet.file, compile_apart, &pair, &result);
+    if (status == VKN_OK)
+        status = gpu_snippet_check(pair.snippet.file, plain[found].words, plain[found].count,
+                                   (const uint32_t *)(const void *)result.data,
+                                   result.size / sizeof *words, &words, &count);
+    free(result.data);
+    BASE_TRY(status);
     source->words = words;
     source->end = words + count;
     return VKN_OK;
@@ -130,7 +204,7 @@ vkn_status gpu_snippet_compile(const struct gpu_program_source *source)
 }
 
 /* SPIR-V specification, 3.52.15 and 3.23: "OpLoopMerge MERGE CONTINUE CONTROL". */
-enum { SPIRV_HEADER = 5, SPIRV_LOOP_MERGE = 246, LOOP_CONTROL_NONE = 0, LOOP_DONT_UNROLL = 2 };
+enum { LOOP_CONTROL_NONE = 0, LOOP_DONT_UNROLL = 2 };
 
 uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count)
 {
@@ -140,7 +214,7 @@ uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count)
     memcpy(copy, words, word_count * sizeof *copy);
     for (size_t i = SPIRV_HEADER, length; i < word_count; i += length) {
         length = copy[i] >> 16 ? copy[i] >> 16 : 1;
-        if ((copy[i] & 0xffffu) == SPIRV_LOOP_MERGE && length >= 4 && i + 3 < word_count &&
+        if ((copy[i] & 0xffffu) == OP_LOOP_MERGE && length >= 4 && i + 3 < word_count &&
             copy[i + 3] == LOOP_CONTROL_NONE)
             copy[i + 3] = LOOP_DONT_UNROLL;
     }

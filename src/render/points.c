@@ -6,8 +6,10 @@
 #include "render/internal.h"
 #include "volume/volume.h"
 
-/* When fewer of this many rays hit anything, there is not much to hit. */
+/* When fewer of this many rays hit anything, there is not much to hit; nothing at all is known sooner. */
 #define LEAST_SHARE (1.0 / 256)
+#define ENOUGH_RAYS (1u << 16)
+#define EMPTY_RAYS  (1u << 14)
 #define LEAST_RAYS  256u /* of a batch */
 
 struct cloud {
@@ -70,7 +72,13 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
     return VKN_OK;
 }
 
-/* About as many rays of every view as would do if all hit something, again and again. */
+static bool is_hopeless(uint64_t rays, size_t have)
+{
+    return (have == 0 && rays > EMPTY_RAYS) || (rays > ENOUGH_RAYS && (double)have < LEAST_SHARE * (double)rays);
+}
+
+/* About as many rays of every view as would do if all hit something, again and again; as many as there is room for
+ * where none of all views has. */
 static vkn_status take_all(struct cloud *cloud, struct report_progress *progress,
                            const volatile sig_atomic_t *stop)
 {
@@ -86,8 +94,10 @@ static vkn_status take_all(struct cloud *cloud, struct report_progress *progress
             report_progress_count(progress, "collecting points", *have, cloud->params->count);
         if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
-        if (view == 0 && rays > 1u << 16 && (double)*have < LEAST_SHARE * (double)rays)
+        if (view == 0 && is_hopeless(rays, *have))
             break;
+        if (*have == 0 && batch >= train->camera_count)
+            now = most;
         BASE_TRY(take(cloud, &train->cameras[view], now, batch));
         rays += now;
     }

@@ -1,6 +1,7 @@
 /* vkn_find_batch: the largest batch that a device holds and trains with. */
 #include <vknerf/run.h>
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -366,6 +367,7 @@ vkn_status vkn_find_batch(const struct vkn_batch_params *given, struct vkn_batch
     struct vkn_train_params train;
     struct vkn_job job;
     BASE_TRY(BASE_READ(__func__, given, &params, seconds));
+    BASE_RANGE(&params, seconds, 0, DBL_MAX);
     BASE_TRY(run_read_train(params.train, &train, &job));
     params.train = &train;
     BASE_TRY(create_result(result));

@@ -109,7 +109,13 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     *trainer = NULL;
     BASE_NEED(context);
     BASE_NEED(scene);
+    BASE_USE(gpu_guard(context->device), NULL);
     return train_create(context, scene, config, NULL, trainer);
+}
+
+struct base_guard *train_guard(vkn_trainer *trainer)
+{
+    return gpu_guard(trainer->device);
 }
 
 vkn_trainer *train_hold(vkn_trainer *trainer)
@@ -120,11 +126,17 @@ vkn_trainer *train_hold(vkn_trainer *trainer)
 
 void vkn_trainer_destroy(vkn_trainer **trainer)
 {
-    BASE_KEEP_ERROR;
     vkn_trainer *t = trainer ? *trainer : NULL;
     if (!t)
         return;
+    struct base_guard *guard = gpu_guard(t->device);
+    bool foreign = base_guard_is_foreign(guard);
+    if (!foreign && atomic_load(&t->holders) == 0 && base_guard_refuses_end(guard, __func__, t))
+        return;
     *trainer = NULL;
+    if (foreign) /* nothing of it can be given back here */
+        return;
+    BASE_KEEP_ERROR;
     if (atomic_fetch_sub(&t->holders, 1) > 0)
         return;
     stream_destroy(&t->stream); /* uses the step */

@@ -1,0 +1,13 @@
+// The snippet that programs with a user's are compared with: it calls every function of field/snippet.glsl.
+
+void encode(vec3 position, uint first_parameter)
+{
+    vec2 pair = parameter_pair(first_parameter);
+    put_feature(0u, parameter(first_parameter) + pair.x);
+    add_gradient(first_parameter, feature_gradient(0u));
+}
+
+void encode_backward(vec3 position, uint first_parameter)
+{
+    encode(position, first_parameter);
+}

@@ -1,0 +1,211 @@
+/* Keeps the indices of a snippet within its arrays: drivers may, and need not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "gpu/snippet_check.h"
+
+/* A constant that the program gets: the last index of an array, in the type of the index. */
+struct limit {
+    uint32_t type, last, id;
+};
+
+struct rewriting {
+    const char *name;
+    const struct spirv_match *match;
+    const struct spirv *own;
+    struct base_text globals, functions; /* words */
+    struct limit *limits;
+    size_t limit_count, limit_capacity;
+    uint32_t bound, import;
+    bool failed; /* no memory */
+};
+
+static void put(struct base_text *text, const uint32_t *words, size_t count)
+{
+    base_text_add_bytes(text, words, count * sizeof *words);
+}
+
+/* ---- constants ------------------------------------------------------------------------------- */
+
+/* The id of the constant; 0 on no memory. */
+static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t last)
+{
+    for (size_t i = 0; i < rewriting->limit_count; i++)
+        if (rewriting->limits[i].type == type && rewriting->limits[i].last == last)
+            return rewriting->limits[i].id;
+    if (rewriting->limit_count == rewriting->limit_capacity) {
+        size_t capacity = 2 * rewriting->limit_capacity + 16;
+        struct limit *grown = base_realloc(rewriting->limits, capacity * sizeof *grown);
+        if (!grown)
+            return 0;
+        rewriting->limits = grown;
+        rewriting->limit_capacity = capacity;
+    }
+    uint32_t id = rewriting->bound++;
+    rewriting->limits[rewriting->limit_count++] = (struct limit){type, last, id};
+    const uint32_t constant[] = {4u << 16 | OP_CONSTANT, type, id, last};
+    put(&rewriting->globals, constant, BASE_COUNT(constant));
+    return id;
+}
+
+/* ---- indices --------------------------------------------------------------------------------- */
+
+static uint32_t type_of(const struct spirv *own, uint32_t id)
+{
+    size_t at = own->definition[id];
+    bool pure = false;
+    const char *operands = spirv_operands(spirv_code(own, at), &pure);
+    return operands && operands[0] == 't' ? own->words[at + 1] : 0;
+}
+
+static bool is_constant(const struct spirv *own, uint32_t id, uint32_t *value)
+{
+    size_t at = own->definition[id];
+    if (spirv_code(own, at) != OP_CONSTANT && spirv_code(own, at) != OP_CONSTANT_NULL)
+        return false;
+    *value = spirv_code(own, at) == OP_CONSTANT ? own->words[at + 3] : 0;
+    return true;
+}
+
+/* How many there are of what a composite type holds; *part: of which type is number `index`. 0:
+ * none. */
+static uint32_t parts_of(const struct spirv *own, uint32_t type, uint32_t index, uint32_t *part)
+{
+    size_t at = own->definition[type];
+    const uint32_t *word = own->words + at;
+    uint32_t code = spirv_code(own, at), count = 0;
+    if (code == OP_TYPE_VECTOR || code == OP_TYPE_MATRIX)
+        count = word[3];
+    if (code == OP_TYPE_ARRAY && !is_constant(own, word[3], &count))
+        count = 0;
+    if (code == OP_TYPE_STRUCT)
+        count = spirv_length(own, at) - 2;
+    if (count > 0)
+        *part = word[code == OP_TYPE_STRUCT ? 2 + (index < count ? index : 0) : 2];
+    return count;
+}
+
+/* Replaces *index by one that is smaller than `count`. */
+static vkn_status limit_index(struct rewriting *rewriting, uint32_t *index, uint32_t count)
+{
+    const struct spirv *own = rewriting->own;
+    uint32_t value = 0, type = type_of(own, *index);
+    if (is_constant(own, *index, &value))
+        return value < count ? VKN_OK
+                             : base_fail(VKN_BAD_INPUT, "%s: index %d of an array of %u",
+                                         rewriting->name, (int)value, count);
+    if (type == 0 || spirv_code_of(own, type) != OP_TYPE_INT ||
+        own->words[own->definition[type] + 2] != 32)
+        return base_fail(VKN_BAD_INPUT, "%s: an index is no number", rewriting->name);
+    /* An index below zero is a large one without its sign. */
+    uint32_t last = limit_of(rewriting, type, count - 1), id = rewriting->bound++;
+    const uint32_t smaller[] = {
+        7u << 16 | OP_EXT_INST, type, id, rewriting->import, GLSL_U_MIN, *index, last};
+    rewriting->failed = rewriting->failed || last == 0;
+    put(&rewriting->functions, smaller, BASE_COUNT(smaller));
+    *index = id;
+    return VKN_OK;
+}
+
+static vkn_status limit_chain(struct rewriting *rewriting, uint32_t *word, uint32_t length)
+{
+    const struct spirv *own = rewriting->own;
+    uint32_t pointer = type_of(own, word[3]), type = 0;
+    if (pointer && spirv_code_of(own, pointer) == OP_TYPE_POINTER)
+        type = own->words[own->definition[pointer] + 3];
+    for (uint32_t k = 4; k < length; k++) {
+        uint32_t value = 0, count = 0;
+        bool constant = is_constant(own, word[k], &value),
+             is_struct = type && spirv_code_of(own, type) == OP_TYPE_STRUCT;
+        count = type ? parts_of(own, type, value, &type) : 0;
+        if (count == 0 || (is_struct && !constant))
+            return base_fail(VKN_BAD_INPUT, "%s: an index of what has no parts", rewriting->name);
+        BASE_TRY(limit_index(rewriting, &word[k], count));
+    }
+    return VKN_OK;
+}
+
+static vkn_status limit_component(struct rewriting *rewriting, uint32_t vector, uint32_t *index)
+{
+    uint32_t type = type_of(rewriting->own, vector), part = 0;
+    uint32_t count = type ? parts_of(rewriting->own, type, 0, &part) : 0;
+    if (count == 0 || spirv_code_of(rewriting->own, type) != OP_TYPE_VECTOR)
+        return base_fail(VKN_BAD_INPUT, "%s: an index of what has no parts", rewriting->name);
+    return limit_index(rewriting, index, count);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static vkn_status rewrite(struct rewriting *rewriting, size_t at)
+{
+    const struct spirv *own = rewriting->own;
+    uint32_t code = spirv_code(own, at), length = spirv_length(own, at);
+    uint32_t *word = base_alloc(length, sizeof *word);
+    vkn_status status = VKN_OK;
+    if (!word)
+        return VKN_ERROR;
+    memcpy(word, own->words + at, length * sizeof *word);
+    if (code == OP_ACCESS_CHAIN || code == OP_IN_BOUNDS_ACCESS_CHAIN)
+        status = limit_chain(rewriting, word, length);
+    else if (code == OP_VECTOR_EXTRACT_DYNAMIC)
+        status = limit_component(rewriting, word[3], &word[4]);
+    else if (code == OP_VECTOR_INSERT_DYNAMIC)
+        status = limit_component(rewriting, word[3], &word[5]);
+    else if (code == OP_LOOP_MERGE) {
+        /* A driver's compiler would take hours for a loop of a million rounds that asks to be
+         * unrolled. */
+        length = 4;
+        word[0] = length << 16 | OP_LOOP_MERGE;
+        word[3] = 0;
+    }
+    put(&rewriting->functions, word, length);
+    free(word);
+    return status;
+}
+
+static vkn_status rewrite_all(struct rewriting *rewriting)
+{
+    const struct spirv *own = rewriting->own;
+    size_t function = 0, at = SPIRV_HEADER;
+    for (; at < own->count && spirv_code(own, at) != OP_FUNCTION; at += spirv_length(own, at))
+        if (spirv_code(own, at) == OP_EXT_INST_IMPORT)
+            rewriting->import = own->words[at + 1];
+    if (rewriting->import == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V does not import GLSL.std.450",
+                         rewriting->name);
+    put(&rewriting->globals, own->words, at);
+    for (; at < own->count; at += spirv_length(own, at)) {
+        function = spirv_code(own, at) == OP_FUNCTION ? at : function;
+        if (snippet_has(rewriting->match, function))
+            BASE_TRY(rewrite(rewriting, at));
+        else
+            put(&rewriting->functions, own->words + at, spirv_length(own, at));
+    }
+    return VKN_OK;
+}
+
+vkn_status snippet_make_safe(const char *name, const struct spirv_match *match, uint32_t **safe,
+                             size_t *safe_count)
+{
+    struct rewriting rewriting = {
+        .name = name, .match = match, .own = match->own, .bound = match->own->bound};
+    vkn_status status = rewrite_all(&rewriting);
+    size_t globals = rewriting.globals.size / sizeof **safe,
+           functions = rewriting.functions.size / sizeof **safe;
+    if (status == VKN_OK &&
+        (rewriting.failed || rewriting.globals.failed || rewriting.functions.failed))
+        status = VKN_ERROR;
+    if (status == VKN_OK)
+        *safe = base_alloc(globals + functions, sizeof **safe);
+    if (status == VKN_OK && *safe) {
+        memcpy(*safe, rewriting.globals.data, globals * sizeof **safe);
+        memcpy(*safe + globals, rewriting.functions.data, functions * sizeof **safe);
+        (*safe)[3] = rewriting.bound;
+        *safe_count = globals + functions;
+    }
+    free(rewriting.limits);
+    free(rewriting.globals.data);
+    free(rewriting.functions.data);
+    return status != VKN_OK ? status : *safe ? VKN_OK : VKN_ERROR;
+}

@@ -1,0 +1,119 @@
+/* SPIR-V as compilers of GLSL write it: instructions, ids, where each is defined. */
+#ifndef GPU_SPIRV_H
+#define GPU_SPIRV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vknerf/error.h>
+
+/* SPIR-V specification: 2.3, 3.7 storage classes, 3.20 decorations, 3.52 instructions. */
+enum {
+    SPIRV_MAGIC = 0x07230203,
+    SPIRV_HEADER = 5, /* words; the fourth is the bound of ids */
+    SPIRV_MOST_WORDS = 1 << 20,
+
+    SPIRV_INPUT = 1,
+    SPIRV_PRIVATE = 6,
+    SPIRV_FUNCTION = 7,
+
+    SPIRV_RELAXED_PRECISION = 0,
+    SPIRV_NON_WRITABLE = 24, /* of arrays of constants */
+    SPIRV_NO_CONTRACTION = 42,
+
+    OP_UNDEF = 1,
+    OP_NAME = 5,
+    OP_LINE = 8,
+    OP_EXTENSION = 10,
+    OP_EXT_INST_IMPORT = 11,
+    OP_EXT_INST = 12,
+    OP_MEMORY_MODEL = 14,
+    OP_ENTRY_POINT = 15,
+    OP_EXECUTION_MODE = 16,
+    OP_CAPABILITY = 17,
+    OP_TYPE_VOID = 19,
+    OP_TYPE_BOOL = 20,
+    OP_TYPE_INT = 21,
+    OP_TYPE_FLOAT = 22,
+    OP_TYPE_VECTOR = 23,
+    OP_TYPE_MATRIX = 24,
+    OP_TYPE_ARRAY = 28,
+    OP_TYPE_RUNTIME_ARRAY = 29,
+    OP_TYPE_STRUCT = 30,
+    OP_TYPE_POINTER = 32,
+    OP_TYPE_FUNCTION = 33,
+    OP_CONSTANT_TRUE = 41,
+    OP_CONSTANT = 43,
+    OP_CONSTANT_NULL = 46,
+    OP_SPEC_CONSTANT_TRUE = 48,
+    OP_SPEC_CONSTANT_OP = 52,
+    OP_FUNCTION = 54,
+    OP_FUNCTION_PARAMETER = 55,
+    OP_FUNCTION_END = 56,
+    OP_FUNCTION_CALL = 57,
+    OP_VARIABLE = 59,
+    OP_LOAD = 61,
+    OP_STORE = 62,
+    OP_ACCESS_CHAIN = 65,
+    OP_IN_BOUNDS_ACCESS_CHAIN = 66,
+    OP_DECORATE = 71,
+    OP_MEMBER_DECORATE = 72,
+    OP_VECTOR_EXTRACT_DYNAMIC = 77,
+    OP_VECTOR_INSERT_DYNAMIC = 78,
+    OP_LOOP_MERGE = 246,
+    OP_SELECTION_MERGE = 247,
+    OP_LABEL = 248,
+    OP_RETURN = 253,
+    OP_NO_LINE = 317,
+
+    GLSL_MODF = 35, /* of GLSL.std.450 */
+    GLSL_U_MIN = 38,
+    GLSL_FREXP = 51,
+    GLSL_INTERPOLATE = 76,
+    GLSL_LAST = 81,
+};
+
+/* What is in a module, read once. */
+struct spirv {
+    const uint32_t *words;
+    size_t count;
+    uint32_t bound;
+    uint32_t *definition; /* [id]: where the instruction is that has it as its result; 0: none */
+    uint32_t *function;   /* [id]: where the OpFunction is that it is defined in; 0: none */
+    uint32_t *annotation; /* [id]: the first of its decorations; 0: none */
+    uint32_t *next;       /* [word]: behind a decoration that is there, the next of the same id */
+};
+
+/* The operands of an instruction as letters: t the result's type, r the result, i another id, l a
+ * literal, s a text; i* or l*: any number of them; x: literals and ids by turns. NULL: none that is
+ * expected here. *pure: whether a function that only computes may have it. */
+const char *spirv_operands(uint32_t code, bool *pure);
+/* VKN_BAD_INPUT: the instruction is none of a field's, in words. */
+vkn_status spirv_refuse(const char *name, uint32_t code);
+/* The letter of operand `k`, from 1 on as its word in the instruction has it; '\0' past the end. */
+char spirv_operand(const char *operands, uint32_t k);
+/* The code and the number of words of the instruction that begins there. */
+static inline uint32_t spirv_code(const struct spirv *module, size_t at)
+{
+    return module->words[at] & 0xffffu;
+}
+static inline uint32_t spirv_length(const struct spirv *module, size_t at)
+{
+    return module->words[at] >> 16;
+}
+/* The code of the instruction that defines an id of the module. */
+static inline uint32_t spirv_code_of(const struct spirv *module, uint32_t id)
+{
+    return spirv_code(module, module->definition[id]);
+}
+
+/* Reads the words, which have to outlive the module. VKN_BAD_INPUT with a message that begins with
+ * `name`: they are not whole, or hold an instruction that no program of the library or of a field
+ * has. spirv_close frees it in either case. */
+vkn_status spirv_open(const char *name, const uint32_t *words, size_t count, struct spirv *module);
+void spirv_close(struct spirv *module);
+/* The name that the module gives an id, up to where GLSL puts its parameters; "": none. */
+void spirv_name(const struct spirv *module, uint32_t id, char name[64]);
+
+#endif

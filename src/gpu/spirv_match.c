@@ -1,0 +1,328 @@
+/* Finds the library's part of a program in the same program with a user's snippet, word for word
+ * but for the ids. */
+#include "gpu/spirv_match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* ---- instructions ---------------------------------------------------------------------------- */
+
+static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own);
+
+static void skip_lines(const struct spirv *module, size_t *at)
+{
+    while (*at < module->count &&
+           (spirv_code(module, *at) == OP_LINE || spirv_code(module, *at) == OP_NO_LINE))
+        *at += spirv_length(module, *at);
+}
+
+static bool match_instruction(struct spirv_match *match, size_t plain, size_t own)
+{
+    const uint32_t *a = match->plain->words + plain, *b = match->own->words + own;
+    bool pure = false;
+    const char *operands = spirv_operands(*a & 0xffffu, &pure);
+    if (*a != *b)
+        return false;
+    for (uint32_t k = 1; k < *a >> 16; k++) {
+        char letter = spirv_operand(operands, k);
+        bool is_id = letter != 'l' && letter != 's';
+        if (is_id ? !match_id(match, a[k], b[k]) : a[k] != b[k])
+            return false;
+    }
+    return true;
+}
+
+static bool is_snippet(const struct spirv_match *match, uint32_t plain)
+{
+    return plain == match->snippet[0] || plain == match->snippet[1];
+}
+
+/* Types and constants, of which compilers make one or several with the same meaning: an array that
+ * a buffer has may serve a variable or not, as it comes before or after. */
+static bool is_by_meaning(uint32_t code)
+{
+    return code == OP_EXT_INST_IMPORT || (code >= OP_TYPE_VOID && code <= OP_CONSTANT_NULL) ||
+           code == OP_UNDEF;
+}
+
+/* Whether two ids are the same. What is not by its meaning is so from now on, and what functions
+ * hold is looked at when they are gone through. */
+static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own)
+{
+    const struct spirv *a = match->plain, *b = match->own;
+    if (match->own_of[plain] == own)
+        return true;
+    size_t from = a->definition[plain], to = b->definition[own];
+    if (from == 0 || to == 0 || spirv_code(a, from) != spirv_code(b, to) ||
+        (a->function[plain] == 0) != (b->function[own] == 0))
+        return false;
+    bool by_meaning = is_by_meaning(spirv_code(a, from));
+    if (by_meaning) {
+        /* Before its instruction, which names itself as the result. */
+        uint32_t before = match->own_of[plain];
+        match->own_of[plain] = own;
+        bool same = match_instruction(match, from, to);
+        match->own_of[plain] = same ? own : before;
+        match->plain_of[own] = same ? plain : match->plain_of[own];
+        return same;
+    }
+    if (match->own_of[plain] || match->plain_of[own])
+        return false;
+    match->own_of[plain] = own;
+    match->plain_of[own] = plain;
+    match->found[match->found_count++] = plain;
+    if (a->function[plain] || spirv_code(a, from) == OP_FUNCTION)
+        return true;
+    return match_instruction(match, from, to);
+}
+
+/* Forgets what was found since there were `count`. */
+static void forget(struct spirv_match *match, size_t count)
+{
+    while (match->found_count > count) {
+        uint32_t plain = match->found[--match->found_count];
+        match->plain_of[match->own_of[plain]] = 0;
+        match->own_of[plain] = 0;
+    }
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static bool match_function(struct spirv_match *match, uint32_t plain)
+{
+    const struct spirv *a = match->plain, *b = match->own;
+    size_t from = a->definition[plain], to = b->definition[match->own_of[plain]];
+    /* Of the snippet's functions the type alone. */
+    if (is_snippet(match, plain))
+        return match_instruction(match, from, to);
+    for (bool more = true; more;) {
+        if (!match_instruction(match, from, to))
+            return false;
+        more = spirv_code(a, from) != OP_FUNCTION_END;
+        from += spirv_length(a, from);
+        to += spirv_length(b, to);
+        skip_lines(a, &from);
+        skip_lines(b, &to);
+        if (more && (from >= a->count || to >= b->count))
+            return false;
+    }
+    return true;
+}
+
+/* Those that were found from `first` on, and what is found by that. */
+static vkn_status match_functions(const char *name, struct spirv_match *match, size_t first)
+{
+    for (size_t i = first; i < match->found_count; i++) {
+        uint32_t plain = match->found[i];
+        char function[64];
+        if (spirv_code_of(match->plain, plain) != OP_FUNCTION || match_function(match, plain))
+            continue;
+        spirv_name(match->plain, plain, function);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: it changes vknerf's own function %s: is one of its functions named "
+                         "as one of GLSL?",
+                         name, function);
+    }
+    return VKN_OK;
+}
+
+/* The function of a module that has the name; 0: none. */
+static uint32_t find_function(const struct spirv *module, const char *wanted)
+{
+    for (size_t at = SPIRV_HEADER; at < module->count; at += spirv_length(module, at)) {
+        const char *name = (const char *)&module->words[at + 2];
+        size_t size = (spirv_length(module, at) - 2) * sizeof(uint32_t);
+        if (spirv_code(module, at) != OP_NAME || strnlen(name, size) == size ||
+            strcmp(name, wanted) != 0)
+            continue;
+        uint32_t id = module->words[at + 1];
+        if (id < module->bound && module->definition[id] &&
+            spirv_code_of(module, id) == OP_FUNCTION)
+            return id;
+    }
+    return 0;
+}
+
+/* ---- where the program begins ---------------------------------------------------------------- */
+
+/* The only entry point; 0: there is none, or several. */
+static uint32_t find_main(const struct spirv *module)
+{
+    uint32_t entry = 0, count = 0;
+    for (size_t at = SPIRV_HEADER; at < module->count; at += spirv_length(module, at))
+        if (spirv_code(module, at) == OP_ENTRY_POINT) {
+            entry = module->words[at + 2];
+            count++;
+        }
+    return count == 1 && spirv_code_of(module, entry) == OP_FUNCTION ? entry : 0;
+}
+
+/* The call in front of main's "OpReturn OpFunctionEnd"; 0: it does not end so. */
+static size_t find_last_call(const struct spirv *module, uint32_t entry)
+{
+    size_t last[3] = {0}, at = module->definition[entry];
+    while (at < module->count) {
+        if (spirv_code(module, at) != OP_LINE && spirv_code(module, at) != OP_NO_LINE) {
+            last[0] = last[1];
+            last[1] = last[2];
+            last[2] = at;
+        }
+        if (spirv_code(module, at) == OP_FUNCTION_END)
+            break;
+        at += spirv_length(module, at);
+    }
+    bool right = last[0] && spirv_code(module, last[0]) == OP_FUNCTION_CALL &&
+                 spirv_length(module, last[0]) == 4 && spirv_code(module, last[1]) == OP_RETURN &&
+                 spirv_code(module, last[2]) == OP_FUNCTION_END;
+    return right ? last[0] : 0;
+}
+
+static vkn_status match_main(const char *name, struct spirv_match *match)
+{
+    const struct spirv *a = match->plain, *b = match->own;
+    uint32_t entry = find_main(a);
+    match->main = find_main(b);
+    size_t from = entry ? find_last_call(a, entry) : 0,
+           to = match->main ? find_last_call(b, match->main) : 0;
+    const uint32_t *main_a = a->words + a->definition[entry],
+                   *main_b = b->words + b->definition[match->main];
+    if (!from || !to || !match_id(match, main_a[1], main_b[1]) || main_a[3] != main_b[3] ||
+        !match_id(match, main_a[4], main_b[4]) ||
+        !match_id(match, a->words[from + 3], b->words[to + 3]))
+        return base_fail(VKN_BAD_INPUT, "%s: it changes how vknerf's programs begin", name);
+    match->plain_main = entry;
+    match->last_call = (uint32_t)to;
+    return match_functions(name, match, 0);
+}
+
+/* ---- what no function has named -------------------------------------------------------------- */
+
+static bool has_same_annotations(const struct spirv_match *match, uint32_t plain, uint32_t own)
+{
+    const struct spirv *a = match->plain, *b = match->own;
+    uint32_t from = a->annotation[plain], to = b->annotation[own];
+    for (; from && to; from = a->next[from], to = b->next[to]) {
+        uint32_t length = spirv_length(a, from);
+        if (a->words[from] != b->words[to] ||
+            memcmp(a->words + from + 2, b->words + to + 2, (length - 2) * sizeof(uint32_t)) != 0)
+            return false;
+    }
+    return from == to;
+}
+
+/* Whether what a buffer holds lies in it as it does in the library's: the types have the same
+ * structure. */
+static bool has_same_layout(const struct spirv_match *match, uint32_t plain, uint32_t own)
+{
+    const struct spirv *a = match->plain, *b = match->own;
+    size_t from = a->definition[plain], to = b->definition[own];
+    uint32_t code = spirv_code(a, from), first = code == OP_TYPE_POINTER ? 3 : 2, last = 2;
+    if (!has_same_annotations(match, plain, own))
+        return false;
+    if (code == OP_TYPE_STRUCT || code == OP_TYPE_POINTER)
+        last = spirv_length(a, from);
+    else if (code == OP_TYPE_ARRAY || code == OP_TYPE_RUNTIME_ARRAY || code == OP_TYPE_MATRIX)
+        last = 3;
+    for (uint32_t k = first; k < last; k++)
+        if (!has_same_layout(match, a->words[from + k], b->words[to + k]))
+            return false;
+    return true;
+}
+
+/* Constants that pipelines set and variables of other kinds than the user may have. */
+static bool is_interface(const struct spirv *module, size_t at)
+{
+    uint32_t code = spirv_code(module, at);
+    return (code >= OP_SPEC_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT_OP) ||
+           (code == OP_VARIABLE && module->function[module->words[at + 2]] == 0 &&
+            module->words[at + 3] != SPIRV_PRIVATE);
+}
+
+static bool find_interface(struct spirv_match *match, uint32_t plain)
+{
+    const struct spirv *b = match->own;
+    for (size_t at = SPIRV_HEADER; at < b->count && spirv_code(b, at) != OP_FUNCTION;
+         at += spirv_length(b, at)) {
+        size_t before = match->found_count;
+        if (!is_interface(b, at) || match->plain_of[b->words[at + 2]] ||
+            !has_same_annotations(match, plain, b->words[at + 2]))
+            continue;
+        if (match_id(match, plain, b->words[at + 2]))
+            return true;
+        forget(match, before);
+    }
+    return false;
+}
+
+static vkn_status match_interface(const char *name, struct spirv_match *match)
+{
+    const struct spirv *a = match->plain;
+    for (size_t at = SPIRV_HEADER; at < a->count && spirv_code(a, at) != OP_FUNCTION;
+         at += spirv_length(a, at))
+        if (is_interface(a, at) && !match->own_of[a->words[at + 2]] &&
+            !find_interface(match, a->words[at + 2]))
+            return base_fail(VKN_BAD_INPUT, "%s: it changes vknerf's buffers or constants", name);
+    for (size_t i = 0; i < match->found_count; i++) {
+        uint32_t plain = match->found[i], own = match->own_of[plain];
+        size_t from = a->definition[plain], to = match->own->definition[own];
+        if (!has_same_annotations(match, plain, own) ||
+            (is_interface(a, from) &&
+             !has_same_layout(match, a->words[from + 1], match->own->words[to + 1])))
+            return base_fail(VKN_BAD_INPUT, "%s: it changes the layout of what is vknerf's", name);
+    }
+    return VKN_OK;
+}
+
+/* What the snippet may call: the functions that the library's own calls. */
+static vkn_status match_public(const char *name, struct spirv_match *match)
+{
+    static const char *const functions[] = {"parameter(u1;", "parameter_pair(u1;",
+                                            "put_feature(u1;f1;", "feature_gradient(u1;",
+                                            "add_gradient(u1;f1;"};
+    size_t first = match->found_count;
+    for (size_t i = 0; i < BASE_COUNT(functions); i++) {
+        uint32_t plain = find_function(match->plain, functions[i]),
+                 own = find_function(match->own, functions[i]);
+        if (!own)
+            continue;
+        if (!plain || !match_id(match, plain, own))
+            return base_fail(VKN_BAD_INPUT, "%s: its function %s is vknerf's", name, functions[i]);
+        match->is_public[own] = true;
+    }
+    return match_functions(name, match, first);
+}
+
+vkn_status spirv_match_open(const char *name, const struct spirv *plain, const struct spirv *own,
+                            struct spirv_match *match)
+{
+    *match = (struct spirv_match){
+        .plain = plain,
+        .own = own,
+        .own_of = base_alloc(plain->bound + 1, sizeof *match->own_of),
+        .plain_of = base_alloc(own->bound + 1, sizeof *match->plain_of),
+        .found = base_alloc(plain->bound + 1, sizeof *match->found),
+        .snippet = {find_function(plain, "encode(vf3;u1;"),
+                    find_function(plain, "encode_backward(vf3;u1;")},
+        .is_public = base_alloc(own->bound + 1, sizeof *match->is_public),
+    };
+    if (!match->own_of || !match->plain_of || !match->found || !match->is_public)
+        return VKN_ERROR;
+    BASE_TRY(match_main(name, match));
+    BASE_TRY(match_public(name, match));
+    BASE_TRY(match_interface(name, match));
+    /* Called by the library, and yet the user's. */
+    for (size_t i = 0; i < BASE_COUNT(match->snippet); i++)
+        match->plain_of[match->own_of[match->snippet[i]]] = 0;
+    return VKN_OK;
+}
+
+void spirv_match_close(struct spirv_match *match)
+{
+    free(match->own_of);
+    free(match->plain_of);
+    free(match->found);
+    free(match->is_public);
+    *match = (struct spirv_match){0};
+}

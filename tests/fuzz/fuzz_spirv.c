@@ -1,0 +1,46 @@
+/* Fuzzes the check of programs with a user's field, on their SPIR-V. The first word of the input is
+ * the number of words that the program with the library's own snippet has, which follow, and behind
+ * them the program with the user's. What is taken is checked again as it has become, and taken. */
+#include "fuzz.h"
+#include "gpu/snippet_check.h"
+
+#define MOST_WORDS 65536
+
+/* Words of the program that a snippet's words became are a program that the check takes. */
+static void check_again(const uint32_t *plain, size_t plain_count, const uint32_t *words,
+                        size_t count)
+{
+    uint32_t *again = NULL;
+    size_t again_count = 0;
+    vkn_status status =
+        gpu_snippet_check("again", plain, plain_count, words, count, &again, &again_count);
+    require(status == VKN_OK && again_count >= count, "what was made safe is refused");
+    free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint32_t words[MOST_WORDS];
+    uint32_t *safe = NULL;
+    size_t count = size / sizeof *words, safe_count = 0;
+    if (count < 1 || count > MOST_WORDS)
+        return 0;
+    memcpy(words, data, count * sizeof *words);
+    size_t plain_count = words[0] < count ? words[0] : count - 1;
+    /* In blocks of their own, so that a sanitizer notices one word too far. */
+    uint32_t *plain = malloc((plain_count + 1) * sizeof *plain),
+             *own = malloc((count - plain_count) * sizeof *own);
+    require(plain != NULL && own != NULL, "out of memory");
+    memcpy(plain, words + 1, plain_count * sizeof *plain);
+    memcpy(own, words + 1 + plain_count, (count - 1 - plain_count) * sizeof *own);
+    vkn_status status = gpu_snippet_check("field.glsl", plain, plain_count, own,
+                                          count - 1 - plain_count, &safe, &safe_count);
+    if (status == VKN_OK)
+        check_again(plain, plain_count, safe, safe_count);
+    else
+        require_message();
+    free(plain);
+    free(own);
+    free(safe);
+    return 0;
+}
