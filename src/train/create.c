@@ -29,7 +29,9 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
 {
     struct setup setup;
     struct images_plan plan;
+    const struct step_images none = {0};
     BASE_TRY(setup_create_tuned(config, device, &setup));
+    BASE_TRY(step_check_memory(device, &setup, &none, 0, 1));
     BASE_TRY(images_plan_step(device, scene, &setup, &plan));
     const struct step_images images = images_of_step(&plan);
     *bytes = step_memory(&setup, &images) + IMAGES_EXCHANGES * plan.exchange;
