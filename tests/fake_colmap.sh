@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands in for COLMAP in test_prepare: finds as many poses as there are pictures. A file `fake` beside it says what
-# else it does: fails STAGE, slow STAGE (stops there until it is ended), spoils STAGE (the record), few N [M] (poses, M at the second attempt), newer (names of options).
+# else it does: fails STAGE, slow STAGE (stops there until it is ended), nested STAGE (so does a program that it starts), spoils STAGE (the record), cut off (a model), full STAGE (its database takes no more), few N [M] (poses, M at the second attempt), newer (names of options).
 # Leaves its commands in `calls` beside it.
 here=${0%/*}
 PATH=/usr/bin:/bin
@@ -40,6 +40,7 @@ count=0
 [ -z "$images" ] || count=$(find "$images" -type f | wc -l)
 wait_to_be_ended() {
     [ "$fake" != "slow $command" ] || { echo $$ >"$here/waiting"; exec sleep 60; }
+    [ "$fake" != "nested $command" ] || { sleep 60 & echo $! >"$here/waiting"; wait; }
 }
 
 # As on a full disk: the record cannot be written.
@@ -47,6 +48,8 @@ wait_to_be_ended() {
     rm "${database%/prepare/*}/prepare.json"
     mkdir -p "${database%/prepare/*}/prepare.json/in the way"
 }
+
+[ "$fake" != "full $command" ] || echo 'SQLite error [./src/base/database.cc, line 989]: database or disk is full'
 
 case $command in
 feature_extractor)
@@ -71,10 +74,12 @@ mapper)
     for i in $(seq "$count"); do
         echo "Registering image #$i ($i)"
     done
-    echo cameras >"$output/0/cameras.bin"
-    printf '%b\0\0\0\0\0\0\0' "\\0$(printf %03o "$count")" >"$output/0/images.bin"
-    printf '\2\0\0\0\0\0\0\0' >"$output/1/images.bin"
-    printf '\0\1\0\0\0\0\0\0' | tee "$output/0/points3D.bin" >"$output/1/points3D.bin" ;;
+    # Whole files: no cameras, nameless pictures and points of zeros alone.
+    head -c 8 /dev/zero | tee "$output/1/cameras.bin" >"$output/0/cameras.bin"
+    { printf '%b\0\0\0\0\0\0\0' "\\0$(printf %03o "$count")"; head -c $((73 * count)) /dev/zero; } >"$output/0/images.bin"
+    { printf '\2\0\0\0\0\0\0\0'; head -c 146 /dev/zero; } >"$output/1/images.bin"
+    { printf '\0\1\0\0\0\0\0\0'; head -c 13056 /dev/zero; } | tee "$output/0/points3D.bin" >"$output/1/points3D.bin"
+    [ "$fake" != 'cut off' ] || truncate -s -9 "$output/0/images.bin" ;;
 *)
     echo 'Matching block [1/2, 1/2] in 0.1s'
     wait_to_be_ended

@@ -74,12 +74,31 @@ struct tiny {
     vkn_trainer *trainer;
 };
 
+/* Bytes that are held but for what belongs to the device itself, whoever makes it first. */
+static inline uint64_t tiny_held(const struct gpu_device *device)
+{
+    struct gpu_memory_use uses[VKN_MAX_BUFFERS];
+    size_t count = gpu_memory_uses(device, uses, BASE_COUNT(uses));
+    uint64_t held = 0;
+    for (size_t i = 0; i < count; i++)
+        held += strcmp(uses[i].name, "staging") == 0 ? 0 : uses[i].bytes;
+    return held;
+}
+
+/* Whatever is trained takes what training checks for before it takes anything, but for alignment
+ * and lists of addresses. */
 static inline struct tiny tiny_create(vkn_context *context, struct temporary *folder,
                                       const struct vkn_config *config)
 {
     struct tiny tiny = {.context = context};
+    uint64_t held = tiny_held(context->device), expected = 0;
     ok(vkn_scene_open(folder->path, config, &tiny.scene));
     ok(vkn_trainer_create(context, tiny.scene, config, &tiny.trainer));
+    ok(train_memory(context->device, tiny.scene, vkn_trainer_config(tiny.trainer), &expected));
+    uint64_t taken = tiny_held(context->device) - held;
+    if (taken < expected || taken > expected + 65536)
+        fail_msg("%llu bytes of memory are expected, %llu are taken", (unsigned long long)expected,
+                 (unsigned long long)taken);
     return tiny;
 }
 

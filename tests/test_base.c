@@ -12,13 +12,14 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 
-#include "base/base.h"
+#include "base/internal.h"
 #include "scenes.h"
 
 /* ---- errors, log, memory ------------------------------------------------------------------- */
@@ -182,16 +183,44 @@ static void test_read_errors(void **state)
     assert_int_equal(base_file_read(path, 4, &data, &size), VKN_BAD_INPUT);
     assert_error("text: larger than the limit of 4 bytes");
     assert_null(data);
-    assert_int_equal(base_file_read("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
+    assert_int_equal(base_file_read_any("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
     assert_error("/dev/zero: larger than the limit");
     assert_int_equal(base_file_read("no/such", 4, &data, &size), VKN_BAD_INPUT);
     assert_error("no/such: No such file or directory");
     assert_int_equal(base_file_read(folder->path, 4, &data, &size), VKN_BAD_INPUT);
     assert_error("Is a directory");
-    assert_ok(base_file_read("/dev/null", 0, &data, &size));
+    assert_int_equal(base_file_read("/dev/zero", 100000, &data, &size), VKN_BAD_INPUT);
+    assert_error("/dev/zero: not a regular file");
+    assert_ok(base_file_read_any("/dev/null", 0, &data, &size));
     assert_int_equal(size, 0);
     assert_string_equal(data, "");
     free(data);
+}
+
+/* What is found in a folder may be a pipe, which nobody writes to; what the user names may be one of the shell's. */
+static void test_read_pipes(void **state)
+{
+    struct temporary *folder = *state;
+    char *data = NULL, *path = temporary_path(folder, "pipe");
+    size_t size = 0;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(base_file_read(path, 100, &data, &size), VKN_BAD_INPUT);
+    assert_error("pipe: not a regular file");
+    uint8_t head[4];
+    assert_int_equal(base_file_read_beginning(path, head, sizeof(head), &size, NULL), VKN_BAD_INPUT);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+        _exit(write(descriptor, "piped", 5) == 5 ? 0 : 1);
+    }
+    assert_ok(base_file_read_any(path, 100, &data, &size));
+    assert_string_equal(data, "piped");
+    free(data);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    uint64_t file_size = 0;
+    path = temporary_text(folder, "text", "12345");
+    assert_ok(base_file_read_beginning(path, head, sizeof(head), &size, &file_size));
+    assert_true(size == 4 && file_size == 5 && memcmp(head, "1234", 4) == 0);
 }
 
 static void test_replace(void **state)
@@ -548,6 +577,89 @@ static void test_task(void **state)
     assert_true(base_memory() >= (uint64_t)1 << 30);
 }
 
+/* A file of a made-up /proc or /sys, with the folders it is in. */
+static void put(struct temporary *folder, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder->path, name);
+    for (char *slash = path + strlen(folder->path) + 1; (slash = strchr(slash, '/')) != NULL;
+         slash++) {
+        *slash = '\0';
+        assert_true(mkdir(path, 0777) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void limits_are(const struct temporary *folder, uint64_t total, uint64_t available)
+{
+    const struct base_memory_limits limits = base_memory_limits(folder->path);
+    assert_int_equal(limits.total, total);
+    assert_int_equal(limits.available, available);
+}
+
+/* The least of what machine and control groups leave, of both versions, with and without a
+ * namespace of the container's own. */
+static void test_memory_limits(void **state)
+{
+    struct temporary *folder = *state;
+    limits_are(folder, UINT64_MAX, UINT64_MAX);
+    put(folder, "proc/meminfo",
+        "MemTotal:       8000 kB\nMemFree:   1 kB\nMemAvailable:   6000 kB\n");
+    limits_are(folder, 8000 << 10, 6000 << 10);
+
+    put(folder, "proc/self/cgroup", "0::/a/b\n");
+    put(folder, "sys/fs/cgroup/a/b/memory.max", "max\n");
+    put(folder, "sys/fs/cgroup/a/b/memory.current", "100\n");
+    limits_are(folder, 8000 << 10, 6000 << 10);
+    put(folder, "sys/fs/cgroup/a/memory.max", "5000000\n");
+    put(folder, "sys/fs/cgroup/a/memory.current", "3000000\n");
+    limits_are(folder, 5000000, 2000000); /* of a group further out */
+    put(folder, "sys/fs/cgroup/a/memory.stat",
+        "anon 7\ninactive_file 400000\nactive_file 100000\n");
+    limits_are(folder, 5000000, 2500000); /* what files take can be had */
+    put(folder, "sys/fs/cgroup/a/memory.current", "6000000\n");
+    limits_are(folder, 5000000, 0);
+    put(folder, "proc/self/cgroup", "0::/elsewhere/on/the/host\n");
+    limits_are(folder, 8000 << 10, 6000 << 10);
+    put(folder, "sys/fs/cgroup/memory.max", "4000000\n");
+    put(folder, "sys/fs/cgroup/memory.current", "1000000\n");
+    limits_are(folder, 4000000, 3000000); /* the container's own, as its root */
+
+    put(folder, "proc/self/cgroup",
+        "3:cpu:/x\n2:memoryless:/\n1:cpu,memory:/docker/12\nnothing\n0::/\n");
+    put(folder, "sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000\n");
+    put(folder, "sys/fs/cgroup/memory/memory.usage_in_bytes", "500000\n");
+    put(folder, "sys/fs/cgroup/memory/memory.stat", "inactive_file 9\ntotal_inactive_file 90000\n");
+    limits_are(folder, 3000000, 2590000);
+}
+
+/* Of what is more than there is nothing is taken, and the message says what to reduce. */
+static void test_memory_check(void **state)
+{
+    (void)state;
+    assert_ok(base_memory_check(1 << 20, "a picture", "--width"));
+    assert_int_equal(base_memory_check(UINT64_MAX, "a picture", "--width"), VKN_BAD_INPUT);
+    assert_error("a picture needs 17179869184.00 GiB of memory");
+    assert_error("reduce --width");
+    /* More than there is, and less than a kernel that promises too much gives. */
+    size_t size = base_memory() - ((size_t)1 << 20);
+    assert_null(base_alloc(size, 1));
+    assert_error("out of memory");
+    assert_null(base_realloc(NULL, size));
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)1 << 20; /* of which more is in use already */
+    assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+    uint64_t available = base_memory_available();
+    assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+    assert_int_equal(available, 0);
+}
+
 static void test_parallel_failure(void **state)
 {
     (void)state;
@@ -573,6 +685,27 @@ static void test_seconds(void **state)
     assert_true(passed >= 0.0019 && passed < 60);
 }
 
+/* Of a process that was killed and that nobody has waited for, as in a container whose first process does not. */
+static void test_temporaries_of_the_dead(void **state)
+{
+    struct temporary *folder = *state;
+    char name[64];
+    siginfo_t ended;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_true(child > 0);
+    snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)child);
+    const char *left = temporary_text(folder, name, "half of it");
+    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0); /* it stays a zombie */
+    snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)getppid());
+    const char *others = temporary_text(folder, name, "of one that goes on");
+    base_remove_temporaries(folder->path, "none of these");
+    assert_false(base_file_exists(left));
+    assert_true(base_file_exists(others));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -583,6 +716,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_read_pipes, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_reaches_the_disk, temporary_setup,
                                         temporary_teardown),
@@ -597,10 +731,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_json_file, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_json_values),
         cmocka_unit_test(test_json_unknown_key),
+        cmocka_unit_test_setup_teardown(test_memory_limits, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_memory_check),
         cmocka_unit_test(test_parallel),
         cmocka_unit_test(test_parallel_failure),
         cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
+        cmocka_unit_test_setup_teardown(test_temporaries_of_the_dead, temporary_setup, temporary_teardown),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

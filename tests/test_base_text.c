@@ -204,9 +204,44 @@ static void test_crc32c(void **state)
         }
 }
 
+/* Examples of FIPS 180-4 (NIST's SHA256.pdf and its additional messages), and each length around the
+ * ends of blocks by the SHA-256 of all their sums, as Python's hashlib has it. */
+static void test_sha256(void **state)
+{
+    static const struct {
+        const char *text, *sum;
+    } examples[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmn"
+         "opqrsmnopqrstnopqrstu",
+         "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+    };
+    char text[BASE_SHA256_TEXT], *sums = base_alloc(130, 64), *million = base_alloc(1000000, 1);
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(examples); i++) {
+        base_sha256(examples[i].text, strlen(examples[i].text), text);
+        assert_string_equal(text, examples[i].sum);
+    }
+    memset(million, 'a', 1000000);
+    base_sha256(million, 1000000, text);
+    assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    for (size_t length = 0; length < 130; length++) {
+        base_sha256(million, length, text);
+        memcpy(sums + 64 * length, text, 64);
+    }
+    base_sha256(sums, (size_t)130 * 64, text);
+    assert_string_equal(text, "c665ed20ef30f158e90c7e921d8182bc0943c4b087a82f64a18d417bcdfadce7");
+    free(sums);
+    free(million);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sha256),
         cmocka_unit_test(test_clean_line),
         cmocka_unit_test_setup_teardown(test_log_is_clean, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_kept_error),

@@ -124,6 +124,82 @@ def attack(viewer):
     return halves
 
 
+def lasts(viewer, data, more, seconds=30):
+    """How long a connection stays open on which a piece follows another every half second."""
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", viewer.port), timeout=30) as connection:
+        try:
+            connection.sendall(data)
+            while time.monotonic() - began < seconds:
+                connection.settimeout(0.5)
+                try:
+                    if not connection.recv(65536):
+                        break
+                except TimeoutError:
+                    connection.sendall(more)
+        except OSError:
+            pass
+    return time.monotonic() - began
+
+
+def trickle(viewer, slow, least, most):
+    """Requests {name: (beginning, piece)} that never end. What is returned waits until they have been ended."""
+    found = {}
+    threads = [threading.Thread(target=lambda name=name, data=data, more=more: found.__setitem__(
+        name, lasts(viewer, data.encode(), more.encode()))) for name, (data, more) in slow.items()]
+    for thread in threads:
+        thread.start()
+
+    def ended():
+        for thread in threads:
+            thread.join()
+        assert found.keys() == slow.keys() and all(least < seconds < most for seconds in found.values()), found
+    return ended
+
+
+def trickle_with_token(viewer):
+    """Ten seconds for a head, and as many for a body."""
+    head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
+    post = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" \
+           "Content-Type: application/json\r\n"
+    return trickle(viewer, {
+        "head": (head, "x"), "body": (post + "Content-Length: 1000\r\n\r\n", "x"),
+        "chunks": (post + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
+        "continued": (post + "Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n", "x")}, 9, 14)
+
+
+def trickle_without(viewer):
+    """Five seconds."""
+    return trickle(viewer, {"begun": ("G", "x"), "silent": ("", "")}, 4, 9)
+
+
+def answered(viewer):
+    """A new connection with the token has its answer at once."""
+    began = time.monotonic()
+    answer = raw(viewer.port, f"GET /api/scene?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                 "Connection: close\r\n\r\n".encode(), 10)
+    assert b" 200 " in answer and time.monotonic() - began < 4, (answer[:100], time.monotonic() - began)
+
+
+def crowd_out(viewer):
+    """Without the token: more connections than there are places, each of which sends a byte of an unfinished head now
+    and then, connections that send nothing, and more refused requests than are answered."""
+    held = [socket.create_connection(("127.0.0.1", viewer.port), timeout=30) for _ in range(250)]
+    for number, connection in enumerate(held):
+        try:
+            connection.sendall(b"G" * (number % 5 > 0))
+        except OSError:
+            pass  # closed for those that came later
+    answered(viewer)
+    bad = f"GET /api/state?token={'0' * 32} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    began, answers = time.monotonic(), [raw(viewer.port, bad, 10) for _ in range(400)]
+    refused = sum(b" 403 " in answer for answer in answers)
+    assert refused <= 200 + 100 * (time.monotonic() - began), (refused, time.monotonic() - began)
+    answered(viewer)
+    for connection in held:
+        connection.close()
+
+
 def crowd(viewer, pose):
     """A hundred at once: all are answered, and no more than eight with pictures."""
     codes, lock = [], threading.Lock()
@@ -158,7 +234,10 @@ def check_training(plain, watched):
     check_doors(viewer)
     check_requests(viewer, pose)
     crowd(viewer, pose)
+    crowd_out(viewer)
     assert viewer.post("/api/control", {"action": "save"})[0] == 200
+    code, answer = viewer.post("/api/control", {"action": "save"})
+    assert code == 429 and "10 s" in answer["error"], (code, answer)
     saved = os.path.join(watched, "checkpoint.safetensors")
     wait_for(lambda: os.path.exists(saved))
     shutil.copy(saved, watched + ".early")
@@ -192,21 +271,28 @@ def check_training(plain, watched):
     assert tensors(saved) == tensors(os.path.join(plain, "checkpoint.safetensors")), "the training is another one"
 
 
-def check_stop(run, folder):
+def begin_paused(*arguments):
+    viewer = Program("train", *arguments, "--steps", "1000000", "--view=0")
+    viewer.scene()
+    assert viewer.post("/api/control", {"action": "pause"})[0] == 200
+    wait_for(lambda: viewer.state()["state"] == "paused")
+    return viewer
+
+
+def check_stop(run, viewer, folder):
     """Stopped from the page, and by Ctrl-C while it is paused: both save."""
+    assert viewer.post("/api/control", {"action": "resume"})[0] == 200
+    assert viewer.frame(viewer.scene()["views"][0]["pose"])[0] == 200
+    # Which is always possible, where other requests that change something are limited.
+    codes = [viewer.post("/api/control", {"action": "resume"})[0] for _ in range(30)]
+    assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
+    assert viewer.post("/api/control", {"action": "stop"})[0] == 200
+    assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
     out = os.path.join(folder, "stopped")
     shutil.copytree(run, out)
-    for way in ("page", "keys"):
-        viewer = Program("train", "--resume", out, "--steps", "1000000", "--view=0")
-        scene = viewer.scene()
-        if way == "page":
-            assert viewer.frame(scene["views"][0]["pose"])[0] == 200
-            assert viewer.post("/api/control", {"action": "stop"})[0] == 200
-        else:
-            assert viewer.post("/api/control", {"action": "pause"})[0] == 200
-            wait_for(lambda: viewer.state()["state"] == "paused")
-            viewer.signal()
-        assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
+    viewer = begin_paused("--resume", out)
+    viewer.signal()
+    assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
 
 
 # ---- a run -----------------------------------------------------------------------------------------------------
@@ -334,16 +420,22 @@ def main():
         def done(what):
             print(f"{time.monotonic() - began:6.1f} s: {what}", flush=True)
 
+        # It waits while all others are tried, and requests that come byte by byte wait with it.
+        waiting = begin_paused(DEMO, "--out", os.path.join(folder, "waiting"), *SMALL)
+        ends = [trickle_with_token(waiting), trickle_without(waiting)]
         train(plain, "--deterministic", "--steps", str(STEPS))
         done("trained")
         check_training(plain, watched)
         done("watched")
+        for end in ends:
+            end()
+        done("trickled")
         check_view(watched, folder)
         done("viewed")
         check_alone(watched, folder)
         done("alone")
         check_missing(watched, folder)
-        check_stop(plain, folder)
+        check_stop(plain, waiting, folder)
         done("stopped")
 
 

@@ -57,6 +57,81 @@ static void refuse_json(const char *json, const char *message)
     assert_memory_equal(&config, &before, sizeof(config));
 }
 
+/* ---- absurd values --------------------------------------------------------------------------- */
+
+/* Whatever is written behind a key: what is taken is written out and read back as the same, what is
+ * refused is refused with the file and the key, and changes nothing. */
+static void takes_or_names_absurd_values(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"1e308",
+                                         "-1e308",
+                                         "1e309",
+                                         "1e-400",
+                                         "-0",
+                                         "-0.0",
+                                         "0",
+                                         "NaN",
+                                         "Infinity",
+                                         "null",
+                                         "true",
+                                         "[]",
+                                         "{}",
+                                         "[[]]",
+                                         "[1]",
+                                         "[null]",
+                                         "[1e308, 1e308, 1e308]",
+                                         "[1, 2, 3, 4, 5]",
+                                         "[[1, 1e308]]",
+                                         "[[-1, 1]]",
+                                         "[[1e30, 1]]",
+                                         "4294967295",
+                                         "4294967296",
+                                         "9007199254740993",
+                                         "18446744073709551615",
+                                         "18446744073709551616",
+                                         "\"1\"",
+                                         "\"1e400\"",
+                                         "\"-0\"",
+                                         "\"\"",
+                                         "\"nan\"",
+                                         "\"inf\"",
+                                         "\"0x10\"",
+                                         "\"1e19G\"",
+                                         "\"-1k\"",
+                                         "\"1,2,3\"",
+                                         "\",,\"",
+                                         "\"1x1e308\"",
+                                         "\"default\"",
+                                         "\"\\u001b[31m\"",
+                                         "{\"levels\": {\"levels\": {}}}"};
+    size_t taken = 0, refused = 0;
+    for (size_t k = 0; k < config_setting_count; k++)
+        for (size_t i = 0; i < BASE_COUNT(values); i++) {
+            char json[256];
+            snprintf(json, sizeof json, "{\"%s\": %s}", config_settings[k].key, values[i]);
+            struct vkn_config config = {.seed = 5}, before = config, again = {0};
+            if (vkn_config_parse_json(&config, "test.json", json, false) == VKN_OK) {
+                char *text = vkn_config_write_json(&config);
+                assert_non_null(text);
+                assert_int_equal(vkn_config_parse_json(&again, "again", text, false), VKN_OK);
+                assert_memory_equal(&again, &config, sizeof config);
+                free(text);
+                taken++;
+                continue;
+            }
+            bool line = strncmp(values[i], "NaN", 3) == 0 || strncmp(values[i], "Inf", 3) == 0;
+            if (strncmp(vkn_last_error(), "test.json: ", 11) != 0 ||
+                strpbrk(vkn_last_error(), "\n\x1b") ||
+                (!line && !strstr(vkn_last_error(), config_settings[k].key)))
+                fail_msg("%s: %s", json, vkn_last_error());
+            assert_memory_equal(&config, &before, sizeof config);
+            refused++;
+        }
+    print_message("%zu taken, %zu refused\n", taken, refused);
+    assert_true(taken > config_setting_count && refused > 20 * config_setting_count);
+}
+
 /* ---- all keys ------------------------------------------------------------------------------ */
 
 static char points_path[] = "/tmp/vknerf-points-XXXXXX";
@@ -1038,6 +1113,7 @@ static void options_set_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_or_names_absurd_values),
         cmocka_unit_test(every_key_round_trips),
         cmocka_unit_test(every_field_has_a_key),
         cmocka_unit_test(written_json_is_nested),

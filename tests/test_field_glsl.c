@@ -3,8 +3,13 @@
  * adding up trains one. The command line's part is tested in test_fields.sh. */
 #include "step_fixture.h"
 
+#include <vknerf/export.h>
 #include <vknerf/field.h>
+#include <vknerf/run.h>
 
+#include <ctype.h>
+
+#include "field/glsl.h"
 #include "pipeline/pipeline.h"
 #include "safetensors/safetensors.h"
 #include "skips.h"
@@ -368,6 +373,116 @@ static void test_initialize(void **state)
     free(params);
 }
 
+/* ---- trust ----------------------------------------------------------------------------------- */
+
+/* Comments of equal length and equal CRC-32C behind any text: fields of the same number. */
+#define TWIN_A "// pppppppppppppppppppppppppppppppppppp"
+#define TWIN_B "// qpppqqqqpqqpqqqpppqqpqqqqpqpppppqppp"
+
+/* Copies a checkpoint with another GLSL (NULL: none) and number of its field. */
+static char *forge(const struct step_tests *tests, const char *from, const char *name,
+                   const char *text, uint32_t number)
+{
+    static const char *const kept[] = {CHECKPOINT_FORMAT, CHECKPOINT_SCENE, CHECKPOINT_STEP,
+                                       CHECKPOINT_SECONDS};
+    struct safetensors_metadata metadata[BASE_COUNT(kept) + 2];
+    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
+    struct safetensors_file *file = NULL;
+    struct vkn_config config = {0};
+    ok(safetensors_open(from, &file));
+    for (size_t i = 0; i < BASE_COUNT(kept); i++)
+        metadata[i] =
+            (struct safetensors_metadata){kept[i], safetensors_metadata_value(file, kept[i])};
+    ok(vkn_config_parse_json(&config, from, safetensors_metadata_value(file, CHECKPOINT_CONFIG),
+                             true));
+    config.glsl.source = number;
+    char *json = vkn_config_write_json(&config);
+    metadata[BASE_COUNT(kept)] = (struct safetensors_metadata){CHECKPOINT_CONFIG, json};
+    metadata[BASE_COUNT(kept) + 1] = (struct safetensors_metadata){CHECKPOINT_FIELD, text};
+    size_t count = safetensors_count(file);
+    assert_in_range(count, 1, BASE_COUNT(tensors));
+    for (size_t i = 0; i < count; i++)
+        tensors[i] = *safetensors_at(file, i);
+    char *path = base_path_join(tests->folder->path, name);
+    ok(safetensors_write(path, tensors, count, metadata, BASE_COUNT(metadata) - !text));
+    safetensors_close(&file);
+    free(json);
+    return path;
+}
+
+static uint32_t number_of(const char *text)
+{
+    return base_crc32c(0, text, strlen(text));
+}
+
+/* Every way into a checkpoint refuses it with that message. */
+static void assert_refused(const struct step_tests *tests, struct tiny *tiny, const char *path,
+                           const char *message)
+{
+    struct vkn_config config = {0};
+    vkn_renderer *renderer = NULL;
+    assert_int_equal(vkn_run_config(path, &config), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_int_equal(vkn_trainer_resume(tiny->trainer, path), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_int_equal(vkn_trainer_init(tiny->trainer, path), VKN_BAD_INPUT);
+    assert_error(message);
+    assert_int_equal(vkn_renderer_open(tests->context, path, VKN_PRECISION_AUTO, &renderer),
+                     VKN_BAD_INPUT);
+    assert_error(message);
+    assert_null(renderer);
+}
+
+/* A stranger's GLSL runs when its SHA-256 is trusted; a number of 32 bits decides nothing. */
+static void check_trust(const struct step_tests *tests, struct tiny *tiny, const char *path)
+{
+    static const char strange[] = "// strange\n" RIGHT, mine[] = RIGHT TWIN_A,
+                      twin[] = RIGHT TWIN_B;
+    struct vkn_config config = {0};
+    char sha256[BASE_SHA256_TEXT], found[BASE_SHA256_TEXT], *text = NULL, *json = NULL;
+    char *file = forge(tests, path, "strange", strange, number_of(strange));
+    base_sha256(strange, strlen(strange), sha256);
+    assert_false(vkn_field_is_trusted(sha256));
+    assert_refused(tests, tiny, file, sha256);
+    assert_error("it runs with --trust (vkn_field_trust) only");
+    ok(vkn_run_field(file, &text, found));
+    assert_string_equal(text, strange);
+    assert_string_equal(found, sha256);
+    free(text);
+    ok(vkn_run_info_json(file, &json));
+    assert_non_null(strstr(json, sha256));
+    free(json);
+    assert_int_equal(vkn_field_trust("12"), VKN_BAD_INPUT);
+    assert_error("12: not a SHA-256");
+    sha256[0] = 'g';
+    assert_int_equal(vkn_field_trust(sha256), VKN_BAD_INPUT);
+    memcpy(sha256, found, sizeof sha256);
+    for (size_t i = 0; sha256[i]; i++)
+        sha256[i] = (char)toupper((unsigned char)sha256[i]);
+    ok(vkn_field_trust(sha256));
+    ok(vkn_run_config(file, &config));
+    assert_string_equal(vkn_field_source(&config), strange);
+    free(file);
+    /* Neither is it trusted as another, nor under another's number. */
+    assert_int_equal(number_of(mine), number_of(twin));
+    ok(vkn_field_register(&(struct vkn_field){.text = mine}, &config));
+    file = forge(tests, path, "twin", twin, number_of(twin));
+    assert_refused(tests, tiny, file, "it runs with --trust");
+    base_sha256(twin, strlen(twin), sha256);
+    ok(vkn_field_trust(sha256));
+    assert_refused(tests, tiny, file, "its number is that of field");
+    free(file);
+    file = forge(tests, path, "number", strange, number_of(mine));
+    assert_refused(tests, tiny, file, "number: glsl.source: ");
+    free(file);
+    file = forge(tests, path, "missing", NULL, number_of(mine));
+    assert_refused(tests, tiny, file, "missing: the GLSL of its field is missing");
+    ok(vkn_run_field(file, &text, found));
+    assert_null(text);
+    assert_string_equal(found, "");
+    free(file);
+}
+
 /* A run goes on with the field that it began with, which its checkpoint has. */
 static void test_resume(void **state)
 {
@@ -381,6 +496,7 @@ static void test_resume(void **state)
     assert_int_equal(vkn_trainer_resume(tiny.trainer, path), VKN_BAD_INPUT);
     assert_error("resumed: its field in GLSL is another");
     ok(vkn_trainer_init(tiny.trainer, path)); /* weights may be taken over */
+    check_trust(tests, &tiny, path);
     tiny_destroy(&tiny);
     tiny = tiny_create(tests->context, tests->folder, &config);
     ok(vkn_trainer_resume(tiny.trainer, path));
@@ -395,6 +511,207 @@ static void test_resume(void **state)
     free(path);
     free(resumed);
     free(whole);
+}
+
+/* ---- pictures and exports ---------------------------------------------------------------------- */
+
+/* A grey ball in the middle of training space, whatever the parameters are. */
+#define RADIUS 0.3
+#define BALL                                                                       \
+    "#pragma field parameters 2\n#pragma field features 2\n"                       \
+    "void encode(vec3 position, uint first_parameter)\n{\n"                        \
+    "    put_feature(0u, 200.0 * (0.3 - length(position - 0.5)) + 5.0);\n"         \
+    "    put_feature(1u, parameter(first_parameter));\n}\n"                        \
+    "void encode_backward(vec3 position, uint first_parameter)\n{\n"               \
+    "    add_gradient(first_parameter, feature_gradient(1u));\n}\n"
+
+/* The density is that of the first feature; nothing is skipped as empty. */
+static char *save_ball(const struct step_tests *tests, const struct vkn_config *config)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    const struct step *step = &tiny.trainer->step;
+    const struct field_layer *layers = step->setup.model.layers;
+    const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
+    float *params = base_alloc(step->setup.model.param_count, sizeof *params);
+    float *full = base_alloc(cells->size, 1);
+    params[reference_weight(&layers[0], 0, 0)] = 1;
+    params[reference_weight(&layers[0], 0, 1)] = -1;
+    params[reference_weight(&layers[1], 0, 0)] = 1;
+    params[reference_weight(&layers[1], 1, 0)] = -1;
+    for (size_t i = 0; i < cells->size / sizeof *full; i++)
+        full[i] = 1;
+    tiny_put(&tiny, &step->buffers.at[BIND_AVERAGE], params);
+    tiny_put(&tiny, cells, full);
+    char *path = tiny_save(tests, &tiny, "ball.safetensors");
+    tiny_destroy(&tiny);
+    free(params);
+    free(full);
+    return path;
+}
+
+/* How far a position is from the ball's middle, in training space, and the cosine between the normal there and the
+ * direction away from that. */
+static double from_middle(const vkn_scene *scene, const float values[6], double *cosine)
+{
+    double square = 0, along = 0;
+    for (int i = 0; i < 3; i++) {
+        double x = (double)values[i] * (double)scene->scale + (double)scene->offset[i] - 0.5;
+        square += x * x;
+        along += x * (double)values[3 + i];
+    }
+    *cosine = along / sqrt(square);
+    return sqrt(square);
+}
+
+/* The vertices of a binary PLY file, each of so many bytes and beginning with position and normal: all of them finite,
+ * on the ball and turned away from its middle. Calls `check` for each, and returns the mean distance from the middle. */
+static double check_ply(const vkn_scene *scene, const char *path, size_t bytes, double least_cosine, size_t *count,
+                        void (*check)(const char *vertex))
+{
+    char *data = NULL;
+    size_t size = 0;
+    double sum = 0, cosines = 0;
+    ok(base_file_read(path, (size_t)64 << 20, &data, &size));
+    const char *element = strstr(data, "element vertex "), *end = strstr(data, "end_header\n");
+    assert_true(element && end);
+    *count = strtoul(element + 15, NULL, 10);
+    const char *vertex = end + strlen("end_header\n");
+    assert_true(*count > 0 && vertex + *count * bytes <= data + size);
+    for (size_t i = 0; i < *count; i++, vertex += bytes) {
+        float values[6];
+        double cosine;
+        memcpy(values, vertex, sizeof values);
+        for (size_t k = 0; k < 6; k++)
+            assert_true(isfinite(values[k]));
+        double distance = from_middle(scene, values, &cosine);
+        assert_close(distance, RADIUS, 0.03, 1, "distance from the middle", (int)i);
+        if (cosine < least_cosine)
+            fail_msg("%s: normal %zu: cosine %g", path, i, cosine);
+        sum += distance;
+        cosines += cosine;
+        check(vertex);
+    }
+    free(data);
+    assert_true(cosines / (double)*count > 0.995); /* six degrees */
+    return sum / (double)*count;
+}
+
+static void is_grey(const char *vertex)
+{
+    for (int i = 0; i < 3; i++)
+        assert_in_range((unsigned char)vertex[24 + i], 126, 129);
+}
+
+/* Of a splat: 62 floats, whose first harmonics are of the colour less a half, and whose opacity is a logit. */
+static void is_grey_splat(const char *vertex)
+{
+    float values[62];
+    memcpy(values, vertex, sizeof values);
+    for (int i = 0; i < 62; i++)
+        assert_true(isfinite(values[i]));
+    for (int i = 6; i < 54; i++)
+        assert_close((double)values[i], 0, 0.02, 1, "harmonic", i);
+    assert_true(values[54] > 0);
+}
+
+static void check_exports(const struct step_tests *tests, const vkn_scene *scene, const char *checkpoint)
+{
+    struct vkn_export_result result = {.size = sizeof result};
+    const struct vkn_job job = {.quiet = true};
+    const struct vkn_export_params params = {
+        .size = sizeof params, .job = &job, .run = checkpoint, .scene = tests->folder->path,
+        .mesh = temporary_path(tests->folder, "mesh.ply"), .points = temporary_path(tests->folder, "points.ply"),
+        .splats = temporary_path(tests->folder, "splats.ply"), .resolution = 48, .point_count = 400,
+        .unseen = VKN_UNSEEN_KEEP};
+    size_t count = 0;
+    ok(vkn_run_export(&params, &result));
+    double mesh = check_ply(scene, params.mesh, 27, 0.9, &count, is_grey);
+    double points = check_ply(scene, params.points, 27, 0.5, &count, is_grey);
+    assert_int_equal(count, 400);
+    assert_int_equal(result.points, 400);
+    assert_close(points, mesh, 0.02, 1, "radius of points beside the mesh's", 0);
+    check_ply(scene, params.splats, 248, 0.5, &count, is_grey_splat);
+    assert_int_equal(count, 400);
+}
+
+static void check_normals(const struct step_tests *tests, const vkn_scene *scene, const char *checkpoint)
+{
+    vkn_renderer *renderer = NULL;
+    struct vkn_camera camera = {0};
+    struct vkn_picture *picture = NULL;
+    ok(vkn_renderer_open(tests->context, checkpoint, VKN_PRECISION_AUTO, &renderer));
+    ok(vkn_renderer_want_normals(renderer));
+    ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &camera)); /* from +x, with 12 x 10 pixels */
+    ok(vkn_render(renderer, &camera, NULL, &picture));
+    const float *normal = &picture->normal[3 * (5 * 12 + 6)];
+    assert_true(normal[0] > 0.98F && picture->opacity[5 * 12 + 6] > 0.99F);
+    assert_true(normal[1] < 0 && normal[2] < 0); /* right of the middle and below it */
+    vkn_picture_free(&picture);
+    vkn_renderer_destroy(&renderer);
+}
+
+/* Normals come from densities around samples, in fp32 whatever the field is shown in. */
+static void test_exports(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
+    struct vkn_config config = tiny_config(true);
+    vkn_scene *scene = NULL;
+    NEEDS_SHADERC();
+    config = config_of(BALL, &config);
+    ok(vkn_scene_open(tests->folder->path, &config, &scene));
+    for (int half = 0; half <= (device->float16 && device->storage16); half++) {
+        config.precision = half ? VKN_PRECISION_FP16 : VKN_PRECISION_FP32;
+        char *checkpoint = save_ball(tests, &config);
+        check_exports(tests, scene, checkpoint);
+        check_normals(tests, scene, checkpoint);
+        free(checkpoint);
+    }
+    vkn_scene_close(&scene);
+}
+
+/* ---- loops that never end -------------------------------------------------------------------- */
+
+#define HANG "    while (a < 4.0) a = min(a + float(parameter(at) > 9.0), 2.0);\n"
+
+/* Refused, and what is left of its device ends at once; another context of the process works. The
+ * last test: what it begins runs until the process ends. */
+static void test_endless(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config base = tiny_config(true);
+    double seconds = glsl_check_seconds, began = base_seconds();
+    vkn_context *context = NULL;
+    vkn_scene *scene = NULL;
+    vkn_trainer *trainer = NULL;
+    NEEDS_SHADERC();
+    const struct vkn_config endless =
+        config_of(HEAD ENCODE(SECOND, HANG PUT) BACKWARD(SECOND, A, B), &base);
+    const struct vkn_config right = config_of(RIGHT, &base);
+    ok(vkn_context_create(NULL, &context));
+    glsl_check_seconds = 0.5;
+    ok(vkn_scene_open(tests->folder->path, &endless, &scene));
+    assert_int_equal(vkn_trainer_create(context, scene, &endless, &trainer), VKN_BAD_INPUT);
+    assert_error("small.glsl: does not end: ");
+    assert_error(" s at 256 places");
+    glsl_check_seconds = seconds;
+    assert_int_equal(vkn_trainer_create(context, scene, &right, &trainer), VKN_NO_DEVICE);
+    assert_error("the device was given up");
+    assert_null(trainer);
+    vkn_context_destroy(&context);
+    vkn_scene_close(&scene);
+    assert_true(base_seconds() - began < 15);
+    /* A context from before shares lavapipe's threads with what hangs, and says so. */
+    double patience = gpu_patience;
+    gpu_patience = 0.5;
+    if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
+        assert_int_equal(vkn_field_check(tests->context, &right), VKN_NO_DEVICE);
+        assert_error("its threads run a program of this process that does not end");
+    }
+    gpu_patience = patience;
+    ok(vkn_context_create(NULL, &context));
+    ok(vkn_field_check(context, &right));
+    vkn_context_destroy(&context);
 }
 
 /* Whether the field compiles: all tests need it. */
@@ -422,6 +739,8 @@ int main(void)
         cmocka_unit_test(test_not_finite_features),
         cmocka_unit_test(test_initialize),
         cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_exports),
+        cmocka_unit_test(test_endless),
     };
     int failed = cmocka_run_group_tests(tests, setup, step_tests_teardown);
     return skips_status(failed, BASE_COUNT(tests));

@@ -1,6 +1,8 @@
 /* The gpu room: arenas, transfers, their limits. */
 #include "gpu_fixture.h"
 
+#include <sys/resource.h>
+
 static void test_transfers(void **state)
 {
     struct gpu_device *device = *state;
@@ -78,6 +80,79 @@ static void test_memory_limits(void **state)
     assert_message("photographs");
     assert_message("123"); /* bytes, padded */
     assert_int_equal(gpu_memory_held(device), held);
+}
+
+static uint32_t allocations;
+
+static VkResult count_allocation(VkDevice device, const VkMemoryAllocateInfo *info,
+                                 const VkAllocationCallbacks *callbacks, VkDeviceMemory *memory)
+{
+    allocations++;
+    return no_memory(device, info, callbacks, memory);
+}
+
+/* Room for so many bytes more than the process has; what it had. */
+static struct rlimit limit_memory(uint64_t more)
+{
+    struct rlimit before, limit;
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_true(file && fscanf(file, "%llu", &pages) == 1);
+    fclose(file);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    return before;
+}
+
+/* What needs more than there is is refused before any of it is taken, on devices whose memory is
+ * the host's as well, with the settings that most of it follows from. */
+static void test_memory_check(void **state)
+{
+    struct gpu_device *device = *state;
+    struct gpu_buffer buffers[4];
+    struct gpu_buffer_request requests[4];
+    struct gpu_arena *arena;
+    const uint64_t part = (uint64_t)32 << 20;
+    const struct gpu_need needs[] = {
+        {"rays", part, "batch.max_rays"}, {"samples", 2 * part, "batch.samples"},
+        {"camera", 100, "cameras"},       {"features", 2 * part, "batch.samples"},
+        {"state", 2 * part, NULL},
+    };
+    for (size_t i = 0; i < BASE_COUNT(requests); i++)
+        requests[i] = (struct gpu_buffer_request){&buffers[i], "photographs", part,
+                                                  i % 2 ? GPU_HOST : GPU_DEVICE};
+    ok(gpu_memory_check(device, needs, BASE_COUNT(needs), "training"));
+    const struct gpu_need huge[] = {{"a", (uint64_t)1 << 63, "grid.levels"},
+                                    {"b", (uint64_t)1 << 63, "batch.chunk"}};
+    assert_int_equal(gpu_memory_check(device, huge, 2, "training"), VKN_BAD_INPUT);
+    assert_message("grid.levels, batch.chunk");
+    const struct gpu_need wide = {"rays", UINT64_MAX, "batch.max_rays"};
+    assert_int_equal(gpu_check_range(device, &wide), VKN_BAD_INPUT);
+    assert_message("takes at most");
+    assert_message("reduce batch.max_rays");
+    if (gpu_device_capabilities(device)->type != GPU_CPU)
+        return;
+
+    PFN_vkAllocateMemory allocate = device->vk.vkAllocateMemory;
+    device->vk.vkAllocateMemory = count_allocation;
+    struct rlimit before = limit_memory(3 * part);
+    vkn_status checked = gpu_memory_check(device, needs, BASE_COUNT(needs), "training");
+    char *message = base_format("%s", vkn_last_error());
+    vkn_status created = gpu_arena_create(device, requests, BASE_COUNT(requests), &arena);
+    setrlimit(RLIMIT_AS, &before);
+    device->vk.vkAllocateMemory = allocate;
+    assert_int_equal(checked, VKN_BAD_INPUT);
+    assert_non_null(strstr(message, "training: 224.0 MiB of memory are needed, and \""));
+    assert_non_null(strstr(message, "reduce batch.samples, batch.max_rays"));
+    assert_null(strstr(message, "cameras"));
+    free(message);
+    assert_int_equal(created, VKN_BAD_INPUT);
+    assert_message("photographs: 128.0 MiB of memory are needed");
+    assert_int_equal(allocations, 0);
+    ok(gpu_arena_create(device, requests, BASE_COUNT(requests), &arena));
+    gpu_arena_destroy(&arena);
 }
 
 /* An arena larger than one allocation may be. */
@@ -192,9 +267,10 @@ static void test_fallback(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transfers),   cmocka_unit_test(test_memory_limits),
-        cmocka_unit_test(test_fallback),    cmocka_unit_test(test_split_arena),
-        cmocka_unit_test(test_memory_uses), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_transfers),    cmocka_unit_test(test_memory_limits),
+        cmocka_unit_test(test_fallback),     cmocka_unit_test(test_split_arena),
+        cmocka_unit_test(test_memory_check), cmocka_unit_test(test_memory_uses),
+        cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;

@@ -148,7 +148,7 @@ if "$run" ./glsl_field "$demo" triplane.glsl 32 triplane.safetensors >out 2>&1; 
     "$run" ./glsl_field "$demo" wrong.glsl 32 wrong.safetensors >out 2>&1 && fail "glsl_field: a wrong sign trains"
     grep -q '^wrong.glsl: encode_backward: parameter [0-9]* off by 2: ' out || fail "glsl_field: $(cat out)"
     rm triplane.glsl
-    "$run" "$build/vknerf" render triplane.safetensors --scene "$demo" --orbit 1 --width 16 --out triplane --quiet \
+    "$run" "$build/vknerf" render triplane.safetensors --trust --scene "$demo" --orbit 1 --width 16 --out triplane --quiet \
         >out 2>&1 || fail "vknerf render of glsl_field's: $(cat out)"
 else
     fail "glsl_field: $(tail -n 3 out)"

@@ -1,4 +1,4 @@
-/* Photographs become scenes: with a stand-in for COLMAP (fake_colmap.sh) in every way that it ends, hostile folders,
+/* Photographs become scenes: with a stand-in for COLMAP (fake_colmap.sh) in every way that it ends, and
  * interruptions; and with COLMAP itself, whose poses are compared with those that pictures were made from.
  * "test_prepare views FOLDER" leaves these pictures there, for test_prepare_tools.sh. */
 #include <setjmp.h>
@@ -11,92 +11,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "photographs.h"
-#include "prepare/internal.h"
-
-/* ---- the stand-in ------------------------------------------------------------------------------- */
-
-static int set_up(void **state)
-{
-    char path[512], *script = NULL;
-    size_t size = 0;
-    if (temporary_setup(state) != 0)
-        return -1;
-    struct temporary *folder = *state;
-    snprintf(path, sizeof(path), "%s/tests/fake_colmap.sh", getenv("VKNERF_SOURCE_DIR"));
-    assert_ok(base_file_read(path, 1 << 20, &script, &size));
-    char *program = temporary_file(folder, "bin/colmap", script, size);
-    free(script);
-    snprintf(path, sizeof(path), "%s/bin", folder->path);
-    setenv("PATH", path, 1);
-    unsetenv("LD_LIBRARY_PATH"); /* that of a sanitized test, not of the machine's programs */
-    vkn_log_quiet(false);
-    return chmod(program, 0700);
-}
-
-static char *content(struct temporary *folder, const char *name)
-{
-    char *data = NULL;
-    size_t size = 0;
-    assert_ok(base_file_read(temporary_path(folder, name), 1 << 20, &data, &size));
-    return data;
-}
-
-static void fake(struct temporary *folder, const char *how)
-{
-    temporary_text(folder, "bin/fake", how);
-    unlink(temporary_path(folder, "bin/calls"));
-}
-
-/* Of all calls of the stand-in since `fake`, one after the other. */
-static void assert_called(struct temporary *folder, const char *part, bool is)
-{
-    char *calls = base_file_exists(temporary_path(folder, "bin/calls")) ? content(folder, "bin/calls")
-                                                                        : strdup("");
-    if ((strstr(calls, part) != NULL) != is)
-        fail_msg("\"%s\" is%s in: %s", part, is ? " not" : "", calls);
-    free(calls);
-}
-
-static bool has(struct temporary *folder, const char *name)
-{
-    char *path = temporary_path(folder, name);
-    return base_file_exists(path) || base_is_folder(path);
-}
-
-/* Pictures, and what is asked for; scenes go to "scene". */
-struct request {
-    struct temporary *folder;
-    struct vkn_job job;
-    struct vkn_prepare_params params;
-    struct vkn_prepare_result result;
-};
-
-static struct request request_of(struct temporary *folder, const char *pictures)
-{
-    struct request request = {.folder = folder, .job = {.quiet = true}};
-    request.params.pictures = temporary_path(folder, pictures);
-    request.params.out = temporary_path(folder, "scene");
-    return request;
-}
-
-static vkn_status prepare(struct request *request)
-{
-    request->params.job = &request->job;
-    request->result = (struct vkn_prepare_result){0};
-    return vkn_prepare(&request->params, &request->result);
-}
-
-static struct request five_pictures(struct temporary *folder)
-{
-    for (uint8_t i = 0; i < 5; i++) {
-        char name[32];
-        snprintf(name, sizeof(name), "given/p%u.png", i);
-        temporary_picture(folder, name, 40, 30, i);
-    }
-    fake(folder, "");
-    return request_of(folder, "given");
-}
+#include "stand_in.h"
 
 /* A photograph on its side, in the folder of a scene: upright, and its mask too, wherever that was drawn. */
 static void test_turned(void **state)
@@ -215,14 +130,6 @@ static void test_links(void **state)
     assert_int_equal(request.result.registered, 6);
 }
 
-static void assert_fails(struct request *request, vkn_status status, const char *part)
-{
-    vkn_status got = prepare(request);
-    if (got != status)
-        fail_msg("status %d instead of %d: %s", (int)got, (int)status, vkn_last_error());
-    assert_error(part);
-}
-
 static void test_failures(void **state)
 {
     struct temporary *folder = *state;
@@ -300,7 +207,7 @@ static void *interrupt(void *context)
     snprintf(path, sizeof(path), "%s/bin/waiting", interruption->folder->path);
     for (int i = 0; i < 1000 && !base_file_exists(path); i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    interruption->stop = 1;
+    __atomic_store_n(&interruption->stop, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
@@ -345,78 +252,6 @@ static void test_interrupted(void **state)
     volatile sig_atomic_t stop = 1;
     request.job.stop = &stop;
     assert_fails(&request, VKN_INTERRUPTED, "interrupted");
-}
-
-/* ---- hostile folders ----------------------------------------------------------------------------- */
-
-static void test_bad_input(void **state)
-{
-    struct temporary *folder = *state;
-    struct request request = request_of(folder, "given");
-    fake(folder, "");
-    assert_fails(&request, VKN_BAD_INPUT, "given: No such file or directory");
-    struct request video = request_of(folder, "walk.mp4");
-    temporary_text(folder, "walk.mp4", "not read");
-    assert_fails(&video, VKN_ERROR, "no ffmpeg in PATH; install it (apt-get install ffmpeg) to take frames");
-    video.params.masks = folder->path;
-    assert_fails(&video, VKN_BAD_INPUT, "frames of a video have no masks");
-    /* None of these makes the folder that of other pictures. */
-    base_make_folder(temporary_path(folder, "given"));
-    assert_fails(&request, VKN_BAD_INPUT, "given: no photographs (JPEG or PNG) in this folder");
-    temporary_text(folder, "given/a.CR2", "raw");
-    assert_fails(&request, VKN_BAD_INPUT, "raw photographs such as a.CR2 have to be developed");
-    temporary_picture(folder, "given/a.png", 20, 20, 0);
-    assert_fails(&request, VKN_BAD_INPUT, "given: 1 picture, at least 3 from different places");
-    temporary_text(folder, "given/b.jpg", "\xff\xd8\xff\xe0 broken");
-    temporary_text(folder, "given/c.png", "");
-    assert_fails(&request, VKN_BAD_INPUT, "only 1 of 3 pictures can be used");
-    for (uint8_t i = 0; i < 3; i++)
-        temporary_picture(folder, i == 0 ? "given/d.png" : i == 1 ? "given/e.png" : "given/f.png", 20, 20, i);
-    request.params.masks = temporary_path(folder, "masks");
-    assert_fails(&request, VKN_BAD_INPUT, "masks: no folder of masks");
-    base_make_folder(request.params.masks);
-    assert_fails(&request, VKN_BAD_INPUT, "no mask in this folder has the name of a picture");
-    request.params.masks = NULL;
-    assert_ok(prepare(&request)); /* without the broken ones */
-    assert_int_equal(request.result.pictures, 4);
-    temporary_text(folder, "given/g.heic", "no picture");
-    assert_fails(&request, VKN_BAD_INPUT, "was prepared from other pictures");
-    request.params.overwrite = true;
-    assert_fails(&request, VKN_ERROR, "no ffmpeg in PATH; install it (apt-get install ffmpeg) to convert");
-    base_make_folder(temporary_path(folder, "given/h.png"));
-    assert_fails(&request, VKN_BAD_INPUT, "h.png: not a regular file");
-}
-
-static void test_bad_places(void **state)
-{
-    struct temporary *folder = *state;
-    struct request request = five_pictures(folder);
-    request.params.out = request.params.pictures;
-    assert_fails(&request, VKN_BAD_INPUT, "a folder that the photographs are not in");
-    request.params.out = folder->path;
-    assert_fails(&request, VKN_BAD_INPUT, "a folder that the photographs are not in");
-    request.params.out = temporary_impossible(folder, "scene");
-    assert_fails(&request, VKN_BAD_INPUT, "cannot make this folder");
-    temporary_text(folder, "other/images/mine.png", "mine");
-    request.params.out = temporary_path(folder, "other");
-    request.params.overwrite = true;
-    assert_fails(&request, VKN_BAD_INPUT, "there is images in this folder, which was not prepared");
-    assert_true(has(folder, "other/images/mine.png"));
-    /* Within the photographs there is room for it. */
-    request.params.out = temporary_path(folder, "given/scene");
-    assert_ok(prepare(&request));
-    request.params.overwrite = false;
-    assert_ok(prepare(&request));
-    temporary_text(folder, "given/scene/prepare.json", "{\"pictures\": 5");
-    assert_fails(&request, VKN_BAD_INPUT, "prepare.json: line 1");
-    request.params.overwrite = true;
-    assert_fails(&request, VKN_BAD_INPUT, "which was not prepared");
-    request.params.out = NULL;
-    assert_fails(&request, VKN_BAD_INPUT, "no folder is given for the scene");
-    request.params.out = "x";
-    request.params.frames = 2;
-    assert_fails(&request, VKN_BAD_INPUT, "frames: 2 are too few");
-    assert_int_equal(vkn_prepare(&request.params, NULL), VKN_BAD_INPUT);
 }
 
 /* ---- COLMAP itself -------------------------------------------------------------------------------- */
@@ -501,8 +336,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_failures, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_few, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_interrupted, set_up, temporary_teardown),
-        cmocka_unit_test_setup_teardown(test_bad_input, set_up, temporary_teardown),
-        cmocka_unit_test_setup_teardown(test_bad_places, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_colmap, set_up, temporary_teardown),
     };
     if (argc == 3 && strcmp(argv[1], "views") == 0) {

@@ -3,6 +3,8 @@
  * rank's. */
 #include "step_fixture.h"
 
+#include <sys/resource.h>
+
 #include "gpu/internal.h"
 #include "pipeline/internal.h"
 
@@ -752,6 +754,39 @@ static vkn_status make_one(const struct step_tests *tests, const struct vkn_conf
     return status;
 }
 
+/* Ranks whose devices have the machine's memory take it from the same: the first one sums up for
+ * all. */
+static void test_memory_of_all(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(false);
+    struct rlimit before, limit;
+    unsigned long long pages = 0;
+    if (gpu_device_capabilities(contexts[0]->device)->type != GPU_CPU)
+        return;
+    config.precision = VKN_PRECISION_FP32;
+    config.batch.samples = 1u << 17;
+    struct tiny tiny = tiny_create(contexts[0], tests->folder, &config);
+    uint64_t one = 0;
+    ok(train_memory(contexts[0]->device, tiny.scene, vkn_trainer_config(tiny.trainer), &one));
+    tiny_destroy(&tiny);
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_true(file && fscanf(file, "%llu", &pages) == 1);
+    fclose(file);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + 2 * one;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    vkn_status status = make_one(tests, &config, 0, 4);
+    setrlimit(RLIMIT_AS, &before);
+    assert_int_equal(status, VKN_BAD_INPUT);
+    char expected[64];
+    snprintf(expected, sizeof expected, "training on all ranks: %.0f", 0x1p-20 * 4 * (double)one);
+    expected[strlen(expected) - 1] = '\0'; /* rounding, and copies for checkpoints */
+    assert_error(expected);
+    assert_error("reduce batch.samples");
+}
+
 /* What is another rank's is not even decoded. */
 static void test_share_reads_its_own(void **state)
 {
@@ -1031,6 +1066,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mean_of_halves),
         cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_memory_of_all),
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_other_models),
         cmocka_unit_test(test_pieces),

@@ -123,13 +123,15 @@ static void make_progressive(struct vkn_config *config)
     config->progressive.milestones[1] = 0.5f;
 }
 
-/* From here on images come from their files. */
-static void forget_pixels(const struct tiny *tiny)
+/* From here on images come from their files. Returns the pixels: a background thread may still read them,
+ * so the caller frees them behind the trainer. */
+static void *forget_pixels(const struct tiny *tiny)
 {
     struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
-    assert_non_null(train->pixels);
-    free(train->pixels);
+    void *pixels = train->pixels;
+    assert_non_null(pixels);
     train->pixels = NULL;
+    return pixels;
 }
 
 static char *save(const struct step_tests *tests, const struct tiny *tiny, const char *name)
@@ -185,6 +187,7 @@ static void test_windows(void **state)
     const struct images_plan *plan = &tiny.trainer->images;
     char *start = save(tests, &tiny, "start");
     struct vkn_images images = {0};
+    void *pixels = NULL;
     assert_true(plan->strips == 10 && plan->exchanged == 38 && plan->resident == 38);
     assert_true(plan->bytes <= config.scene.image_budget);
     uint64_t held = gpu_memory_held(tiny.trainer->device);
@@ -198,12 +201,13 @@ static void test_windows(void **state)
         assert_int_equal(images.late, 0);
         assert_true((images.host_bytes > 0) == (files == 0));
         if (files == 0) {
-            forget_pixels(&tiny);
+            pixels = forget_pixels(&tiny);
             ok(vkn_trainer_resume(tiny.trainer, start));
         }
     }
     assert_int_equal(gpu_memory_held(tiny.trainer->device), held); /* exchanging takes no more */
     tiny_destroy(&tiny);
+    free(pixels);
     free(start);
 }
 
@@ -265,7 +269,7 @@ static void test_repeats(void **state)
     free(part);
 
     ok(vkn_trainer_resume(tiny.trainer, start));
-    forget_pixels(&tiny);
+    void *pixels = forget_pixels(&tiny);
     run_interrupted(&tiny, 80);
     part = save(tests, &tiny, "part");
     ok(vkn_trainer_resume(tiny.trainer, part));
@@ -274,6 +278,7 @@ static void test_repeats(void **state)
     part = save(tests, &tiny, "part");
     assert_same_files(whole, part);
     tiny_destroy(&tiny);
+    free(pixels);
     free(part);
     free(whole);
     free(start);

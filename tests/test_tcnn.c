@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "config/config.h"
 #include "scenes.h"
@@ -238,6 +239,52 @@ static void test_refused(void **state)
     }
 }
 
+/* "k0": 0, "k1": 1, ..., of so many keys. */
+static char *text_of_keys(unsigned count)
+{
+    struct base_text text = {0};
+    for (unsigned i = 0; i < count; i++)
+        base_text_add(&text, "%s\"k%u\": 1", i > 0 ? ", " : "{", i);
+    base_text_add(&text, "}");
+    return text.data;
+}
+
+/* Keys are looked for among all when a file is merged with its parent, which took minutes for as
+ * many as a file has room for; and what comes out of a pipe has no end. */
+static void test_hostile_files(void **state)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"{\"parent\": \"many.json\"}", "many.json: more than 4096 keys"},
+        {"{\"parent\": \"pipe\"}", "bad.json: parent: "},
+        {"{\"parent\": \"/dev/zero\"}", "bad.json: parent: /dev/zero is not a regular file"},
+        {"{\"parent\": \".\"}", "is not a regular file"},
+        {"{\"optimizer\": {\"rates\": \"/dev/zero\"}}",
+         "optimizer.rates: /dev/zero is not a regular file"},
+        {"{\"loss_scale.schedule\": \"none\"}", "loss_scale.schedule: none: No such file"},
+    };
+    char *many = text_of_keys(4097), *enough = text_of_keys(4096);
+    temporary_text(*state, "many.json", many);
+    temporary_text(*state, "enough.json", enough);
+    const char *pipe = temporary_path(*state, "pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct vkn_config config = {0};
+        temporary_text(*state, "bad.json", cases[i].text);
+        assert_int_equal(vkn_config_read_json(&config, temporary_path(*state, "bad.json")),
+                         VKN_BAD_INPUT);
+        if (!strstr(vkn_last_error(), cases[i].error))
+            fail_msg("%s: \"%s\"", cases[i].text, vkn_last_error());
+    }
+    struct vkn_config config = {0};
+    assert_int_equal(vkn_config_read_json(&config, temporary_path(*state, "enough.json")),
+                     VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "k0: unknown key"));
+    free(many);
+    free(enough);
+}
+
 static void test_files(void **state)
 {
     static const struct {
@@ -270,8 +317,9 @@ static void test_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),     cmocka_unit_test(test_parent), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_all),   cmocka_unit_test(test_parent),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_files), cmocka_unit_test(test_hostile_files),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
 }

@@ -104,6 +104,28 @@ static void test_jump(void **state)
                           "one");
 }
 
+/* At once, once, and at the end; the gradients of such steps say nothing. */
+static void test_loss(void **state)
+{
+    (void)state;
+    struct made_up made = begin();
+    add(&made, 3, 1, 0);
+    assert_silent(&made);
+    made.stats.loss = NAN;
+    add(&made, 2, NAN, 0);
+    made.stats.loss = INFINITY;
+    add(&made, 1, 1, 0);
+    assert_int_equal(made.told, 1);
+    assert_string_equal(made.line,
+                        "step 4: the loss is not finite: the field's values are no numbers; lower "
+                        "optimizer.learning_rate, undo settings of policy.*, or compute in "
+                        "--precision fp32");
+    made.stats.loss = 0.5F;
+    add(&made, 3, 1, 0);
+    assert_int_equal(made.told, 1);
+    assert_summary(&made, "the loss of 3 steps was not finite");
+}
+
 /* Norms that grow or fall by a factor of a million, a tenfold spread, one step in a hundred zero.
  */
 static void test_healthy(void **state)
@@ -187,13 +209,10 @@ static void test_exploding_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flushed),
-        cmocka_unit_test(test_zero),
-        cmocka_unit_test(test_jump),
-        cmocka_unit_test(test_healthy),
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_dead_field),
-        cmocka_unit_test(test_exploding_field),
+        cmocka_unit_test(test_flushed),    cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_jump),       cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_healthy),    cmocka_unit_test(test_all),
+        cmocka_unit_test(test_dead_field), cmocka_unit_test(test_exploding_field),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -141,6 +141,8 @@ def program_of(test, root):
         return program
     if test in ("test_manual", "test_package"):
         return "installed"
+    if test == "test_cli_viewer":
+        return "vknerf_without_viewer"  # beside the program, which every test has
     return "vknerf" if os.path.isfile(f"{root}/tests/{test}.sh") else None
 
 

@@ -6,8 +6,9 @@
 # With --all, with options for ctest, on a machine's own device, or without the sanitized half, host code is
 # tested as released as well.
 # --all also runs every matrix shape in every form, subgroups of 16, shaders as compiled for users, all of it
-# under sanitizers, clang's static analyzer, libFuzzer for a minute a target, and the Debian packages in a bare system
-# (where this is root, with debootstrap, and may mount): before a release, and for changes of kernels.
+# under sanitizers, tests of several threads under ThreadSanitizer, clang's static analyzer, libFuzzer for a minute
+# a target, and the Debian packages in a bare system (where this is root, with debootstrap, and may mount): before
+# a release, and for changes of kernels.
 # VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe;
 # VKNERF_TEST_SANITIZE=0 leaves out the second run, VKNERF_TEST_LINT=0 the lint.
 set -eu
@@ -111,6 +112,12 @@ if [ "${VKNERF_TEST_SANITIZE:-1}" = 1 ]; then
 fi
 
 if [ $all = ON ]; then
+    echo
+    echo "With ThreadSanitizer:"
+    VKNERF_TOOL_ROOT=$tool_root VKNERF_BUILD_DIR=$build_dir/tsan "$source_dir/tools/setup.sh" --tests \
+        -DVKNERF_TESTS=ON -DVKNERF_SANITIZE=thread -DVKNERF_PROGRAMS="$build_dir/programs"
+    run_tests "$build_dir/tsan"
+
     echo
     echo "Fuzzing:"
     if VKNERF_PROGRAMS="$build_dir/programs" "$source_dir/tools/fuzz.sh" -j "$(nproc)" 60; then

@@ -21,7 +21,8 @@ struct vkn_context_params {
 
 /* `params` may be NULL: all defaults. The caller owns *context; destroy nulls it, and takes NULL. What was
  * made from a context is destroyed before it. One thread at a time may use a context and what was made from
- * it; several contexts, of one device too, know nothing of each other. */
+ * it, others are refused; several contexts, of one device too, know nothing of each other. In a forked process it
+ * cannot be used, and destroying it only nulls the pointer. */
 VKN_API vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_context **context);
 VKN_API void vkn_context_destroy(vkn_context **context);
 /* Texts are the context's; "" of NULL. */
@@ -48,7 +49,8 @@ VKN_API vkn_status vkn_info_json(const struct vkn_context_params *params, char *
 /* ---- messages ---------------------------------------------------------------------------------- */
 
 /* Where messages go, of all contexts: lines without a line break, one after the other, from any thread.
- * The callback returns soon and calls nothing of the library but vkn_log_quiet. */
+ * The callback returns soon and calls nothing of the library that has a status, which is refused, but may call
+ * vkn_log_to and vkn_log_quiet. */
 enum vkn_log_level {
     VKN_LOG_INFO,   /* what goes on */
     VKN_LOG_WARNING /* what someone should know */

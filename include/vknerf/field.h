@@ -37,7 +37,7 @@ typedef struct vkn_field {
 
 /* Makes a field known to this process, which keeps a copy of all but `context`, and sets `config`, unless
  * it is NULL, to train it: model to glsl, glsl.source to the number of its GLSL. A field that is known
- * already is that one. Checkpoints hold the GLSL and register it when they are read.
+ * already is that one. Checkpoints hold the GLSL and register it when they are read, where it is trusted.
  * VKN_BAD_INPUT names the file, and the line of what cannot be. Any thread may call. */
 VKN_API vkn_status vkn_field_register(const vkn_field *field, vkn_config *config);
 
@@ -54,6 +54,16 @@ VKN_API vkn_status vkn_field_check(vkn_context *context, const vkn_config *confi
 /* The GLSL of the field that `config` trains, with a line for each member of struct vkn_field that was
  * given; NULL: of a model of the library, or not known. Lives as long as the process. */
 VKN_API const char *vkn_field_source(const vkn_config *config);
+
+/* Lets GLSL that a checkpoint holds run in this process, by its SHA-256, 64 hexadecimal digits as sha256sum
+ * prints them of the text; NULL: any GLSL of any checkpoint. Until then every function that opens such a
+ * checkpoint gives VKN_BAD_INPUT with the file and the SHA-256, which vkn_run_field also finds out; a text
+ * that this process registered by itself is trusted. Trust lasts as long as the process.
+ * VKN_BAD_INPUT: not a SHA-256. Any thread may call. */
+VKN_API vkn_status vkn_field_trust(const char *sha256);
+
+/* Whether GLSL of that SHA-256 would run. Any thread may call. */
+VKN_API bool vkn_field_is_trusted(const char *sha256);
 
 VKN_END_DECLARATIONS
 

@@ -24,7 +24,7 @@ VKN_API const vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
 VKN_API const char *vkn_renderer_scene_path(const vkn_renderer *renderer);
 VKN_API uint64_t vkn_renderer_step(const vkn_renderer *renderer);
 /* From now on pictures have normals, the mean over the samples along a pixel's rays as colours have
- * it. They take about three times as long. After a failure the renderer can only be destroyed. */
+ * it. They take about three times as long, of models but ngp up to five times. After a failure the renderer can only be destroyed. */
 VKN_API vkn_status vkn_renderer_want_normals(vkn_renderer *renderer);
 
 /* From now on views, meshes and points show the moment `time`, 0..1, of a field that moves,

@@ -18,7 +18,7 @@ struct vkn_job {
     size_t size;                       /* see <vknerf/api.h> */
     const char *device, *shader_dir;   /* as in vkn_context_params */
     bool quiet;                        /* no progress */
-    const volatile sig_atomic_t *stop; /* the job ends soon after it becomes non-zero, with
+    const volatile sig_atomic_t *stop; /* set by a signal handler, or atomically by a thread: the job ends soon, with
                                           VKN_INTERRUPTED; may be NULL */
 };
 
@@ -106,7 +106,7 @@ struct vkn_train_params {
 /* What vkn_run_train came to; the library's, until vkn_train_result_free. */
 struct vkn_train_result {
     uint32_t rank; /* of this process, where mpirun has begun several; those above 0 have no more: */
-    bool told;     /* the failure is another rank's, which tells it */
+    bool told;     /* the failure is another process's, which tells it as well; since 0.2 also of rank 0 */
     char *folder;  /* the run directory; NULL: it did not come to one */
     struct vkn_evaluation *evaluation; /* NULL: interrupted before it */
     uint64_t step;  /* steps finished */
@@ -185,6 +185,17 @@ VKN_API char *vkn_batch_search_json(const struct vkn_batch_search *search);
 
 /* The configuration that a run was trained with takes the place of what `config` holds. */
 VKN_API vkn_status vkn_run_config(const char *run, vkn_config *config);
+
+/* The GLSL that the checkpoint of `run`, a run directory or a checkpoint, holds of its field, in fresh
+ * memory that the caller frees; NULL: none. `sha256`, unless NULL, becomes its SHA-256 in 64 hexadecimal
+ * digits, "" without GLSL. Nothing is compiled and nothing need be trusted (vkn_field_trust). VKN_BAD_INPUT
+ * names the file that cannot be read. Any thread may call. */
+VKN_API vkn_status vkn_run_field(const char *run, char **glsl, char sha256[65]);
+
+/* What `vknerf info RUN` says as a JSON object in fresh memory that the caller frees: "checkpoint", "scene",
+ * "step", "model", "precision" and, of a field in GLSL, "field" with "bytes", "sha256" and "trusted", see
+ * vkn_field_is_trusted. Errors and threads as vkn_run_field has them. */
+VKN_API vkn_status vkn_run_info_json(const char *run, char **json);
 
 /* ---- report -------------------------------------------------------------------------------- */
 

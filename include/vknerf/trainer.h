@@ -111,7 +111,8 @@ struct vkn_train_run {
     double seconds;           /* return soon after as many, a period of steps at the least; 0: no such limit */
     const volatile sig_atomic_t *stop; /* return VKN_INTERRUPTED soon after it becomes non-zero; may be NULL */
     double report_seconds;    /* between reports; 0: 0.5 */
-    void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL */
+    void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL. It, `warn` and `due` are called
+                                 while the device is at work, and use nothing of the context but what only tells */
     /* One line for people, without newline: steps skipped, learning rate lowered, gradients that become
      * zero in 16 bits, are zero or jump. NULL: to the log. */
     void (*warn)(void *context, const char *line);

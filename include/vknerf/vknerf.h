@@ -5,7 +5,7 @@
  * `params` and `config` NULL stands for all defaults. What is asked of an object that is NULL is NULL, zero or
  * false. Objects are destroyed through the pointer to them, which becomes NULL, so that twice is once.
  *
- * Threads: an object is for one thread at a time, and a context with what was made from it counts as one;
+ * Threads: an object is for one thread at a time, else refused, and a context with what was made from it counts as one;
  * different contexts, scenes and configurations may be used at the same time. Errors are the thread's.
  *
  * Numbers have a decimal point in all that is read and written, whatever setlocale() was told: each call

@@ -11,6 +11,12 @@ layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { Output pixels[];
 #include "render/ray_normal.glsl"
 #endif
 
+// What is not a number is 0.
+float unit_range(float x)
+{
+    return x > 0.0 ? min(x, 1.0) : 0.0;
+}
+
 void main()
 {
     // push: pixels in this batch, rays to a pixel, first pixel in the output.
@@ -33,9 +39,11 @@ void main()
         normal += (1.0 - transmittance) * ray_normal(ray);
 #endif
     }
-    color = clamp(color / float(push.b), 0.0, 1.0);
+    color = color / float(push.b);
+    color = vec3(unit_range(color.r), unit_range(color.g), unit_range(color.b));
     depth = opacity > 0.0 ? depth / opacity : 0.0;
-    opacity /= float(push.b);
+    depth = abs(depth) < 1e38 ? depth : 0.0;
+    opacity = unit_range(opacity / float(push.b));
 #ifdef NORMALS
     normal = unit_or_zero(normal);
 #endif

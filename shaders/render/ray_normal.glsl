@@ -2,9 +2,11 @@
 
 layout(std430, BINDING(NORMALS)) readonly buffer NormalBuffer { vec4 normals[]; };
 
+// Zero also for what is not finite.
 vec3 unit_or_zero(vec3 v)
 {
-    return v * inversesqrt(max(dot(v, v), 1e-30));
+    float square = dot(v, v);
+    return square > 1e-30 && square < 1e38 ? v * inversesqrt(square) : vec3(0.0);
 }
 
 // No visible surface faces away: what noise turns beyond the horizon is brought back to it.

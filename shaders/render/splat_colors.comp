@@ -10,6 +10,13 @@ layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(SPLATS)) buffer SplatBuffer { Splat splats[]; };
 
+// What is not a number is black.
+vec3 color_of(uint i)
+{
+    vec3 color = field[i].rgb;
+    return vec3(color.r > 0.0 ? color.r : 0.0, color.g > 0.0 ? color.g : 0.0, color.b > 0.0 ? color.b : 0.0);
+}
+
 void main()
 {
     // push: splats.
@@ -19,7 +26,7 @@ void main()
     for (uint n = 0u; n < SPLAT_HARMONICS; n++) {
         vec3 sum = vec3(0.0);
         for (uint view = 0u; view < SPLAT_VIEWS; view++)
-            sum += view_weight(view) * harmonic(n, view_direction(view)) * field[first + view].rgb;
+            sum += view_weight(view) * harmonic(n, view_direction(view)) * color_of(first + view);
         for (uint c = 0u; c < 3u; c++)
             splats[i].harmonics[3u * n + c] = sum[c];
     }
@@ -27,7 +34,8 @@ void main()
     for (uint k = first + SPLAT_VIEWS; k < first + SPLAT_VIEWS + SPLAT_DEPTHS; k++) {
         vec3 place = vec3(rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]);
         // Not a number is empty.
-        thickness += max(field[k].w * width_at(place, samples[k].width), 0.0);
+        float part = field[k].w * width_at(place, samples[k].width);
+        thickness += part > 0.0 ? part : 0.0;
     }
     splats[i].opacity = 1.0 - exp(-thickness);
 }

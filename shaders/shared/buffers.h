@@ -82,6 +82,10 @@
 #define BIND_FINE_RESULTS 23
 #define BIND_FINE_SAMPLES 24
 #define BIND_FINE_FIELD 25
+/* What the pass that finds normals from densities around samples reads of the picture's samples. */
+#define BIND_SHOWN_RAYS 23
+#define BIND_SHOWN_SAMPLES 24
+#define BIND_SHOWN_FIELD 25
 /* Where ranks that took periods alone are averaged, in bindings of their own, which have the numbers that are averaged
  * in the place of the parameters: the entries' counts when all ranks were the same; their steps since, as float. */
 #define BIND_COUNTS_BEFORE 26

@@ -59,23 +59,58 @@ static vkn_status read_stream(FILE *stream, const char *path, size_t limit, stru
     return VKN_OK;
 }
 
-vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size)
+/* Opening a pipe would wait for its writer, and opening a device may do anything: both are looked
+ * at first. The file may have been replaced in between, so what was opened is looked at again. */
+static vkn_status open_regular(const char *path, FILE **stream)
 {
-    *data = NULL;
-    *size = 0;
-    FILE *stream = fopen(path, "rb");
-    if (stream == NULL)
-        return fail_errno(path, "", errno);
     struct stat information;
-    struct base_text text = {0};
-    vkn_status status = VKN_OK;
+    *stream = NULL;
+    if (stat(path, &information) != 0)
+        return fail_errno(path, "", errno);
+    int descriptor = -1;
+    if (S_ISREG(information.st_mode)) {
+        descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (descriptor < 0)
+            return fail_errno(path, "", errno);
+        if (fstat(descriptor, &information) != 0 || !S_ISREG(information.st_mode)) {
+            close(descriptor);
+            descriptor = -1;
+        }
+    }
+    if (descriptor < 0)
+        return base_fail(
+            VKN_BAD_INPUT,
+            S_ISDIR(information.st_mode) ? "%s: Is a directory" : "%s: not a regular file", path);
+    *stream = fdopen(descriptor, "rb");
+    if (*stream == NULL) {
+        close(descriptor);
+        return base_fail(VKN_ERROR, "%s: out of memory", path);
+    }
+    return VKN_OK;
+}
+
+static vkn_status open_any(const char *path, FILE **stream)
+{
+    *stream = fopen(path, "rbe");
+    return *stream != NULL ? VKN_OK : fail_errno(path, "", errno);
+}
+
+static vkn_status read_whole(FILE *stream, const char *path, size_t limit, struct base_text *text)
+{
+    struct stat information;
     bool regular = fstat(fileno(stream), &information) == 0 && S_ISREG(information.st_mode);
     if (!regular && limit > STREAM_LIMIT)
         limit = STREAM_LIMIT;
     if (regular && (uint64_t)information.st_size > limit)
-        status = base_fail(VKN_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
-    else
-        status = read_stream(stream, path, limit, &text);
+        return base_fail(VKN_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
+    return read_stream(stream, path, limit, text);
+}
+
+static vkn_status read_opened(FILE *stream, const char *path, size_t limit, char **data,
+                              size_t *size)
+{
+    struct base_text text = {0};
+    vkn_status status = read_whole(stream, path, limit, &text);
     fclose(stream);
     if (status != VKN_OK) {
         free(text.data);
@@ -84,6 +119,40 @@ vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *s
     *data = text.data;
     *size = text.size;
     return VKN_OK;
+}
+
+vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size)
+{
+    FILE *stream = NULL;
+    *data = NULL;
+    *size = 0;
+    BASE_TRY(open_regular(path, &stream));
+    return read_opened(stream, path, limit, data, size);
+}
+
+vkn_status base_file_read_any(const char *path, size_t limit, char **data, size_t *size)
+{
+    FILE *stream = NULL;
+    *data = NULL;
+    *size = 0;
+    BASE_TRY(open_any(path, &stream));
+    return read_opened(stream, path, limit, data, size);
+}
+
+vkn_status base_file_read_beginning(const char *path, void *data, size_t most, size_t *size,
+                                    uint64_t *file_size)
+{
+    FILE *stream = NULL;
+    struct stat information = {0};
+    *size = 0;
+    BASE_TRY(open_regular(path, &stream));
+    errno = 0;
+    *size = fread(data, 1, most, stream);
+    int error = ferror(stream) || fstat(fileno(stream), &information) != 0 ? errno : 0;
+    fclose(stream);
+    if (file_size != NULL)
+        *file_size = (uint64_t)information.st_size;
+    return error == 0 ? VKN_OK : fail_errno(path, "cannot be read: ", error);
 }
 
 /* A new file beside `path`, with the permissions that the user's umask gives. Its name is unique

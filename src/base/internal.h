@@ -16,4 +16,18 @@ vkn_status json_fail_near(const char *name, const char *text, size_t size, size_
 /* VKN_BAD_INPUT unless the text is JSON within the limits that base_json_read names. */
 vkn_status json_check_syntax(const char *name, const char *text, size_t size);
 
+/* ---- available.c ----------------------------------------------------------------------------- */
+
+/* What base_memory and base_memory_available tell; `root` goes before the paths of /proc and /sys: "" but in tests.
+ * UINT64_MAX where nothing tells. */
+struct base_memory_limits {
+    uint64_t total, available;
+};
+struct base_memory_limits base_memory_limits(const char *root);
+
+/* Smaller allocations are not looked at: asking the kernel takes longer than they do. */
+#define MEMORY_LARGE ((size_t)64 << 20)
+/* Whether so many bytes can be had in the place of `old`, of malloc's or NULL. */
+bool memory_is_there(const void *old, size_t size);
+
 #endif

@@ -15,6 +15,8 @@ static _Thread_local const char *speaker;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vkn_log_callback *listener;
 static void *listener_user;
+/* This thread is in the listener, and has the lock. */
+static _Thread_local bool telling;
 
 void base_log_speaker(const char *name)
 {
@@ -33,23 +35,39 @@ void vkn_log_quiet(bool quiet)
 
 void vkn_log_to(vkn_log_callback *callback, void *user)
 {
-    pthread_mutex_lock(&lock);
+    if (!telling)
+        pthread_mutex_lock(&lock);
     listener = callback;
     listener_user = user;
-    pthread_mutex_unlock(&lock);
+    if (!telling)
+        pthread_mutex_unlock(&lock);
+}
+
+/* The listener's own failures are not those of the call that has something to say. */
+static void tell(enum base_log_level level, const char *line)
+{
+    BASE_KEEP_ERROR;
+    const char *before = base_close_callback("vkn_log_to");
+    telling = true;
+    listener(listener_user, level >= BASE_LOG_WARNING ? VKN_LOG_WARNING : VKN_LOG_INFO, line);
+    telling = false;
+    base_close_callback(before);
 }
 
 static void write_line(enum base_log_level level, char *line, size_t prefix)
 {
     size_t size = strlen(line);
-    pthread_mutex_lock(&lock);
-    if (listener)
-        listener(listener_user, level >= BASE_LOG_WARNING ? VKN_LOG_WARNING : VKN_LOG_INFO, line + prefix);
+    bool within = telling; /* of the listener itself: it is not told of what it caused */
+    if (!within)
+        pthread_mutex_lock(&lock);
+    if (listener && !within)
+        tell(level, line + prefix);
     else {
         line[size++] = '\n';
         fwrite(line, 1, size, stderr);
     }
-    pthread_mutex_unlock(&lock);
+    if (!within)
+        pthread_mutex_unlock(&lock);
 }
 
 void base_log(enum base_log_level level, const char *format, ...)

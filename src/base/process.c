@@ -1,13 +1,13 @@
-/* Programs of others. */
+/* Starts programs of others, which end with this process. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* environ */
+#define _GNU_SOURCE /* environ, pipe2 */
 #endif
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,36 +29,113 @@ char *base_program_find(const char *name)
     return NULL;
 }
 
-static int redirect(posix_spawn_file_actions_t *actions, const int streams[3])
+/* ---- between fork and exec ---------------------------------------------------------------------
+ */
+
+/* What the new process needs; it calls only what a signal handler may call. */
+struct start {
+    const char *program;
+    char *const *arguments;
+    const int *streams;
+    int keep;
+    int failure; /* pipe: errno of what failed; exec closes it */
+    pid_t parent;
+};
+
+/* Descriptors below 3 are moved out of the way first: any of them may be one of the streams. */
+static int redirect(const int streams[3])
 {
-    int error = 0;
-    for (int i = 0; i < 3 && error == 0; i++)
-        error = streams[i] >= 0
-                    ? posix_spawn_file_actions_adddup2(actions, streams[i], i)
-                    : posix_spawn_file_actions_addopen(actions, i, "/dev/null", O_RDWR, 0);
-    return error;
+    int moved[3];
+    for (int i = 0; i < 3; i++) {
+        moved[i] = streams[i] >= 0 ? fcntl(streams[i], F_DUPFD_CLOEXEC, 3)
+                                   : open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (moved[i] >= 0 && moved[i] < 3)
+            moved[i] = fcntl(moved[i], F_DUPFD_CLOEXEC, 3);
+        if (moved[i] < 0)
+            return errno;
+    }
+    for (int i = 0; i < 3; i++)
+        if (dup2(moved[i], i) < 0)
+            return errno;
+    return 0;
 }
 
-int base_program_start(const char *program, char *const arguments[], const int streams[3],
+/* The parent may have ended before the kernel was told what to do then. */
+static int follow_parent(const struct start *start)
+{
+    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0)
+        return errno;
+    return getppid() == start->parent ? 0 : ESRCH;
+}
+
+static _Noreturn void become(struct start *start)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    sigemptyset(&none);
+    start->failure = fcntl(start->failure, F_DUPFD_CLOEXEC, 3);
+    int error = follow_parent(start);
+    if (error == 0 && start->keep >= 0 && fcntl(start->keep, F_DUPFD, 3) < 0)
+        error = errno;
+    if (error == 0)
+        error = redirect(start->streams);
+    if (error == 0) {
+        sigaction(SIGPIPE, &usual, NULL);
+        sigaction(SIGXFSZ, &usual, NULL);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execve(start->program, start->arguments, environ);
+        error = errno;
+    }
+    ssize_t written = write(start->failure, &error, sizeof(error));
+    _exit(written == (ssize_t)sizeof(error) ? 127 : 126);
+}
+
+/* ---- starting ----------------------------------------------------------------------------------
+ */
+
+/* Handlers of this process must not run in the new one, so signals wait in both. */
+static pid_t fork_off(struct start *start)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t process = fork();
+    if (process == 0)
+        become(start);
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return process;
+}
+
+/* 0 once the program runs; else why it does not. */
+static int read_failure(int pipe)
+{
+    int error = 0;
+    ssize_t size;
+    do {
+        size = read(pipe, &error, sizeof(error));
+    } while (size < 0 && errno == EINTR);
+    return size == (ssize_t)sizeof(error) ? error : 0;
+}
+
+int base_program_start(const char *program, char *const arguments[], const int streams[3], int keep,
                        pid_t *process)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t signals;
-    sigemptyset(&signals);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &signals);
-    sigaddset(&signals, SIGPIPE);
-    sigaddset(&signals, SIGXFSZ);
-    posix_spawnattr_setsigdefault(&attributes, &signals);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    int error = redirect(&actions, streams);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return errno;
+    struct start start = {program, arguments, streams, keep, ends[1], getpid()};
+    *process = fork_off(&start);
+    int error = *process < 0 ? errno : 0;
+    close(ends[1]);
     if (error == 0)
-        error = posix_spawn(process, program, &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+        error = read_failure(ends[0]);
+    close(ends[0]);
+    if (error != 0 && *process > 0) {
+        char how[BASE_HOW_SIZE];
+        base_program_ended(*process, true, how);
+    }
     return error;
 }
 

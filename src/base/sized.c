@@ -21,6 +21,7 @@ vkn_status base_read_sized(const char *what, const void *given, void *own, size_
 {
     memset(own, 0, own_size);
     size_t size = 0;
+    BASE_TRY(base_check_closed(what));
     if (given) {
         BASE_TRY(size_of(what, given, first_size, &size));
         const unsigned char *bytes = given;
@@ -48,5 +49,20 @@ vkn_status base_fill_sized(const char *what, const void *own, size_t own_size, v
 
 vkn_status base_check_pointer(const char *what, const char *name, const void *pointer)
 {
+    BASE_TRY(base_check_closed(what));
     return pointer ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: `%s` is NULL", what, name);
+}
+
+vkn_status base_check_choice(const char *what, const char *member, unsigned value, unsigned last)
+{
+    if (value <= last)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %s: %u is none of its values", what, member, value);
+}
+
+vkn_status base_check_range(const char *what, const char *member, double value, double low, double high)
+{
+    if (value >= low && value <= high)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %s: %g is not from %g to %g", what, member, value, low, high);
 }

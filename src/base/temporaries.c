@@ -32,12 +32,30 @@ static bool is_written(const char *name, const char *end)
     return false;
 }
 
+/* A process that was killed stays in the list until its parent has asked how, which the first process of a container
+ * may never do. */
+static bool has_ended(long process)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof(path), "/proc/%ld/stat", process);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    size_t size = fread(text, 1, sizeof(text) - 1, file);
+    (void)fclose(file);
+    text[size] = '\0';
+    const char *name_end = strrchr(text, ')'); /* then a space and the state */
+    return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+}
+
 /* This process has the folder's lock alone, so what bears its number is of an earlier process. */
 static bool is_gone(long process)
 {
     if (process == (long)getpid())
         return true;
-    return process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+    if (process <= 0)
+        return false;
+    return (kill((pid_t)process, 0) != 0 && errno == ESRCH) || has_ended(process);
 }
 
 /* "FILE.PROCESS.COUNTER.tmp" of a process that is gone, or whoever's when it begins with `own`. */

@@ -20,6 +20,12 @@ double base_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Atomic, so that another thread may set it: a plain read would be a race (C11, 5.1.2.4). */
+bool base_stop_asked(const volatile sig_atomic_t *stop)
+{
+    return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);
+}
+
 struct loop {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an index finished */
@@ -119,14 +125,6 @@ static void create_condition(pthread_cond_t *condition)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(condition, &attributes);
     pthread_condattr_destroy(&attributes);
-}
-
-uint64_t base_memory(void)
-{
-    const uint64_t least = (uint64_t)1 << 30;
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-    return bytes > least ? bytes : least;
 }
 
 uint32_t base_processors(void)

@@ -13,7 +13,7 @@
 bool bench_stopped(const struct bench *bench)
 {
     const volatile sig_atomic_t *stop = bench->params->job->stop;
-    return stop && *stop;
+    return base_stop_asked(stop);
 }
 
 bool bench_next(struct bench *bench)
@@ -245,6 +245,9 @@ vkn_status vkn_bench(const struct vkn_bench_params *given, char **json)
     struct vkn_bench_params params, *own = &params;
     struct vkn_job job;
     BASE_TRY(BASE_READ(__func__, given, own, out));
+    BASE_CHOICE(own, suite, VKN_BENCH_SAMPLING);
+    BASE_CHOICE(own, precision, VKN_PRECISION_COOPMAT);
+    BASE_CHOICE(own, format, VKN_SCENE_NSVF);
     BASE_TRY(BASE_READ("vkn_job", params.job, &job, stop));
     params.job = &job;
     params.config = config_given(params.config);

@@ -191,6 +191,9 @@ static vkn_status read_models(const char *path, const struct safetensors_file *f
     if (!json)
         return base_fail(VKN_BAD_INPUT, "%s: %s: missing", path, CHECKPOINT_CONFIG);
     BASE_TRY(vkn_config_parse_json(config, path, json, true));
+    if (config->model == VKN_MODEL_GLSL)
+        BASE_TRY(
+            field_take_stored(path, safetensors_metadata_value(file, CHECKPOINT_FIELD), config));
     const struct vkn_config proposal = field_proposal_config(config);
     if (!rays_are_complete(config) || !has_shape(config, config) ||
         (rays_have_proposal(config) && !has_shape(config, &proposal)))

@@ -15,9 +15,10 @@
 #define CHECKPOINT_FORMAT       "vknerf.format"
 #define CHECKPOINT_FORMAT_VALUE "2"
 
-/* Opens one, makes its field in GLSL known, and checks its format, configuration, tensors' names,
- * types and shapes, and every word of the content: finite numbers, counts that the steps allow.
- * VKN_BAD_INPUT names the file and the field. The caller closes it. */
+/* Opens one, registers its field in GLSL, which must be trusted (vkn_field_trust), and checks its
+ * format, configuration, tensors' names, types and shapes, and every word of the content: finite
+ * numbers, counts that the steps allow. VKN_BAD_INPUT names the file and the field. The caller
+ * closes it. */
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
 /* The path of the scene in fresh memory; the file has one (CHECKPOINT_SCENE). */
 char *checkpoint_scene(const struct safetensors_file *file);

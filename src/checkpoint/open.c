@@ -1,6 +1,4 @@
 /* Reading checkpoints: what all files of that format have. */
-#include <vknerf/field.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,23 +34,10 @@ static vkn_status check_format(const char *path, const struct safetensors_file *
     return VKN_OK;
 }
 
-/* A field in GLSL becomes known with the file that was trained with it. */
-static vkn_status register_field(const char *path, const struct safetensors_file *file)
-{
-    const struct vkn_field field = {
-        .size = sizeof field,
-        .file = path,
-        .text = safetensors_metadata_value(file, CHECKPOINT_FIELD),
-    };
-    return field.text ? vkn_field_register(&field, NULL) : VKN_OK;
-}
-
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
 {
     BASE_TRY(safetensors_open(path, file));
     vkn_status status = check_format(path, *file);
-    if (status == VKN_OK)
-        status = register_field(path, *file);
     if (status == VKN_OK)
         status = checkpoint_check(path, *file);
     if (status != VKN_OK)

@@ -78,6 +78,17 @@ int cli_print_object(struct cJSON *object, bool complete);
         .target = &(scene_format), .choices = cli_formats                                       \
     }
 
+/* Of commands that open a run: whether the GLSL in its checkpoint may run, for cli_trust. */
+#define CLI_TRUST_OPTION(given)                                                                    \
+    {                                                                                              \
+        .name = "--trust", .value = "SHA256",                                                      \
+        .help = "run the GLSL in the run's checkpoint, or only a text with this hash",             \
+        .kind = OPTION_MAYBE_TEXT, .target = (void *)&(given)                                      \
+    }
+/* Trusts the field of `run` where `given` (NULL: no --trust; "": any text) says so, or the user when
+ * asked on a terminal. An exit code, or OPTIONS_GO_ON: the library refuses what is not trusted. */
+int cli_trust(const char *given, const char *run);
+
 /* Options of every command that uses a device. */
 #define CLI_JOB_OPTIONS(job)                                                               \
     {.name = "--device",                                                                   \

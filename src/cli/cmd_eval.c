@@ -17,6 +17,7 @@ int cmd_eval(int argc, char **argv)
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_eval_params params = {.job = &job};
     bool json = false;
+    const char *trust = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -37,6 +38,7 @@ int cmd_eval(int argc, char **argv)
          .kind = OPTION_COUNT,
          .target = &params.stride},
         CLI_SCENE_OPTIONS(params.scene, params.format),
+        CLI_TRUST_OPTION(trust),
         {.name = "--json",
          .help = "one JSON object on standard output, with every view",
          .kind = OPTION_FLAG,
@@ -58,6 +60,9 @@ int cmd_eval(int argc, char **argv)
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(params.job->quiet);
+    code = cli_trust(trust, params.run);
+    if (code != OPTIONS_GO_ON)
+        return code;
     struct vkn_evaluation *evaluation;
     vkn_status status = vkn_run_eval(&params, &evaluation);
     code = status == VKN_OK ? print_result(evaluation, json) : cli_status(status);

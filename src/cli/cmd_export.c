@@ -81,6 +81,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
                  bool *json)
 {
     struct texts texts = {0};
+    const char *trust = NULL;
     const struct option options[] = {
         {.name = "--mesh",
          .value = "FILE.ply|FILE.obj|FILE.glb",
@@ -146,6 +147,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
          .target = &params->seed},
         CLI_PRECISION_OPTION(params->precision),
         CLI_SCENE_OPTIONS(params->scene, params->format),
+        CLI_TRUST_OPTION(trust),
         {.name = "--json",
          .help = "one JSON object on standard output",
          .kind = OPTION_FLAG,
@@ -165,7 +167,9 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
         .argument_required = true,
     };
     int code = options_parse(&command, argc, argv, &params->run);
-    return code == OPTIONS_GO_ON ? check(&texts, params) : code;
+    if (code == OPTIONS_GO_ON)
+        code = check(&texts, params);
+    return code == OPTIONS_GO_ON ? cli_trust(trust, params->run) : code;
 }
 
 int cmd_export(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -228,11 +229,72 @@ static int scene_info(const struct vkn_scene_info_params *params, bool json)
     return code;
 }
 
+/* ---- runs --------------------------------------------------------------------------------------
+ */
+
+/* A run directory or a checkpoint: no scene has such files. */
+static bool is_run(const char *path)
+{
+    static const char checkpoint[] = "/checkpoint.safetensors", ending[] = ".safetensors";
+    char name[4096];
+    size_t length = strlen(path), stem = sizeof ending - 1;
+    snprintf(name, sizeof(name), "%s%s", path, checkpoint);
+    return access(name, F_OK) == 0 || (length > stem && strcmp(path + length - stem, ending) == 0);
+}
+
+static void print_run(const cJSON *info)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, info)
+    {
+        if (cJSON_IsObject(item)) {
+            print_name("", item->string, false);
+            printf("%.0f bytes of GLSL, SHA-256 %s\n", cli_number_of(item, "bytes"),
+                   cli_text_of(item, "sha256"));
+        } else {
+            print_field("", item);
+        }
+    }
+}
+
+static int run_info(const char *run, bool json)
+{
+    char *text = NULL;
+    vkn_status status = vkn_run_info_json(run, &text);
+    int code = status == VKN_OK ? print_info(text, json, print_run) : cli_status(status);
+    free(text);
+    return code;
+}
+
+/* As it is into files and pipes; a terminal gets lines without control characters. */
+static int print_glsl(const char *run)
+{
+    char *text = NULL;
+    vkn_status status = run ? vkn_run_field(run, &text, NULL) : VKN_OK;
+    if (status != VKN_OK)
+        return cli_status(status);
+    if (!text)
+        return cli_fail(VKN_BAD_INPUT, "--field: %s%s",
+                        run ? run : "the name of the run is missing",
+                        run ? ": its model is none in GLSL" : "");
+    if (!isatty(STDOUT_FILENO))
+        fputs(text, stdout);
+    for (char *line = text, *end; isatty(STDOUT_FILENO) && *line; line = end) {
+        size_t length = strcspn(line, "\n");
+        end = line + length + (line[length] == '\n');
+        line[length] = 0;
+        vkn_clean_line(line);
+        puts(line);
+    }
+    free(text);
+    return cli_printed();
+}
+
 int cmd_info(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_scene_info_params params = {0};
-    bool json = false;
+    bool json = false, field = false;
     const struct option options[] = {
         {.name = "--json",
          .help = "one JSON object on standard output",
@@ -243,6 +305,10 @@ int cmd_info(int argc, char **argv)
          .help = "draw the cameras of SCENE",
          .kind = OPTION_TEXT,
          .target = (void *)&params.svg},
+        {.name = "--field",
+         .help = "print the GLSL that the checkpoint of RUN holds, without running it",
+         .kind = OPTION_FLAG,
+         .target = &field},
         CLI_FORMAT_OPTION(params.format),
         {.name = "--downscale",
          .value = "K",
@@ -253,20 +319,27 @@ int cmd_info(int argc, char **argv)
     };
     const struct options_command command = {
         .name = "info",
-        .usage = "info [SCENE] [OPTION ...]",
+        .usage = "info [SCENE|RUN] [OPTION ...]",
         .summary = "Prints the Vulkan devices, what they can do, and what vknerf uses of it.\n"
                    "With SCENE: its cameras, sizes, lenses, bounds and splits, and what is wrong "
-                   "with it.",
+                   "with it.\n"
+                   "With RUN, a run directory or a checkpoint: its scene, step, model, and the "
+                   "SHA-256 of\n"
+                   "a field in GLSL.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
-        .argument = "SCENE",
+        .argument = "SCENE|RUN",
     };
     int code = options_parse(&command, argc, argv, &params.scene);
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(job.quiet);
+    if (field)
+        return print_glsl(params.scene);
     if (params.scene == NULL && params.svg != NULL)
         return cli_fail(VKN_BAD_INPUT, "--svg: the name of the scene is missing");
+    if (params.scene != NULL && is_run(params.scene))
+        return run_info(params.scene, json);
     const struct vkn_context_params context = {.device = job.device, .shader_dir = job.shader_dir};
     return params.scene != NULL ? scene_info(&params, json) : device_info(&context, json);
 }

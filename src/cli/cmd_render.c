@@ -144,7 +144,8 @@ int cmd_render(int argc, char **argv)
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_render_params params = {.size = sizeof params, .job = &job};
     bool json = false;
-    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL, *crop = NULL;
+    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL, *crop = NULL,
+               *trust = NULL;
     const struct option options[] = {
         {.name = "--split",
          .value = "train|val|test",
@@ -231,6 +232,7 @@ int cmd_render(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = (void *)&crop},
         CLI_SCENE_OPTIONS(params.scene, params.format),
+        CLI_TRUST_OPTION(trust),
         {.name = "--json",
          .help = "one JSON object on standard output",
          .kind = OPTION_FLAG,
@@ -266,7 +268,7 @@ int cmd_render(int argc, char **argv)
         code = cli_fail(VKN_BAD_INPUT, "--supersample: %u is not 1, 2 or 4", params.supersample);
     if (code == OPTIONS_GO_ON && !params.out)
         code = cli_fail(VKN_BAD_INPUT, "render: --out DIR is missing; see vknerf render --help");
-    if (code != OPTIONS_GO_ON)
-        return code;
-    return render(&params, video, json);
+    if (code == OPTIONS_GO_ON)
+        code = cli_trust(trust, params.run);
+    return code == OPTIONS_GO_ON ? render(&params, video, json) : code;
 }

@@ -51,6 +51,7 @@ static int parse(struct training *training, int argc, char **argv)
          .help = "begin with the weights of a run or checkpoint",
          .kind = OPTION_TEXT,
          .target = (void *)&training->params.init},
+        CLI_TRUST_OPTION(training->trust),
         {.name = "--find-batch",
          .value = "use|fastest",
          .help = "try batches, print them; train with the largest or fastest",

@@ -34,6 +34,7 @@ int cmd_view(int argc, char **argv)
     struct vkn_job job = {.stop = &cli_stop};
     struct viewer_run run = {.job = &job};
     struct cli_view view = {0};
+    const char *trust = NULL;
     const struct option options[] = {
         {.name = "--port",
          .value = "N",
@@ -43,6 +44,7 @@ int cmd_view(int argc, char **argv)
         CLI_VIEW_ADDRESS_OPTION(view),
         CLI_PRECISION_OPTION(run.precision),
         CLI_SCENE_OPTIONS(run.scene, run.format),
+        CLI_TRUST_OPTION(trust),
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
@@ -57,5 +59,7 @@ int cmd_view(int argc, char **argv)
         .argument_required = true,
     };
     int code = options_parse(&command, argc, argv, &run.run);
+    if (code == OPTIONS_GO_ON)
+        code = cli_trust(trust, run.run);
     return code == OPTIONS_GO_ON ? show(&view, &run) : code;
 }

@@ -156,6 +156,12 @@ static bool is_echo(int number)
     return false;
 }
 
+/* Atomic, since other threads read it: base_stop_asked. */
+static void ask_to_stop(void)
+{
+    __atomic_store_n(&cli_stop, 1, __ATOMIC_RELAXED);
+}
+
 static void on_signal(int number)
 {
     if (is_echo(number))
@@ -164,7 +170,7 @@ static void on_signal(int number)
         say("\nstopped at once: what came after the last checkpoint is not saved\n");
         die_of(number);
     }
-    cli_stop = 1;
+    ask_to_stop();
     say(cli_stop_text);
 }
 
@@ -174,7 +180,7 @@ static void on_time_up(int number)
     (void)number;
     if (!atomic_flag_test_and_set(&stopping))
         say("\nthe limit on processor time is reached: stopping and saving\n");
-    cli_stop = 1;
+    ask_to_stop();
 }
 
 static void catch_signals(void)

@@ -150,7 +150,8 @@ static int parse_port(const struct option *option, const char *value)
 
 bool options_value_is_optional(const struct option *option)
 {
-    return option->kind == OPTION_MODE || option->kind == OPTION_VIEW || option->kind == OPTION_MAYBE_COUNT;
+    return option->kind == OPTION_MODE || option->kind == OPTION_VIEW || option->kind == OPTION_MAYBE_COUNT ||
+           option->kind == OPTION_MAYBE_TEXT;
 }
 
 /* An option without a value. */
@@ -164,6 +165,8 @@ static int take_flag(const struct option *option)
         *(unsigned *)option->target = 1;
     else if (option->kind == OPTION_MAYBE_COUNT)
         *(uint32_t *)option->target = UINT32_MAX;
+    else if (option->kind == OPTION_MAYBE_TEXT)
+        *(const char **)option->target = "";
     else
         *(bool *)option->target = true;
     return OPTIONS_GO_ON;
@@ -175,6 +178,7 @@ static int take(const struct option *option, const char *value)
     case OPTION_FLAG:
         break;
     case OPTION_TEXT:
+    case OPTION_MAYBE_TEXT:
         *(const char **)option->target = value;
         return OPTIONS_GO_ON;
     case OPTION_COUNT:

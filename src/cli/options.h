@@ -11,6 +11,7 @@
 enum option_kind {
     OPTION_FLAG,      /* bool */
     OPTION_TEXT,      /* const char * */
+    OPTION_MAYBE_TEXT, /* the same with an optional value: "" for --name alone */
     OPTION_COUNT,     /* uint32_t, at least 1; 20k is 20000 */
     OPTION_MAYBE_COUNT, /* the same with an optional value: UINT32_MAX for --name alone */
     OPTION_MEBIBYTES, /* uint32_t, at least 1; with M or without, or with G */

@@ -214,6 +214,8 @@ static int print_result(const struct training *training, const struct vkn_train_
 static int finish(const struct training *training, vkn_status status,
                   const struct vkn_train_result *result)
 {
+    if (result->told && status != VKN_OK) /* by another process */
+        return status;
     if (result->rank > 0) /* rank 0 has the results */
         return cli_status(status);
     bool saved = status == VKN_INTERRUPTED && result->step > 0;
@@ -248,9 +250,26 @@ static int train(struct training *training)
     return code == VKN_OK ? cli_printed() : code;
 }
 
+/* A field that the user names is registered first: a checkpoint with the same text needs no trust.
+ */
+static int trust(const struct training *training)
+{
+    const vkn_field field = {.size = sizeof field, .file = training->field};
+    vkn_status status = training->field ? vkn_field_register(&field, NULL) : VKN_OK;
+    const char *runs[] = {training->params.resume, training->params.init};
+    int code = status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]) && code == OPTIONS_GO_ON; i++)
+        if (runs[i])
+            code = cli_trust(training->trust, runs[i]);
+    return code;
+}
+
 int training_run(struct training *training)
 {
     vkn_log_quiet(training->job.quiet);
+    int trusted = trust(training);
+    if (trusted != OPTIONS_GO_ON)
+        return trusted;
     vkn_status status = configure(training);
     if (status != VKN_OK)
         return cli_status(status);

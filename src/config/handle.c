@@ -15,6 +15,7 @@ const struct vkn_config *config_given(const vkn_config *config)
 
 vkn_status vkn_config_create(vkn_config **config)
 {
+    BASE_NEED(config);
     return vkn_config_copy(NULL, config);
 }
 
@@ -39,6 +40,8 @@ void vkn_config_destroy(vkn_config **config)
 vkn_status vkn_config_set_number(vkn_config *config, const char *key, double value)
 {
     BASE_C_LOCALE;
+    BASE_NEED(config);
+    BASE_NEED(key);
     char text[40];
     config_print_number(text, value, false);
     return vkn_config_set(config, __func__, key, text);

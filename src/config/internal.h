@@ -76,6 +76,10 @@ struct cJSON *config_points_json(const struct config_setting *setting,
 
 /* ---- files (tree.c, tcnn.c) ------------------------------------------------------------------ */
 
+/* VKN_BAD_INPUT "source: key: path ..." unless the path that a file names is there and a regular
+ * file: a pipe or a device may never come to an end. */
+vkn_status config_check_file(const char *source, const char *key, const char *path);
+
 /* A file's object, without its comments, in the place of what it changes of the file that "parent"
  * names. The caller deletes *tree. */
 vkn_status config_read_tree(const char *file, struct cJSON **tree);

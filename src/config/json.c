@@ -88,6 +88,9 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
         return VKN_OK;
     }
     /* Names, numbers that a double cannot hold (seeds), files of points. */
+    if (cJSON_IsString(item) && setting->type == CONFIG_POINTS && item->valuestring[0] &&
+        strcmp(item->valuestring, "default") != 0)
+        BASE_TRY(config_check_file(reading->source, setting->key, item->valuestring));
     if (cJSON_IsString(item))
         return config_store_text(setting, reading->source, item->valuestring, reading->config);
     if (setting->type == CONFIG_ENUM)

@@ -145,7 +145,7 @@ vkn_status config_read_points(const struct config_setting *setting, const char *
     struct points points = points_of(setting, file, config);
     char *text = NULL;
     size_t size = 0;
-    BASE_TRY(base_file_read(file, FILE_LIMIT, &text, &size));
+    BASE_TRY(base_file_read_any(file, FILE_LIMIT, &text, &size));
     vkn_status status = VKN_OK;
     if (strlen(text) != size)
         status = base_fail(VKN_BAD_INPUT, "%s: not a text file", file);

@@ -2,13 +2,25 @@
  * changes, both as instant-ngp has it. */
 #include "config/internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cjson/cJSON.h>
 
 #define FILE_LIMIT   ((size_t)1 << 20)
 #define MOST_PARENTS 8
+#define MOST_KEYS    4096u /* of a file: where two are merged, each is looked for among all */
+
+vkn_status config_check_file(const char *source, const char *key, const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return base_json_fail(source, key, "%s: %s", path, strerror(errno));
+    return S_ISREG(status.st_mode) ? VKN_OK
+                                   : base_json_fail(source, key, "%s is not a regular file", path);
+}
 
 /* Where a comment ends that begins here; where none does, here. */
 static char *comment_end(char *text)
@@ -58,6 +70,15 @@ static bool merge(cJSON *into, cJSON *from)
     return true;
 }
 
+/* Of objects and lists in it as well; the parser limits the depth. */
+static size_t count_items(const cJSON *tree)
+{
+    const cJSON *item;
+    size_t count = 0;
+    cJSON_ArrayForEach(item, tree) count += 1 + count_items(item);
+    return count;
+}
+
 static vkn_status read_tree(const char *file, unsigned depth, cJSON **tree);
 
 /* Puts the parent under what the file has, where it names one. */
@@ -77,6 +98,8 @@ static vkn_status read_parent(const char *file, unsigned depth, cJSON **tree)
     else if (!folder || !(path = base_path_join(folder, named->valuestring)))
         status = VKN_ERROR;
     else
+        status = config_check_file(file, "parent", path);
+    if (status == VKN_OK)
         status = read_tree(path, depth + 1, &parent);
     if (status == VKN_OK && !merge(parent, child))
         status = base_fail(VKN_ERROR, "out of memory");
@@ -92,13 +115,15 @@ static vkn_status read_tree(const char *file, unsigned depth, cJSON **tree)
 {
     char *text = NULL;
     size_t size = 0;
-    BASE_TRY(base_file_read(file, FILE_LIMIT, &text, &size));
+    BASE_TRY((depth == 0 ? base_file_read_any : base_file_read)(file, FILE_LIMIT, &text, &size));
     if (strlen(text) == size) /* else it is no JSON */
         blank_comments(text);
     vkn_status status = base_json_parse(file, text, size, tree);
     free(text);
     if (status == VKN_OK && !cJSON_IsObject(*tree))
         status = base_fail(VKN_BAD_INPUT, "%s: not a JSON object", file);
+    if (status == VKN_OK && count_items(*tree) > MOST_KEYS)
+        status = base_fail(VKN_BAD_INPUT, "%s: more than %u keys and numbers", file, MOST_KEYS);
     return status == VKN_OK ? read_parent(file, depth, tree) : status;
 }
 

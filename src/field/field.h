@@ -1,6 +1,5 @@
-/* field: the models that answer for colour and density of samples: which encodings and MLPs each is
- * made of, where its parameters lie in the one parameter buffer, which passes evaluate it, and how
- * a device computes these. No other room knows which model runs. */
+/* field: models of colour and density: their encodings and MLPs, the order of their parameters, the
+ * passes that evaluate them, and how a device computes these. No other room knows which runs. */
 #ifndef FIELD_FIELD_H
 #define FIELD_FIELD_H
 
@@ -10,8 +9,7 @@
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* A layer's weights are [input][output], biases behind them. Behind its own inputs a layer with a
- * skip connection reads those of its MLP again. */
+/* Weights [input][output], then biases. With a skip connection the MLP's inputs are read again. */
 struct field_layer {
     uint32_t first;           /* index of its first weight */
     uint32_t inputs, outputs; /* as stored, padding and skip included */
@@ -82,6 +80,8 @@ struct vkn_config field_proposal_config(const struct vkn_config *config); /* a d
 /* What backends are tried with; vkn_field_check where that is still to do, or shall be done again. */
 struct vkn_config field_trial_config(const struct vkn_config *config);
 vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again);
+/* Registers a checkpoint's GLSL (NULL: none), which must be trusted and the one that `config` names. */
+vkn_status field_take_stored(const char *path, const char *text, const struct vkn_config *config);
 struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller */
 /* The kind that is named, NULL: there is none; its shape's keys, never NULL. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);

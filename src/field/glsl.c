@@ -51,8 +51,11 @@ static void configure(const struct vkn_config *config, const struct field_model 
 void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params)
 {
     const struct glsl_facts *facts = &field->facts;
-    if (field->initialize)
+    if (field->initialize) {
+        const char *before = base_close_callback("vkn_field_register");
         field->initialize(field->context, seed, facts->parameters, params);
+        base_close_callback(before);
+    }
     for (uint32_t i = 0; i < facts->parameters && !field->initialize; i++)
         params[i] = facts->initial * field_random(state);
 }

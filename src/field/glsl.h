@@ -20,6 +20,7 @@ struct glsl_facts {
 /* One that is known to the process, as long as that lives. */
 struct glsl_field {
     uint32_t source; /* number of its text, as settings name it */
+    char sha256[BASE_SHA256_TEXT]; /* of the same text */
     struct gpu_snippet snippet;
     struct glsl_facts facts; /* complete */
     void (*initialize)(void *context, uint64_t seed, uint32_t count, float *parameters);
@@ -36,8 +37,12 @@ struct glsl_field {
 vkn_status glsl_read_facts(const char *file, const char *text, struct glsl_facts *facts);
 /* The field that a configuration trains; NULL: none. Never NULL where its model is of that kind. */
 struct glsl_field *glsl_find(const struct vkn_config *config);
+/* Whether a field of that SHA-256 is registered. */
+bool glsl_is_registered(const char sha256[BASE_SHA256_TEXT]);
 /* Lists its programs and passes. */
 vkn_status glsl_make_kind(struct glsl_field *field);
+/* Most seconds that a field's check runs; tests have less. */
+extern double glsl_check_seconds;
 /* Parameters as a training begins with them. */
 void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params);
 

@@ -11,6 +11,8 @@
 #define FIRST_PARAMETER 64u /* as behind MLPs; whoever forgets it is found */
 #define LOCAL_SIZE      64u
 
+double glsl_check_seconds = 20; /* the places take milliseconds */
+
 struct finding { /* as the program leaves it */
     uint32_t kind, index;
     float derivative, differences;
@@ -128,9 +130,9 @@ static vkn_status prepare(struct run *run)
                       counts.params * sizeof *run->params);
 }
 
-static vkn_status compute(struct run *run, struct finding findings[PLACES])
+static vkn_status run_places(struct run *run, uint32_t places)
 {
-    const struct Push push = {.a = PLACES, .b = EACH, .c = FIRST_PARAMETER};
+    const struct Push push = {.a = places, .b = EACH, .c = FIRST_PARAMETER};
     const struct gpu_buffer *buffer = &run->buffers.at[BIND_FIELD];
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(run->device, "field check", 0, &recording));
@@ -138,8 +140,30 @@ static vkn_status compute(struct run *run, struct finding findings[PLACES])
     gpu_record_barrier(recording);
     gpu_record_dispatch(recording, run->program, run->bindings, &push, sizeof push,
                         (PLACES + run->local_size - 1) / run->local_size);
-    BASE_TRY(gpu_run_once(&recording));
-    return gpu_download(run->device, buffer, 0, findings, PLACES * sizeof *findings);
+    return gpu_run_once(&recording);
+}
+
+/* A loop that never ends is the field's fault, whether the limit or the driver's watchdog finds it. */
+static vkn_status run_within_limit(struct run *run)
+{
+    double limit = gpu_limit_waits(run->device, glsl_check_seconds), began = base_seconds();
+    if (limit < glsl_check_seconds)
+        gpu_limit_waits(run->device, limit);
+    vkn_status status = run_places(run, PLACES);
+    gpu_limit_waits(run->device, limit);
+    if (status != VKN_NO_DEVICE)
+        return status;
+    return base_fail(VKN_BAD_INPUT, "%s: does not end: %.3g s at %u places", run->field->snippet.file,
+                     base_seconds() - began, PLACES);
+}
+
+/* First nowhere: CPU devices compile a program when it first runs, which may take long. */
+static vkn_status compute(struct run *run, struct finding findings[PLACES])
+{
+    BASE_TRY(run_places(run, 0));
+    BASE_TRY(run_within_limit(run));
+    return gpu_download(run->device, &run->buffers.at[BIND_FIELD], 0, findings,
+                        PLACES * sizeof *findings);
 }
 
 static vkn_status run_check(struct gpu_device *device, struct glsl_field *field)

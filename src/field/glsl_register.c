@@ -1,4 +1,5 @@
 /* The fields in GLSL that are known to the process. */
+#include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,16 @@ struct glsl_field *glsl_find(const struct vkn_config *config)
     struct glsl_field *field = find(config->glsl.source);
     pthread_mutex_unlock(&known.lock);
     return field;
+}
+
+bool glsl_is_registered(const char sha256[BASE_SHA256_TEXT])
+{
+    pthread_mutex_lock(&known.lock);
+    struct glsl_field *field = known.first;
+    while (field && strcmp(field->sha256, sha256) != 0)
+        field = field->next;
+    pthread_mutex_unlock(&known.lock);
+    return field != NULL;
 }
 
 const char *vkn_field_source(const vkn_config *config)
@@ -86,7 +97,7 @@ static vkn_status read_source(const struct vkn_field *field, char **source)
     if (!field->text && !field->file)
         return base_fail(VKN_BAD_INPUT, "vkn_field_register: neither `file` nor `text` is given");
     if (!field->text)
-        BASE_TRY(base_file_read(field->file, MOST_BYTES, &read, &size));
+        BASE_TRY(base_file_read_any(field->file, MOST_BYTES, &read, &size));
     const char *text = field->text ? field->text : read;
     vkn_status status = check_text(file, text, size);
     if (status == VKN_OK) {
@@ -133,6 +144,7 @@ static vkn_status add(const struct vkn_field *given, char *source, uint32_t numb
         return VKN_ERROR;
     }
     field->source = number;
+    base_sha256(source, strlen(source), field->sha256);
     vkn_status status = fill(field, given, source);
     if (status != VKN_OK) {
         destroy(field);
@@ -143,11 +155,17 @@ static vkn_status add(const struct vkn_field *given, char *source, uint32_t numb
     return VKN_OK;
 }
 
+/* The number of a field in configurations; 0 is none. */
+static uint32_t number_of(const char *source)
+{
+    uint32_t number = base_crc32c(0, source, strlen(source));
+    return number ? number : 1;
+}
+
 /* Takes `source`; *number is that of the field. */
 static vkn_status know(const struct vkn_field *given, char *source, uint32_t *number)
 {
-    *number = base_crc32c(0, source, strlen(source));
-    *number = *number ? *number : 1; /* 0 is none */
+    *number = number_of(source);
     pthread_mutex_lock(&known.lock);
     struct glsl_field *field = find(*number);
     vkn_status status = VKN_OK;
@@ -155,8 +173,9 @@ static vkn_status know(const struct vkn_field *given, char *source, uint32_t *nu
         status = add(given, source, *number);
     } else {
         if (strcmp(field->snippet.text, source) != 0)
-            status = base_fail(VKN_ERROR, "%s: its number is that of %s: change a comment in it",
-                               given->file ? given->file : "field", field->snippet.file);
+            status =
+                base_fail(VKN_BAD_INPUT, "%s: its number is that of %s: change a comment in it",
+                          given->file ? given->file : "field", field->snippet.file);
         else if (given->initialize) {
             field->initialize = given->initialize;
             field->context = given->context;
@@ -175,6 +194,7 @@ vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
     char *source = NULL;
     uint32_t number = 0;
     BASE_TRY(BASE_READ("struct vkn_field", given, &field, context));
+    BASE_RANGE(&field, initial, 0, FLT_MAX);
     BASE_TRY(read_source(&field, &source));
     if (!source)
         return VKN_ERROR;
@@ -184,4 +204,25 @@ vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
         config->glsl.source = number;
     }
     return VKN_OK;
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+vkn_status field_take_stored(const char *path, const char *text, const struct vkn_config *config)
+{
+    const struct vkn_field field = {.size = sizeof field, .file = path, .text = text};
+    char sha256[BASE_SHA256_TEXT];
+    if (!text)
+        return base_fail(VKN_BAD_INPUT, "%s: the GLSL of its field is missing", path);
+    BASE_TRY(check_text(path, text, strlen(text)));
+    if (config->glsl.source != number_of(text))
+        return base_fail(VKN_BAD_INPUT, "%s: glsl.source: %u, but the number of its GLSL is %u",
+                         path, config->glsl.source, number_of(text));
+    base_sha256(text, strlen(text), sha256);
+    if (!vkn_field_is_trusted(sha256))
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: holds a program, its field in GLSL with SHA-256 %s: it runs with "
+                         "--trust (vkn_field_trust) only; vknerf info FILE --field prints it",
+                         path, sha256);
+    return vkn_field_register(&field, NULL);
 }

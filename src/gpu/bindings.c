@@ -80,6 +80,7 @@ vkn_status gpu_bindings_create(struct gpu_device *device,
                                struct gpu_bindings **created)
 {
     *created = NULL;
+    BASE_TRY(gpu_check_hung(device, "bindings"));
     struct gpu_bindings *bindings = base_alloc(1, sizeof *bindings);
     if (!bindings)
         return VKN_ERROR;

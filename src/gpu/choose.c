@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the instance ---------------------------------------------------------------------------- */
 
@@ -13,15 +14,11 @@ static struct {
     pthread_mutex_t lock;
     VkInstance handle;
     uint32_t users;
+    pid_t process; /* that it belongs to: a driver's threads do not survive fork() */
     uint32_t version;
     bool debug_utils;
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
 } instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-VkInstance gpu_instance_handle(void)
-{
-    return instance.handle;
-}
 
 uint32_t gpu_instance_version(void)
 {
@@ -97,6 +94,11 @@ vkn_status gpu_instance_acquire(VkInstance *handle)
 {
     vkn_status status = VKN_OK;
     pthread_mutex_lock(&instance.lock);
+    if (instance.users && instance.process != getpid()) { /* left to the process that made it */
+        instance.users = 0;
+        instance.messenger = VK_NULL_HANDLE;
+    }
+    instance.process = getpid();
     if (!instance.users)
         status = create_instance();
     if (status == VKN_OK)
@@ -106,10 +108,11 @@ vkn_status gpu_instance_acquire(VkInstance *handle)
     return status;
 }
 
-void gpu_instance_release(void)
+/* Nothing is destroyed of one that was abandoned. */
+void gpu_instance_release(VkInstance handle)
 {
     pthread_mutex_lock(&instance.lock);
-    if (--instance.users == 0) {
+    if (handle == instance.handle && --instance.users == 0) {
         if (instance.messenger)
             vkDestroyDebugUtilsMessengerEXT(instance.handle, instance.messenger, NULL);
         instance.messenger = VK_NULL_HANDLE;
@@ -117,6 +120,25 @@ void gpu_instance_release(void)
         instance.handle = NULL;
     }
     pthread_mutex_unlock(&instance.lock);
+}
+
+void gpu_instance_abandon(VkInstance handle)
+{
+    pthread_mutex_lock(&instance.lock);
+    if (handle == instance.handle) {
+        instance.users = 0;
+        instance.messenger = VK_NULL_HANDLE;
+        instance.handle = NULL;
+    }
+    pthread_mutex_unlock(&instance.lock);
+}
+
+bool gpu_instance_is_abandoned(VkInstance handle)
+{
+    pthread_mutex_lock(&instance.lock);
+    bool abandoned = handle != instance.handle;
+    pthread_mutex_unlock(&instance.lock);
+    return abandoned;
 }
 
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle, const char *name)
@@ -192,7 +214,7 @@ vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size
             capabilities[i] = list.supports[i].capabilities;
     }
     list_free(&list);
-    gpu_instance_release();
+    gpu_instance_release(handle);
     return status;
 }
 

@@ -103,9 +103,11 @@ static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
     BASE_TRY(gpu_instance_acquire(&instance));
     struct gpu_device *device = base_alloc(1, sizeof *device);
     if (!device) {
-        gpu_instance_release();
+        gpu_instance_release(instance);
         return VKN_ERROR;
     }
+    device->instance = instance;
+    base_guard_create(&device->guard);
     gpu_programs_open(device);
     device->statistics = options->statistics;
     vkn_status status = gpu_choose(instance, options->device, *passed, device, another);
@@ -153,12 +155,16 @@ void gpu_close(struct gpu_device **closed)
         device->vk.vkDestroyDescriptorSetLayout(device->handle, device->set_layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
-    if (!device->hung)
-        gpu_instance_release();
+    gpu_instance_release(device->instance);
     free(device->cache_folder);
     free(device->cache_path);
     free(device->shader_dir);
     free(device);
+}
+
+struct base_guard *gpu_guard(struct gpu_device *device)
+{
+    return &device->guard;
 }
 
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device)
@@ -174,7 +180,7 @@ uint32_t gpu_device_index(const struct gpu_device *device)
 void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles)
 {
     *handles = (struct vkn_vulkan){
-        .instance = gpu_instance_handle(),
+        .instance = device->instance,
         .physical_device = device->physical,
         .device = device->handle,
         .queue = device->queue,

@@ -53,23 +53,23 @@ struct gpu_options {
 /* A device and all that was made from it are for one thread at a time, but several threads may call
  * gpu_program_create and gpu_program_destroy at once: compiling is what takes long at the start. */
 
-/* Fills up to `capacity` entries in the order of `device` indices; *count is the number of devices.
- * Without a loader, driver or device: VKN_NO_DEVICE. */
+/* Fills up to `capacity` entries by index; *count: how many devices there are. VKN_NO_DEVICE: none. */
 vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
 /* Opens a device; `options` may be NULL. What does not work is passed over with a warning, unless
  * asked for or the last. The caller owns *device; gpu_close saves the cache and nulls it. */
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
 void gpu_close(struct gpu_device **device);
-/* Once *stop is not zero, a device that does not come to the end of its work within 20 seconds is given
- * up: waits for it end with VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL:
- * waits have no end. Returns what was watched before; *stop must live as long as it is watched. */
+/* Once *stop is not zero, a device that does not end its work within 20 seconds is given up: waits for it
+ * give VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL: waits have no end. Returns
+ * what was watched before; *stop must live as long as it is watched. */
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device, const volatile sig_atomic_t *stop);
+/* Gives up where a wait takes so many seconds, 0: never; snippets set a limit. Returns the one before. */
+double gpu_limit_waits(struct gpu_device *device, double seconds);
+struct base_guard *gpu_guard(struct gpu_device *device); /* see BASE_USE */
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
-/* Most invocations of a workgroup that has subgroups of that size. */
-uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size);
+uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size); /* invocations */
 uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
-/* Vulkan's handles, for those who record work of their own. */
-struct vkn_vulkan;
+struct vkn_vulkan; /* handles, for those who record work of their own */
 void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles);
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
 struct gpu_hazard {
@@ -90,13 +90,9 @@ char *gpu_cache_path(const struct gpu_device *device, const char *kind, const ch
 uint64_t gpu_memory_held(const struct gpu_device *device);
 /* The same by name of buffer, the largest first, each with the gap after it. Fills up to `most`
  * entries (at least 1), the last with all that is left over, as "others"; returns how many. */
-struct gpu_memory_use {
-    const char *name; /* literal */
-    uint64_t bytes;
-    bool host; /* memory that the host sees as well, asked for as GPU_HOST */
-};
+struct gpu_memory_use { const char *name; uint64_t bytes; bool host; }; /* literal; asked for as GPU_HOST */
 size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses, size_t most);
-/* Bytes that can still be allocated: from the budget where the driver tells it, else the heap. */
+/* Bytes that can still be allocated: of the driver's budget or the heap, on CPU devices of the process's as well. */
 uint64_t gpu_memory_available(const struct gpu_device *device);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -109,16 +105,20 @@ struct gpu_buffer {
 };
 
 enum gpu_memory_kind { GPU_DEVICE, GPU_HOST };
-struct gpu_buffer_request {
-    struct gpu_buffer *buffer; /* filled in */
-    const char *name;          /* literal; debug name and error messages */
-    uint64_t size;             /* bytes; 0 is rounded up so that it can be bound */
-    enum gpu_memory_kind kind;
-};
+/* `buffer` is filled in; `name`, a literal, is for messages; no bytes are rounded up so that they can be bound. */
+struct gpu_buffer_request { struct gpu_buffer *buffer; const char *name; uint64_t size; enum gpu_memory_kind kind; };
 
-/* One allocation for each kind of memory (more where the device limits its size), all buffers
- * placed in it. All memory starts as zeros. VKN_BAD_INPUT: a buffer is larger than
- * max_buffer_range. Device memory that is full falls back to the host's with a warning. */
+/* What a buffer needs, before it is taken; `settings` (literals) are those whose reduction makes it smaller, or NULL. */
+struct gpu_need { const char *name; uint64_t size; const char *settings; };
+/* VKN_BAD_INPUT where one is more than the device binds or allocates at once; where all are more than can be had, the
+ * host's memory included where device memory falls back to it: "`what`: ..." with the settings that most follows from. */
+vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need);
+vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs, size_t count,
+                            const char *what);
+
+/* One allocation for each kind of memory (more where the device limits its size), all buffers placed in it, as zeros.
+ * VKN_BAD_INPUT as gpu_check_range and gpu_memory_check. Device memory that is full falls back to the host's with a
+ * warning. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);
@@ -220,7 +220,7 @@ vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
-/* False when it still runs after so many seconds; true needs a gpu_wait all the same. */
+/* False: it still runs after so many seconds; true: gpu_wait is needed all the same. */
 bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds);
 /* Ends a recording, runs it and destroys it, whatever comes of it: for what is recorded to be run once. */
 vkn_status gpu_run_once(struct gpu_recording **recording);

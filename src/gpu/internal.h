@@ -117,6 +117,7 @@ struct gpu_programs {
 };
 
 struct gpu_device {
+    struct base_guard guard;
     struct gpu_support support;
     struct gpu_features features; /* enabled */
     uint32_t index; /* as gpu_list counts */
@@ -126,6 +127,8 @@ struct gpu_device {
     VkQueue queue;
     const volatile sig_atomic_t *stop; /* see gpu_watch_stop */
     bool hung;                         /* given up: nothing of it is waited for or destroyed */
+    double limit;                      /* see gpu_limit_waits */
+    VkInstance instance;               /* that it is of */
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t held;       /* bytes allocated */
     struct gpu_arena *arenas; /* all that are open */
@@ -146,12 +149,14 @@ struct gpu_device {
 
 /* ---- choose.c -------------------------------------------------------------------------------- */
 
-/* The process's instance; every successful acquire needs one release. */
+/* The process's instance; every successful acquire needs one release. An abandoned one stays with
+ * what hangs in it, and whoever acquires next gets another: lavapipe's devices of one instance share
+ * their threads. */
 vkn_status gpu_instance_acquire(VkInstance *instance);
-void gpu_instance_release(void);
-
-/* While it is held: it, and the Vulkan version that the room uses of it. */
-VkInstance gpu_instance_handle(void);
+void gpu_instance_release(VkInstance instance);
+void gpu_instance_abandon(VkInstance instance);
+bool gpu_instance_is_abandoned(VkInstance instance);
+/* The Vulkan version that the room uses of it. */
 uint32_t gpu_instance_version(void);
 
 /* Devices of higher indices can be asked for, but not passed over. */
@@ -202,6 +207,13 @@ void gpu_check_disabled_names(void);
 /* Lists the cooperative-matrix shapes; clears the capability when there are none. */
 void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *support);
 
+/* ---- budget.c -------------------------------------------------------------------------------- */
+
+/* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
+#define GPU_BUFFER_GRANULE 16u
+/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it. */
+uint64_t gpu_padded_size(uint64_t asked);
+
 /* ---- memory.c -------------------------------------------------------------------------------- */
 
 void gpu_transfer_destroy(struct gpu_device *device);
@@ -228,8 +240,12 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
 
 /* Waits for a submission's end and readies its fence for the next; see gpu_watch_stop. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name);
+/* VKN_NO_DEVICE when the device was given up: drivers' calls would wait for what hangs. */
+vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject);
 /* Seconds that a device may take to come to an end after a stop; tests have less. */
 extern double gpu_patience;
+/* Limit of waits on a device that runs a user's snippet: VKNERF_FIELD_SECONDS, else ten minutes. */
+double gpu_snippet_seconds(void);
 
 /* ---- clock.c --------------------------------------------------------------------------------- */
 

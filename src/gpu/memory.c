@@ -1,11 +1,9 @@
 /* Arenas of buffers. */
 #include "gpu/internal.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
-#define BUFFER_GRANULE 16u
 
 struct gpu_arena {
     struct gpu_device *device;
@@ -85,15 +83,7 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
 {
     struct gpu_device *device = arena->device;
     const struct gpu_buffer_request *request = placed->request;
-    uint64_t size = round_up(request->size ? request->size : 1, BUFFER_GRANULE);
-    uint64_t limit = device->support.capabilities.max_buffer_range;
-    if (request->size > limit || size > device->support.max_allocation)
-        return base_fail(
-            VKN_BAD_INPUT,
-            "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB; use less "
-            "data (--downscale), a smaller model or another device",
-            request->name, mib(request->size), device->support.capabilities.name,
-            mib(limit < device->support.max_allocation ? limit : device->support.max_allocation));
+    uint64_t size = gpu_padded_size(request->size);
     VkBufferUsageFlags address = device->support.capabilities.buffer_addresses
                                      ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT
                                      : 0;
@@ -233,7 +223,7 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
                  placed->buffer, memory, placed->offset);
         *placed->request->buffer = (struct gpu_buffer){
             .handle = placed->buffer,
-            .size = placed->request->size ? placed->request->size : BUFFER_GRANULE,
+            .size = placed->request->size ? placed->request->size : GPU_BUFFER_GRANULE,
             .mapped = mapped ? mapped + placed->offset : NULL,
             .name = placed->request->name,
         };
@@ -280,10 +270,62 @@ static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_
 
 /* ---- arenas ---------------------------------------------------------------------------------- */
 
+static struct gpu_need need_of(const struct gpu_buffer_request *request)
+{
+    return (struct gpu_need){.name = request->name, .size = request->size};
+}
+
+static vkn_status check_ranges(const struct gpu_device *device,
+                               const struct gpu_buffer_request *requests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_need need = need_of(&requests[i]);
+        BASE_TRY(gpu_check_range(device, &need));
+    }
+    return VKN_OK;
+}
+
+/* All of them as one, which is called as the largest is. */
+static vkn_status check_room(const struct gpu_device *device,
+                             const struct gpu_buffer_request *requests, size_t count)
+{
+    struct gpu_need all = {0};
+    uint64_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        all.size += gpu_padded_size(requests[i].size);
+        if (requests[i].size >= largest) {
+            largest = requests[i].size;
+            all.name = requests[i].name;
+        }
+    }
+    return gpu_memory_check(device, &all, 1, all.name);
+}
+
+/* Memory that is taken counts as taken when it is written. So other threads' arenas, such as those
+ * of ranks on the same device, wait from the look at what there is until the zeros are there. */
+static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+
+static vkn_status take_memory(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
+                              size_t count, struct placed *placed)
+{
+    pthread_mutex_lock(&taking);
+    vkn_status status = check_room(arena->device, requests, count);
+    if (status == VKN_OK)
+        status = create_kind(arena, requests, count, GPU_DEVICE, placed);
+    if (status == VKN_OK)
+        status = create_kind(arena, requests, count, GPU_HOST, placed);
+    if (status == VKN_OK)
+        status = zero_buffers(arena, requests, count);
+    pthread_mutex_unlock(&taking);
+    return status;
+}
+
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **created)
 {
     *created = NULL;
+    BASE_TRY(gpu_check_hung(device, "memory"));
+    BASE_TRY(check_ranges(device, requests, count));
     struct gpu_arena *arena = base_alloc(1, sizeof *arena);
     if (!arena)
         return VKN_ERROR;
@@ -298,11 +340,7 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
     struct placed *placed = base_alloc(count + 1, sizeof *placed);
     vkn_status status = VKN_ERROR;
     if (arena->uses && arena->buffers && arena->blocks && arena->block_sizes && placed)
-        status = create_kind(arena, requests, count, GPU_DEVICE, placed);
-    if (status == VKN_OK)
-        status = create_kind(arena, requests, count, GPU_HOST, placed);
-    if (status == VKN_OK)
-        status = zero_buffers(arena, requests, count);
+        status = take_memory(arena, requests, count, placed);
     free(placed);
     if (status == VKN_OK)
         *created = arena;
@@ -374,25 +412,4 @@ size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *u
             count = add_use(&arena->uses[i], uses, count, most);
     qsort(uses, count, sizeof *uses, compare_uses);
     return count;
-}
-
-uint64_t gpu_memory_available(const struct gpu_device *device)
-{
-    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT,
-    };
-    VkPhysicalDeviceMemoryProperties2 memory = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
-        .pNext = device->support.memory_budget ? &budget : NULL,
-    };
-    vkGetPhysicalDeviceMemoryProperties2(device->physical, &memory);
-    uint64_t best = 0;
-    for (uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; i++) {
-        const VkMemoryHeap *heap = &memory.memoryProperties.memoryHeaps[i];
-        uint64_t total = device->support.memory_budget ? budget.heapBudget[i] : heap->size;
-        uint64_t used = device->support.memory_budget ? budget.heapUsage[i] : device->held;
-        if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && total > used && total - used > best)
-            best = total - used;
-    }
-    return best;
 }

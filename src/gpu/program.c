@@ -290,18 +290,30 @@ static vkn_status compile(struct gpu_device *device, const struct gpu_program_op
     return VKN_OK;
 }
 
+/* From now on a loop that never ends may run there. */
+static void limit_waits(struct gpu_device *device)
+{
+    pthread_mutex_lock(&device->programs.lock);
+    if (device->limit <= 0)
+        device->limit = gpu_snippet_seconds();
+    pthread_mutex_unlock(&device->programs.lock);
+}
+
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **created)
 {
     *created = NULL;
+    BASE_TRY(gpu_check_hung(device, options->name));
     BASE_TRY(check_options(device, options));
     const struct gpu_program_source *source = source_for(device, options->name);
     if (!source)
         return base_fail(VKN_ERROR,
                          "program %s is not part of this build (see shaders/programs.txt)",
                          options->name);
-    if (source->snippet)
+    if (source->snippet) {
         BASE_TRY(gpu_snippet_compile(source));
+        limit_waits(device);
+    }
     struct gpu_program *program = base_alloc(1, sizeof *program);
     if (!program)
         return VKN_ERROR;

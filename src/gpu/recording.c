@@ -99,6 +99,7 @@ vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands,
         .commandBufferCount = 1,
         .pCommandBuffers = &commands,
     };
+    BASE_TRY(gpu_check_hung(device, name));
     GPU_CALL(name, device->vk.vkQueueSubmit, device->queue, 1, &info, fence);
     return VKN_OK;
 }
@@ -160,6 +161,7 @@ vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_
                             struct gpu_recording **created)
 {
     *created = NULL;
+    BASE_TRY(gpu_check_hung(device, name));
     struct gpu_recording *recording = base_alloc(1, sizeof *recording);
     if (!recording)
         return VKN_ERROR;
@@ -371,7 +373,7 @@ void gpu_record_timestamp(struct gpu_recording *recording, const char *label)
 bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds)
 {
     const struct gpu_device *device = recording->device;
-    return !recording->in_flight ||
+    return !recording->in_flight || device->hung ||
            device->vk.vkWaitForFences(device->handle, 1, &recording->fence, VK_TRUE,
                                       (uint64_t)(1e9 * seconds)) != VK_TIMEOUT;
 }

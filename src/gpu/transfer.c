@@ -33,6 +33,7 @@ static vkn_status run(struct gpu_device *device, const struct gpu_buffer *from,
                       uint64_t size)
 {
     struct gpu_transfer *transfer = &device->transfer;
+    BASE_TRY(gpu_check_hung(device, to->name));
     VkCommandBufferBeginInfo begin = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,

@@ -1,9 +1,30 @@
 /* Waiting for the device, and giving up one that hangs. */
 #include "gpu/internal.h"
 
+#include <stdlib.h>
+
 #define SLICE_NANOSECONDS 250000000u
 
 double gpu_patience = 20;
+
+/* What a training period of a field in GLSL takes on a slow CPU device, compiling included, is
+ * less. */
+#define FIELD_SECONDS 600.0
+
+double gpu_snippet_seconds(void)
+{
+    const char *given = getenv("VKNERF_FIELD_SECONDS");
+    char *end = NULL;
+    double seconds = given ? strtod(given, &end) : FIELD_SECONDS;
+    return given && (end == given || *end || !(seconds > 0)) ? FIELD_SECONDS : seconds;
+}
+
+double gpu_limit_waits(struct gpu_device *device, double seconds)
+{
+    double before = device->limit;
+    device->limit = seconds;
+    return before;
+}
 
 const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
                                             const volatile sig_atomic_t *stop)
@@ -16,11 +37,11 @@ const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
 /* ---- giving up ------------------------------------------------------------------------------- */
 
 /* What a hung device may still use is not destroyed. */
-#define KEEP(type)                                                                                 \
-    static VKAPI_ATTR void VKAPI_CALL keep_##type(VkDevice device, Vk##type object,                \
-                                                  const VkAllocationCallbacks *allocator)          \
-    {                                                                                              \
-        (void)device, (void)object, (void)allocator;                                               \
+#define KEEP(type)                                                                        \
+    static VKAPI_ATTR void VKAPI_CALL keep_##type(VkDevice device, Vk##type object,       \
+                                                  const VkAllocationCallbacks *allocator) \
+    {                                                                                     \
+        (void)device, (void)object, (void)allocator;                                      \
     }
 KEEP(Buffer)
 KEEP(CommandPool)
@@ -45,10 +66,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL do_not_wait(VkDevice device)
     return VK_ERROR_DEVICE_LOST;
 }
 
-static vkn_status give_up(struct gpu_device *device, const char *name)
+static void give_up(struct gpu_device *device)
 {
     struct VolkDeviceTable *vk = &device->vk;
     device->hung = true;
+    gpu_instance_abandon(device->instance);
     vk->vkDestroyBuffer = keep_Buffer;
     vk->vkDestroyCommandPool = keep_CommandPool;
     vk->vkDestroyDescriptorPool = keep_DescriptorPool;
@@ -61,27 +83,70 @@ static vkn_status give_up(struct gpu_device *device, const char *name)
     vk->vkDestroyQueryPool = keep_QueryPool;
     vk->vkDestroyDevice = keep_device;
     vk->vkDeviceWaitIdle = do_not_wait;
+}
+
+static vkn_status fail_stopped(struct gpu_device *device, const char *name)
+{
+    give_up(device);
     return base_fail(VKN_NO_DEVICE,
                      "%s: the device does not answer, %g seconds after it was to stop; what came "
                      "after the last checkpoint is not saved",
                      name, gpu_patience);
 }
 
+static vkn_status fail_endless(struct gpu_device *device, const char *name)
+{
+    give_up(device);
+    return base_fail(VKN_NO_DEVICE,
+                     "%s: not finished after %g seconds: a loop in the field's GLSL may never end "
+                     "(VKNERF_FIELD_SECONDS allows more); what came after the last checkpoint is "
+                     "not saved",
+                     name, device->limit);
+}
+
+/* Of a device that shares its threads with what another one of the process was given up for. */
+static vkn_status fail_beside(struct gpu_device *device, const char *name)
+{
+    give_up(device);
+    return base_fail(VKN_NO_DEVICE,
+                     "%s: the device does not answer: its threads run a program of this process "
+                     "that does not end; a new context has others",
+                     name);
+}
+
+static bool lost_threads(const struct gpu_device *device)
+{
+    return device->support.capabilities.type == GPU_CPU &&
+           gpu_instance_is_abandoned(device->instance);
+}
+
+vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject)
+{
+    if (!device->hung)
+        return VKN_OK;
+    return base_fail(VKN_NO_DEVICE, "%s: the device was given up: it did not come to an end", subject);
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* In slices, so that a stop is noticed: a device that hangs would ignore it for ever. */
+/* In slices, so that a stop and the limit are noticed: a device that hangs would ignore them. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name)
 {
-    double asked = 0;
-    VkResult result = device->hung ? VK_ERROR_DEVICE_LOST : VK_TIMEOUT;
-    while (result == VK_TIMEOUT) {
-        result = device->vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE, SLICE_NANOSECONDS);
-        if (result != VK_TIMEOUT || !device->stop || !*device->stop)
-            continue;
-        if (asked <= 0)
-            asked = base_seconds();
-        else if (base_seconds() - asked >= gpu_patience)
-            return give_up(device, name);
+    double began = 0, asked = 0;
+    VkResult result;
+    BASE_TRY(gpu_check_hung(device, name));
+    while ((result = device->vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE,
+                                                SLICE_NANOSECONDS)) == VK_TIMEOUT) {
+        double now = base_seconds();
+        bool stop = base_stop_asked(device->stop);
+        began = began > 0 ? began : now;
+        asked = stop && asked <= 0 ? now : asked;
+        if (stop && now - asked >= gpu_patience)
+            return fail_stopped(device, name);
+        if (device->limit > 0 && now - began >= device->limit)
+            return fail_endless(device, name);
+        if (now - began >= gpu_patience && lost_threads(device))
+            return fail_beside(device, name);
     }
     if (result < 0)
         return gpu_vulkan_fail(result, "vkWaitForFences", name);

@@ -117,6 +117,9 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
 {
     if (scene->splits[SCENE_TRAIN].pixels || !images_fit_host(scene, config))
         return VKN_OK;
+    BASE_TRY(base_memory_check(4 * scene->splits[SCENE_TRAIN].pixel_count,
+                               "keeping the decoded training images",
+                               "scene.host_budget, or the images (--downscale)"));
     return scene_load(scene, SCENE_TRAIN, progress, context);
 }
 

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <mpi.h>
 
@@ -12,6 +13,9 @@ static MPI_Request request = MPI_REQUEST_NULL;
 static int rank, size;
 /* Counts and places of an exchange of parts, four lists of [size]. */
 static int *lists;
+/* Ranks that wait tell each other so, beside the exchanges, by messages without content. */
+static MPI_Comm beside = MPI_COMM_NULL;
+static MPI_Request *notices; /* [size], to each rank; one under way is left alone */
 
 static const char *check(const char *what, int code)
 {
@@ -52,7 +56,13 @@ static const char *start(struct mpi_place *place)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     lists = malloc(4 * (size_t)size * sizeof *lists);
-    return lists ? find_place(place) : "out of memory";
+    notices = malloc((size_t)size * sizeof *notices);
+    if (!lists || !notices)
+        return "out of memory";
+    for (int i = 0; i < size; i++)
+        notices[i] = MPI_REQUEST_NULL;
+    failed = check("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &beside));
+    return failed ? failed : find_place(place);
 }
 
 static const char *gather(const void *mine, size_t bytes, void *all)
@@ -102,8 +112,31 @@ static const char *done(int *is_done)
     return check("MPI_Test", MPI_Test(&request, is_done, MPI_STATUS_IGNORE));
 }
 
+static void notify(int other)
+{
+    int sent = 0;
+    if (other != rank && MPI_Test(&notices[other], &sent, MPI_STATUS_IGNORE) == MPI_SUCCESS && sent)
+        MPI_Isend(NULL, 0, MPI_BYTE, other, 0, beside, &notices[other]);
+}
+
+static void look_around(int tell, unsigned char *heard)
+{
+    int there = 0;
+    MPI_Status from;
+    memset(heard, 0, (size_t)size);
+    for (int other = 0; tell && other < size; other++)
+        notify(other);
+    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, beside, &there, &from) == MPI_SUCCESS && there &&
+           MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, 0, beside, MPI_STATUS_IGNORE) ==
+               MPI_SUCCESS)
+        heard[from.MPI_SOURCE] = 1;
+}
+
 static const char *finish(void)
 {
+    for (int i = 0; i < size; i++)
+        if (notices[i] != MPI_REQUEST_NULL)
+            MPI_Request_free(&notices[i]);
     free(lists);
     lists = NULL;
     return check("MPI_Finalize", MPI_Finalize());
@@ -118,5 +151,6 @@ const struct mpi_module vknerf_mpi = {
     .collect = collect,
     .spread = spread,
     .done = done,
+    .look_around = look_around,
     .finish = finish,
 };

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define MPI_MODULE_SYMBOL  "vknerf_mpi"
-#define MPI_MODULE_VERSION 1u
+#define MPI_MODULE_VERSION 2u
 
 struct mpi_place {
     uint32_t rank, size;             /* of all processes */
@@ -29,6 +29,9 @@ struct mpi_module {
     /* The parts of all from each's own. */
     const char *(*spread)(float *values, const size_t *begins);
     const char *(*done)(int *done);
+    /* Tells all others that this rank waits, where `tell` is set, and fills heard[size] with
+     * whether each of them has told so since the last call. Waits for nothing. */
+    void (*look_around)(int tell, unsigned char *heard);
     /* Waits for the others to come here as well. */
     const char *(*finish)(void);
 };

@@ -18,9 +18,30 @@ struct parallel {
     const struct parallel_transport *transport;
     void *group; /* the transport's own */
     uint32_t rank, size;
-    bool patient; /* see parallel_be_patient */
-    bool over;    /* see parallel_end */
+    bool patient;  /* see parallel_be_patient */
+    bool begun;    /* has not been patient once: what takes long at the start is over */
+    bool over;     /* see parallel_end */
+    uint64_t step; /* see parallel_at_step */
 };
+
+/* How long a rank has waited in an exchange; all zero: it begins to. */
+struct parallel_wait {
+    double seconds; /* a process that was stopped meanwhile has not waited */
+    double looked;  /* base_seconds() */
+    double told;    /* seconds when the absent ones were last named; 0: never */
+};
+/* Counts the time since the last call. */
+void parallel_count_wait(struct parallel_wait *wait);
+/* Whether those that are not `here` may take their time: at the start all, later rank 0, where the
+ * exchange is one to be patient in. */
+bool parallel_may_be_late(const struct parallel *parallel, const bool *here);
+/* Warns of those that are not `here` when it is time to and this rank is the first of the others.
+ */
+void parallel_watch(const struct parallel *parallel, const bool *here, struct parallel_wait *wait);
+#define PARALLEL_NAMES 160u
+/* The ranks that have not come, "rank 3" or "ranks 1, 3 and 5 more"; empty: all have. */
+void parallel_name_absent(const struct parallel *parallel, const bool *here,
+                          char names[PARALLEL_NAMES]);
 
 /* Where the part of `count` values begins that a rank adds up; behind the last rank: where it ends.
  */

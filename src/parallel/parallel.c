@@ -40,6 +40,12 @@ vkn_status parallel_max(struct parallel *parallel, float *values, size_t count)
 void parallel_be_patient(struct parallel *parallel, bool patient)
 {
     parallel->patient = patient;
+    parallel->begun = parallel->begun || !patient;
+}
+
+void parallel_at_step(struct parallel *parallel, uint64_t step)
+{
+    parallel->step = step;
 }
 
 void parallel_end(struct parallel *parallel)

@@ -17,7 +17,8 @@ uint32_t parallel_rank(const struct parallel *parallel); /* from 0 */
 uint32_t parallel_size(const struct parallel *parallel); /* of the group */
 
 /* Every rank calls the same of these in the same order; each waits, asleep, for the others. When
- * one of them has left, VKN_NO_DEVICE, at once and from then on. */
+ * one of them has left, VKN_NO_DEVICE, at once and from then on. One that has not come after 10
+ * seconds is named in a warning, by the first of those that wait, and again after 20, 40, ... */
 
 /* `size` bytes of every rank, in their order. */
 vkn_status parallel_gather(struct parallel *parallel, const void *mine, size_t size, void *all);
@@ -33,6 +34,8 @@ vkn_status parallel_max(struct parallel *parallel, float *values, size_t count);
  * as lost: launchers that have lost a process tell all others to stop, and end them a second later.
  */
 void parallel_be_patient(struct parallel *parallel, bool patient);
+/* The step that the exchanges to come are of, for messages. */
+void parallel_at_step(struct parallel *parallel, uint64_t step);
 /* A rank has told all others that it leaves: none of them has to be told again. */
 void parallel_end(struct parallel *parallel);
 bool parallel_is_over(const struct parallel *parallel);
@@ -44,6 +47,10 @@ void parallel_leave(struct parallel *parallel);
 typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
                                   size_t first, size_t end);
 parallel_combination parallel_mean_of, parallel_mean_halves_of;
+
+/* Hash of what `hash` is that of (0: nothing yet), followed by `data` as a piece of its own: what
+ * ranks compare. It finds mistakes, not forgeries. */
+uint64_t parallel_hash(uint64_t hash, const void *data, size_t size);
 
 /* ---- ranks of one process, each on a thread of its own ------------------------------------------
  */

@@ -14,12 +14,18 @@
 
 /* Naps are as long as what has been waited for so far allows: an exchange of a GPU's step takes a
  * millisecond, rank 0's evaluation a minute. */
-#define FIRST_NAP 2e-5 /* seconds */
-#define NAP_SHARE 0.1  /* of the wait so far */
-#define LAST_NAP  2e-3
-#define TRANSFER  5e-3 /* that is not napped in */
-/* Seconds that others have when this process was told to stop. */
-#define PATIENCE  0.6
+#define FIRST_NAP     2e-5 /* seconds */
+#define NAP_SHARE     0.1  /* of the wait so far */
+#define LAST_NAP      2e-3
+#define TRANSFER      5e-3 /* that is not napped in */
+/* Seconds that others have when this process was told to stop, and in an exchange to be patient in.
+ */
+#define PATIENCE      0.6
+#define LONG_PATIENCE 3.0
+/* Seconds of an exchange after which a rank tells the others that it waits, then again and again;
+ * and those without a word after which it does not count as waiting any more. */
+#define FIRST_LOOK    0.3
+#define SILENT        5.0
 
 struct process {
     struct parallel end;
@@ -27,6 +33,8 @@ struct process {
     const struct mpi_module *module;
     const volatile sig_atomic_t *stop;
     bool lost;
+    double spoken;  /* base_seconds() when this rank last told the others that it waits */
+    double *heard;  /* [size], when each last told this one */
     size_t *begins; /* see mpi_module */
     float *parts;
     size_t part_room; /* numbers */
@@ -98,10 +106,58 @@ static vkn_status lose(struct process *process, const char *why)
     return base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost: %s", process->end.rank, why);
 }
 
+/* Tells the others now and then that this rank waits, and hears who else does. */
+static void look_around(struct process *process)
+{
+    unsigned char heard[PARALLEL_MOST_RANKS] = {0};
+    double now = base_seconds();
+    bool tell = now - process->spoken >= FIRST_LOOK;
+    process->module->look_around(tell, heard);
+    process->spoken = tell ? now : process->spoken;
+    for (uint32_t rank = 0; rank < process->end.size; rank++)
+        process->heard[rank] =
+            heard[rank] || rank == process->end.rank ? now : process->heard[rank];
+}
+
+static void find_waiting(const struct process *process, double since,
+                         bool here[PARALLEL_MOST_RANKS])
+{
+    for (uint32_t rank = 0; rank < process->end.size; rank++)
+        here[rank] = process->heard[rank] >= since;
+}
+
+/* Of those that have not come although all are told to stop. */
+static vkn_status lose_absent(struct process *process, const bool *here)
+{
+    char names[PARALLEL_NAMES];
+    parallel_name_absent(&process->end, here, names);
+    process->lost = true;
+    return base_fail(VKN_NO_DEVICE, "rank %u: %s did not come to the end of step %llu",
+                     process->end.rank, names[0] ? names : "another rank",
+                     (unsigned long long)process->end.step);
+}
+
 static void nap(double seconds)
 {
     const struct timespec length = {0, (long)(1e9 * seconds)};
     nanosleep(&length, NULL);
+}
+
+/* What a rank does while it waits, but sleep. `told`: when it was told to stop; 0: not. */
+static vkn_status keep_watch(struct process *process, struct parallel_wait *wait, double told)
+{
+    bool here[PARALLEL_MOST_RANKS];
+    parallel_count_wait(wait);
+    if (wait->seconds < FIRST_LOOK && told <= 0)
+        return VKN_OK;
+    look_around(process);
+    find_waiting(process, base_seconds() - SILENT, here);
+    parallel_watch(&process->end, here, wait);
+    find_waiting(process, told, here);
+    if (told <= 0 || parallel_may_be_late(&process->end, here))
+        return VKN_OK;
+    double patience = process->end.patient ? LONG_PATIENCE : PATIENCE;
+    return base_seconds() - told > patience ? lose_absent(process, here) : VKN_OK;
 }
 
 /* `failed`: what the exchange's beginning says. Where all have come, only the transfer is waited
@@ -109,15 +165,15 @@ static void nap(double seconds)
 static vkn_status wait(struct process *process, const char *failed, bool all_here)
 {
     double began = base_seconds(), told = 0;
+    struct parallel_wait watch = {0};
     for (int done = 0; !failed;) {
         failed = process->module->done(&done);
         if (failed || done)
             break;
         double now = base_seconds(), waited = now - began;
-        if (told <= 0 && process->stop && *process->stop)
+        if (told <= 0 && base_stop_asked(process->stop))
             told = now;
-        if (told > 0 && now - told > PATIENCE && !process->end.patient)
-            return lose(process, "it does not come to the step's end");
+        BASE_TRY(keep_watch(process, &watch, told));
         if (all_here && waited < TRANSFER) {
             sched_yield();
             continue;
@@ -189,6 +245,7 @@ static void leave(struct parallel *parallel)
         (void)process->module->finish();
     process->module = NULL;
     free(process->begins);
+    free(process->heard);
     free(process->parts);
     free(process);
 }
@@ -206,12 +263,13 @@ static vkn_status start(struct process *process)
         return base_fail(VKN_BAD_INPUT, "%u ranks: at most %u can train together", size,
                          PARALLEL_MOST_RANKS);
     process->begins = base_alloc(size + 1, sizeof *process->begins);
+    process->heard = base_alloc(size, sizeof *process->heard);
     process->end = (struct parallel){.transport = &processes,
                                      .group = process,
                                      .rank = process->place.rank,
                                      .size = size,
                                      .patient = true};
-    return process->begins ? VKN_OK : VKN_ERROR;
+    return process->begins && process->heard ? VKN_OK : VKN_ERROR;
 }
 
 vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **joined)

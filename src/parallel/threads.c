@@ -2,33 +2,53 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "parallel/internal.h"
 
 struct parallel_group {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint32_t size, arrived; /* ranks; of them, those at the meeting that comes next */
-    uint64_t meetings;      /* that are over */
-    bool left;              /* a rank has */
+    uint32_t size, arrived;         /* ranks; of them, those at the meeting that comes next */
+    uint64_t meetings;              /* that are over */
+    bool left;                      /* a rank has */
+    bool here[PARALLEL_MOST_RANKS]; /* has come to the meeting that comes next */
     struct parallel ranks[PARALLEL_MOST_RANKS];
     /* What each points out, from one meeting to the next. */
     const void *bytes[PARALLEL_MOST_RANKS];
     float *values[PARALLEL_MOST_RANKS];
 };
 
-/* Nobody goes on before all are here. */
-static vkn_status meet(struct parallel_group *group)
+/* Half a second at the most; the caller holds the lock. */
+static void wait_a_while(struct parallel_group *group)
 {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += 500000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&group->changed, &group->lock, &until);
+}
+
+/* Nobody goes on before all are here. */
+static vkn_status meet(struct parallel *parallel)
+{
+    struct parallel_group *group = parallel->group;
+    struct parallel_wait wait = {0};
     pthread_mutex_lock(&group->lock);
     uint64_t meeting = group->meetings;
+    group->here[parallel->rank] = true;
     if (++group->arrived == group->size) {
         group->arrived = 0;
+        memset(group->here, 0, sizeof group->here);
         group->meetings++;
         pthread_cond_broadcast(&group->changed);
     }
-    while (group->meetings == meeting && !group->left)
-        pthread_cond_wait(&group->changed, &group->lock);
+    while (group->meetings == meeting && !group->left) {
+        parallel_count_wait(&wait);
+        parallel_watch(parallel, group->here, &wait);
+        wait_a_while(group);
+    }
     bool met = group->meetings != meeting;
     pthread_mutex_unlock(&group->lock);
     return met ? VKN_OK : base_fail(VKN_NO_DEVICE, "another rank has ended");
@@ -38,20 +58,20 @@ static vkn_status gather(struct parallel *parallel, const void *mine, size_t siz
 {
     struct parallel_group *group = parallel->group;
     group->bytes[parallel->rank] = mine;
-    BASE_TRY(meet(group));
+    BASE_TRY(meet(parallel));
     for (uint32_t rank = 0; rank < group->size; rank++)
         memcpy((char *)all + rank * size, group->bytes[rank], size);
-    return meet(group); /* what is mine may go */
+    return meet(parallel); /* what is mine may go */
 }
 
 static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)
 {
     struct parallel_group *group = parallel->group;
     group->bytes[parallel->rank] = data;
-    BASE_TRY(meet(group));
+    BASE_TRY(meet(parallel));
     if (parallel->rank > 0)
         memcpy(data, group->bytes[0], size);
-    return meet(group);
+    return meet(parallel);
 }
 
 static vkn_status combine(struct parallel *parallel, parallel_combination *combination,
@@ -59,11 +79,11 @@ static vkn_status combine(struct parallel *parallel, parallel_combination *combi
 {
     struct parallel_group *group = parallel->group;
     group->values[parallel->rank] = values;
-    BASE_TRY(meet(group));
+    BASE_TRY(meet(parallel));
     combination(group->values, group->size, group->size,
                 parallel_part(count, parallel->rank, group->size),
                 parallel_part(count, parallel->rank + 1, group->size));
-    return meet(group);
+    return meet(parallel);
 }
 
 static void leave(struct parallel *parallel)
@@ -88,10 +108,14 @@ vkn_status parallel_group_create(uint32_t size, struct parallel_group **created)
         return VKN_ERROR;
     group->size = size;
     for (uint32_t rank = 0; rank < size; rank++)
-        group->ranks[rank] =
-            (struct parallel){.transport = &threads, .group = group, .rank = rank, .size = size};
+        group->ranks[rank] = (struct parallel){
+            .transport = &threads, .group = group, .rank = rank, .size = size, .patient = true};
+    pthread_condattr_t monotonic;
     pthread_mutex_init(&group->lock, NULL);
-    pthread_cond_init(&group->changed, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&group->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     *created = group;
     return VKN_OK;
 }

@@ -63,6 +63,13 @@ void vkn_context_destroy(vkn_context **context)
 {
     if (!context || !*context)
         return;
+    struct base_guard *guard = gpu_guard((*context)->device);
+    if (base_guard_is_foreign(guard)) { /* nothing of it can be given back here */
+        *context = NULL;
+        return;
+    }
+    if (atomic_load(&(*context)->holders) == 0 && base_guard_refuses_end(guard, __func__, *context))
+        return;
     if (atomic_fetch_sub(&(*context)->holders, 1) == 0) {
         gpu_close(&(*context)->device);
         free(*context);
@@ -84,6 +91,7 @@ vkn_status vkn_context_vulkan(const vkn_context *context, struct vkn_vulkan *vul
 {
     BASE_NEED(context);
     BASE_NEED(vulkan);
+    BASE_TRY(base_check_process(gpu_guard(context->device), __func__));
     struct vkn_vulkan handles;
     gpu_device_handles(context->device, &handles);
     return BASE_FILL("vkn_context_vulkan", &handles, vulkan, get_instance_proc_addr);
@@ -93,6 +101,7 @@ vkn_status vkn_field_check(vkn_context *context, const vkn_config *config)
 {
     BASE_C_LOCALE;
     BASE_NEED(context);
+    BASE_USE(gpu_guard(context->device), NULL);
     return field_check_glsl(context->device, config_given(config), true);
 }
 

@@ -109,4 +109,11 @@ uint64_t pipeline_blend_memory(const struct setup *setup);
 /* Whether the pass, a number in step->passes, is to begin a part; counts it in. */
 bool pipeline_begins_part(struct step *step, size_t pass);
 
+/* ---- step.c ---------------------------------------------------------------------------------- */
+
+/* What step_create would allocate for a setup, buffer by buffer; returns how many. */
+#define STEP_MAX_NEEDS (2 * GPU_BINDINGS + 2)
+size_t step_list_memory(const struct setup *setup, const struct step_images *images,
+                        struct gpu_need needs[STEP_MAX_NEEDS]);
+
 #endif

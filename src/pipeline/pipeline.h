@@ -151,8 +151,10 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
-/* Bytes that step_create would allocate for a setup, but for alignment. */
+/* Bytes that step_create would allocate, but for alignment; gpu_memory_check of them and `exchange`, `ranks` times. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
+vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
+                             const struct step_images *images, uint64_t exchange, uint64_t ranks);
 /* Of the step's buffers the one that a checkpoint keeps. */
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
 vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's threshold */
@@ -190,9 +192,7 @@ uint32_t step_timings(struct step *step, uint32_t recording, struct step_timing 
  * passes that run once a period count with their share. False for a name that is no pass. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
-struct cost_peaks { /* what a device reaches, per second; 0: not known */
-    double flops, bytes, atomics;
-};
+struct cost_peaks { double flops, bytes, atomics; }; /* what a device reaches, per second; 0: not known */
 /* No device with these peaks does the pass in fewer seconds; 0 when no peak is known. *bound: what
  * it is bound by, "flops", "bytes" or "atomics". */
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);

@@ -31,15 +31,59 @@ static uint32_t coarse_field(const struct setup *setup)
                                         : 0);
 }
 
-uint64_t step_memory(const struct setup *setup, const struct step_images *images)
+size_t step_list_memory(const struct setup *setup, const struct step_images *images,
+                        struct gpu_need needs[STEP_MAX_NEEDS])
 {
     const struct setup coarse = setup_of_coarse(setup);
     const struct buffer_counts counts = count_all(setup, images), its = setup_counts(&coarse);
-    uint64_t memory = buffers_total(BUFFERS_OF_STEP, BUFFERS_ALL, &counts);
+    size_t count = buffers_list(BUFFERS_OF_STEP, BUFFERS_ALL, &counts, needs);
     if (rays_have_coarse(&setup->config))
-        memory +=
-            buffers_total(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup), &its);
-    return memory + pipeline_ranks_memory(setup) + pipeline_blend_memory(setup);
+        count += buffers_list(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup), &its,
+                              needs + count);
+    needs[count++] = (struct gpu_need){.name = "exchanged gradients",
+                                       .size = pipeline_ranks_memory(setup),
+                                       .settings = "parallel.virtual"};
+    needs[count++] = (struct gpu_need){.name = "exchanged numbers",
+                                       .size = pipeline_blend_memory(setup),
+                                       .settings = "grid.log2_entries"};
+    return count;
+}
+
+uint64_t step_memory(const struct setup *setup, const struct step_images *images)
+{
+    struct gpu_need needs[STEP_MAX_NEEDS];
+    size_t count = step_list_memory(setup, images, needs);
+    uint64_t memory = 0;
+    for (size_t i = 0; i < count; i++)
+        memory += needs[i].size;
+    return memory;
+}
+
+/* Copies in host memory, of all tensors of a checkpoint while it is written. */
+static uint64_t copied_bytes(const struct setup *setup)
+{
+    const struct buffer_counts counts = setup_counts(setup);
+    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    size_t count = buffers_kept(false, kept);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts);
+    return bytes;
+}
+
+vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
+                             const struct step_images *images, uint64_t exchange, uint64_t ranks)
+{
+    struct gpu_need needs[STEP_MAX_NEEDS + 2];
+    bool shared = gpu_device_capabilities(device)->type == GPU_CPU;
+    size_t count = step_list_memory(setup, images, needs);
+    needs[count++] =
+        (struct gpu_need){"exchange of images", exchange, "scene.image_budget (--image-memory)"};
+    needs[count++] = (struct gpu_need){"copies for checkpoints", shared ? copied_bytes(setup) : 0,
+                                       "grid.log2_entries (grid.levels, proposal.log2_entries)"};
+    for (size_t i = 0; i < count; i++)
+        needs[i].size = needs[i].size > UINT64_MAX / ranks ? UINT64_MAX : needs[i].size * ranks;
+    return gpu_memory_check(device, needs, count, ranks > 1 ? "training on all ranks" : "training");
 }
 
 static vkn_status allocate(struct step *step, const struct step_images *images)

@@ -72,17 +72,43 @@ void colmap_option(struct colmap *colmap, const char *names, const char *format,
     free(value);
 }
 
+/* What COLMAP says on its way to the one who counts, and the first trouble of its database. */
+struct watching {
+    void (*line)(void *context, const char *line);
+    void *context;
+    char trouble[MOST_WORDS];
+};
+
+static void watch(void *context, const char *line)
+{
+    struct watching *watching = context;
+    if (watching->trouble[0] == '\0' && strcasestr(line, "sqlite error") != NULL)
+        snprintf(watching->trouble, sizeof(watching->trouble), "%.*s", MOST_WORDS - 1, line);
+    watching->line(watching->context, line);
+}
+
+/* COLMAP goes on, and ends as if nothing had been, when its database takes no more, as on a full disk. */
+static vkn_status run_watched(struct colmap *colmap, struct watching *watching)
+{
+    colmap->program.line = watch;
+    colmap->program.context = watching;
+    BASE_TRY(program_run(colmap->attempt->preparation, &colmap->program));
+    if (watching->trouble[0] == '\0')
+        return VKN_OK;
+    return base_fail(VKN_ERROR, "%s: COLMAP cannot write to it: %s; the same command goes on",
+                     colmap->attempt->database, watching->trouble);
+}
+
 vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line),
                       void *context)
 {
+    struct watching watching = {.line = line, .context = context};
     /* The clock of the rate begins to run. */
     report_progress_count(colmap->attempt->preparation->progress, colmap->what, 0,
                           colmap->attempt->preparation->count);
-    colmap->program.line = line;
-    colmap->program.context = context;
     free(colmap->help.data);
     colmap->help = (struct base_text){0};
-    return program_run(colmap->attempt->preparation, &colmap->program);
+    return run_watched(colmap, &watching);
 }
 
 /* "3/50": at least 1, and not above the second; where it ends, NULL: there is none. */

@@ -21,7 +21,7 @@ static vkn_status failed(const char *path, const char *what)
     return base_fail(VKN_ERROR, "%s: %s: %s", path, what, strerror(errno));
 }
 
-static vkn_status remove_content(const char *folder)
+static vkn_status for_content(const char *folder, vkn_status (*act)(const char *path))
 {
     DIR *stream = opendir(folder);
     if (stream == NULL)
@@ -31,7 +31,7 @@ static vkn_status remove_content(const char *folder)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         char *path = base_path_join(folder, entry->d_name);
-        status = path != NULL ? files_remove(path) : VKN_ERROR;
+        status = path != NULL ? act(path) : VKN_ERROR;
         free(path);
     }
     closedir(stream);
@@ -44,10 +44,23 @@ vkn_status files_remove(const char *path)
     if (lstat(path, &information) != 0)
         return errno == ENOENT ? VKN_OK : failed(path, "cannot be looked at");
     if (S_ISDIR(information.st_mode))
-        BASE_TRY(remove_content(path));
+        BASE_TRY(for_content(path, files_remove));
     if ((S_ISDIR(information.st_mode) ? rmdir : unlink)(path) != 0 && errno != ENOENT)
         return failed(path, "cannot be removed");
     return VKN_OK;
+}
+
+vkn_status files_check_own(const char *path)
+{
+    struct stat information;
+    if (lstat(path, &information) != 0)
+        return errno == ENOENT ? VKN_OK : failed(path, "cannot be looked at");
+    if (S_ISDIR(information.st_mode))
+        return for_content(path, files_check_own);
+    if (S_ISREG(information.st_mode))
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %s, which was not prepared; remove it", path,
+                     S_ISLNK(information.st_mode) ? "a link" : "neither a file nor a folder");
 }
 
 vkn_status files_move(const char *from, const char *to)
@@ -57,15 +70,31 @@ vkn_status files_move(const char *from, const char *to)
     return VKN_OK;
 }
 
+vkn_status files_write(const char *path, const void *data, size_t size)
+{
+    vkn_status status = base_file_replace(path, data, size);
+    return status == VKN_BAD_INPUT ? VKN_ERROR : status;
+}
+
+/* What may have taken the file's name since it was looked at is no photograph. */
+static bool is_regular(const char *path)
+{
+    struct stat information;
+    return lstat(path, &information) == 0 && S_ISREG(information.st_mode);
+}
+
 vkn_status files_link(const char *from, const char *to)
 {
-    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0)
-        return VKN_OK;
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0) {
+        if (is_regular(to))
+            return VKN_OK;
+        unlink(to);
+    }
     /* Another disk, somebody else's file, or a disk without links. */
     char *data = NULL;
     size_t size = 0;
     BASE_TRY(base_file_read(from, (size_t)1 << 30, &data, &size));
-    vkn_status status = base_file_replace(to, data, size);
+    vkn_status status = files_write(to, data, size);
     free(data);
     return status;
 }

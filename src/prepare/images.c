@@ -98,7 +98,8 @@ static const struct source_picture *source_of(const struct preparation *preparat
                                               const char *name)
 {
     for (size_t i = 0; i < preparation->source.count; i++)
-        if (strcmp(preparation->source.pictures[i].name, name) == 0)
+        if (preparation->source.pictures[i].problem == NULL &&
+            strcmp(preparation->source.pictures[i].name, name) == 0)
             return &preparation->source.pictures[i];
     return NULL;
 }
@@ -182,44 +183,45 @@ static vkn_status drop(struct making *making, size_t index)
     return status;
 }
 
-/* By the name that it was given with. */
-static void tell_broken(const struct making *making, size_t index)
+static vkn_status note_broken(struct making *making, size_t index)
 {
-    const struct preparation *preparation = making->preparation;
-    const struct source_picture *picture = source_of(preparation, preparation->names[index]);
-    char *path = base_format("%s/%s: ", making->images, preparation->names[index]);
-    const char *what = making->broken[index];
-    report_progress_pause(preparation->progress);
-    if (path != NULL && picture != NULL && strncmp(what, path, strlen(path)) == 0)
-        base_log(BASE_LOG_WARNING, "%s/%s: %s; it is left out", preparation->source.folder,
-                 picture->file, what + strlen(path));
-    else
-        base_log(BASE_LOG_WARNING, "%s; it is left out", what);
+    struct preparation *preparation = making->preparation;
+    char *path = base_path_join(making->images, preparation->names[index]);
+    vkn_status status = path != NULL ? source_note(&preparation->source, preparation->names[index], path,
+                                                   making->broken[index])
+                                     : VKN_ERROR;
     free(path);
+    return status;
+}
+
+static vkn_status too_few(const struct preparation *preparation, size_t left)
+{
+    const struct source *source = &preparation->source;
+    size_t given = source->count > 0 && !preparation->params->equirectangular ? source->count
+                                                                              : preparation->count;
+    if (left < given)
+        return base_fail(VKN_BAD_INPUT, "%s: only %zu of %zu pictures can be used, at least %u are needed",
+                         preparation->params->pictures, left, given, LEAST_USABLE);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: %zu picture%s, at least %u from different places are needed (50 to 200 "
+                     "are usual)",
+                     preparation->params->pictures, given, given == 1 ? "" : "s", LEAST_USABLE);
 }
 
 static vkn_status drop_broken(struct making *making)
 {
     struct preparation *preparation = making->preparation;
-    size_t broken = 0;
+    size_t left = preparation->count;
+    report_progress_pause(preparation->progress);
     for (size_t i = 0; i < preparation->count; i++) {
         if (making->broken[i] == NULL)
             continue;
-        tell_broken(making, i);
+        BASE_TRY(note_broken(making, i));
         BASE_TRY(drop(making, i));
-        broken++;
+        left--;
     }
-    if (preparation->count - broken >= LEAST_USABLE)
-        return VKN_OK;
-    if (broken > 0)
-        return base_fail(VKN_BAD_INPUT, "%s: only %zu of %zu pictures can be used, at least %u are needed",
-                         preparation->params->pictures, preparation->count - broken,
-                         preparation->count, LEAST_USABLE);
-    return base_fail(VKN_BAD_INPUT,
-                     "%s: %zu picture%s, at least %u from different places are needed (50 to 200 "
-                     "are usual)",
-                     preparation->params->pictures, preparation->count,
-                     preparation->count == 1 ? "" : "s", LEAST_USABLE);
+    source_tell_problems(&preparation->source);
+    return left >= LEAST_USABLE ? VKN_OK : too_few(preparation, left);
 }
 
 /* COLMAP would stop at a picture without a mask among others that have one. */

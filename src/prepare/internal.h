@@ -15,6 +15,7 @@
 struct source_picture {
     char *file;           /* its name in the folder */
     char *name;           /* the one that it gets in SCENE/images */
+    char *problem;        /* why it is left out; NULL: it is used */
     bool converted;       /* by ffmpeg, since vknerf and COLMAP do not read its format */
     unsigned orientation; /* Exif's, 1 to 8 */
     double focal;         /* of its EXIF, mm; 0: not known */
@@ -82,8 +83,13 @@ void record_free(struct record *record);
 /* Removes a file, or a folder with all that is in it; what is not there is fine. */
 vkn_status files_remove(const char *path);
 vkn_status files_move(const char *from, const char *to);
-/* The same file by another name, or a copy of it. */
+/* VKN_BAD_INPUT for anything but files and folders below the path, which may be absent: through a link, prepare or
+ * COLMAP would write elsewhere. */
+vkn_status files_check_own(const char *path);
+/* The same file by another name, or a copy of it. VKN_BAD_INPUT: `from` cannot be read. */
 vkn_status files_link(const char *from, const char *to);
+/* base_file_replace, but every failure is VKN_ERROR: what cannot be written is no fault of what it was made from. */
+vkn_status files_write(const char *path, const void *data, size_t size);
 /* As people sort names: IMG_9 comes before IMG_10. */
 int files_natural_order(const char *a, const char *b);
 /* Sums of texts, in which order counts. */
@@ -102,6 +108,16 @@ struct arguments {
 __attribute__((format(printf, 2, 3))) void arguments_add(struct arguments *arguments, const char *format, ...);
 void arguments_free(struct arguments *arguments);
 
+#define MOST_WORDS 300
+
+/* Options of ffmpeg and ffprobe in front of the input's: it opens the file alone, also where that is a list of files or
+ * addresses (m3u8, concat, DASH), which no format below is. */
+#define FFMPEG_ONE_FILE "-protocol_whitelist", "file"
+#define FFMPEG_ONE_VIDEO FFMPEG_ONE_FILE, "-format_whitelist", FFMPEG_VIDEOS
+#define FFMPEG_VIDEOS                                                                                                  \
+    ("mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,obu,ivf,flv,asf,ogg,gif,apng,mxf," \
+     "dv,mjpeg,nut,rm,wtv,yuv4mpegpipe")
+
 /* A run of ffmpeg, ffprobe or COLMAP. */
 struct program {
     const char *name;                 /* "ffmpeg" */
@@ -110,6 +126,8 @@ struct program {
     void (*line)(void *context, const char *line);
     void (*bytes)(void *context, const char *data, size_t size);
     void *context;
+    bool refused;          /* it ran, and failed by itself: nothing ended it from outside */
+    char said[MOST_WORDS]; /* why, in its own words */
 };
 /* Runs it to its end and frees its arguments. SCENE/prepare/NAME.log gets its errors, and its lines. VKN_ERROR: it
  * is not there, or fails: its last words; VKN_INTERRUPTED: it was ended. */
@@ -129,9 +147,16 @@ struct exif {
 struct exif exif_read(const uint8_t *data, size_t size);
 #define EXIF_BYTES ((size_t)128 << 10) /* of a file, which hold it */
 
-/* What was given: photographs and masks are listed, a video is looked at. */
+/* What was given: photographs and masks are listed, a video is looked at. What is no photograph that can be read gets
+ * a problem: links that lead nowhere, folders, pipes, devices; they are never opened. */
 vkn_status source_open(struct preparation *preparation);
 void source_free(struct source *source);
+/* Gives it the last error's message as its problem, without the path that this begins with. */
+vkn_status source_leave_out(struct source_picture *picture, const char *path);
+/* The same of the picture that has the name in SCENE/images; of what is no photograph, frames and views, a warning. */
+vkn_status source_note(struct source *source, const char *name, const char *path, const char *message);
+/* A warning of one line about the photographs that have a problem, if any: how many, and the first of them. */
+void source_tell_problems(const struct source *source);
 /* Whether the photographs are of one camera, as far as can be known: of one size and focal length. */
 bool source_one_camera(const struct preparation *preparation);
 

@@ -118,7 +118,6 @@ static vkn_status look(struct attempt *attempt, const char *models)
 
 static vkn_status make(struct attempt *attempt, const char *models)
 {
-    struct preparation *preparation = attempt->preparation;
     bool nothing = false;
     char *partial = base_format("%s.partial", models);
     vkn_status status = partial != NULL ? files_remove(partial) : VKN_ERROR;
@@ -133,9 +132,19 @@ static vkn_status make(struct attempt *attempt, const char *models)
     if (status == VKN_OK)
         status = files_move(partial, models);
     free(partial);
+    return status;
+}
+
+/* COLMAP does not notice when a file that it writes is cut off, as on a full disk: what is done is read first. */
+static vkn_status finish(struct attempt *attempt)
+{
+    vkn_status status = attempt->largest != NULL ? scene_check_model(attempt->largest) : VKN_OK;
+    if (status == VKN_BAD_INPUT)
+        return base_fail(VKN_ERROR, "COLMAP's model is not whole, as on a full disk: %s; the same command makes it again",
+                         vkn_last_error());
     BASE_TRY(status);
-    preparation->record.stages[attempt->number][STAGE_MODELS] = attempt->matches;
-    return record_write(preparation);
+    attempt->preparation->record.stages[attempt->number][STAGE_MODELS] = attempt->matches;
+    return record_write(attempt->preparation);
 }
 
 vkn_status colmap_map(struct attempt *attempt)
@@ -149,6 +158,8 @@ vkn_status colmap_map(struct attempt *attempt)
     vkn_status status = done ? VKN_OK : make(attempt, models);
     if (status == VKN_OK)
         status = look(attempt, models);
+    if (status == VKN_OK && !done)
+        status = finish(attempt);
     free(models);
     return status;
 }

@@ -18,6 +18,7 @@ struct splitting {
     const char *folder; /* of the views */
     char *panoramas;    /* folder */
     char **names;
+    char **problems; /* by panorama: why it is left out; NULL: it is not */
     size_t count;
 };
 
@@ -61,13 +62,28 @@ static void add_outputs(struct arguments *arguments, const struct splitting *spl
     }
 }
 
-static vkn_status split(const struct splitting *splitting, const char *name, const char *path)
+/* Decodes it: ffmpeg would make views of half of a picture, and a full disk is not to be taken for a broken one. */
+static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *height, char **problem)
+{
+    uint8_t *rgba = NULL;
+    vkn_status status = scene_image_read(path, &rgba, width, height);
+    free(rgba);
+    if (status != VKN_BAD_INPUT)
+        return status;
+    *problem = base_format("%s", vkn_last_error());
+    return *problem != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status split(const struct splitting *splitting, const char *name, const char *path,
+                        char **problem)
 {
     static const char *const input[] = {
         "ffmpeg", "-hide_banner", "-loglevel", "error",         "-nostats", "-nostdin",
-        "-y",     "-f",           "image2",    "-pattern_type", "none",     "-i"};
+        "-y",     FFMPEG_ONE_FILE, "-f",           "image2",    "-pattern_type", "none",     "-i"};
     uint32_t width = 0, height = 0;
-    BASE_TRY(scene_image_size(path, &width, &height));
+    BASE_TRY(check_panorama(path, &width, &height, problem));
+    if (*problem != NULL)
+        return VKN_OK;
     if (width != 2 * height || width < 64)
         return base_fail(VKN_BAD_INPUT,
                          "%s: %ux%u pixels; an equirectangular picture is twice as wide as high",
@@ -91,7 +107,8 @@ static vkn_status split_one(void *context, size_t index)
     const struct splitting *splitting = context;
     char *path = base_path_join(splitting->panoramas, splitting->names[index]);
     vkn_status status =
-        path != NULL ? split(splitting, splitting->names[index], path) : VKN_ERROR;
+        path != NULL ? split(splitting, splitting->names[index], path, &splitting->problems[index])
+                     : VKN_ERROR;
     free(path);
     return status;
 }
@@ -119,7 +136,37 @@ static vkn_status list(struct splitting *splitting)
     for (size_t i = 0; i < splitting->count; i++)
         if (splitting->names[i] == NULL)
             return VKN_ERROR;
-    return splitting->names != NULL ? VKN_OK : VKN_ERROR;
+    splitting->problems = base_alloc(splitting->count + 1, sizeof(char *));
+    return splitting->names != NULL && splitting->problems != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* To the photographs that they are of, which tell it; frames of a video are told here. */
+static vkn_status note_problems(const struct splitting *splitting)
+{
+    for (size_t i = 0; i < splitting->count; i++) {
+        if (splitting->problems[i] == NULL)
+            continue;
+        char *path = base_path_join(splitting->panoramas, splitting->names[i]);
+        vkn_status status =
+            path != NULL ? source_note(&splitting->preparation->source, splitting->names[i], path,
+                                       splitting->problems[i])
+                         : VKN_ERROR;
+        free(path);
+        BASE_TRY(status);
+    }
+    return VKN_OK;
+}
+
+static void end_splitting(struct splitting *splitting)
+{
+    for (size_t i = 0; i < splitting->count; i++) {
+        free(splitting->names[i]);
+        if (splitting->problems != NULL)
+            free(splitting->problems[i]);
+    }
+    free(splitting->names);
+    free(splitting->problems);
+    free(splitting->panoramas);
 }
 
 vkn_status panoramas_split(struct preparation *preparation, const char *folder)
@@ -139,9 +186,8 @@ vkn_status panoramas_split(struct preparation *preparation, const char *folder)
         status = list(&splitting);
     if (status == VKN_OK)
         status = base_parallel(splitting.count, split_one, &splitting, show);
-    for (size_t i = 0; i < splitting.count; i++)
-        free(splitting.names[i]);
-    free(splitting.names);
-    free(splitting.panoramas);
+    if (status == VKN_OK)
+        status = note_problems(&splitting);
+    end_splitting(&splitting);
     return status;
 }

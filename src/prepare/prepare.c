@@ -2,12 +2,9 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "prepare/internal.h"
@@ -16,7 +13,7 @@
 
 vkn_status prepare_check_stop(const struct preparation *preparation)
 {
-    if (preparation->job.stop == NULL || *preparation->job.stop == 0)
+    if (!base_stop_asked(preparation->job.stop))
         return VKN_OK;
     return base_fail(VKN_INTERRUPTED, "%s: interrupted; the same command goes on",
                      preparation->out);
@@ -72,20 +69,13 @@ static vkn_status check_foreign(const struct preparation *preparation)
     return VKN_OK;
 }
 
-/* One process at a time; the lock ends with it. */
+/* One process at a time, and what it starts: the lock is held until the last of them ends. */
 static vkn_status lock(struct preparation *preparation)
 {
     char *path = base_path_join(preparation->work, "lock");
-    if (path == NULL)
-        return VKN_ERROR;
-    preparation->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    vkn_status status = VKN_OK;
-    if (preparation->lock < 0)
-        status = base_fail(base_status_of_errno(errno), "%s: cannot be written: %s", path,
-                           strerror(errno));
-    else if (flock(preparation->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        status = base_fail(VKN_BAD_INPUT, "%s: another process is preparing this scene",
-                           preparation->out);
+    vkn_status status = path != NULL ? base_lock_take(path, preparation->out, "preparing this scene",
+                                                      &preparation->lock)
+                                     : VKN_ERROR;
     free(path);
     return status;
 }
@@ -115,18 +105,29 @@ static vkn_status check_record(struct preparation *preparation)
     return record->pictures != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status open_folder(struct preparation *preparation)
+static vkn_status open_record(struct preparation *preparation)
 {
-    BASE_TRY(base_make_folder(preparation->out));
-    BASE_TRY(check_apart(preparation->params));
+    record_free(&preparation->record);
     vkn_status status = record_read(preparation);
     if (status == VKN_BAD_INPUT && preparation->params->overwrite)
         record_free(&preparation->record); /* whatever happened to it */
     else
         BASE_TRY(status);
-    BASE_TRY(check_record(preparation));
+    return check_record(preparation);
+}
+
+/* Nothing is made in the folder of another before the record is looked at. It is read again with the lock: a process
+ * that had the lock may have gone on in between. */
+static vkn_status open_folder(struct preparation *preparation)
+{
+    BASE_TRY(base_make_folder(preparation->out));
+    BASE_TRY(check_apart(preparation->params));
+    BASE_TRY(open_record(preparation));
+    BASE_TRY(files_check_own(preparation->work));
     BASE_TRY(base_make_folder(preparation->work));
-    return lock(preparation);
+    BASE_TRY(lock(preparation));
+    base_remove_temporaries(preparation->out, "prepare.json");
+    return open_record(preparation);
 }
 
 /* ---- panoramas -------------------------------------------------------------------------------- */
@@ -188,6 +189,8 @@ vkn_status vkn_prepare(const struct vkn_prepare_params *given, struct vkn_prepar
     BASE_NEED(result);
     BASE_TRY(BASE_FILL(__func__, &preparation.result, result, seconds));
     BASE_TRY(BASE_READ(__func__, given, &params, camera_model));
+    BASE_CHOICE(&params, matcher, VKN_MATCHER_SEQUENTIAL);
+    BASE_CHOICE(&params, camera_model, VKN_CAMERA_MODEL_OPENCV_FISHEYE);
     BASE_TRY(BASE_READ("vkn_job", params.job, &preparation.job, stop));
     BASE_TRY(check_params(&params));
     preparation.out = params.out;

@@ -1,6 +1,6 @@
 /* Runs of ffmpeg and COLMAP: their words into a log and to who follows them, their end on request. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* pipe2 */
+#define _GNU_SOURCE /* pipe2, memfd_create */
 #endif
 #include <ctype.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "prepare/internal.h"
@@ -16,7 +17,6 @@
 #define POLL_MILLISECONDS 100
 #define PATIENCE          5.0 /* seconds after SIGTERM, before SIGKILL */
 #define MOST_LINE         1000
-#define MOST_WORDS        300
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -69,15 +69,31 @@ vkn_status program_check(const char *name, const char *what_for)
 
 /* Follows what comes through the pipe. */
 struct reader {
-    const struct program *program;
+    struct program *program;
     int pipe, log;
+    bool telling; /* program->said speaks of a failure */
     char line[MOST_LINE];
     size_t length;
 };
 
+/* The last line that speaks of a failure, else the last one. The log may lack it, where the disk is full. */
+static void keep_words(struct reader *reader)
+{
+    static const char *const signs[] = {"error", "fail", "invalid", "full", "no space"};
+    const char *text = reader->line + strspn(reader->line, " \t");
+    bool tells = false;
+    for (size_t i = 0; i < BASE_COUNT(signs); i++)
+        tells |= strcasestr(text, signs[i]) != NULL;
+    if (*text == '\0' || (reader->telling && !tells))
+        return;
+    reader->telling = tells;
+    snprintf(reader->program->said, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
+}
+
 static void end_line(struct reader *reader)
 {
     reader->line[reader->length] = '\0';
+    keep_words(reader);
     if (reader->length > 0 && reader->program->line != NULL)
         reader->program->line(reader->program->context, reader->line);
     reader->length = 0;
@@ -123,26 +139,38 @@ static bool read_some(struct reader *reader, int milliseconds)
     return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* The last line of the log from there on that speaks of a failure, else its last one. */
-static void last_words(const char *path, off_t from, char words[MOST_WORDS])
+/* The first line, which of ffmpeg's errors names the cause: "[tiff @ 0x55c1] Invalid TIFF header". */
+static void first_words(FILE *errors, char words[MOST_WORDS])
 {
-    FILE *log = fopen(path, "r");
     char line[MOST_LINE];
-    bool telling = false;
-    snprintf(words, MOST_WORDS, "it says nothing");
-    if (log != NULL && fseeko(log, from, SEEK_SET) == 0)
-        while (fgets(line, sizeof(line), log) != NULL) {
-            line[strcspn(line, "\r\n")] = '\0';
-            const char *text = line + strspn(line, " \t");
-            bool tells = strcasestr(text, "error") != NULL || strcasestr(text, "fail") != NULL ||
-                         strcasestr(text, "invalid") != NULL || strcasestr(text, "full") != NULL;
-            if (*text == '\0' || (telling && !tells))
-                continue;
-            telling = tells;
-            snprintf(words, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
-        }
-    if (log != NULL)
-        fclose(log);
+    while (fgets(line, sizeof(line), errors) != NULL) {
+        line[strcspn(line, "\r\n")] = '\0';
+        const char *behind = line[0] == '[' ? strstr(line, "] ") : NULL;
+        const char *text = behind != NULL ? behind + 2 : line;
+        if (*text == '\0')
+            continue;
+        snprintf(words, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
+        return;
+    }
+}
+
+/* Of a program that gives bytes, whose errors are in a file of their own: several may run at once, and lines of the log
+ * are mixed then. */
+static void read_errors(int errors, char words[MOST_WORDS])
+{
+    FILE *file = lseek(errors, 0, SEEK_SET) == 0 ? fdopen(dup(errors), "r") : NULL;
+    if (file == NULL)
+        return;
+    first_words(file, words);
+    fclose(file);
+}
+
+static void copy_errors(int errors, int log)
+{
+    char data[4096];
+    ssize_t size;
+    for (off_t at = 0; (size = pread(errors, data, sizeof(data), at)) > 0; at += size)
+        write_log(log, data, (size_t)size);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -194,32 +222,63 @@ static void begin_log(int log, const struct program *program)
     free(head.data);
 }
 
-static vkn_status start(const struct preparation *preparation, struct program *program,
-                        const char *path, const char *log_path, int log)
+/* By its own exit status or a crash; SIGKILL and the like come from outside, as where memory is short. */
+static bool was_refused(const char *how)
+{
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+    static const char by_signal[] = "signal ";
+    if (strncmp(how, by_signal, strlen(by_signal)) != 0)
+        return strncmp(how, "exit status", strlen("exit status")) == 0;
+    long number = strtol(how + strlen(by_signal), NULL, 10);
+    for (size_t i = 0; i < BASE_COUNT(crashes); i++)
+        if (number == crashes[i])
+            return true;
+    return false;
+}
+
+/* How it ended, unless it could not be started: 0, or why as errno has it. */
+static int start(const struct preparation *preparation, struct program *program,
+                 const char *path, int log, int errors, char how[BASE_HOW_SIZE])
 {
     int ends[2];
-    begin_log(log, program);
-    off_t from = lseek(log, 0, SEEK_END);
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return base_fail(VKN_ERROR, "%s: no pipe: %s", program->name, strerror(errno));
+        return errno;
     pid_t process = 0;
-    const int streams[3] = {-1, ends[1], program->bytes != NULL ? log : ends[1]};
-    int error = base_program_start(path, program->arguments.items, streams, &process);
+    const int streams[3] = {-1, ends[1], errors >= 0 ? errors : ends[1]};
+    int error = base_program_start(path, program->arguments.items, streams, preparation->lock,
+                                   &process);
     close(ends[1]);
-    char how[BASE_HOW_SIZE] = "";
     struct reader reader = {.program = program, .pipe = ends[0], .log = log};
     if (error == 0)
         follow(preparation, &reader, process, how);
     close(ends[0]);
+    return error;
+}
+
+static vkn_status run_with(const struct preparation *preparation, struct program *program,
+                           const char *path, const char *log_path, int log)
+{
+    char how[BASE_HOW_SIZE] = "";
+    int errors = program->bytes != NULL ? memfd_create("errors", MFD_CLOEXEC) : -1;
+    if (program->bytes != NULL && errors < 0)
+        return base_fail(VKN_ERROR, "%s: out of memory", program->name);
+    begin_log(log, program);
+    snprintf(program->said, sizeof(program->said), "it says nothing");
+    int error = start(preparation, program, path, log, errors, how);
+    if (errors >= 0)
+        copy_errors(errors, log);
+    if (errors >= 0 && how[0] != '\0')
+        read_errors(errors, program->said);
+    if (errors >= 0)
+        close(errors);
     if (error != 0)
         return base_fail(VKN_ERROR, "%s cannot be started: %s", path, strerror(error));
     BASE_TRY(prepare_check_stop(preparation));
     if (how[0] == '\0')
         return VKN_OK;
-    char words[MOST_WORDS];
-    last_words(log_path, from, words);
+    program->refused = was_refused(how);
     return base_fail(VKN_ERROR, "%s failed (%s): %s (all that it says: %s)", program->name, how,
-                     words, log_path);
+                     program->said, log_path);
 }
 
 static vkn_status run_logged(const struct preparation *preparation, struct program *program,
@@ -228,9 +287,9 @@ static vkn_status run_logged(const struct preparation *preparation, struct progr
     char *log_path = base_format("%s/%s.log", preparation->work, program->name);
     if (log_path == NULL)
         return VKN_ERROR;
-    int log = open(log_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int log = open(log_path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     vkn_status status =
-        log >= 0 ? start(preparation, program, path, log_path, log)
+        log >= 0 ? run_with(preparation, program, path, log_path, log)
                  : base_fail(base_status_of_errno(errno), "%s: %s", log_path, strerror(errno));
     if (log >= 0)
         close(log);

@@ -48,6 +48,22 @@ static vkn_status parse(const cJSON *json, const char *file, struct record *reco
     return VKN_OK;
 }
 
+/* What was left out when the images were made is left out still. */
+static vkn_status read_left_out(const cJSON *json, struct source *source)
+{
+    const cJSON *left_out = cJSON_GetObjectItemCaseSensitive(json, "left_out");
+    for (size_t i = 0; i < source->count; i++) {
+        struct source_picture *picture = &source->pictures[i];
+        const cJSON *problem = cJSON_GetObjectItemCaseSensitive(left_out, picture->file);
+        if (picture->problem != NULL || !cJSON_IsString(problem))
+            continue;
+        picture->problem = base_format("%s", problem->valuestring);
+        if (picture->problem == NULL)
+            return VKN_ERROR;
+    }
+    return VKN_OK;
+}
+
 vkn_status record_read(struct preparation *preparation)
 {
     cJSON *json = NULL;
@@ -58,6 +74,9 @@ vkn_status record_read(struct preparation *preparation)
         status = base_json_read(file, MOST_BYTES, &json);
     if (status == VKN_OK && exists)
         status = parse(json, file, &preparation->record);
+    if (status == VKN_OK && exists && !preparation->params->overwrite &&
+        preparation->record.stages[0][STAGE_IMAGES] == preparation->source.sum)
+        status = read_left_out(json, &preparation->source);
     cJSON_Delete(json);
     free(file);
     return status;
@@ -65,12 +84,15 @@ vkn_status record_read(struct preparation *preparation)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Who wants to know which photograph a picture is of. */
+/* Which photograph a picture is of, and which are left out. */
 static void add_names(cJSON *json, const struct source *source)
 {
     cJSON *names = cJSON_AddObjectToObject(json, "names");
+    cJSON *left_out = cJSON_AddObjectToObject(json, "left_out");
     for (size_t i = 0; i < source->count; i++)
-        if (strcmp(source->pictures[i].name, source->pictures[i].file) != 0)
+        if (source->pictures[i].problem != NULL)
+            cJSON_AddStringToObject(left_out, source->pictures[i].file, source->pictures[i].problem);
+        else if (strcmp(source->pictures[i].name, source->pictures[i].file) != 0)
             cJSON_AddStringToObject(names, source->pictures[i].name, source->pictures[i].file);
 }
 

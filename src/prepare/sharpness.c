@@ -74,7 +74,7 @@ vkn_status video_sharpest(struct preparation *preparation, uint64_t *frames, uin
     double *sharpness = base_alloc(count, sizeof(*sharpness));
     struct program ffmpeg = {.name = "ffmpeg", .bytes = take, .context = looking};
     static const char *const input[] = {"ffmpeg", "-hide_banner", "-loglevel", "error",
-                                        "-nostats", "-nostdin", "-i"};
+                                        "-nostats", "-nostdin", FFMPEG_ONE_VIDEO, "-i"};
     static const char *const output[] = {"-map",     "0:v:0", "-fps_mode", "passthrough", "-vf",
                                          SCALE,      "-f",    "rawvideo",  "pipe:1"};
     vkn_status status = looking != NULL && sharpness != NULL ? VKN_OK : VKN_ERROR;

@@ -5,14 +5,15 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "prepare/internal.h"
+
+#define LONGEST_NAME 200u /* bytes, of 255: copies and temporaries have longer names */
+#define MOST_TOLD    4u   /* photographs in a warning */
 
 static const char read_as_they_are[] = "jpg jpeg png";
 static const char converted[] = "heic heif avif webp tif tiff bmp jp2 ppm pgm tga";
@@ -95,22 +96,36 @@ static bool same_stem(const char *a, const char *b)
     return length == (size_t)(strrchr(b, '.') - b) && strncmp(a, b, length) == 0;
 }
 
-/* Names stay, if they are plain and sorted as texts too, as COLMAP and the loader sort them. Else each gets
- * its number in front. */
+/* Names stay, if they are plain and sorted as texts too, as COLMAP and the loader sort them. */
+static bool can_keep_names(const struct source *source)
+{
+    const char *before = NULL;
+    for (size_t i = 0; i < source->count; i++) {
+        const char *name = source->pictures[i].file;
+        if (source->pictures[i].problem != NULL)
+            continue;
+        if (!is_plain_name(name) || strlen(name) > LONGEST_NAME || source->pictures[i].converted)
+            return false;
+        if (before != NULL && (strcmp(before, name) >= 0 || same_stem(before, name)))
+            return false;
+        before = name;
+    }
+    return true;
+}
+
+/* Else each gets its number in front. */
 static vkn_status name_pictures(struct source *source)
 {
-    bool keep = true;
-    for (size_t i = 0; i < source->count && keep; i++) {
-        const char *name = source->pictures[i].file;
-        const char *before = i > 0 ? source->pictures[i - 1].file : NULL;
-        keep = is_plain_name(name) && !source->pictures[i].converted &&
-               (before == NULL || (strcmp(before, name) < 0 && !same_stem(before, name)));
-    }
+    bool keep = can_keep_names(source);
     for (size_t i = 0; i < source->count; i++) {
         struct source_picture *picture = &source->pictures[i];
-        const char *ending = picture->converted ? ".jpg" : "";
-        picture->name = keep ? base_format("%s", picture->file)
-                             : base_format("%05zu_%s%s", i + 1, picture->file, ending);
+        const char *dot = strrchr(picture->file, '.');
+        size_t stem = (size_t)(dot - picture->file);
+        picture->name =
+            keep ? base_format("%s", picture->file)
+                 : base_format("%05zu_%.*s%s%s", i + 1,
+                               (int)(stem < LONGEST_NAME ? stem : LONGEST_NAME), picture->file, dot,
+                               picture->converted ? ".jpg" : "");
         if (picture->name == NULL)
             return VKN_ERROR;
         for (char *c = picture->name; *c != '\0' && !keep; c++)
@@ -121,33 +136,45 @@ static vkn_status name_pictures(struct source *source)
 
 /* ---- what tells them from others --------------------------------------------------------------- */
 
-static vkn_status read_head(const char *path, char *head, size_t *size, uint64_t *file_size)
+/* A message mostly begins with the path, of which the user knows the file. */
+static char *reason_of(const char *message, const char *path)
 {
-    struct stat information;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0)
-        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
-    ssize_t got = -1;
-    bool regular = fstat(descriptor, &information) == 0 && S_ISREG(information.st_mode);
-    if (regular)
-        got = read(descriptor, head, EXIF_BYTES);
-    int error = errno;
-    close(descriptor);
-    if (!regular)
-        return base_fail(VKN_BAD_INPUT, "%s: not a regular file", path);
-    if (got < 0)
-        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(error));
-    *size = (size_t)got;
-    *file_size = (uint64_t)information.st_size;
+    size_t length = strlen(path);
+    bool begins = strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0;
+    return base_format("%s", begins ? message + length + 2 : message);
+}
+
+vkn_status source_leave_out(struct source_picture *picture, const char *path)
+{
+    free(picture->problem);
+    picture->problem = reason_of(vkn_last_error(), path);
+    return picture->problem != NULL ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status source_note(struct source *source, const char *name, const char *path, const char *message)
+{
+    for (size_t i = 0; i < source->count; i++) {
+        struct source_picture *picture = &source->pictures[i];
+        if (picture->problem != NULL || strcmp(picture->name, name) != 0)
+            continue;
+        picture->problem = reason_of(message, path);
+        return picture->problem != NULL ? VKN_OK : VKN_ERROR;
+    }
+    base_log(BASE_LOG_WARNING, "%s; it is left out", message);
     return VKN_OK;
 }
 
 static vkn_status look_at(const struct source *source, struct source_picture *picture, char *head)
 {
     char *path = base_path_join(source->folder, picture->file);
+    if (path == NULL)
+        return VKN_ERROR;
     size_t size = 0;
-    vkn_status status =
-        path != NULL ? read_head(path, head, &size, &picture->size) : VKN_ERROR;
+    vkn_status status = base_file_read_beginning(path, head, EXIF_BYTES, &size, &picture->size);
+    if (status == VKN_OK && picture->size == 0)
+        status = base_fail(VKN_BAD_INPUT, "%s: empty file", path);
+    if (status == VKN_BAD_INPUT)
+        status = source_leave_out(picture, path);
     free(path);
     BASE_TRY(status);
     picture->head_sum = base_crc32c(0, head, size);
@@ -191,7 +218,8 @@ static vkn_status look_at_all(struct preparation *preparation, char *head)
         struct source_picture *picture = &source->pictures[i];
         BASE_TRY(prepare_check_stop(preparation));
         BASE_TRY(look_at(source, picture, head));
-        source->sum = add_sum(source->sum, picture->file, picture->size, picture->head_sum);
+        if (picture->problem == NULL)
+            source->sum = add_sum(source->sum, picture->file, picture->size, picture->head_sum);
     }
     return source->masks != NULL ? sum_masks(source) : VKN_OK;
 }
@@ -255,11 +283,10 @@ static vkn_status open_photographs(struct preparation *preparation)
     BASE_TRY(find_pictures(source, preparation->params->pictures));
     BASE_TRY(find_masks(source, preparation->params->masks));
     qsort(source->pictures, source->count, sizeof(*source->pictures), by_nature);
-    BASE_TRY(name_pictures(source));
     char *head = base_alloc(EXIF_BYTES, 1);
     vkn_status status = head != NULL ? look_at_all(preparation, head) : VKN_ERROR;
     free(head);
-    return status;
+    return status == VKN_OK ? name_pictures(source) : status;
 }
 
 static vkn_status open_video(struct preparation *preparation)
@@ -275,7 +302,8 @@ static vkn_status open_video(struct preparation *preparation)
         return base_fail(VKN_BAD_INPUT, "%s: frames of a video have no masks", params->masks);
     }
     vkn_status status =
-        head != NULL ? read_head(params->pictures, head, &size, &file_size) : VKN_ERROR;
+        head != NULL ? base_file_read_beginning(params->pictures, head, EXIF_BYTES, &size,
+                                                 &file_size) : VKN_ERROR;
     if (status == VKN_OK)
         source->sum = add_sum(0, "video", file_size, base_crc32c(0, head, size));
     free(head);
@@ -295,11 +323,29 @@ vkn_status source_open(struct preparation *preparation)
     return VKN_OK;
 }
 
+void source_tell_problems(const struct source *source)
+{
+    struct base_text text = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < source->count; i++) {
+        const struct source_picture *picture = &source->pictures[i];
+        if (picture->problem != NULL && count++ < MOST_TOLD)
+            base_text_add(&text, "%s%s (%s)", count > 1 ? ", " : "", picture->file, picture->problem);
+    }
+    if (count > MOST_TOLD)
+        base_text_add(&text, " and %zu more, which prepare.json lists", count - MOST_TOLD);
+    if (count > 0 && !text.failed)
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu photographs cannot be used and are left out: %s",
+                 source->folder, count, source->count, text.data);
+    free(text.data);
+}
+
 void source_free(struct source *source)
 {
     for (size_t i = 0; i < source->count; i++) {
         free(source->pictures[i].file);
         free(source->pictures[i].name);
+        free(source->pictures[i].problem);
     }
     free(source->pictures);
     free(source->folder);
@@ -323,8 +369,13 @@ bool source_one_camera(const struct preparation *preparation)
         first[0] = size[0];
         first[1] = size[1];
     }
-    for (size_t i = 1; i < source->count; i++)
-        if (source->pictures[i].focal != source->pictures[0].focal)
+    const struct source_picture *before = NULL;
+    for (size_t i = 0; i < source->count; i++) {
+        if (source->pictures[i].problem != NULL)
+            continue;
+        if (before != NULL && source->pictures[i].focal != before->focal)
             return false;
+        before = &source->pictures[i];
+    }
     return true;
 }

@@ -50,7 +50,7 @@ vkn_status video_look(struct preparation *preparation, const char *path)
     struct base_text text = {0};
     struct program ffprobe = {.name = "ffprobe", .bytes = take_text, .context = &text};
     static const char *const options[] = {
-        "ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
+        "ffprobe", "-v", "error", FFMPEG_ONE_VIDEO, "-select_streams", "v:0", "-count_packets", "-show_entries",
         "stream=nb_read_packets,color_transfer", "-of", "json", "-i"};
     for (size_t i = 0; i < BASE_COUNT(options); i++)
         arguments_add(&ffprobe.arguments, "%s", options[i]);
@@ -151,7 +151,7 @@ static vkn_status extract(struct preparation *preparation, const uint64_t *frame
     char *pattern = pattern_in(folder);
     static const char *const input[] = {"ffmpeg",   "-hide_banner", "-loglevel", "error",
                                         "-nostats", "-nostdin",     "-y",        "-progress",
-                                        "pipe:1",   "-i"};
+                                        "pipe:1",   FFMPEG_ONE_VIDEO, "-i"};
     static const char *const output[] = {"-map",      "0:v:0",       "-fps_mode", "passthrough", "-q:v", "1",
                                          "-qmin",     "1",           "-f",        "image2"};
     vkn_status status = filter != NULL && pattern != NULL ? VKN_OK : VKN_ERROR;

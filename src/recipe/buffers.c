@@ -1,5 +1,6 @@
 /* The lists of shared/buffers.h as the host sees them. */
 #include <stddef.h>
+#include <string.h>
 
 #include "recipe/recipe.h"
 
@@ -8,6 +9,11 @@ _Static_assert(BIND_ADDRESSES == GPU_ADDRESSES,
                "programs read addresses where the room gpu puts them");
 
 #define USERS 5
+
+/* What messages call the buffers of each. */
+static const char *const user_names[USERS] = {"the training step", "pictures and meshes",
+                                              "samples of the field", "a trial of the field",
+                                              "the coarse field"};
 
 struct row {
     uint32_t number;
@@ -71,12 +77,75 @@ uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer
     return bytes;
 }
 
+/* Settings that counts follow from, as messages name them. */
+static const struct {
+    size_t count; /* in struct buffer_counts */
+    const char *settings;
+} causes[] = {
+    {offsetof(struct buffer_counts, pixels), "scene.image_budget (--image-memory, --downscale)"},
+    {offsetof(struct buffer_counts, cameras), "the number of training views"},
+    {offsetof(struct buffer_counts, samples),
+     "batch.samples (march.ray_samples, march.fine_samples)"},
+    {offsetof(struct buffer_counts, input_gradients),
+     "batch.samples (march.ray_samples, march.fine_samples)"},
+    {offsetof(struct buffer_counts, rays), "batch.max_rays"},
+    {offsetof(struct buffer_counts, kept_bytes), "mlp.checkpoint=off"},
+    {offsetof(struct buffer_counts, layer_bytes), "batch.chunk"},
+    {offsetof(struct buffer_counts, params),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, half_params),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, entries),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, panels), "mlp.density_width"},
+    {offsetof(struct buffer_counts, groups),
+     "mlp.density_width (mlp.color_width, mlp.density_layers)"},
+    {offsetof(struct buffer_counts, cells), "march.resolution (dynamic.time_slices)"},
+    {offsetof(struct buffer_counts, bit_words), "march.resolution (dynamic.time_slices)"},
+    {offsetof(struct buffer_counts, layer), "--resolution"},
+    {offsetof(struct buffer_counts, texels), "--texture"},
+    {offsetof(struct buffer_counts, splats), "--count"},
+};
+
+/* The settings of the count without which a buffer would be smallest; NULL: its size is its own. */
+static const char *settings_of(const struct row *row, const struct buffer_counts *counts)
+{
+    uint64_t smallest = row->bytes(counts);
+    const char *settings = NULL;
+    for (size_t i = 0; i < BASE_COUNT(causes); i++) {
+        struct buffer_counts less = *counts;
+        memset((char *)&less + causes[i].count, 0, sizeof(uint64_t));
+        if (row->bytes(&less) < smallest) {
+            smallest = row->bytes(&less);
+            settings = causes[i].settings;
+        }
+    }
+    return settings;
+}
+
+size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts,
+                    struct gpu_need *needs)
+{
+    size_t count = 0;
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++) {
+        const struct row *row = mask >> number & 1 ? find_row(user, number) : NULL;
+        if (row)
+            needs[count++] =
+                (struct gpu_need){row->names[user], row->bytes(counts), settings_of(row, counts)};
+    }
+    return count;
+}
+
 vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
                           const struct buffer_counts *counts, struct buffers *buffers)
 {
     struct gpu_buffer_request requests[GPU_BINDINGS];
-    size_t count = 0;
+    struct gpu_need needs[GPU_BINDINGS];
+    size_t count = 0, needed = buffers_list(user, mask, counts, needs);
     *buffers = (struct buffers){0};
+    for (size_t i = 0; i < needed; i++)
+        BASE_TRY(gpu_check_range(device, &needs[i]));
+    BASE_TRY(gpu_memory_check(device, needs, needed, user_names[user]));
     for (uint32_t number = 0; number < GPU_BINDINGS; number++) {
         const struct row *row = mask >> number & 1 ? find_row(user, number) : NULL;
         if (row)

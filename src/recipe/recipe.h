@@ -27,8 +27,7 @@ struct buffer_counts {
     bool half_sums; /* two of them are what the optimiser reads, behind any in fixed point */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
     uint64_t cells, bit_words;      /* of the occupancy grid */
-    /* Of a mesh: grid points of a layer, layers of a slab, tiles, room for vertices and triangles;
-     * pixels of the views that see it. */
+    /* Of a mesh: points of a layer, layers of a slab, tiles, room for vertices and triangles; pixels of its views. */
     uint64_t layer, layers, tiles, vertices, triangles, sight;
     uint64_t texels, splats; /* pixels of a texture; Gaussians: at a time */
 };
@@ -64,13 +63,14 @@ struct buffers {
 vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
                           const struct buffer_counts *counts, struct buffers *buffers);
 void buffers_destroy(struct buffers *buffers);
+/* What buffers_create would take, for gpu_memory_check; returns how many. */
+size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts, struct gpu_need *needs);
 /* Bytes of one; 0 for a number that the user's lists do not have. */
 uint64_t buffers_bytes(enum buffer_user user, uint32_t number, const struct buffer_counts *counts);
 /* Bytes that buffers_create would allocate, but for alignment. */
 uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts);
 /* Puts those in `mask` into a list for gpu_bindings_create, each under its number. */
-void buffers_bind(const struct buffers *buffers, uint32_t mask,
-                  const struct gpu_buffer *bound[GPU_BINDINGS]);
+void buffers_bind(const struct buffers *buffers, uint32_t mask, const struct gpu_buffer *bound[GPU_BINDINGS]);
 
 /* A buffer of the step that checkpoints hold as a tensor of 4-byte elements. */
 struct kept_buffer {

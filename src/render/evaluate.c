@@ -158,7 +158,7 @@ static vkn_status render_batch(struct batch *batch)
         if (batch->count > 0 && pixels > BATCH_PIXELS)
             break;
         report_progress_count(request->progress, "evaluating", view, batch->evaluation->view_count);
-        if (request->stop && *request->stop)
+        if (base_stop_asked(request->stop))
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu views", view,
                              batch->evaluation->view_count);
         BASE_TRY(render_picture(request->renderer, camera, request->background, 1,

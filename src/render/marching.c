@@ -114,7 +114,7 @@ static vkn_status make_room(void **elements, size_t size, size_t count, size_t m
     if (count + more <= *capacity)
         return VKN_OK;
     size_t wanted = count + more + count / 2;
-    void *grown = realloc(*elements, wanted * size);
+    void *grown = base_realloc(*elements, wanted * size);
     if (!grown)
         return base_fail(VKN_ERROR,
                          "out of memory for a mesh of %zu elements; a lower resolution "

@@ -128,7 +128,7 @@ static uint32_t groups_for(uint32_t invocations)
 
 static vkn_status interrupted(const struct maker *maker)
 {
-    return maker->stop && *maker->stop ? base_fail(VKN_INTERRUPTED, "interrupted while meshing")
+    return base_stop_asked(maker->stop) ? base_fail(VKN_INTERRUPTED, "interrupted while meshing")
                                        : VKN_OK;
 }
 

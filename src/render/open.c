@@ -85,6 +85,8 @@ vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
     *renderer = NULL;
     BASE_NEED(context);
     BASE_NEED(checkpoint);
+    BASE_TRY(base_check_choice(__func__, "precision", precision, VKN_PRECISION_COOPMAT));
+    BASE_USE(gpu_guard(context->device), NULL);
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = open_file(context, checkpoint, file, precision, renderer);

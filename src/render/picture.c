@@ -56,8 +56,10 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     *picture = NULL;
     BASE_NEED(renderer);
     BASE_NEED(camera);
+    BASE_USE(gpu_guard(renderer->device), renderer);
     struct vkn_picture_params own, *params = &own;
     BASE_TRY(BASE_READ(__func__, given, params, supersample));
+    BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);
     const struct vkn_config *config = vkn_renderer_config(renderer);
     struct scene_camera view;
     BASE_TRY(scene_own_camera(camera, config->scene.scale, config->scene.offset, &view));
@@ -127,6 +129,7 @@ vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
     *picture = NULL;
     BASE_NEED(scene);
     enum scene_split_name name;
+    BASE_TRY(base_check_choice(__func__, "background", background, VKN_BACKGROUND_BLACK));
     BASE_TRY(scene_find_view(scene, split, view, &name));
     struct vkn_picture made;
     float behind = background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
@@ -165,6 +168,10 @@ vkn_status vkn_picture_write(const struct vkn_picture *picture, enum vkn_map map
     BASE_NEED(picture);
     BASE_NEED(file);
     uint32_t width = picture->width, height = picture->height;
+    BASE_TRY(base_check_choice(__func__, "map", map, VKN_MAP_RGBA));
+    if (width == 0 || height == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: picture: width and height: %u x %u pixels are none", __func__, width,
+                         height);
     if (map == VKN_MAP_COLOR && picture->color)
         return render_write_color(file, picture->color, width, height);
     if (map == VKN_MAP_OPACITY && picture->opacity)

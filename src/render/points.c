@@ -6,8 +6,10 @@
 #include "render/internal.h"
 #include "volume/volume.h"
 
-/* When fewer of this many rays hit anything, there is not much to hit. */
+/* When fewer of this many rays hit anything, there is not much to hit; nothing at all is known sooner. */
 #define LEAST_SHARE (1.0 / 256)
+#define ENOUGH_RAYS (1u << 16)
+#define EMPTY_RAYS  (1u << 14)
 #define LEAST_RAYS  256u /* of a batch */
 
 struct cloud {
@@ -70,7 +72,13 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
     return VKN_OK;
 }
 
-/* About as many rays of every view as would do if all hit something, again and again. */
+static bool is_hopeless(uint64_t rays, size_t have)
+{
+    return (have == 0 && rays > EMPTY_RAYS) || (rays > ENOUGH_RAYS && (double)have < LEAST_SHARE * (double)rays);
+}
+
+/* About as many rays of every view as would do if all hit something, again and again; as many as there is room for
+ * where none of all views has. */
 static vkn_status take_all(struct cloud *cloud, struct report_progress *progress,
                            const volatile sig_atomic_t *stop)
 {
@@ -84,10 +92,12 @@ static vkn_status take_all(struct cloud *cloud, struct report_progress *progress
         uint32_t now = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
         if (progress)
             report_progress_count(progress, "collecting points", *have, cloud->params->count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
-        if (view == 0 && rays > 1u << 16 && (double)*have < LEAST_SHARE * (double)rays)
+        if (view == 0 && is_hopeless(rays, *have))
             break;
+        if (*have == 0 && batch >= train->camera_count)
+            now = most;
         BASE_TRY(take(cloud, &train->cameras[view], now, batch));
         rays += now;
     }
@@ -104,6 +114,8 @@ static vkn_status prepare(struct cloud *cloud)
     };
     if (cloud->scene->splits[SCENE_TRAIN].camera_count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: there are no train views", cloud->scene->path);
+    BASE_TRY(base_memory_check((uint64_t)cloud->params->count * sizeof(struct MeshVertex),
+                               "a cloud of that many points", "--count"));
     cloud->points->vertices = base_alloc(cloud->params->count, sizeof(struct MeshVertex));
     if (!cloud->points->vertices)
         return VKN_ERROR;

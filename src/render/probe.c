@@ -34,11 +34,18 @@ static vkn_status create_forward(struct probe *probe)
 
 vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe)
 {
+    bool cpu = gpu_device_capabilities(renderer->device)->type == GPU_CPU;
+    return probe_create_for(renderer, &renderer->setup, cpu ? CPU_SAMPLES : GPU_SAMPLES, probe);
+}
+
+vkn_status probe_create_for(const vkn_renderer *renderer, const struct setup *setup, uint32_t capacity,
+                            struct probe *probe)
+{
     *probe = (struct probe){.of = render_field_of(renderer)};
     probe->device = probe->of.device;
-    probe->setup = *probe->of.setup;
-    bool cpu = gpu_device_capabilities(probe->device)->type == GPU_CPU;
-    probe->capacity = cpu ? CPU_SAMPLES : GPU_SAMPLES;
+    probe->setup = *setup;
+    probe->of.setup = &probe->setup;
+    probe->capacity = capacity;
     probe->setup.constants.ray_capacity = probe->capacity;
     probe->setup.constants.sample_capacity = probe->capacity;
     const struct buffer_counts counts = setup_counts(&probe->setup);

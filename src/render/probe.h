@@ -23,6 +23,9 @@ vkn_status probe_create_forward(const struct render_field *of, bool density_only
 /* For as many samples at a time as suit the device. Follows the renderer's field, which has to
  * outlive it. The caller destroys *probe, also after a failure. */
 vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe);
+/* The same for `capacity` samples at a time, computed as `setup` says. *probe stays where it is. */
+vkn_status probe_create_for(const vkn_renderer *renderer, const struct setup *setup, uint32_t capacity,
+                            struct probe *probe);
 void probe_destroy(struct probe *probe);
 /* Adds what probing reads and writes: BIND_STATE, BIND_RAYS, BIND_SAMPLES, BIND_FIELD among it. */
 void probe_bind(const struct probe *probe, const struct gpu_buffer *buffers[GPU_BINDINGS]);

@@ -55,15 +55,16 @@ size_t render_list_normals(struct vkn_renderer *r,
                            struct field_pass_request passes[RENDER_NORMAL_PROGRAMS])
 {
     const struct recipe *normals = &r->setup.model.kind->normals;
-    if (normals->count == 0)
-        return 0;
-    const struct field_pass_request all[RENDER_NORMAL_PROGRAMS] = {
-        {normals->passes[0].name, &r->sample_normals, normals->passes[0].variant},
+    const struct field_pass_request own[] = {
         {volume_viewing.passes[VOLUME_NORMALS].name, &r->composite_normals, FIELD_SAME},
         {"finish_normals", &r->finish_normals, FIELD_SAME},
     };
-    memcpy(passes, all, sizeof all);
-    return BASE_COUNT(all);
+    memcpy(passes, own, sizeof own);
+    if (normals->count == 0)
+        return BASE_COUNT(own);
+    passes[BASE_COUNT(own)] = (struct field_pass_request){normals->passes[0].name, &r->sample_normals,
+                                                          normals->passes[0].variant};
+    return BASE_COUNT(own) + 1;
 }
 
 size_t render_list_programs(const struct setup *setup, struct field_pass_request *programs)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rays/rays.h"
-#include "render/probe.h"
+#include "render/corners.h"
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
@@ -235,10 +235,16 @@ vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camer
 
 void vkn_renderer_destroy(vkn_renderer **renderer)
 {
-    BASE_KEEP_ERROR;
     struct vkn_renderer *r = renderer ? *renderer : NULL;
     if (!r)
         return;
+    if (base_guard_is_foreign(gpu_guard(r->device))) { /* nothing of it can be given back here */
+        *renderer = NULL;
+        return;
+    }
+    if (base_guard_refuses_end(gpu_guard(r->device), __func__, r))
+        return;
+    BASE_KEEP_ERROR;
     gpu_program_destroy(&r->generate_view_rays);
     gpu_program_destroy(&r->sample_view_rays);
     gpu_program_destroy(&r->sample_coarse_rays);
@@ -253,6 +259,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     gpu_program_destroy(&r->pack_occupancy);
     gpu_program_destroy(&r->round_parameters);
     gpu_program_destroy(&r->sample_normals);
+    corners_destroy(&r->corners);
     gpu_program_destroy(&r->composite_normals);
     gpu_program_destroy(&r->finish_normals);
     gpu_bindings_destroy(&r->bindings);
@@ -301,17 +308,17 @@ vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
 {
     BASE_NEED(renderer);
     struct vkn_renderer *r = renderer;
+    BASE_USE(gpu_guard(r->device), r);
     struct field_pass_request passes[RENDER_NORMAL_PROGRAMS];
     size_t count = render_list_normals(r, passes);
-    if (count == 0)
-        return base_fail(VKN_BAD_INPUT, "normals: this model has none");
     const struct buffer_counts counts = setup_counts(&r->setup);
     if (r->finish_normals)
         return VKN_OK;
     BASE_TRY(buffers_create(r->device, BUFFERS_OF_VIEW, BUFFERS(NORMALS), &counts, &r->normals));
     gpu_bindings_destroy(&r->bindings);
     BASE_TRY(bind_buffers(r));
-    return render_create_passes(r, passes, count);
+    BASE_TRY(render_create_passes(r, passes, count));
+    return r->sample_normals ? VKN_OK : corners_create(r, &r->corners);
 }
 
 vkn_status render_want_points(struct vkn_renderer *r)
@@ -409,6 +416,8 @@ static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, 
 {
     size_t pixels = (size_t)width * height;
     *picture = (struct vkn_picture){.width = width, .height = height};
+    BASE_TRY(base_memory_check(pixels * (normals ? 8 : 5) * sizeof(float), "a picture",
+                               "its width and height (--width, --height)"));
     picture->color = base_alloc(3 * pixels, sizeof *picture->color);
     picture->opacity = base_alloc(pixels, sizeof *picture->opacity);
     picture->depth = base_alloc(pixels, sizeof *picture->depth);

@@ -1,5 +1,5 @@
 /* Rays to their ends: each takes up to round_samples samples a round. */
-#include "render/internal.h"
+#include "render/corners.h"
 
 #include <math.h>
 
@@ -63,6 +63,8 @@ static void record_round(struct vkn_renderer *r, struct gpu_recording *recording
     if (look->normals) {
         gpu_record_dispatch(recording, look->normals, look->bindings, &push, sizeof push, sharing);
         gpu_record_program_barrier(recording);
+    } else if (look->composite && r->corners) {
+        corners_record(r, recording, sharing);
     }
     if (look->composite)
         record_composite(r, recording, rays, round, look);

@@ -107,7 +107,7 @@ static vkn_status look_around(const struct looker *looker, struct report_progres
             report_progress_count(progress, "looking from the views", i, looker->sight->views);
         BASE_TRY(render_upload_camera(r, camera));
         for (uint32_t first = 0; first < pixels; first += most) {
-            if (stop && *stop)
+            if (base_stop_asked(stop))
                 return base_fail(VKN_INTERRUPTED, "interrupted while looking from the views");
             uint32_t rays = pixels - first < most ? pixels - first : most;
             BASE_TRY(look(looker, first, rays, camera->first_pixel + first));

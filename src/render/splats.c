@@ -94,7 +94,7 @@ static vkn_status look_at_all(struct splatter *splatter, struct render_splats *s
         size_t left = splats->count - first;
         if (progress)
             report_progress_count(progress, "colouring splats", first, splats->count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while colouring splats");
         BASE_TRY(look_at(splatter, splats->splats + first,
                          left < splatter->room ? (uint32_t)left : splatter->room));
@@ -129,6 +129,9 @@ vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
     struct render_mesh cloud;
     struct splatter splatter = {0};
     *splats = (struct render_splats){0};
+    BASE_TRY(base_memory_check((uint64_t)params->count *
+                                   (sizeof(struct MeshVertex) + sizeof(struct Splat)),
+                               "a cloud of that many splats", "--count"));
     vkn_status status = render_points(renderer, scene, params, progress, stop, &cloud);
     if (status == VKN_OK)
         status = begin(&cloud, splats);

@@ -271,7 +271,7 @@ static vkn_status paint_all(struct painter *painter, struct report_progress *pro
     for (uint32_t band = 0; band < painter->bands.count; band++) {
         if (progress)
             report_progress_count(progress, "painting", band, painter->bands.count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while painting");
         BASE_TRY(paint_band(painter, band));
     }
@@ -291,6 +291,8 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     size_t pixels = (size_t)painter->bands.rows * size;
     const struct buffer_counts counts = {
         .layer = pixels, .layers = 1, .triangles = painter->bands.most, .texels = pixels};
+    BASE_TRY(base_memory_check(4 * (uint64_t)size * size + pixels * sizeof *painter->texels,
+                               "a texture of that size", "--texture"));
     painter->mesh->texture = base_alloc((size_t)size * size, 3);
     painter->triangles = base_alloc(painter->bands.most + (size_t)1, sizeof *painter->triangles);
     painter->texels = base_alloc(pixels, sizeof *painter->texels);

@@ -89,7 +89,7 @@ static vkn_status start(struct render_video *video, const char *program,
     if (error == 0) {
         video->pipe = ends[0];
         const int streams[3] = {ends[1], -1, fileno(video->words)};
-        error = base_program_start(program, arguments, streams, &video->process);
+        error = base_program_start(program, arguments, streams, -1, &video->process);
         close(ends[1]);
     }
     free(output);

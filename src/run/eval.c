@@ -67,6 +67,10 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *given, struct vkn_evaluati
     struct vkn_eval_params own, *params = &own;
     struct vkn_job job;
     BASE_TRY(BASE_READ(__func__, given, params, stride));
+    BASE_CHOICE(params, format, VKN_SCENE_NSVF);
+    BASE_CHOICE(params, split, VKN_SPLIT_TEST);
+    BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);
+    BASE_CHOICE(params, precision, VKN_PRECISION_COOPMAT);
     BASE_TRY(run_read_job(&params->job, &job));
     struct run_opened opened;
     BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,

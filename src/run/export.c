@@ -1,6 +1,7 @@
 /* vkn_run_export: a run's surface as files. */
 #include <vknerf/export.h>
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,6 +22,24 @@ static vkn_status check_ply(const char *path)
     if (render_mesh_format(path, &format) != VKN_OK || format != MESH_PLY)
         return base_fail(VKN_BAD_INPUT, "%s: does not end in .ply", path);
     return VKN_OK;
+}
+
+static vkn_status check_choices(const char *what, const struct vkn_export_params *params)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"threshold", params->threshold},        {"min_component", params->min_component},
+        {"crop_low", params->crop_low[0]},       {"crop_low", params->crop_low[1]},
+        {"crop_low", params->crop_low[2]},       {"crop_high", params->crop_high[0]},
+        {"crop_high", params->crop_high[1]},     {"crop_high", params->crop_high[2]},
+    };
+    for (size_t i = 0; i < BASE_COUNT(numbers); i++)
+        BASE_TRY(base_check_range(what, numbers[i].name, numbers[i].value, -DBL_MAX, DBL_MAX));
+    BASE_TRY(base_check_choice(what, "format", params->format, VKN_SCENE_NSVF));
+    BASE_TRY(base_check_choice(what, "precision", params->precision, VKN_PRECISION_COOPMAT));
+    return base_check_choice(what, "unseen", params->unseen, VKN_UNSEEN_KEEP);
 }
 
 /* What can be said of them before a run is opened. */
@@ -214,6 +233,7 @@ vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_expo
     BASE_NEED(result);
     BASE_TRY(BASE_FILL(__func__, made, result, gpu_memory_bytes));
     BASE_TRY(BASE_READ(__func__, given, params, seed));
+    BASE_TRY(check_choices(__func__, params));
     BASE_TRY(run_read_job(&params->job, &job));
     double began = base_seconds();
     struct run_opened opened;
@@ -268,6 +288,7 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
     struct vkn_export_params own, *params = &own;
     struct vkn_export_result made, *result = &made;
     if (BASE_READ(__func__, given_params, params, seed) != VKN_OK ||
+        check_choices(__func__, params) != VKN_OK ||
         BASE_READ(__func__, given_result, result, gpu_memory_bytes) != VKN_OK)
         return NULL;
     cJSON *object = cJSON_CreateObject();

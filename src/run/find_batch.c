@@ -1,6 +1,7 @@
 /* vkn_find_batch: the largest batch that a device holds and trains with. */
 #include <vknerf/run.h>
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -225,9 +226,11 @@ static vkn_status try_batch(struct search *s, uint32_t samples)
     *trial = (struct vkn_batch_trial){.samples = samples, .max_rays = (uint32_t)rays};
     const struct vkn_config config = config_of(s, trial);
     uint64_t bytes = 0;
-    BASE_TRY(train_memory(s->context->device, s->scene, &config, &bytes));
+    vkn_status status = train_memory(s->context->device, s->scene, &config, &bytes);
     trial->memory_bytes = gpu_memory_held(s->context->device) + bytes;
-    if (fits(s, trial) && in_time(s, trial))
+    if (status != VKN_OK)
+        take_failure(s, status, trial);
+    else if (fits(s, trial) && in_time(s, trial))
         BASE_TRY(try_allocating(s, trial));
     s->result->trial_count++;
     return VKN_OK;
@@ -364,6 +367,7 @@ vkn_status vkn_find_batch(const struct vkn_batch_params *given, struct vkn_batch
     struct vkn_train_params train;
     struct vkn_job job;
     BASE_TRY(BASE_READ(__func__, given, &params, seconds));
+    BASE_RANGE(&params, seconds, 0, DBL_MAX);
     BASE_TRY(run_read_train(params.train, &train, &job));
     params.train = &train;
     BASE_TRY(create_result(result));

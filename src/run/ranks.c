@@ -5,9 +5,8 @@
 
 #include "parallel/parallel.h"
 #include "pipeline/pipeline.h"
+#include "run/compare.h"
 #include "run/internal.h"
-
-#define DEVICE_NAME 256u /* bytes */
 
 /* A thread other than the caller's. */
 struct follower {
@@ -24,8 +23,8 @@ struct run_ranks {
     uint32_t number, count;       /* of this rank; of all */
     char **devices;               /* as asked for; NULL: not */
     uint32_t device_count;
-    char (*names)[DEVICE_NAME]; /* of all ranks' devices */
-    struct follower *followers; /* [count], of threads */
+    struct compare_device *all_devices; /* [count], of all ranks */
+    struct follower *followers;         /* [count], of threads */
     /* What all train on, and with which effective configuration. */
     vkn_scene *scene;
     struct vkn_config config;
@@ -153,8 +152,17 @@ static vkn_status open_ranks(struct run_ranks *ranks)
 {
     BASE_TRY(read_devices(ranks));
     BASE_TRY(parallel_launched() ? join_processes(ranks) : make_threads(ranks));
-    ranks->names = base_alloc(ranks->count, sizeof *ranks->names);
-    return ranks->names ? VKN_OK : VKN_ERROR;
+    ranks->all_devices = base_alloc(ranks->count, sizeof *ranks->all_devices);
+    return ranks->all_devices ? VKN_OK : VKN_ERROR;
+}
+
+/* Threads have one program and one command line. */
+static vkn_status compare_processes(const struct run_ranks *ranks)
+{
+    if (!run_ranks_end(ranks) || ranks->group)
+        return VKN_OK;
+    BASE_TRY(compare_programs(ranks->end));
+    return compare_requests(ranks->end, ranks->params);
 }
 
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **opened)
@@ -170,7 +178,7 @@ vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_rank
     if (status != VKN_OK)
         run_ranks_close(&ranks);
     *opened = ranks;
-    return status;
+    return ranks ? compare_processes(ranks) : status;
 }
 
 void run_ranks_close(struct run_ranks **closed)
@@ -184,7 +192,7 @@ void run_ranks_close(struct run_ranks **closed)
     for (uint32_t i = 0; i < ranks->device_count; i++)
         free(ranks->devices[i]);
     free(ranks->devices);
-    free(ranks->names);
+    free(ranks->all_devices);
     free(ranks->followers);
     parallel_group_destroy(&ranks->group);
     free(ranks);
@@ -207,20 +215,23 @@ size_t run_ranks_count(const struct run_ranks *ranks)
 
 const char *run_ranks_device(const struct run_ranks *ranks, size_t index)
 {
-    return ranks->names[index];
+    return ranks->all_devices[index].name;
 }
 
 /* ---- what all ranks do -------------------------------------------------------------------------
  */
 
 /* From rank 0's state on; all know each other's device then. */
-static vkn_status meet(struct parallel *end, vkn_trainer *trainer, char (*names)[DEVICE_NAME])
+static vkn_status meet(struct parallel *end, vkn_trainer *trainer, struct compare_device *devices)
 {
-    char mine[DEVICE_NAME] = "";
-    snprintf(mine, sizeof mine, "%s",
-             gpu_device_capabilities(train_shown(trainer).step->device)->name);
-    BASE_TRY(train_spread(trainer));
-    return parallel_gather(end, mine, sizeof mine, names);
+    const struct vkn_config *config = vkn_trainer_config(trainer);
+    const struct gpu_capabilities *own = gpu_device_capabilities(train_shown(trainer).step->device);
+    struct compare_device mine = {"", ""};
+    snprintf(mine.name, sizeof mine.name, "%s", own->name);
+    snprintf(mine.driver, sizeof mine.driver, "%s", own->driver);
+    BASE_TRY(compare_configs(end, config));
+    BASE_TRY(compare_devices(end, &mine, config, devices));
+    return train_spread(trainer);
 }
 
 /* As long as rank 0 goes on; its runs end the others'. */
@@ -238,20 +249,23 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, 
 {
     vkn_context *context = NULL;
     vkn_trainer *trainer = NULL;
-    char(*names)[DEVICE_NAME] = base_alloc(ranks->count, sizeof *names);
-    vkn_status status = names ? open_device(ranks, device, &context) : VKN_ERROR;
+    struct compare_device *devices = base_alloc(ranks->count, sizeof *devices);
+    vkn_status status = devices ? compare_scenes(end, scene) : VKN_ERROR;
+    if (status == VKN_OK)
+        status = open_device(ranks, device, &context);
     if (status == VKN_OK) {
         gpu_watch_stop(context->device, ranks->params->job->stop);
         status = train_create(context, scene, &ranks->config, end, &trainer);
     }
     if (status == VKN_OK)
-        status = meet(end, trainer, names);
+        status = meet(end, trainer, devices);
     if (status == VKN_OK)
         status = train(ranks, trainer);
-    train_leave(end, status);
+    train_tell(end, status);
     vkn_trainer_destroy(&trainer);
     vkn_context_destroy(&context);
-    free(names);
+    train_leave(end, status); /* launchers end all processes a second after the first has failed */
+    free(devices);
     return status;
 }
 
@@ -303,15 +317,16 @@ static vkn_status share_text(struct parallel *end, char **text)
     uint64_t size = leads ? strlen(*text) + 1 : 0;
     BASE_TRY(parallel_broadcast(end, &size, sizeof size));
     if (!leads)
-        *text = base_alloc(size, 1);
-    return *text ? parallel_broadcast(end, *text, size) : VKN_ERROR;
+        *text = base_alloc(size + 1, 1);
+    BASE_TRY(train_meet(end, *text ? VKN_OK : VKN_ERROR));
+    return parallel_broadcast(end, *text, size);
 }
 
 /* What to train, and where; another machine may have been told another place. */
 static vkn_status tell_processes(struct run_ranks *ranks)
 {
     char *path = ranks->scene->path, *config = vkn_config_write_json(&ranks->config);
-    vkn_status status = config ? train_meet(ranks->end) : VKN_ERROR;
+    vkn_status status = train_meet(ranks->end, config ? VKN_OK : VKN_ERROR);
     if (status == VKN_OK)
         status = share_text(ranks->end, &config);
     if (status == VKN_OK)
@@ -323,7 +338,7 @@ static vkn_status tell_processes(struct run_ranks *ranks)
 static vkn_status hear(struct run_ranks *ranks, char **path)
 {
     char *config = NULL;
-    BASE_TRY(train_meet(ranks->end));
+    BASE_TRY(train_meet(ranks->end, VKN_OK));
     vkn_status status = share_text(ranks->end, &config);
     if (status == VKN_OK)
         status = share_text(ranks->end, path);
@@ -341,14 +356,14 @@ static vkn_status open_scene(struct run_ranks *ranks, const char *path)
     return status;
 }
 
-/* Of what another rank tells, or all at once. */
-static bool is_own(const struct run_ranks *ranks, vkn_status status)
+bool run_ranks_told(const struct run_ranks *ranks, vkn_status status)
 {
     const char *error = vkn_last_error();
     char number[24];
+    if (!ranks || ranks->group || status == VKN_OK)
+        return false;
     snprintf(number, sizeof number, "rank %u:", ranks->number);
-    bool others = strncmp(error, "rank ", 5) == 0 && strncmp(error, number, strlen(number)) != 0;
-    return status != VKN_OK && status != VKN_INTERRUPTED && !others;
+    return strncmp(error, "rank ", 5) == 0 && strncmp(error, number, strlen(number)) != 0;
 }
 
 vkn_status run_ranks_follow(struct run_ranks *ranks)
@@ -368,7 +383,9 @@ vkn_status run_ranks_follow(struct run_ranks *ranks)
     vkn_scene_close(&ranks->scene);
     free(path);
     base_log_speaker(NULL);
-    return is_own(ranks, status) ? status : VKN_OK;
+    if (status != VKN_OK && strncmp(vkn_last_error(), "rank ", 5) != 0)
+        base_fail(status, "rank %u: %s", ranks->number, vkn_last_error());
+    return status == VKN_INTERRUPTED ? VKN_OK : status;
 }
 
 /* ---- rank 0
@@ -381,9 +398,10 @@ vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_traine
     ranks->scene = scene;
     ranks->config = *vkn_trainer_config(trainer);
     BASE_TRY(ranks->group ? start_threads(ranks) : tell_processes(ranks));
-    BASE_TRY(meet(ranks->end, trainer, ranks->names));
+    BASE_TRY(compare_scenes(ranks->end, scene));
+    BASE_TRY(meet(ranks->end, trainer, ranks->all_devices));
     for (uint32_t i = 0; i < ranks->count; i++)
-        base_log(BASE_LOG_INFO, "rank %u of %u: %s", i, ranks->count, ranks->names[i]);
+        base_log(BASE_LOG_INFO, "rank %u of %u: %s", i, ranks->count, run_ranks_device(ranks, i));
     return VKN_OK;
 }
 

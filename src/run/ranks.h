@@ -10,10 +10,13 @@ struct run_ranks;
 
 /* One rank for each of params->devices, or this process as one of several; *ranks stays NULL where
  * a training is alone. VKN_BAD_INPUT for a list that is none, or beside params->job.context.device,
- * or where there are several processes and no MPI. The caller closes *ranks. All others may be
- * asked of NULL: alone. */
+ * or where there are several processes and no MPI; also where processes differ in version or in
+ * what they are asked to train, on all of them and with *ranks. The caller closes *ranks. All
+ * others may be asked of NULL: alone. */
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
 void run_ranks_close(struct run_ranks **ranks);
+/* Whether another process than this one has failed with the last error, and tells it. */
+bool run_ranks_told(const struct run_ranks *ranks, vkn_status status);
 /* This rank's end; NULL: alone. */
 struct parallel *run_ranks_end(const struct run_ranks *ranks);
 uint32_t run_ranks_number(const struct run_ranks *ranks);
@@ -32,8 +35,8 @@ void run_ranks_leave(struct run_ranks *ranks, vkn_status status);
 size_t run_ranks_count(const struct run_ranks *ranks);
 const char *run_ranks_device(const struct run_ranks *ranks, size_t index);
 
-/* Of a process with another number: trains with rank 0 until that ends. VKN_OK as well where
- * another rank ends all, which tells why. */
+/* Of a process with another number: trains with rank 0 until that ends. VKN_OK as well where all
+ * are told to stop, which rank 0 tells. */
 vkn_status run_ranks_follow(struct run_ranks *ranks);
 
 #endif

@@ -1,9 +1,13 @@
 /* vkn_run_render: pictures of a run as numbered PNG files. */
+#include <float.h>
 #include <stdlib.h>
 
 #include "render/render.h"
 #include "run/internal.h"
 #include "run/open.h"
+
+#define MOST_FRAMES 1e6 /* as a rendering's list of files has them */
+#define MOST_FPS    1e3
 
 struct rendering {
     const struct vkn_render_params *params;
@@ -19,7 +23,7 @@ static vkn_status render_frames(struct rendering *r)
     uint32_t supersample = r->params->supersample > 0 ? r->params->supersample : 1;
     for (size_t frame = 0; frame < r->views.count; frame++) {
         report_progress_count(r->opened.progress, "rendering", frame, r->views.count);
-        if (stop && *stop)
+        if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu frames", frame,
                              r->views.count);
         struct vkn_picture picture = {0};
@@ -94,6 +98,17 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     BASE_NEED(result);
     BASE_TRY(BASE_FILL(__func__, made, result, depth_farthest));
     BASE_TRY(BASE_READ(__func__, given, params, height));
+    BASE_CHOICE(params, format, VKN_SCENE_NSVF);
+    BASE_CHOICE(params, split, VKN_SPLIT_TEST);
+    BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);
+    BASE_CHOICE(params, precision, VKN_PRECISION_COOPMAT);
+    BASE_CHOICE(params, lens, VKN_LENS_EQUIRECTANGULAR);
+    BASE_RANGE(params, orbit, 0, MOST_FRAMES);
+    BASE_RANGE(params, interpolate, 0, MOST_FRAMES);
+    BASE_RANGE(params, fps, 0, MOST_FPS);
+    BASE_RANGE(params, supersample, 0, 4);
+    for (size_t i = 0; i < BASE_COUNT(params->crop); i++)
+        BASE_RANGE(params, crop[i], -DBL_MAX, DBL_MAX);
     BASE_TRY(run_read_job(&params->job, &job));
     struct rendering r = {.params = params};
     BASE_TRY(check_params(params));

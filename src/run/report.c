@@ -12,6 +12,9 @@ vkn_status vkn_run_report(const struct vkn_report_params *given, char **file)
     BASE_TRY(BASE_READ(__func__, given, params, out));
     if (params->run_count == 0 || !params->runs)
         return base_fail(VKN_BAD_INPUT, "no run is given to report on");
+    for (size_t i = 0; i < params->run_count; i++)
+        if (!params->runs[i])
+            return base_fail(VKN_BAD_INPUT, "%s: runs: number %zu is NULL", __func__, i);
     bool one = params->run_count == 1;
     char *path = params->out ? base_format("%s", params->out)
                  : one       ? base_path_join(params->runs[0], RUN_REPORT)

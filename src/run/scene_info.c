@@ -1,6 +1,7 @@
 /* What vknerf info SCENE says. */
 #include <vknerf/scene.h>
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,8 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     *json = NULL;
     struct vkn_scene_info_params own, *params = &own;
     BASE_TRY(BASE_READ(__func__, given, params, svg));
+    BASE_CHOICE(params, format, VKN_SCENE_NSVF);
+    BASE_RANGE(params, scale, 0, FLT_MAX);
     if (!params->scene)
         return base_fail(VKN_BAD_INPUT, "no scene is given");
     struct scene_findings findings = {0};

@@ -482,13 +482,13 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     struct training t = {.params = &params, .result = *result, .began = base_seconds(), .visits = visits};
     vkn_status status = run_ranks_open(&params, &t.ranks);
     t.result->rank = run_ranks_number(t.ranks);
-    if (status == VKN_OK && t.result->rank > 0) {
-        status = run_ranks_follow(t.ranks);
+    if (status == VKN_OK)
+        status = t.result->rank > 0 ? run_ranks_follow(t.ranks) : open_all(&t);
+    t.result->told = run_ranks_told(t.ranks, status); /* rank 0's later failures say what is saved */
+    if (t.result->rank > 0) {
         run_ranks_close(&t.ranks);
         return status;
     }
-    if (status == VKN_OK)
-        status = open_all(&t);
     if (status == VKN_OK) {
         run_visits_begin(&t.visits, &t.saver, t.begin.scene_path);
         status = finish(&t, run_visits_end(&t.visits, train(&t)));

@@ -19,16 +19,21 @@ void run_visits_begin(struct run_visits *visits, struct run_saver *saver, const 
 {
     const struct vkn_train_visitor *visitor = &visits->visitor;
     visits->saver = saver;
-    if (visitor->opened)
-        visitor->opened(visitor->context, saver->trainer, saver->folder, scene);
+    if (!visitor->opened)
+        return;
+    BASE_CALLBACK(train_guard(saver->trainer), "vkn_run_train", "opened", saver->trainer, true);
+    visitor->opened(visitor->context, saver->trainer, saver->folder, scene);
 }
 
 vkn_status run_visits_end(struct run_visits *visits, vkn_status status)
 {
     BASE_KEEP_ERROR;
     const struct vkn_train_visitor *visitor = &visits->visitor;
-    if (visitor->closed)
-        visitor->closed(visitor->context, visits->saver->trainer, status);
+    if (!visitor->closed)
+        return status;
+    vkn_trainer *trainer = visits->saver->trainer;
+    BASE_CALLBACK(train_guard(trainer), "vkn_run_train", "closed", trainer, true);
+    visitor->closed(visitor->context, trainer, status);
     return status;
 }
 

@@ -114,7 +114,8 @@ static vkn_status check_frame(const struct transforms *file, const struct transf
         BASE_TRY(check_shared_size(file, frame, first));
     }
     if (frame->width < downscale || frame->height < downscale)
-        return base_fail(VKN_BAD_INPUT, "%s: %ux%u pixels cannot be downscaled by %u",
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %ux%u pixels cannot be downscaled by %u (scene.downscale)",
                          frame->image_path, frame->width, frame->height, downscale);
     return VKN_OK;
 }

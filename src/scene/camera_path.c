@@ -152,9 +152,12 @@ vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *fil
     cJSON *json = NULL;
     struct scene_camera pinhole =
         camera_path_undistorted(like != NULL ? like : &scene->splits[SCENE_TRAIN].cameras[0]);
-    BASE_TRY(base_json_read(file, MAX_JSON_SIZE, &json));
-    vkn_status status = VKN_OK;
-    if (camera_path_is_nerfstudio(json))
+    char *text = NULL;
+    size_t size = 0;
+    BASE_TRY(base_file_read_any(file, MAX_JSON_SIZE, &text, &size));
+    vkn_status status = base_json_parse(file, text, size, &json);
+    free(text);
+    if (status == VKN_OK && camera_path_is_nerfstudio(json))
         status = camera_path_read_space(scene, file, dataparser, &space);
     if (status == VKN_OK)
         status = camera_path_parse(scene, file, json, &space, &pinhole, camera_path);

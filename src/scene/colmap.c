@@ -276,6 +276,25 @@ vkn_status colmap_count_images(const char *cameras, size_t *count)
     return status;
 }
 
+vkn_status scene_check_model(const char *folder)
+{
+    static const struct {
+        const char *name;
+        colmap_parser *parser;
+    } parts[] = {{"cameras.bin", colmap_binary_cameras},
+                 {"images.bin", colmap_binary_images},
+                 {"points3D.bin", colmap_binary_points}};
+    struct colmap model = {0};
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < BASE_COUNT(parts) && status == VKN_OK; i++) {
+        char *file = base_path_join(folder, parts[i].name);
+        status = file != NULL ? parse_file(file, parts[i].parser, &model) : VKN_ERROR;
+        free(file);
+    }
+    colmap_free(&model);
+    return status;
+}
+
 /* ---- the format ------------------------------------------------------------------------------ */
 
 /* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with

@@ -5,6 +5,12 @@
 #include "scene/image.h"
 #include "scene/transforms.h"
 
+/* What cannot be written is no fault of the picture that it is made from. */
+static vkn_status no_fault(vkn_status written)
+{
+    return written == VKN_BAD_INPUT ? VKN_ERROR : written;
+}
+
 /* ---- smaller --------------------------------------------------------------------------------- */
 
 /* Straight alpha again, in place, as many channels as there have to be; what no pixel counts of is black. */
@@ -33,8 +39,8 @@ static vkn_status write_smaller(const uint8_t *rgba, const uint8_t *used, uint32
     if (status == VKN_OK) {
         bool has_alpha = image_downscale(rgba, used, width, height, factor, pixels);
         uint32_t channels = unpack(pixels, count, has_alpha, bytes);
-        status =
-            scene_image_write_png(path, bytes, width / factor, height / factor, channels);
+        status = no_fault(
+            scene_image_write_png(path, bytes, width / factor, height / factor, channels));
     }
     free(pixels);
     free(bytes);
@@ -133,7 +139,7 @@ vkn_status scene_copy_upright(const char *image, unsigned orientation, const voi
     bool made = stb_write_jpeg(append, &jpeg, (int)width, (int)height, upright, QUALITY);
     free(upright);
     vkn_status status = made && !jpeg.text.failed
-                            ? base_file_replace(path, jpeg.text.data, jpeg.text.size)
+                            ? no_fault(base_file_replace(path, jpeg.text.data, jpeg.text.size))
                             : base_fail(VKN_ERROR, "%s: out of memory", path);
     free(jpeg.text.data);
     return status;
@@ -163,7 +169,7 @@ static vkn_status copy_mask(const char *mask, const char *image, unsigned orient
     BASE_TRY(read_mask(mask, orientation, width, height, &used));
     for (size_t i = 0; i < (size_t)width * height; i++)
         used[i] = used[i] ? 255 : 0;
-    vkn_status status = scene_image_write_png(path, used, width, height, 1);
+    vkn_status status = no_fault(scene_image_write_png(path, used, width, height, 1));
     free(used);
     return status;
 }

@@ -61,8 +61,10 @@ static vkn_status nothing_found(const char *folder, enum vkn_scene_format asked)
 {
     if (asked == VKN_SCENE_AUTO)
         return nothing_at_all(folder);
-    return base_fail(VKN_BAD_INPUT, "%s: no scene of the format %s in this folder (%s)", folder,
-                     config_scene_format_names[asked], readers[asked]->looked_for);
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: no scene of the format %s in this folder (%s): see --format (scene.format)", folder,
+        config_scene_format_names[asked], readers[asked]->looked_for);
 }
 
 static vkn_status detect(const char *folder, enum vkn_scene_format asked, struct found *found)

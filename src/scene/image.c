@@ -2,11 +2,8 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #define STBI_ONLY_PNG
 #define STBI_ONLY_JPEG
@@ -17,17 +14,6 @@
 
 #define MAX_FILE_SIZE ((size_t)1 << 30)
 #define FIRST_BYTES   65536u /* a header is nearly always within */
-
-/* Only regular files: a pipe or terminal named as an image would block for ever. */
-static vkn_status check_regular(const char *path)
-{
-    struct stat information;
-    if (stat(path, &information) != 0)
-        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(information.st_mode))
-        return base_fail(VKN_BAD_INPUT, "%s: not a regular file", path);
-    return VKN_OK;
-}
 
 static vkn_status check_size(const char *name, const struct image_header *header)
 {
@@ -54,27 +40,20 @@ static vkn_status read_header(const char *name, const uint8_t *data, size_t size
 
 static vkn_status size_of_beginning(const char *path, struct image_header *header)
 {
-    FILE *stream = fopen(path, "rb");
-    if (stream == NULL)
-        return base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
+    size_t size = 0;
     uint8_t *data = base_alloc(FIRST_BYTES, 1);
-    vkn_status status = VKN_ERROR;
-    if (data != NULL) {
-        size_t size = fread(data, 1, FIRST_BYTES, stream);
-        if (ferror(stream))
-            base_fail(VKN_ERROR, "%s: %s", path, strerror(errno));
-        else
-            status = read_header(path, data, size, header);
-    }
+    if (data == NULL)
+        return VKN_ERROR;
+    vkn_status status = base_file_read_beginning(path, data, FIRST_BYTES, &size, NULL);
+    if (status == VKN_OK)
+        status = read_header(path, data, size, header);
     free(data);
-    fclose(stream);
     return status;
 }
 
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 {
     struct image_header header = {0};
-    BASE_TRY(check_regular(path));
     BASE_TRY(size_of_beginning(path, &header));
     if (header.width == 0) {
         char *data = NULL;
@@ -154,7 +133,6 @@ vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, u
     *rgba = NULL;
     char *data = NULL;
     size_t size = 0;
-    BASE_TRY(check_regular(path));
     BASE_TRY(base_file_read(path, MAX_FILE_SIZE, &data, &size));
     vkn_status status = image_decode(path, (const uint8_t *)data, size, rgba, width, height);
     free(data);

@@ -168,6 +168,7 @@ vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *p
     *adam = NULL;
     BASE_NEED(context);
     BASE_NEED(params);
+    BASE_USE(gpu_guard(context->device), NULL);
     struct vkn_adam_params own;
     BASE_TRY(BASE_READ("vkn_adam_create: params", params, &own, clip_norm));
     BASE_TRY(resolve(&own));
@@ -186,11 +187,17 @@ vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *p
 
 void vkn_adam_destroy(vkn_adam **adam)
 {
-    BASE_KEEP_ERROR;
     struct vkn_adam *a = adam ? *adam : NULL;
     if (!a)
         return;
+    struct base_guard *guard = gpu_guard(a->device);
+    bool foreign = base_guard_is_foreign(guard);
+    if (!foreign && base_guard_refuses_end(guard, __func__, a))
+        return;
     *adam = NULL;
+    if (foreign) /* nothing of it can be given back here */
+        return;
+    BASE_KEEP_ERROR;
     gpu_recording_destroy(&a->recording);
     for (size_t i = 0; i < PROGRAMS; i++)
         gpu_program_destroy(&a->programs[i]);
@@ -228,6 +235,7 @@ vkn_status vkn_adam_step(vkn_adam *adam, float learning_rate, struct vkn_adam_re
     BASE_C_LOCALE;
     BASE_NEED(adam);
     struct vkn_adam *a = adam;
+    BASE_USE(gpu_guard(a->device), a);
     BASE_TRY(set_rate(a, learning_rate));
     BASE_TRY(gpu_submit(a->recording));
     BASE_TRY(gpu_wait(a->recording));

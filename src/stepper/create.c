@@ -142,6 +142,7 @@ vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const stru
     *stepper = NULL;
     BASE_NEED(context);
     BASE_NEED(scene);
+    BASE_USE(gpu_guard(context->device), NULL);
     struct vkn_stepper_params own;
     BASE_TRY(BASE_READ("vkn_stepper_create: params", params, &own, host));
     struct vkn_stepper *s = base_alloc(1, sizeof *s);
@@ -160,11 +161,17 @@ vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const stru
 
 void vkn_stepper_destroy(vkn_stepper **stepper)
 {
-    BASE_KEEP_ERROR;
     struct vkn_stepper *s = stepper ? *stepper : NULL;
     if (!s)
         return;
+    struct base_guard *guard = gpu_guard(s->device);
+    bool foreign = base_guard_is_foreign(guard);
+    if (!foreign && base_guard_refuses_end(guard, __func__, s))
+        return;
     *stepper = NULL;
+    if (foreign) /* nothing of it can be given back here */
+        return;
+    BASE_KEEP_ERROR;
     vkn_renderer_destroy(&s->renderer);
     gpu_recording_destroy(&s->sampling);
     gpu_recording_destroy(&s->compositing);

@@ -65,13 +65,19 @@ static void record_threshold(struct vkn_stepper *s, struct gpu_recording *record
     record(s, recording, threshold->name, 0, 1);
 }
 
+static vkn_status ask(struct vkn_stepper *s, vkn_density_fn *density, void *user)
+{
+    BASE_CALLBACK(gpu_guard(s->device), "vkn_stepper_update_grid", "density", s, true);
+    return stepper_called("vkn_stepper_update_grid", "density", density(user, &s->listing.samples));
+}
+
 static vkn_status update_chunk(struct vkn_stepper *s, uint32_t chunk, vkn_density_fn *density, void *user,
                                uint64_t *unusable)
 {
     BASE_TRY(stepper_run(s, "cells to look at", record_pick, chunk));
     if (listing_read(&s->listing)->samples == 0)
         return VKN_OK;
-    BASE_TRY(stepper_called("vkn_stepper_update_grid", "density", density(user, &s->listing.samples)));
+    BASE_TRY(ask(s, density, user));
     BASE_TRY(stepper_run(s, "densities of cells", record_store, chunk));
     *unusable += listing_read(&s->listing)->unusable;
     return VKN_OK;
@@ -83,6 +89,7 @@ vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density
     BASE_NEED(stepper);
     BASE_NEED(density);
     struct vkn_stepper *s = stepper;
+    BASE_USE(gpu_guard(s->device), s);
     const struct repeats repeats = setup_repeats(&s->step.setup);
     uint64_t unusable = 0;
     s->sampled = false;

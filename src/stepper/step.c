@@ -30,6 +30,7 @@ vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **s
     BASE_NEED(stepper);
     BASE_NEED(samples);
     struct vkn_stepper *s = stepper;
+    BASE_USE(gpu_guard(s->device), s);
     *samples = NULL;
     s->sampled = false;
     if (s->steps >= s->step.setup.constants.total_steps)
@@ -59,6 +60,7 @@ vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composit
     BASE_NEED(stepper);
     BASE_NEED(composited);
     struct vkn_stepper *s = stepper;
+    BASE_USE(gpu_guard(s->device), s);
     struct vkn_composited *result = &s->composited;
     *composited = NULL;
     if (!s->sampled)

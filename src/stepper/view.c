@@ -12,6 +12,12 @@ static void record_list(struct vkn_stepper *s, struct gpu_recording *recording, 
     listing_record(&s->viewed, recording, s->list_samples, LIST_VIEW, rays, groups_of(s));
 }
 
+static vkn_status ask(struct vkn_stepper *s, const struct vkn_samples *samples)
+{
+    BASE_CALLBACK(gpu_guard(s->device), "vkn_stepper_render", "field", s, true);
+    return stepper_called("vkn_stepper_render", "field", s->field(s->user, samples));
+}
+
 /* Of the renderer's round of samples: lists them, asks for their values and puts these in place. */
 static vkn_status evaluate(void *context, const struct buffers *view, uint32_t rays, bool *any)
 {
@@ -23,7 +29,7 @@ static vkn_status evaluate(void *context, const struct buffers *view, uint32_t r
     *any = listing_read(&s->viewed)->samples > 0;
     if (!*any)
         return VKN_OK;
-    BASE_TRY(stepper_called("vkn_stepper_render", "field", s->field(s->user, samples)));
+    BASE_TRY(ask(s, samples));
     const struct gpu_buffer *values = listing_buffer(&s->viewed, &samples->values);
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(s->device, "values of a view", 0, &recording));
@@ -43,6 +49,7 @@ vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_camera *cam
     BASE_NEED(camera);
     BASE_NEED(field);
     struct vkn_stepper *s = stepper;
+    BASE_USE(gpu_guard(s->device), s);
     s->field = field;
     s->user = user;
     if (!s->renderer) {

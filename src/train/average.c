@@ -84,6 +84,7 @@ static vkn_status run_periods(struct loop *loop, struct note *notes)
     loop->bound = true;
     for (;;) {
         parallel_be_patient(t->parallel, t->steps_done == loop->from);
+        parallel_at_step(t->parallel, t->steps_done + 1);
         loop_ask(loop);
         BASE_TRY(loop_receive(loop));
         loop->watched = false; /* periods are whole */

@@ -60,6 +60,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     BASE_C_LOCALE;
     BASE_NEED(trainer);
     BASE_NEED(checkpoint);
+    BASE_USE(gpu_guard(trainer->device), NULL);
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
     void *data[MAX_KEPT_BUFFERS] = {NULL};
@@ -224,6 +225,7 @@ vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint)
     BASE_C_LOCALE;
     BASE_NEED(trainer);
     BASE_NEED(checkpoint);
+    BASE_USE(gpu_guard(trainer->device), trainer);
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = resume_from(trainer, checkpoint, file);
@@ -236,6 +238,7 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
     BASE_C_LOCALE;
     BASE_NEED(trainer);
     BASE_NEED(checkpoint);
+    BASE_USE(gpu_guard(trainer->device), trainer);
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = upload_tensors(trainer, file, true);

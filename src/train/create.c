@@ -36,14 +36,32 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
     return VKN_OK;
 }
 
+/* Ranks of this machine whose memory is the host's take it from the same; the first one, which
+ * begins first, sums up. */
+static uint64_t memory_shares(const struct vkn_trainer *t)
+{
+    if (!t->parallel || gpu_device_capabilities(t->device)->type != GPU_CPU)
+        return 1;
+    bool apart = parallel_launched();
+    if ((apart ? parallel_local_rank(t->parallel) : parallel_rank(t->parallel)) > 0)
+        return 1;
+    return apart ? parallel_local_size(t->parallel) : parallel_size(t->parallel);
+}
+
 static vkn_status create_step(struct vkn_trainer *t)
 {
+    const struct step_images none = {0};
+    const uint64_t shares = memory_shares(t);
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
         setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
+    BASE_TRY(step_check_memory(t->device, &setup, &none, 0,
+                               shares)); /* else images would be blamed for what others take */
     BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
     const struct step_images images = images_of_step(&t->images);
+    BASE_TRY(step_check_memory(t->device, &setup, &images, IMAGES_EXCHANGES * t->images.exchange,
+                               shares));
     BASE_TRY(step_create(t->device, &setup, &images, &t->step));
     BASE_TRY(stream_upload_all(&t->step, &t->images, t->scene));
     BASE_TRY(step_begin(&t->step));
@@ -89,7 +107,13 @@ vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
     *trainer = NULL;
     BASE_NEED(context);
     BASE_NEED(scene);
+    BASE_USE(gpu_guard(context->device), NULL);
     return train_create(context, scene, config, NULL, trainer);
+}
+
+struct base_guard *train_guard(vkn_trainer *trainer)
+{
+    return gpu_guard(trainer->device);
 }
 
 vkn_trainer *train_hold(vkn_trainer *trainer)
@@ -100,11 +124,17 @@ vkn_trainer *train_hold(vkn_trainer *trainer)
 
 void vkn_trainer_destroy(vkn_trainer **trainer)
 {
-    BASE_KEEP_ERROR;
     vkn_trainer *t = trainer ? *trainer : NULL;
     if (!t)
         return;
+    struct base_guard *guard = gpu_guard(t->device);
+    bool foreign = base_guard_is_foreign(guard);
+    if (!foreign && atomic_load(&t->holders) == 0 && base_guard_refuses_end(guard, __func__, t))
+        return;
     *trainer = NULL;
+    if (foreign) /* nothing of it can be given back here */
+        return;
+    BASE_KEEP_ERROR;
     if (atomic_fetch_sub(&t->holders, 1) > 0)
         return;
     stream_destroy(&t->stream); /* uses the step */

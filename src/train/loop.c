@@ -26,6 +26,7 @@ __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, 
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "warn", loop->trainer, false);
     if (loop->run->warn)
         loop->run->warn(loop->run->context, line);
     else
@@ -88,6 +89,12 @@ void loop_tell_slow_start(const struct vkn_trainer *t)
              gpu_device_capabilities(t->device)->name);
 }
 
+static void report(const struct loop *loop, const struct vkn_train_stats *stats)
+{
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "report", loop->trainer, false);
+    loop->run->report(loop->run->context, stats);
+}
+
 void loop_report(struct loop *loop)
 {
     struct window *window = &loop->window;
@@ -126,7 +133,7 @@ void loop_report(struct loop *loop)
         }
         loop->reported = stats;
         loop->reported.images = NULL; /* of this report alone */
-        loop->run->report(loop->run->context, &stats);
+        report(loop, &stats);
         profile_add_host(&loop->trainer->profile, "report", now, stats.step);
     }
     *window = (struct window){.began = now};
@@ -134,7 +141,7 @@ void loop_report(struct loop *loop)
 
 bool loop_stopped(const struct loop *loop)
 {
-    return loop->run->stop && *loop->run->stop;
+    return base_stop_asked(loop->run->stop);
 }
 
 bool loop_out_of_time(const struct loop *loop)

@@ -35,11 +35,18 @@ vkn_status notes_exchange(struct parallel *parallel, const struct note *mine, st
     return check_steps(parallel, notes);
 }
 
-vkn_status train_meet(struct parallel *parallel)
+static void take_reason(struct note *note)
 {
-    const struct note mine = {.status = VKN_OK};
+    if (note->status != VKN_OK)
+        snprintf(note->reason, sizeof note->reason, "%s", vkn_last_error());
+}
+
+vkn_status train_meet(struct parallel *parallel, vkn_status status)
+{
+    struct note mine = {.status = status};
+    take_reason(&mine);
     struct note *notes = base_alloc(parallel_size(parallel), sizeof *notes);
-    vkn_status status = notes ? notes_exchange(parallel, &mine, notes) : VKN_ERROR;
+    status = notes ? notes_exchange(parallel, &mine, notes) : VKN_ERROR;
     free(notes);
     return status;
 }
@@ -49,7 +56,7 @@ void train_tell(struct parallel *parallel, vkn_status status)
 {
     BASE_KEEP_ERROR;
     struct note *notes = NULL, mine = {.status = status};
-    snprintf(mine.reason, sizeof mine.reason, "%s", vkn_last_error());
+    take_reason(&mine);
     if (status != VKN_OK && !parallel_is_over(parallel))
         notes = base_alloc(parallel_size(parallel), sizeof *notes);
     if (notes)

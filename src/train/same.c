@@ -5,16 +5,6 @@
 #include "train/loop.h"
 #include "train/notes.h"
 
-/* Every bit counts, and where it stands: a rotation carries the highest on. */
-static uint64_t hash_words(uint64_t hash, const uint32_t *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-        hash = hash << 31 | hash >> 33;
-    }
-    return hash;
-}
-
 static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
@@ -24,12 +14,12 @@ static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
         const struct gpu_buffer *buffer = step_kept(&t->step, &kept[i]);
         if (kept[i].number == BIND_STATE && !t->step.ranks)
             continue; /* of ranks that go their own way each has its own */
-        uint32_t *words = base_alloc(buffer->size, 1);
+        void *data = base_alloc(buffer->size, 1);
         vkn_status status =
-            words ? gpu_download(t->device, buffer, 0, words, buffer->size) : VKN_ERROR;
+            data ? gpu_download(t->device, buffer, 0, data, buffer->size) : VKN_ERROR;
         if (status == VKN_OK)
-            *hash = hash_words(*hash, words, buffer->size / sizeof *words);
-        free(words);
+            *hash = parallel_hash(*hash, data, buffer->size);
+        free(data);
         BASE_TRY(status);
     }
     return VKN_OK;
@@ -64,6 +54,7 @@ static vkn_status spread_buffer(struct vkn_trainer *t, const struct gpu_buffer *
     vkn_status status = data ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && trainer_leads(t))
         status = gpu_download(t->device, buffer, 0, data, buffer->size);
+    status = train_meet(t->parallel, status); /* that none leaves before the exchange */
     if (status == VKN_OK)
         status = parallel_broadcast(t->parallel, data, buffer->size);
     if (status == VKN_OK && !trainer_leads(t))
@@ -78,7 +69,7 @@ vkn_status train_spread(vkn_trainer *t)
     size_t count = buffers_kept(t->step.coarse.arena, kept);
     struct progress progress = {t->steps_done, t->seconds, t->seconds_before, t->rate_cuts,
                                 t->skipped_steps};
-    BASE_TRY(train_meet(t->parallel)); /* a rank may have failed before it had a trainer */
+    BASE_TRY(train_meet(t->parallel, VKN_OK)); /* a rank may have failed before it had a trainer */
     for (size_t i = 0; i < count; i++)
         BASE_TRY(spread_buffer(t, step_kept(&t->step, &kept[i])));
     BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));

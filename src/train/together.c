@@ -295,8 +295,10 @@ static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
     control->time_progress =
         t->config.seconds > 0 ? (float)(t->told_seconds / t->config.seconds) : 0.0f;
     double began = base_seconds();
-    if (t->parallel)
+    if (t->parallel) {
         parallel_be_patient(t->parallel, loop->submitted == loop->from);
+        parallel_at_step(t->parallel, t->steps_done + 1);
+    }
     vkn_status status = find_gradients(loop, notes);
     if (status == VKN_OK)
         status = exchange(loop, notes, last);

@@ -33,8 +33,9 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
  * together, when rank 0's does, and what is not rank 0's to decide fails or stops all. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
-/* Whether no rank has left with a failure so far; else that, as "rank 1: ...". */
-vkn_status train_meet(struct parallel *parallel);
+/* Whether no rank comes with another status than VKN_OK, whose reason is the last error, and none has left with a
+ * failure so far; else the first rank's, the same on all, as "rank 1: ...". */
+vkn_status train_meet(struct parallel *parallel, vkn_status status);
 /* All others take over the state of rank 0. */
 vkn_status train_spread(vkn_trainer *trainer);
 /* A rank trains no further, or could not begin: with a failure all others end as well, with the last
@@ -56,6 +57,9 @@ struct train_shown train_shown(const vkn_trainer *trainer);
 
 /* Another holder, who calls vkn_trainer_destroy as well. */
 vkn_trainer *train_hold(vkn_trainer *trainer);
+
+/* Of its device, for callbacks that may use the trainer. */
+struct base_guard *train_guard(vkn_trainer *trainer);
 
 /* vkn_trainer_images and vkn_trainer_exchange. */
 struct vkn_images train_images(const vkn_trainer *trainer);

@@ -1,4 +1,5 @@
 /* The training loop: submits periods, two in flight, and reads their figures late. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -63,6 +64,7 @@ bool vkn_trainer_finished(const vkn_trainer *trainer)
 vkn_status vkn_trainer_start_profile(vkn_trainer *trainer)
 {
     BASE_NEED(trainer);
+    BASE_USE(gpu_guard(trainer->device), trainer);
     trainer->profile.detailed = true;
     return step_profile(&trainer->step);
 }
@@ -315,6 +317,9 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *giv
     BASE_NEED(trainer);
     struct vkn_train_run own, *run = &own;
     BASE_TRY(BASE_READ(__func__, given, run, context));
+    BASE_RANGE(run, seconds, 0, DBL_MAX);
+    BASE_RANGE(run, report_seconds, 0, DBL_MAX);
+    BASE_USE(gpu_guard(trainer->device), trainer);
     const volatile sig_atomic_t *before = gpu_watch_stop(trainer->device, run->stop);
     if (!run->stop)
         gpu_watch_stop(trainer->device, before); /* a job's own */

@@ -6,8 +6,15 @@
 void loop_ask(struct loop *loop)
 {
     const struct vkn_train_run *run = loop->run;
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "due", loop->trainer, false);
     loop->due = run->due && run->visit && trainer_leads(loop->trainer) ? run->due(run->context) : HUGE_VAL;
     loop->watched = isfinite(loop->due);
+}
+
+static vkn_status visit(const struct loop *loop)
+{
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "visit", loop->trainer, true);
+    return loop->run->visit(loop->run->context);
 }
 
 /* The training's clocks stand still. */
@@ -18,7 +25,7 @@ vkn_status loop_receive(struct loop *loop)
         return VKN_OK;
     double began = base_seconds(), before = t->seconds;
     t->seconds = loop_elapsed(loop); /* for checkpoints that are written meanwhile */
-    vkn_status status = loop->run->visit(loop->run->context);
+    vkn_status status = visit(loop);
     double passed = base_seconds() - began;
     t->seconds = before;
     loop->began += passed;

@@ -83,8 +83,22 @@ static bool watch_jump(struct watch *watch, const struct Stats *stats, bool othe
     return true;
 }
 
+/* Such a step is skipped, and where parameters are no numbers any more all that follow are. */
+static bool watch_loss(struct watch *watch, const struct Stats *stats, char line[WATCH_LINE])
+{
+    if (isfinite(stats->loss) || watch->lost++ > 0)
+        return false;
+    snprintf(line, WATCH_LINE,
+             "step %u: the loss is not finite: the field's values are no numbers; lower "
+             "optimizer.learning_rate, undo settings of policy.*, or compute in --precision fp32",
+             stats->step);
+    return true;
+}
+
 bool watch_step(struct watch *watch, const struct Stats *stats, char line[WATCH_LINE])
 {
+    if (watch_loss(watch, stats, line))
+        return true;
     if (!isfinite(stats->grad_norm)) /* skipped, which is told elsewhere */
         return false;
     watch->steps++;
@@ -106,5 +120,9 @@ bool watch_summary(const struct watch *watch, char line[WATCH_LINE])
             used += (size_t)snprintf(line + used, WATCH_LINE - used, "%sin %llu of %llu steps %s",
                                      used > 0 ? "; " : "", (unsigned long long)watch->counts[i],
                                      (unsigned long long)watch->steps, texts[i]);
+    if (watch->lost > 0 && used < WATCH_LINE)
+        used += (size_t)snprintf(line + used, WATCH_LINE - used,
+                                 "%sthe loss of %llu steps was not finite", used > 0 ? "; " : "",
+                                 (unsigned long long)watch->lost);
     return used > 0;
 }

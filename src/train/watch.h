@@ -1,6 +1,6 @@
 /* Watches the gradients of a training for what nobody would notice: 16 bits that turn them into
- * zero, a norm that jumps, and gradients that are zero. Host only; takes a step's figures after the
- * step. */
+ * zero, a norm that jumps, gradients that are zero, and a loss that is not finite. Host only; takes
+ * a step's figures after the step. */
 #ifndef TRAIN_WATCH_H
 #define TRAIN_WATCH_H
 
@@ -21,6 +21,7 @@ struct watch {
     uint64_t counts[WATCH_CONDITIONS]; /* steps in which each held */
     bool told[WATCH_CONDITIONS];       /* once for each, as long as the struct lives */
     double flushed;           /* share of about the last WATCH_NORMS steps that flushed much */
+    uint64_t lost;            /* steps whose loss was not finite; told at the first */
     uint32_t zeros;           /* in a row */
     uint32_t norm_count;      /* taken, the last WATCH_NORMS of which are kept */
     float norms[WATCH_NORMS]; /* above zero */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define TRIED_PORTS 100u
+#define BACKLOG     512 /* connections that the system accepts before this program does */
 
 bool address_random(void *bytes, size_t size)
 {
@@ -69,7 +70,7 @@ static int listen_at(struct addrinfo *found, uint16_t port)
         return -1;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     set_port(found->ai_addr, port);
-    if (bind(descriptor, found->ai_addr, found->ai_addrlen) == 0 && listen(descriptor, 128) == 0)
+    if (bind(descriptor, found->ai_addr, found->ai_addrlen) == 0 && listen(descriptor, BACKLOG) == 0)
         return descriptor;
     int failure = errno;
     close(descriptor);

@@ -101,6 +101,9 @@ enum MHD_Result answer_queue(struct exchange *exchange)
     mhd.add_response_header(response, "Cache-Control", "no-store");
     mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
     mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
+    if (exchange->closes)
+        mhd.add_response_header(response, "Connection", "close");
+    connection_begins(exchange->own, PHASE_ANSWER);
     enum MHD_Result result = mhd.queue_response(exchange->connection, answer->code, response);
     mhd.destroy_response(response);
     return result;

@@ -5,19 +5,39 @@
 
 #include <cjson/cJSON.h>
 
-static const char *act(struct viewer *viewer, const char *action)
+/* Between checkpoints that are asked for: the training stands still while one is written. */
+#define SAVE_SECONDS 10.0
+
+/* NULL, or what is wrong. */
+static const char *save(struct viewer *viewer, unsigned *code)
 {
-    bool pause = strcmp(action, "pause") == 0;
+    double now = viewer_now();
+    if (viewer->saved > 0 && now - viewer->saved < SAVE_SECONDS) {
+        *code = 429;
+        return "the last checkpoint was saved less than 10 s ago";
+    }
+    viewer->saved = now;
+    viewer->save = true;
+    return NULL;
+}
+
+static const char *act(struct viewer *viewer, const char *action, unsigned *code)
+{
+    bool pause = strcmp(action, "pause") == 0, stop = strcmp(action, "stop") == 0;
+    if (!stop && !allowance_take(&viewer->commands, viewer_now())) {
+        *code = 429;
+        return "too many requests that change something: wait a second";
+    }
+    if (strcmp(action, "save") == 0)
+        return save(viewer, code);
     if (pause && !viewer->can_pause)
         return "several ranks train together, who would wait for each other";
     if (pause)
         viewer->pause = true;
     else if (strcmp(action, "resume") == 0)
         viewer->pause = false;
-    else if (strcmp(action, "save") == 0)
-        viewer->save = true;
-    else if (strcmp(action, "stop") == 0)
-        *viewer->stop = 1;
+    else if (stop)
+        __atomic_store_n(viewer->stop, 1, __ATOMIC_RELAXED); /* the training's thread reads it */
     else
         return "action: is none of pause, resume, save, stop";
     return NULL;
@@ -33,7 +53,7 @@ struct answer control_answer(struct viewer *viewer, const char *body)
         problem = "nothing is being trained here";
         code = 409;
     } else if (cJSON_IsString(action)) {
-        problem = act(viewer, action->valuestring);
+        problem = act(viewer, action->valuestring, &code);
     }
     cJSON_Delete(json);
     if (problem)

@@ -140,7 +140,10 @@ static void read_file(struct viewer *viewer, const char *folder, const char *nam
                       void (*read)(struct viewer *viewer, FILE *stream))
 {
     char *path = path_of(folder, name);
-    FILE *stream = path ? fopen(path, "re") : NULL;
+    struct stat file;
+    /* Opening a pipe would wait for its writer. */
+    bool regular = path && stat(path, &file) == 0 && S_ISREG(file.st_mode);
+    FILE *stream = regular ? fopen(path, "re") : NULL;
     if (stream) {
         read(viewer, stream);
         fclose(stream);

@@ -1,8 +1,9 @@
 /* What the viewer's files share.
  *
- * Three threads: libmicrohttpd's takes requests and answers what it can at once; the worker reads files, for
- * photographs, paths and curves, and ends waits that have become too long; the one that has the device, the caller's,
- * renders (stage, refinement). Everything below is the lock's, but for what says otherwise. */
+ * Four threads: one accepts connections, and ends those whose time is over; libmicrohttpd's takes requests and answers
+ * what it can at once; the worker reads files, for photographs, paths and curves, and ends waits that have become too
+ * long; the one that has the device, the caller's, renders (stage, refinement). Everything below is the lock's, but for
+ * what says otherwise. */
 #ifndef VIEWER_INTERNAL_H
 #define VIEWER_INTERNAL_H
 
@@ -14,7 +15,7 @@
 #include "viewer/viewer.h"
 
 #define VIEWER_CLIENTS     8u
-#define VIEWER_CONNECTIONS 192u
+#define VIEWER_CONNECTIONS 192u         /* that have shown the token */
 #define VIEWER_JOBS        24u          /* that wait for the worker */
 #define VIEWER_BODY        (64u << 10)  /* bytes of a request's body */
 #define VIEWER_NAME        32           /* characters of a client's, and of a token */
@@ -23,6 +24,23 @@
 #define VIEWER_LONGEST     2.0          /* seconds that a still picture waits for something new */
 #define VIEWER_PATIENCE    20.0         /* and any other request for its answer */
 #define VIEWER_PRESENT     3.0          /* seconds without a request until nobody looks */
+
+/* ---- limits ------------------------------------------------------------------------------------ */
+
+/* Refills by `rate` a second, up to `most`. */
+struct allowance {
+    double rate, most, credit, at; /* at: viewer_now() of the last refill */
+};
+
+/* Phases of a request, each with a time that it may take in all. */
+enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
+
+/* Of libmicrohttpd's. */
+struct connection {
+    bool open;
+    int socket;
+    double until; /* viewer_now() when the phase is over */
+};
 
 /* ---- requests and answers ------------------------------------------------------------------- */
 
@@ -66,9 +84,11 @@ enum job { JOB_NONE, JOB_PHOTO, JOB_PATH };
 struct exchange {
     struct viewer *viewer;
     struct MHD_Connection *connection;
-    uint64_t number; /* of no other */
-    double since;    /* when it was parked */
-    bool parked, answered, too_large;
+    struct connection *own; /* of it */
+    uint64_t number;        /* of no other */
+    double since;           /* when it was parked */
+    bool parked, answered;
+    bool closes; /* the connection, behind the answer */
     enum job job;
     char *body; /* of a POST, zero behind it */
     size_t size;
@@ -150,10 +170,12 @@ struct viewer {
     uint16_t port;
     volatile sig_atomic_t *stop;
     struct MHD_Daemon *daemon;
+    struct acceptor *acceptor;
     pthread_t worker;
     bool working;
     pthread_mutex_t lock;
     pthread_cond_t renders, works; /* something to do for the renderer, for the worker */
+    struct connection connections[VIEWER_CONNECTIONS];
     uint64_t exchanges;            /* so far */
     struct client clients[VIEWER_CLIENTS];
     uint64_t client_count; /* so far */
@@ -174,11 +196,15 @@ struct viewer {
     double share;       /* of the time that the viewer took */
     char message[256];  /* the last that went wrong */
     bool pause, save;   /* asked for */
+    double saved;       /* viewer_now() when a checkpoint was asked for, or written, last */
+    struct allowance commands; /* requests that change something */
+    struct allowance reading;  /* seconds of the worker's while a training goes on; the worker's alone */
     bool can_pause;
     struct stage stage; /* the renderer's */
     struct vkn_train_visitor visitor;
     struct { /* the renderer's */
-        double credit, at, taken, shown;
+        struct allowance time; /* seconds */
+        double taken, shown;
     } budget;
 };
 
@@ -203,6 +229,21 @@ bool address_host_is(const struct viewer *viewer, const char *host);
 bool address_origin_is(const struct viewer *viewer, const char *origin);
 bool address_random(void *bytes, size_t size);
 void address_hex(const uint8_t *bytes, size_t size, char *text);
+
+/* ---- limits.c, accept.c -------------------------------------------------------------------------- */
+
+double allowance_left(struct allowance *allowance, double now);
+bool allowance_take(struct allowance *allowance, double now); /* one; false: there is none */
+/* MHD_OPTION_NOTIFY_CONNECTION, with the viewer. */
+void connection_notice(void *context, struct MHD_Connection *connection, void **own,
+                       enum MHD_ConnectionNotificationCode what);
+struct connection *connection_of(struct MHD_Connection *connection);
+/* Under the lock. */
+void connection_begins(struct connection *connection, enum phase phase);
+void connections_expire(struct viewer *viewer, double now);
+/* Begins to accept at a socket that listens, and that is the acceptor's once it has begun. */
+bool accept_start(struct viewer *viewer, int socket);
+void accept_stop(struct viewer *viewer);
 
 /* ---- server.c, answer.c ---------------------------------------------------------------------------- */
 

@@ -19,6 +19,10 @@
       (struct MHD_Connection * connection, enum MHD_ValueKind kind, const char *key))                             \
     X(queue_response, enum MHD_Result,                                                                            \
       (struct MHD_Connection * connection, unsigned code, struct MHD_Response *response))                         \
+    X(add_connection, enum MHD_Result,                                                                            \
+      (struct MHD_Daemon * daemon, MHD_socket socket, const struct sockaddr *address, socklen_t size))            \
+    X(get_connection_info, const union MHD_ConnectionInfo *,                                                      \
+      (struct MHD_Connection * connection, enum MHD_ConnectionInfoType type, ...))                                \
     X(suspend_connection, void, (struct MHD_Connection * connection))                                             \
     X(resume_connection, void, (struct MHD_Connection * connection))                                              \
     X(create_response_from_buffer, struct MHD_Response *,                                                         \

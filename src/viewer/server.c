@@ -125,7 +125,10 @@ static void post_control(struct exchange *exchange)
 
 static void post_path(struct exchange *exchange)
 {
-    hand_to_worker(exchange, JOB_PATH);
+    if (allowance_take(&exchange->viewer->commands, viewer_now()))
+        hand_to_worker(exchange, JOB_PATH);
+    else
+        server_fail(exchange, 429, "too many requests that change something: wait a second");
 }
 
 static const struct route {
@@ -180,6 +183,7 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
     bool post = strcmp(method, "POST") == 0;
     const struct route *route = find_route(path);
     const char *why = refusal(exchange, post), *length = header(exchange, "Content-Length");
+    exchange->closes = !address_token_is(exchange->viewer, argument(exchange, "token"));
     if (why && strcmp(path, "/") == 0 && !post)
         take(exchange, answer_page(403, viewer_denied, viewer_denied_end));
     else if (why)
@@ -206,7 +210,9 @@ static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *conne
     *context = exchange;
     exchange->viewer = viewer;
     exchange->connection = connection;
+    exchange->own = connection_of(connection);
     exchange->number = ++viewer->exchanges;
+    connection_begins(exchange->own, PHASE_BODY);
     return refuse(exchange, path, method) ? answer_queue(exchange) : MHD_YES;
 }
 
@@ -231,6 +237,7 @@ static enum MHD_Result go_on(struct exchange *exchange, const char *path, const 
     const struct route *route = find_route(path);
     if (*size > 0)
         return add_body(exchange, data, size);
+    connection_begins(exchange->own, PHASE_WORK);
     if (!exchange->answered && exchange->viewer->ending)
         server_fail(exchange, 503, "the program ends");
     if (!exchange->answered && route)
@@ -261,6 +268,7 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
         return;
     pthread_mutex_lock(&viewer->lock);
     clients_forget(viewer, ended);
+    connection_begins(ended->own, PHASE_HEAD); /* of the next request */
     pthread_mutex_unlock(&viewer->lock);
     free(ended->answer.data);
     free(ended->body);
@@ -271,17 +279,20 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
 bool server_start(struct viewer *viewer, int socket, char *message)
 {
     viewer->daemon = mhd.start_daemon(
-        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, viewer,
-        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)socket, MHD_OPTION_CONNECTION_LIMIT, VIEWER_CONNECTIONS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, complete, viewer, MHD_OPTION_END);
-    if (!viewer->daemon)
-        snprintf(message, VIEWER_MESSAGE, "the viewer's server cannot be started");
-    return viewer->daemon != NULL;
+        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL,
+        NULL, handle, viewer, MHD_OPTION_CONNECTION_LIMIT, VIEWER_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_NOTIFY_CONNECTION, connection_notice, viewer, MHD_OPTION_NOTIFY_COMPLETED, complete, viewer,
+        MHD_OPTION_END);
+    if (viewer->daemon && accept_start(viewer, socket))
+        return true;
+    snprintf(message, VIEWER_MESSAGE, "the viewer's server cannot be started");
+    return false;
 }
 
 void server_stop(struct viewer *viewer)
 {
+    accept_stop(viewer);
     if (viewer->daemon)
         mhd.stop_daemon(viewer->daemon);
     viewer->daemon = NULL;

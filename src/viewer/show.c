@@ -113,7 +113,7 @@ static vkn_status open_run(struct show *show)
 static void serve(struct show *show)
 {
     double looked = viewer_now();
-    while (!*show->viewer->stop) {
+    while (!__atomic_load_n(show->viewer->stop, __ATOMIC_RELAXED)) {
         double now = viewer_now();
         if (now - looked > LOOK_SECONDS) {
             follow(show);

@@ -26,15 +26,16 @@ static void set_pace(struct viewer *viewer, bool paused)
 
 /* ---- the share -------------------------------------------------------------------------------- */
 
-static void earn(struct viewer *viewer, double now)
+static void begin_share(struct viewer *viewer)
 {
-    viewer->budget.credit = fmin(viewer->budget.credit + SHARE * (now - viewer->budget.at), MOST_CREDIT);
-    viewer->budget.at = now;
+    double now = viewer_now();
+    viewer->budget.time.at = viewer->budget.shown = now;
+    viewer->budget.taken = 0;
 }
 
 static void spend(struct viewer *viewer, double seconds)
 {
-    viewer->budget.credit -= seconds;
+    viewer->budget.time.credit -= seconds;
     viewer->budget.taken += seconds;
 }
 
@@ -58,7 +59,8 @@ static void opened(void *context, vkn_trainer *trainer, const char *folder, cons
     struct vkn_exchange exchange = {.size = sizeof exchange};
     char *own = strdup(folder);
     viewer->stage.trainer = trainer;
-    viewer->budget.at = viewer->budget.shown = viewer_now();
+    viewer->budget.time = (struct allowance){.rate = SHARE, .most = MOST_CREDIT};
+    begin_share(viewer);
     set_pace(viewer, false);
     if (vkn_trainer_exchange(trainer, &exchange) != VKN_OK)
         exchange.ranks = 1;
@@ -76,8 +78,7 @@ static void opened(void *context, vkn_trainer *trainer, const char *folder, cons
 static double due(void *context)
 {
     struct viewer *viewer = context;
-    double now = viewer_now(), wait = HUGE_VAL;
-    earn(viewer, now);
+    double now = viewer_now(), wait = HUGE_VAL, credit = allowance_left(&viewer->budget.time, now);
     pthread_mutex_lock(&viewer->lock);
     if (viewer->pause || viewer->save)
         wait = 0;
@@ -85,7 +86,7 @@ static double due(void *context)
         wait = READY_SECONDS;
     /* A new step is new to whoever waits for something new. */
     if (wait > 0 && clients_waiting(viewer))
-        wait = fmax(0, -viewer->budget.credit / SHARE);
+        wait = fmax(0, -credit / SHARE);
     pthread_mutex_unlock(&viewer->lock);
     return wait;
 }
@@ -96,6 +97,8 @@ static void note_progress(struct viewer *viewer, const vkn_trainer *trainer)
     bool moved = step != viewer->step;
     pthread_mutex_lock(&viewer->lock);
     viewer->seconds = vkn_trainer_seconds(trainer);
+    if (viewer->state == STATE_SAVING)
+        viewer->saved = viewer_now(); /* the visit that asked for it has ended with the checkpoint written */
     pthread_mutex_unlock(&viewer->lock);
     if (moved)
         viewer_new_model(viewer, step);
@@ -116,7 +119,7 @@ static bool take_save(struct viewer *viewer)
 static bool is_paused(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
-    bool paused = viewer->pause && !*viewer->stop;
+    bool paused = viewer->pause && !__atomic_load_n(viewer->stop, __ATOMIC_RELAXED);
     bool save = viewer->save;
     viewer->state = paused ? STATE_PAUSED : STATE_TRAINING;
     pthread_mutex_unlock(&viewer->lock);
@@ -131,8 +134,7 @@ static void stay(struct viewer *viewer)
         if (frames_work(viewer) <= 0)
             viewer_rest(viewer, 0.1);
     set_pace(viewer, false);
-    viewer->budget.at = viewer->budget.shown = viewer_now();
-    viewer->budget.taken = 0;
+    begin_share(viewer);
 }
 
 static vkn_status visit(void *context, vkn_trainer *trainer, bool *save)
@@ -140,11 +142,11 @@ static vkn_status visit(void *context, vkn_trainer *trainer, bool *save)
     struct viewer *viewer = context;
     double began = viewer_now(), seconds = 1;
     note_progress(viewer, trainer);
-    while (viewer->budget.credit >= 0 && seconds > 0) {
+    while (viewer->budget.time.credit >= 0 && seconds > 0) {
         seconds = frames_work(viewer);
         spend(viewer, seconds);
     }
-    earn(viewer, viewer_now());
+    allowance_left(&viewer->budget.time, viewer_now());
     tell_share(viewer, began);
     stay(viewer);
     *save = take_save(viewer);

@@ -9,6 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#define COMMANDS         2.0 /* requests that change something: a second, */
+#define COMMANDS_AT_ONCE 20.0
+/* Of the time that photographs take from a training, in one thread; seconds at once. */
+#define READING_SHARE    0.25
+#define READING_AT_ONCE  1.0
+
 double viewer_now(void)
 {
     struct timespec now = {0};
@@ -81,6 +87,8 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     }
     v->stop = params->stop;
     v->stage.allowance = 1;
+    v->commands = (struct allowance){COMMANDS, COMMANDS_AT_ONCE, COMMANDS_AT_ONCE, viewer_now()};
+    v->reading = (struct allowance){READING_SHARE, READING_AT_ONCE, READING_AT_ONCE, viewer_now()};
     train_describe(v);
     /* Threads that are started here are not for signals. */
     sigfillset(&all);

@@ -35,15 +35,24 @@ static struct exchange *next_job(struct viewer *viewer)
     return exchange;
 }
 
+/* Photographs must not take the processor from a training. */
+static bool may_read(struct viewer *viewer, double now)
+{
+    return allowance_left(&viewer->reading, now) > 0 || viewer->state != STATE_TRAINING;
+}
+
 /* Under the lock, which is let go meanwhile: an exchange that is parked stays. */
 static void do_job(struct viewer *viewer, struct exchange *exchange)
 {
     const struct photo_request photo = exchange->photo;
     const enum job job = exchange->job;
+    double began = viewer_now();
     pthread_mutex_unlock(&viewer->lock);
     const struct answer answer =
         job == JOB_PHOTO ? photo_answer(viewer, &photo) : path_answer(viewer, exchange->body);
     pthread_mutex_lock(&viewer->lock);
+    if (viewer->state == STATE_TRAINING)
+        viewer->reading.credit -= viewer_now() - began;
     server_answer(exchange, &answer);
 }
 
@@ -67,10 +76,11 @@ static void *work(void *context)
 {
     struct viewer *viewer = context;
     double read = -HUGE_VAL;
+    pthread_setname_np(pthread_self(), "viewer-worker");
     pthread_mutex_lock(&viewer->lock);
     while (!viewer->ending) {
-        struct exchange *job = next_job(viewer);
         double now = viewer_now();
+        struct exchange *job = may_read(viewer, now) ? next_job(viewer) : NULL;
         clients_expire(viewer, now);
         if (job) {
             do_job(viewer, job);

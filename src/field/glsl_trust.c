@@ -1,0 +1,72 @@
+/* Which GLSL of checkpoints this process runs: texts by their SHA-256, or all. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field/glsl.h"
+
+struct trusted_text {
+    char sha256[BASE_SHA256_TEXT];
+    struct trusted_text *next;
+};
+
+/* Trust is not taken back: what was trusted may have been compiled. */
+static struct {
+    pthread_mutex_t lock;
+    bool all;
+    struct trusted_text *first;
+} trusted = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* False unless `given` is 64 hexadecimal digits; `sha256` becomes them in lower case. */
+static bool read_digits(const char *given, char sha256[BASE_SHA256_TEXT])
+{
+    static const char lower[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
+    size_t length = strlen(given);
+    if (length != BASE_SHA256_TEXT - 1)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        const char *digit = strchr(upper, given[i]);
+        sha256[i] = digit ? lower[digit - upper] : given[i];
+        if (!strchr(lower, sha256[i]))
+            return false;
+    }
+    sha256[length] = 0;
+    return true;
+}
+
+vkn_status vkn_field_trust(const char *sha256)
+{
+    struct trusted_text *text = base_alloc(1, sizeof *text);
+    if (!text)
+        return VKN_ERROR;
+    if (sha256 && !read_digits(sha256, text->sha256)) {
+        free(text);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: not a SHA-256: 64 hexadecimal digits, as sha256sum prints them",
+                         sha256);
+    }
+    pthread_mutex_lock(&trusted.lock);
+    if (sha256) {
+        text->next = trusted.first;
+        trusted.first = text;
+    } else {
+        trusted.all = true;
+        free(text);
+    }
+    pthread_mutex_unlock(&trusted.lock);
+    return VKN_OK;
+}
+
+bool vkn_field_is_trusted(const char *sha256)
+{
+    char digits[BASE_SHA256_TEXT];
+    if (!sha256 || !read_digits(sha256, digits))
+        return false;
+    pthread_mutex_lock(&trusted.lock);
+    const struct trusted_text *text = trusted.first;
+    while (text && strcmp(text->sha256, digits) != 0)
+        text = text->next;
+    bool found = trusted.all || text;
+    pthread_mutex_unlock(&trusted.lock);
+    return found || glsl_is_registered(digits);
+}

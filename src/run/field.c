@@ -1,0 +1,106 @@
+/* What a run's checkpoint says of itself, its field in GLSL included, without using any of it. */
+#include <vknerf/field.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "checkpoint/checkpoint.h"
+#include "run/internal.h"
+
+/* A run's checkpoint, and its path in fresh memory. */
+static vkn_status open_checkpoint(const char *run, char **path, struct safetensors_file **file)
+{
+    *file = NULL;
+    BASE_TRY(run_find_checkpoint(run, path));
+    vkn_status status = safetensors_open(*path, file);
+    if (status == VKN_OK)
+        return VKN_OK;
+    free(*path);
+    *path = NULL;
+    return status;
+}
+
+vkn_status vkn_run_field(const char *run, char **glsl, char sha256[65])
+{
+    BASE_C_LOCALE;
+    BASE_NEED(glsl);
+    *glsl = NULL;
+    BASE_NEED(run);
+    char *path = NULL;
+    struct safetensors_file *file = NULL;
+    BASE_TRY(open_checkpoint(run, &path, &file));
+    const char *text = safetensors_metadata_value(file, CHECKPOINT_FIELD);
+    if (sha256)
+        sha256[0] = 0;
+    if (text && sha256)
+        base_sha256(text, strlen(text), sha256);
+    *glsl = text ? base_format("%s", text) : NULL;
+    vkn_status status = text && !*glsl ? VKN_ERROR : VKN_OK;
+    safetensors_close(&file);
+    free(path);
+    return status;
+}
+
+/* ---- vknerf info RUN ------------------------------------------------------------------------- */
+
+static void add_field(cJSON *json, const struct safetensors_file *file)
+{
+    const char *text = safetensors_metadata_value(file, CHECKPOINT_FIELD);
+    char sha256[BASE_SHA256_TEXT];
+    if (!text)
+        return;
+    base_sha256(text, strlen(text), sha256);
+    cJSON *field = cJSON_AddObjectToObject(json, "field");
+    cJSON_AddNumberToObject(field, "bytes", (double)strlen(text));
+    cJSON_AddStringToObject(field, "sha256", sha256);
+    cJSON_AddBoolToObject(field, "trusted", vkn_field_is_trusted(sha256));
+}
+
+static vkn_status add_setting(cJSON *json, const struct vkn_config *config, const char *key)
+{
+    char *value = NULL;
+    BASE_TRY(vkn_config_get(config, key, &value));
+    cJSON_AddStringToObject(json, key, value);
+    vkn_free(value);
+    return VKN_OK;
+}
+
+static vkn_status add_run(cJSON *json, const char *path, const struct safetensors_file *file)
+{
+    const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
+    const char *step = safetensors_metadata_value(file, CHECKPOINT_STEP);
+    const char *scene = safetensors_metadata_value(file, CHECKPOINT_SCENE);
+    struct vkn_config config = {0};
+    if (!text || !step || !scene)
+        return base_fail(VKN_BAD_INPUT, "%s: not a checkpoint of vknerf", path);
+    BASE_TRY(vkn_config_parse_json(&config, path, text, true));
+    cJSON_AddStringToObject(json, "checkpoint", path);
+    cJSON_AddStringToObject(json, "scene", scene);
+    cJSON_AddNumberToObject(json, "step", strtod(step, NULL));
+    BASE_TRY(add_setting(json, &config, "model"));
+    BASE_TRY(add_setting(json, &config, "precision"));
+    add_field(json, file);
+    return VKN_OK;
+}
+
+vkn_status vkn_run_info_json(const char *run, char **json)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(json);
+    *json = NULL;
+    BASE_NEED(run);
+    char *path = NULL;
+    struct safetensors_file *file = NULL;
+    BASE_TRY(open_checkpoint(run, &path, &file));
+    cJSON *object = cJSON_CreateObject();
+    vkn_status status = add_run(object, path, file);
+    *json = status == VKN_OK ? base_json_print(object) : NULL;
+    if (status == VKN_OK && !*json)
+        status = VKN_ERROR;
+    cJSON_Delete(object);
+    safetensors_close(&file);
+    free(path);
+    return status;
+}

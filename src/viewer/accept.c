@@ -1,0 +1,267 @@
+/* Accepts connections, and hands over to libmicrohttpd those whose request line carries the token.
+ *
+ * Until then a connection is pending. Requests without the token are handed over too, once their heads are whole, at a
+ * bounded rate: they are answered with the reason and closed. Beyond that rate they are closed without an answer, and
+ * connections are accepted at a bounded rate as well, so that a flood of them costs a training little. All of that is
+ * one thread's, which also ends connections whose time is over. */
+#include "viewer/internal.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PENDING            128u /* connections; a new one ends the oldest */
+#define PENDING_OF_ADDRESS 64u  /* of one address */
+#define PENDING_SECONDS    5.0
+#define PENDING_HEAD       8192u /* bytes of a head without the token */
+#define REFUSALS           100.0 /* requests without the token that are answered: a second, */
+#define REFUSALS_AT_ONCE   200.0
+#define BATCH              16u /* connections that are accepted at a time, in a flood with a rest between */
+#define REST_NANOSECONDS   8000000
+#define TICK_MILLISECONDS  100 /* between looks at heads that are not whole */
+
+struct pending {
+    int socket;
+    double since;
+    bool paid;    /* one of the answers without a token is its own */
+    bool partial; /* a part of the head is there */
+    bool ended;   /* nothing more comes */
+    bool look;    /* there may be something new */
+    struct sockaddr_storage address;
+    socklen_t size;
+};
+
+struct acceptor {
+    struct viewer *viewer;
+    int socket;
+    pthread_t thread;
+    bool ending;  /* under the viewer's lock */
+    bool flooded; /* this round closed connections without an answer */
+    double ticked;
+    struct allowance refusals;
+    struct pending pending[PENDING]; /* the oldest first */
+    size_t count;
+};
+
+/* ---- addresses -------------------------------------------------------------------------------- */
+
+/* IPv6 networks give each customer 2^64 addresses: the first half counts. IPv4 inside IPv6 counts as IPv4. */
+static size_t address_key(const struct sockaddr_storage *address, const uint8_t **key)
+{
+    if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const void *)address;
+        bool v4 = IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
+        *key = v6->sin6_addr.s6_addr + (v4 ? 12 : 0);
+        return v4 ? 4 : 8;
+    }
+    *key = (const uint8_t *)&((const struct sockaddr_in *)(const void *)address)->sin_addr;
+    return 4;
+}
+
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    const uint8_t *keys[2];
+    size_t sizes[2] = {address_key(a, &keys[0]), address_key(b, &keys[1])};
+    return sizes[0] == sizes[1] && memcmp(keys[0], keys[1], sizes[0]) == 0;
+}
+
+/* ---- pending connections ------------------------------------------------------------------------ */
+
+static void forget(struct acceptor *acceptor, size_t number)
+{
+    struct pending *pending = &acceptor->pending[number];
+    memmove(pending, pending + 1, (--acceptor->count - number) * sizeof *pending);
+}
+
+/* With a reset, so that nothing of it stays in the system. */
+static void turn_away(struct acceptor *acceptor, size_t number)
+{
+    const struct linger none = {.l_onoff = 1};
+    const struct pending *pending = &acceptor->pending[number];
+    acceptor->flooded = acceptor->flooded || !pending->paid;
+    setsockopt(pending->socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    close(pending->socket);
+    forget(acceptor, number);
+}
+
+static void hand_over(struct acceptor *acceptor, size_t number, bool token)
+{
+    const struct pending pending = acceptor->pending[number];
+    forget(acceptor, number);
+    if (token && pending.paid)
+        acceptor->refusals.credit += 1;
+    /* Which closes it where it fails. */
+    mhd.add_connection(acceptor->viewer->daemon, pending.socket, (const struct sockaddr *)&pending.address,
+                       pending.size);
+}
+
+static void make_room(struct acceptor *acceptor, const struct sockaddr_storage *address)
+{
+    size_t oldest = 0, same = 0;
+    for (size_t i = acceptor->count; i-- > 0;)
+        if (same_address(&acceptor->pending[i].address, address)) {
+            oldest = i;
+            same++;
+        }
+    if (same >= PENDING_OF_ADDRESS)
+        turn_away(acceptor, oldest);
+    else if (acceptor->count >= PENDING)
+        turn_away(acceptor, 0);
+}
+
+static void accept_some(struct acceptor *acceptor, double now)
+{
+    for (size_t i = 0; i < BATCH; i++) {
+        struct pending new = {.since = now, .look = true, .size = sizeof new.address};
+        new.socket = accept4(acceptor->socket, (struct sockaddr *)&new.address, &new.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (new.socket < 0) {
+            /* Without descriptors or memory it fails again at once. */
+            acceptor->flooded = acceptor->flooded || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR);
+            return;
+        }
+        new.paid = allowance_take(&acceptor->refusals, now);
+        make_room(acceptor, &new.address);
+        acceptor->pending[acceptor->count++] = new;
+    }
+}
+
+/* ---- heads ------------------------------------------------------------------------------------ */
+
+/* In the request line, of which a part may be missing behind it. */
+static bool shows_token(const struct viewer *viewer, const char *head, size_t size)
+{
+    static const char name[] = "token=";
+    const size_t before = sizeof name - 1;
+    const char *end = memchr(head, '\n', size);
+    const char *found = memmem(head, end ? (size_t)(end - head) : size, name, before);
+    char token[VIEWER_NAME + 1] = "";
+    if (!found || (size_t)(head + size - found) < before + VIEWER_NAME)
+        return false;
+    memcpy(token, found + before, VIEWER_NAME);
+    return address_token_is(viewer, token);
+}
+
+static bool is_whole(const char *head, size_t size)
+{
+    return memmem(head, size, "\r\n\r\n", 4) || memmem(head, size, "\n\n", 2);
+}
+
+enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_TURNED_AWAY };
+
+/* By what has come of its head, which stays in the socket. */
+static enum verdict judge(const struct acceptor *acceptor, struct pending *pending, double now)
+{
+    char head[PENDING_HEAD];
+    ssize_t got = recv(pending->socket, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    size_t size = got > 0 ? (size_t)got : 0;
+    pending->look = false;
+    pending->partial = size > 0;
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        return VERDICT_TURNED_AWAY;
+    if (shows_token(acceptor->viewer, head, size))
+        return VERDICT_TOKEN;
+    if (pending->paid && is_whole(head, size))
+        return VERDICT_REFUSED;
+    bool over = pending->ended || now - pending->since > PENDING_SECONDS || size == sizeof head;
+    return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_TURNED_AWAY : VERDICT_PENDING;
+}
+
+static void look_at_pending(struct acceptor *acceptor, double now)
+{
+    bool tick = now - acceptor->ticked >= 1e-3 * TICK_MILLISECONDS;
+    if (tick)
+        acceptor->ticked = now;
+    for (size_t i = acceptor->count; i-- > 0;) {
+        struct pending *pending = &acceptor->pending[i];
+        enum verdict verdict = pending->look || tick ? judge(acceptor, pending, now) : VERDICT_PENDING;
+        if (verdict == VERDICT_TURNED_AWAY)
+            turn_away(acceptor, i);
+        else if (verdict != VERDICT_PENDING)
+            hand_over(acceptor, i, verdict == VERDICT_TOKEN);
+    }
+}
+
+/* ---- the thread ------------------------------------------------------------------------------- */
+
+/* Until there is a connection, or a first part of a head; at most a tick. */
+static void wait_for_more(struct acceptor *acceptor)
+{
+    struct pollfd polled[PENDING + 1] = {{.fd = acceptor->socket, .events = POLLIN}};
+    for (size_t i = 0; i < acceptor->count; i++) {
+        const struct pending *pending = &acceptor->pending[i];
+        /* A part of a head makes a socket readable for good: what follows it waits for the tick. */
+        short events = pending->partial ? POLLRDHUP : POLLRDHUP | POLLIN;
+        polled[i + 1] = (struct pollfd){.fd = pending->socket, .events = events};
+    }
+    if (poll(polled, acceptor->count + 1, TICK_MILLISECONDS) <= 0)
+        return;
+    for (size_t i = 0; i < acceptor->count; i++) {
+        acceptor->pending[i].look = polled[i + 1].revents != 0;
+        acceptor->pending[i].ended = polled[i + 1].revents & POLLRDHUP;
+    }
+}
+
+static bool goes_on(struct acceptor *acceptor)
+{
+    struct viewer *viewer = acceptor->viewer;
+    pthread_mutex_lock(&viewer->lock);
+    connections_expire(viewer, viewer_now());
+    bool ending = acceptor->ending;
+    pthread_mutex_unlock(&viewer->lock);
+    return !ending;
+}
+
+static void *run(void *context)
+{
+    struct acceptor *acceptor = context;
+    const struct timespec rest = {.tv_nsec = REST_NANOSECONDS};
+    pthread_setname_np(pthread_self(), "viewer-accept");
+    while (goes_on(acceptor)) {
+        double now = viewer_now();
+        acceptor->flooded = false;
+        accept_some(acceptor, now);
+        look_at_pending(acceptor, now);
+        if (acceptor->flooded)
+            nanosleep(&rest, NULL);
+        wait_for_more(acceptor);
+    }
+    while (acceptor->count > 0)
+        turn_away(acceptor, 0);
+    return NULL;
+}
+
+bool accept_start(struct viewer *viewer, int socket)
+{
+    struct acceptor *acceptor = calloc(1, sizeof *acceptor);
+    if (!acceptor)
+        return false;
+    acceptor->viewer = viewer;
+    acceptor->socket = socket;
+    acceptor->refusals = (struct allowance){REFUSALS, REFUSALS_AT_ONCE, REFUSALS_AT_ONCE, viewer_now()};
+    if (pthread_create(&acceptor->thread, NULL, run, acceptor) != 0) {
+        free(acceptor);
+        return false;
+    }
+    viewer->acceptor = acceptor;
+    return true;
+}
+
+void accept_stop(struct viewer *viewer)
+{
+    struct acceptor *acceptor = viewer->acceptor;
+    if (!acceptor)
+        return;
+    pthread_mutex_lock(&viewer->lock);
+    acceptor->ending = true;
+    pthread_mutex_unlock(&viewer->lock);
+    shutdown(acceptor->socket, SHUT_RDWR); /* wakes the thread */
+    pthread_join(acceptor->thread, NULL);
+    close(acceptor->socket);
+    free(acceptor);
+    viewer->acceptor = NULL;
+}

@@ -1,0 +1,84 @@
+/* Bounds what requests may cost: allowances that refill, and the time that each phase of a request may take. */
+#include "viewer/internal.h"
+
+#include <math.h>
+#include <sys/socket.h>
+
+/* ---- allowances ------------------------------------------------------------------------------- */
+
+double allowance_left(struct allowance *allowance, double now)
+{
+    double earned = allowance->rate * fmax(now - allowance->at, 0);
+    allowance->credit = fmin(allowance->credit + earned, allowance->most);
+    allowance->at = now;
+    return allowance->credit;
+}
+
+bool allowance_take(struct allowance *allowance, double now)
+{
+    if (allowance_left(allowance, now) < 1)
+        return false;
+    allowance->credit -= 1;
+    return true;
+}
+
+/* ---- connections ------------------------------------------------------------------------------ */
+
+static struct connection *find_free(struct viewer *viewer)
+{
+    for (size_t i = 0; i < VIEWER_CONNECTIONS; i++)
+        if (!viewer->connections[i].open)
+            return &viewer->connections[i];
+    return NULL;
+}
+
+static void open_connection(struct viewer *viewer, struct MHD_Connection *connection, void **context)
+{
+    const union MHD_ConnectionInfo *info = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *own = find_free(viewer);
+    *context = own;
+    if (own && info) {
+        *own = (struct connection){.open = true, .socket = info->connect_fd};
+        connection_begins(own, PHASE_HEAD);
+    } else if (info) {
+        shutdown(info->connect_fd, SHUT_RDWR); /* never: libmicrohttpd counts them as well */
+    }
+}
+
+void connection_notice(void *context, struct MHD_Connection *connection, void **own,
+                       enum MHD_ConnectionNotificationCode what)
+{
+    struct viewer *viewer = context;
+    pthread_mutex_lock(&viewer->lock);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        open_connection(viewer, connection, own);
+    else if (*own)
+        *(struct connection *)*own = (struct connection){0}; /* before its descriptor is closed */
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+struct connection *connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+void connection_begins(struct connection *connection, enum phase phase)
+{
+    static const double seconds[] = {
+        [PHASE_HEAD] = 10, [PHASE_BODY] = 10, [PHASE_WORK] = HUGE_VAL, [PHASE_ANSWER] = 60};
+    if (connection)
+        connection->until = viewer_now() + seconds[phase];
+}
+
+/* libmicrohttpd's thread sees the end of the connection, and closes it. */
+void connections_expire(struct viewer *viewer, double now)
+{
+    for (size_t i = 0; i < VIEWER_CONNECTIONS; i++) {
+        struct connection *connection = &viewer->connections[i];
+        if (!connection->open || connection->until > now)
+            continue;
+        shutdown(connection->socket, SHUT_RDWR);
+        connection->until = HUGE_VAL;
+    }
+}

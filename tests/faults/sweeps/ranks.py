@@ -1,0 +1,315 @@
+"""Several processes that mpirun begins: one is killed, stands still, is cut off the network or has something else."""
+import contextlib
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import faults
+
+HOLDS = """Ranks that were begun with different things end before anything is trained, all with 2, and one line names the
+rank and what differs. When a rank is killed the others end within seconds, and one that stands still or is cut off is
+named after 10 s and every 20, 40, ... s; a checkpoint is whole at any time and can be gone on with."""
+SHORT = 1
+SECONDS_TO_END = 15.0
+RANKS = 3
+DIFFERENCES = ("pose", "image", "recompressed", "name", "views", "seed", "steps", "missing", "checkpoint", "share")
+
+
+def cases(_shared):
+    return ([["kill", n] for n in range(10)] + [["stop", n] for n in range(3)] + [["cut", n] for n in range(2)] +
+            [["differs", what] for what in DIFFERENCES])
+
+
+def pick(rnd, found, count):
+    """The tests take one that is killed: what differs is test_mpi's, others wait for half a minute."""
+    kinds = [[case for case in found if case[0] == kind] for kind in ("kill", "differs", "stop", "cut")]
+    return [rnd.choice(kinds[n % 4]) for n in range(count)]
+
+
+def lacking():
+    """Why ranks cannot be processes here; None where they can."""
+    if shutil.which("mpirun") is None:
+        return "no mpirun"
+    if not os.path.exists(os.path.join(faults.BUILD, "vknerf-mpi.so")):
+        return "built without MPI"
+    return None
+
+
+# ---- starting --------------------------------------------------------------------------------------------
+
+def mpi_environment(**more):
+    """As root, more ranks than processors, nothing but shared memory and the loopback."""
+    return {"VKNERF_MPI_MODULE": os.path.join(faults.BUILD, "vknerf-mpi.so"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_oob_tcp_if_include": "lo",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "LP_NUM_THREADS": "1", **more}
+
+
+# Each process leaves its number in pid_RANK of its folder.
+SHELL = ("sh", "-c", 'echo $$ >"pid_$OMPI_COMM_WORLD_RANK"; exec "$@"', "sh", faults.VKNERF)
+
+
+def start(place, commands, *options, before=(), **more):
+    """mpirun with (ranks, arguments of vknerf) for each of the commands."""
+    words = [*before, "mpirun", *options]
+    for number, (count, arguments) in enumerate(commands):
+        words += [":"] * (number > 0) + ["-n", count, *SHELL, *arguments]
+    return place.start(*words[1:], program=words[0], env=mpi_environment(**more))
+
+
+def process_of(place, rank):
+    return int(faults.read_file(place.path(f"pid_{rank}")) or 0)
+
+
+def alive(pid):
+    """Whether the process runs; one that nobody has waited for yet does not."""
+    state = faults.read_file(f"/proc/{pid}/stat") if pid else None
+    return state is not None and state.rsplit(b")", 1)[1].split()[0] != b"Z"
+
+
+def end(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def end_all(place, process):
+    """Whatever still runs of a case."""
+    if process.poll() is None:
+        process.terminate()
+    for rank in range(RANKS):
+        if alive(process_of(place, rank)):
+            end(process_of(place, rank))
+
+
+def said_lines(ended):
+    return [line for line in ended.err.splitlines() if line.startswith("vknerf: ")]
+
+
+# ---- one is lost -----------------------------------------------------------------------------------------
+
+def training(place):
+    return place.training("--save-seconds", 0.3, steps=10000000)
+
+
+def wait_for_steps(place, process, run):
+    """Until training goes on and has been saved."""
+    return (faults.wait_for_file(run + "/checkpoint.safetensors", process, 60) and
+            faults.wait_for_file(run + "/metrics.jsonl", process, 60))
+
+
+def check_left(place, run):
+    """What is left of a run whose ranks did not all end by themselves."""
+    step, problems = faults.check_run(run, killed=True)
+    return step, problems + faults.check_goes_on(place, run, step)
+
+
+def check_gone(place, deadline):
+    """Problems of ranks that go on after `deadline` (time.monotonic())."""
+    while any(alive(process_of(place, rank)) for rank in range(RANKS)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return [f"rank {rank} goes on" for rank in range(RANKS) if alive(process_of(place, rank))]
+
+
+def try_kill(place):
+    """A random rank at a random moment, the start included."""
+    run, rank = place.path("run"), place.rnd.randrange(RANKS)
+    process = start(place, [(RANKS, training(place))])
+    faults.wait_for_file(place.path(f"pid_{rank}"), process)
+    if place.rnd.random() < 0.7:
+        wait_for_steps(place, process, run)
+    time.sleep(place.rnd.uniform(0.05, 1.5))
+    end(process_of(place, rank))
+    asked = time.monotonic()
+    ended = faults.wait(process, SECONDS_TO_END)
+    problems = check_gone(place, asked + SECONDS_TO_END)
+    seconds = time.monotonic() - asked
+    if ended.code in (faults.DONE, faults.HANG):
+        problems.append(f"ends with {ended.code}: {ended.err[-400:]}")
+    if not re.search(rf"rank {rank} .*signal 9|rank {rank} did not come", ended.err):
+        problems.append(f"rank {rank} is not named: {ended.err[-600:]}")
+    step, wrong = check_left(place, run)
+    return faults.Outcome(problems + wrong, {"code": ended.code, "step": step, "seconds_to_end": round(seconds, 2),
+                                             "said": said_lines(ended)})
+
+
+def check_named(ended, rank):
+    """Problems of what was said of a rank that stood still for 22 s."""
+    named = re.findall(rf"warning: (?:rank \d: )?rank {rank}: no answer for (\d+) s \(step \d+\)", ended.err)
+    return [] if named == ["10", "20"] else [f"named after {named} s: {ended.err[-600:]}"]
+
+
+def try_stop(place, goes_on):
+    """A rank stands still for 22 s; then it goes on, or another one is told to stop."""
+    run, rank = place.path("run"), place.rnd.randrange(RANKS)
+    process = start(place, [(RANKS, training(place))])
+    there = wait_for_steps(place, process, run)
+    time.sleep(1 + place.rnd.random())
+    os.kill(process_of(place, rank), signal.SIGSTOP)
+    time.sleep(22)
+    if goes_on:
+        os.kill(process_of(place, rank), signal.SIGCONT)
+        time.sleep(1)
+    os.kill(process_of(place, (rank + 1) % RANKS), signal.SIGINT)
+    ended = faults.wait(process, SECONDS_TO_END)
+    problems = [] if there else ["nothing was trained"]
+    problems += check_named(ended, rank) + check_gone(place, time.monotonic() + 5)
+    if ended.code != (faults.INTERRUPTED if goes_on else faults.NO_DEVICE):
+        problems.append(f"ends with {ended.code}: {ended.err[-400:]}")
+    if not goes_on and not re.search(rf"rank {rank} did not come", ended.err):
+        problems.append(f"rank {rank} is not named: {ended.err[-600:]}")
+    step, wrong = check_left(place, run)
+    return faults.Outcome(problems + wrong, {"code": ended.code, "step": step, "said": said_lines(ended)})
+
+
+# ---- a network -------------------------------------------------------------------------------------------
+
+ADDRESSES = ("10.213.7.1", "10.213.7.2")
+
+
+def ip(*words):
+    return subprocess.run(["ip", *map(str, words)], capture_output=True, check=False).returncode == 0
+
+
+@contextlib.contextmanager
+def two_hosts():
+    """Names of two network namespaces that one cable connects; None where they cannot be made."""
+    names = [f"vknerf-{end}-{os.getpid()}" for end in "ab"]
+    made = (shutil.which("ip") and shutil.which("unshare") and all(ip("netns", "add", name) for name in names) and
+            ip("link", "add", "cable", "netns", names[0], "type", "veth", "peer", "name", "cable", "netns", names[1]))
+    for name, address in zip(names, ADDRESSES) if made else ():
+        for words in (("addr", "add", f"{address}/24", "dev", "cable"), ("link", "set", "lo", "up"),
+                      ("link", "set", "cable", "up")):
+            made = made and ip("-n", name, *words)
+    try:
+        yield names if made else None
+    finally:
+        for name in names:
+            ip("netns", "del", name)
+
+
+def inside(name):
+    """Words before a command that runs on such a host, which has a name of its own."""
+    return ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", f'hostname {name}; exec "$@"', "sh"]
+
+
+def try_cut(place, heals):
+    """The cable between two hosts is pulled for 22 s; then it is back, or rank 0 is told to stop."""
+    with two_hosts() as hosts:
+        if hosts is None:
+            return faults.Outcome([], {"code": "skipped", "said": "no network namespaces: needs root, ip and unshare"})
+        run, agent = place.path("run"), place.path("agent")
+        faults.write_file(agent, f'#!/bin/sh\nshift\nexec ip netns exec {hosts[1]} unshare --uts sh -c '
+                                 f'"hostname {hosts[1]}; $*"\n'.encode())
+        os.chmod(agent, 0o755)
+        network = ADDRESSES[0] + "/24"
+        process = start(place, [(2, training(place))], "--mca", "plm_rsh_agent", agent, "--host",
+                        ",".join(address + ":1" for address in ADDRESSES), "--wdir", place.folder,
+                        *[word for name in ("VKNERF_MPI_MODULE", "LP_NUM_THREADS", "GALLIVM_PERF", "XDG_CACHE_HOME",
+                                            "MESA_SHADER_CACHE_DIR") for word in ("-x", name)],
+                        before=inside(hosts[0]), OMPI_MCA_btl="self,tcp", OMPI_MCA_btl_tcp_if_include=network,
+                        OMPI_MCA_oob_tcp_if_include=network)
+        there = wait_for_steps(place, process, run)
+        time.sleep(2)
+        ip("-n", hosts[0], "link", "set", "cable", "down")
+        time.sleep(22)
+        if heals:
+            ip("-n", hosts[0], "link", "set", "cable", "up")
+            time.sleep(20)  # TCP sends again after ever longer pauses
+        cut_off = process_of(place, 1)
+        os.kill(process_of(place, 0), signal.SIGINT)
+        ended = faults.wait(process, SECONDS_TO_END)
+        still_there = alive(cut_off)
+        end_all(place, process)
+    problems = [] if there else ["nothing was trained"]
+    if "warning: rank 1: no answer for 20 s" not in ended.err:
+        problems.append(f"rank 1 is not named: {ended.err[-600:]}")
+    if ended.code not in ((faults.INTERRUPTED,) if heals else (faults.NO_DEVICE, faults.HANG)):
+        problems.append(f"ends with {ended.code}: {ended.err[-400:]}")
+    if not heals and "rank 1 did not come" not in ended.err:
+        problems.append(f"rank 0 does not say why it ends: {ended.err[-600:]}")
+    step, wrong = check_left(place, run)
+    return faults.Outcome(problems + wrong, {"code": ended.code, "step": step, "other_host_goes_on": still_there,
+                                             "said": said_lines(ended)})
+
+
+# ---- something differs -----------------------------------------------------------------------------------
+
+def change_scene(scene, what):
+    """Makes a copy of the scene another one; returns what the message says of it."""
+    transforms = os.path.join(scene, "transforms_train.json")
+    frames = faults.read_json(transforms)
+    image = os.path.join(scene, "train", "r_5.png")
+    if what == "pose":  # by one unit in the last place of a float
+        frames["frames"][7]["transform_matrix"][0][3] += 4e-7
+        said = r"pose of train view 7 \(r_7\.png\)"
+    elif what == "name":
+        os.rename(image, os.path.join(scene, "train", "other.png"))
+        frames["frames"][5]["file_path"] = "./train/other"
+        said = "train view 5: other.png of 24x24 pixels instead of r_5.png of 24x24 pixels"
+    elif what == "views":
+        del frames["frames"][11]
+        said = "train views: 11 instead of 12"
+    elif what == "recompressed":  # the same pixels
+        data = faults.read_file(image)
+        faults.write_file(image, data[:33] + faults.png_chunk(b"tEXt", b"Comment\0again") + data[33:])
+        said = r"content of train view 5 \(r_5\.png\)"
+    else:  # of a view that rank 2 alone trains on, where images are shared out
+        faults.write_file(image, faults.ball_picture(24, 1 + 2 * math.pi * 5 / 12))
+        said = r"content of train view 5 \(r_5\.png\)"
+    faults.write_json(transforms, frames)
+    return "the scene differs from rank 0's: " + said
+
+
+def other_command(place, what, scene):
+    """(arguments of rank 0, of the other, what the message says)"""
+    ours = place.training("--deterministic", steps=32)
+    theirs = [scene if word == place.scene else word for word in ours]
+    if what in ("seed", "steps"):
+        said = {"seed": "seed: 5 instead of none given", "steps": "steps: 33 instead of 32"}[what]
+        return ours, [*theirs, f"--{what}", {"seed": 5, "steps": 33}[what]], "asked to train differs.*: " + said
+    if what == "missing":
+        shutil.rmtree(scene)
+        return ours, theirs, re.escape(f"{scene}: No such file or directory")
+    if what == "checkpoint":
+        for run, steps in (("one", 16), ("two", 32)):
+            place.train("--deterministic", out=run, steps=steps)
+        return (["train", "--resume", place.path("one"), "--steps", 48, "--quiet"],
+                ["train", "--resume", place.path("two"), "--steps", 48, "--quiet"],
+                "--resume: step 32 instead of step 16")
+    if what == "share":
+        share = ["--set", "parallel.images=share"]
+        return [*ours, *share], [*theirs, *share], change_scene(scene, what)
+    return ours, theirs, change_scene(scene, what)
+
+
+def try_differs(place, what):
+    """The last of three ranks, or of two hosts with copies of the scene, was begun with something else."""
+    scene = place.path("copy")
+    shutil.copytree(place.scene, scene)
+    ours, theirs, said = other_command(place, what, scene)
+    process = start(place, [(RANKS - 1, ours), (1, theirs)])
+    ended = faults.wait(process, 60)
+    lines = said_lines(ended)
+    problems = [] if ended.code == faults.BAD_INPUT else [f"ends with {ended.code}: {ended.err[-400:]}"]
+    if len(lines) != 1 or not re.search(f"^vknerf: rank {RANKS - 1}: .*{said}", lines[0]):
+        problems.append(f"'{said}' is not the one line of: {ended.err[-600:]}")
+    if what != "checkpoint" and os.path.exists(place.path("run", "checkpoint.safetensors")):
+        problems.append("something was trained all the same")
+    return faults.Outcome(problems + check_gone(place, time.monotonic() + 5), {"code": ended.code, "said": lines})
+
+
+def try_case(case, place):
+    kind, what = case
+    if lacking():
+        return faults.Outcome([], {"code": "skipped", "said": lacking()})
+    if kind == "kill":
+        return try_kill(place)
+    if kind == "stop":
+        return try_stop(place, what == 0)
+    if kind == "cut":
+        return try_cut(place, what == 0)
+    return try_differs(place, what)

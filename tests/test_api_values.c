@@ -1,0 +1,572 @@
+/* Every member of every structure that the public API takes, set to what it cannot be: the call is refused with a line
+ * that names the member. A member that no table has fails tests/test_api_sweep.py. */
+#include "step_fixture.h"
+
+#include <limits.h>
+
+#include <vknerf/vknerf.h>
+
+/* What may be wrong with a member. */
+enum kind {
+    CHOICE, /* an enumeration: a value that it does not have */
+    REAL,   /* double that may be negative: not finite */
+    AMOUNT, /* double that may not: also below zero */
+    FACTOR, /* the same as a float */
+    LIMIT,  /* uint32_t: the largest there is */
+    ANY,    /* each value means something, or is only found out to be too large with a run or a device: not tried */
+};
+
+struct member {
+    const char *name;
+    enum kind kind;
+    size_t offset, count;
+};
+#define MEMBER(structure, member, kind)                                                                            \
+    {#member, kind, offsetof(struct structure, member), 1}
+#define ARRAY(structure, member, kind)                                                                             \
+    {#member, kind, offsetof(struct structure, member),                                                            \
+     sizeof(((struct structure *)NULL)->member) / sizeof(((struct structure *)NULL)->member[0])}
+
+/* ---- calls --------------------------------------------------------------------------------------- */
+
+static const struct step_tests *tests;
+static struct tiny tiny;
+static vkn_renderer *renderer;
+static struct vkn_camera camera;
+static const struct vkn_job quiet = {.quiet = true};
+
+#define NOWHERE "no/such/place"
+
+static vkn_status render_with(const struct vkn_camera *from, const struct vkn_picture_params *params)
+{
+    struct vkn_picture *picture = NULL;
+    vkn_status status = vkn_render(renderer, from, params, &picture);
+    vkn_picture_free(&picture);
+    return status;
+}
+static vkn_status call_vkn_camera(const void *given)
+{
+    return render_with(given, NULL);
+}
+static vkn_status call_vkn_picture_params(const void *given)
+{
+    return render_with(&camera, given);
+}
+static vkn_status call_vkn_train_run(const void *given)
+{
+    return vkn_trainer_run(tiny.trainer, given);
+}
+static vkn_status call_vkn_adam_params(const void *given)
+{
+    vkn_adam *adam = NULL;
+    vkn_status status = vkn_adam_create(tests->context, given, &adam);
+    vkn_adam_destroy(&adam);
+    return status;
+}
+static vkn_status call_vkn_stepper_params(const void *given)
+{
+    vkn_stepper *stepper = NULL;
+    const struct vkn_config config = tiny_config(true);
+    vkn_status status = vkn_stepper_create(tests->context, tiny.scene, &config, given, &stepper);
+    vkn_stepper_destroy(&stepper);
+    return status;
+}
+static vkn_status call_vkn_view(const void *given)
+{
+    vkn_scene *scene = NULL;
+    const struct vkn_view *views[] = {given};
+    vkn_status status = vkn_scene_create("memory", views, 1, NULL, &scene);
+    vkn_scene_close(&scene);
+    return status;
+}
+static vkn_status call_vkn_eval_params(const void *given)
+{
+    struct vkn_evaluation *evaluation = NULL;
+    return vkn_run_eval(given, &evaluation);
+}
+static vkn_status call_vkn_render_params(const void *given)
+{
+    struct vkn_render_result result = {0};
+    return vkn_run_render(given, &result);
+}
+static vkn_status call_vkn_export_params(const void *given)
+{
+    struct vkn_export_result result = {0};
+    return vkn_run_export(given, &result);
+}
+static vkn_status call_vkn_prepare_params(const void *given)
+{
+    struct vkn_prepare_result result = {0};
+    return vkn_prepare(given, &result);
+}
+static vkn_status call_vkn_scene_info_params(const void *given)
+{
+    char *json = NULL;
+    return vkn_scene_info_json(given, &json);
+}
+static vkn_status call_vkn_bench_params(const void *given)
+{
+    char *json = NULL;
+    return vkn_bench(given, &json);
+}
+static vkn_status call_vkn_batch_params(const void *given)
+{
+    struct vkn_batch_search *search = NULL;
+    vkn_status status = vkn_find_batch(given, &search);
+    vkn_batch_search_free(&search);
+    return status;
+}
+static vkn_status call_vkn_train_params(const void *given)
+{
+    struct vkn_train_result *result = NULL;
+    vkn_status status = vkn_run_train(given, &result);
+    vkn_train_result_free(&result);
+    return status;
+}
+static vkn_status call_vkn_report_params(const void *given)
+{
+    char *file = NULL;
+    return vkn_run_report(given, &file);
+}
+static vkn_status call_vkn_field(const void *given)
+{
+    return vkn_field_register(given, NULL);
+}
+static vkn_status call_vkn_job(const void *given)
+{
+    struct vkn_evaluation *evaluation = NULL;
+    const struct vkn_eval_params params = {.size = sizeof params, .job = given, .run = NOWHERE};
+    return vkn_run_eval(&params, &evaluation);
+}
+static vkn_status call_vkn_train_visitor(const void *given)
+{
+    const struct vkn_train_params params = {
+        .size = sizeof params, .job = &quiet, .scene = NOWHERE, .visitor = given};
+    return call_vkn_train_params(&params);
+}
+static vkn_status call_vkn_context_params(const void *given)
+{
+    char *json = NULL;
+    vkn_status status = vkn_info_json(given, &json);
+    vkn_free(json);
+    return status;
+}
+
+/* What is filled has nothing but its size. */
+static vkn_status call_vkn_images(const void *given)
+{
+    return vkn_trainer_images(tiny.trainer, (struct vkn_images *)(uintptr_t)given);
+}
+static vkn_status call_vkn_exchange(const void *given)
+{
+    return vkn_trainer_exchange(tiny.trainer, (struct vkn_exchange *)(uintptr_t)given);
+}
+static vkn_status call_vkn_run_state(const void *given)
+{
+    return vkn_run_inspect(tests->folder->path, (struct vkn_run_state *)(uintptr_t)given);
+}
+static vkn_status call_vkn_setting(const void *given)
+{
+    return vkn_config_setting(0, (vkn_setting *)(uintptr_t)given);
+}
+static vkn_status call_vkn_vulkan(const void *given)
+{
+    return vkn_context_vulkan(tests->context, (struct vkn_vulkan *)(uintptr_t)given);
+}
+static vkn_status call_vkn_render_result(const void *given)
+{
+    return vkn_run_render(&(struct vkn_render_params){.run = NOWHERE, .out = NOWHERE},
+                          (struct vkn_render_result *)(uintptr_t)given);
+}
+static vkn_status call_vkn_export_result(const void *given)
+{
+    return vkn_run_export(&(struct vkn_export_params){.run = NOWHERE, .mesh = "a.ply"},
+                          (struct vkn_export_result *)(uintptr_t)given);
+}
+static vkn_status call_vkn_prepare_result(const void *given)
+{
+    return vkn_prepare(&(struct vkn_prepare_params){.pictures = NOWHERE, .out = NOWHERE},
+                       (struct vkn_prepare_result *)(uintptr_t)given);
+}
+static vkn_status call_vkn_adam_result(const void *given)
+{
+    vkn_adam *adam = NULL;
+    ok(vkn_adam_create(tests->context, &(struct vkn_adam_params){.count = 4}, &adam));
+    vkn_status status = vkn_adam_step(adam, 0, (struct vkn_adam_result *)(uintptr_t)given);
+    vkn_adam_destroy(&adam);
+    return status;
+}
+
+/* ---- structures ---------------------------------------------------------------------------------- */
+
+static double no_visit(void *context)
+{
+    (void)context;
+    return HUGE_VAL;
+}
+static vkn_status visit_nothing(void *context, vkn_trainer *trainer, bool *save)
+{
+    (void)context;
+    (void)trainer;
+    *save = false;
+    return VKN_OK;
+}
+
+static const char *const runs[] = {NOWHERE};
+static uint8_t pixels[4 * 12 * 10];
+
+/* As it is right: the call comes as far as `ends` says, NULL: to VKN_OK. */
+static struct vkn_camera right_camera;
+static struct vkn_picture_params right_picture = {.size = sizeof right_picture};
+static struct vkn_train_run right_run = {.size = sizeof right_run, .until_step = 1};
+static struct vkn_adam_params right_adam = {.size = sizeof right_adam, .count = 4};
+static struct vkn_stepper_params right_stepper = {.size = sizeof right_stepper};
+static struct vkn_view right_view = {.size = sizeof right_view, .camera = &camera, .pixels = pixels};
+static struct vkn_eval_params right_eval = {.size = sizeof right_eval, .job = &quiet, .run = NOWHERE};
+static struct vkn_render_params right_render = {
+    .size = sizeof right_render, .job = &quiet, .run = NOWHERE, .out = NOWHERE, .video = "a.mp4"};
+static struct vkn_export_params right_export = {
+    .size = sizeof right_export, .job = &quiet, .run = NOWHERE, .mesh = "a.glb", .texture = 1};
+static struct vkn_prepare_params right_prepare = {
+    .size = sizeof right_prepare, .job = &quiet, .pictures = NOWHERE, .out = NOWHERE};
+static struct vkn_scene_info_params right_info = {.size = sizeof right_info, .scene = NOWHERE};
+static struct vkn_bench_params right_bench = {
+    .size = sizeof right_bench, .job = &quiet, .suite = VKN_BENCH_SAMPLING, .scene = NOWHERE};
+static struct vkn_train_params right_train = {.size = sizeof right_train, .job = &quiet, .scene = NOWHERE};
+static struct vkn_batch_params right_batch = {.size = sizeof right_batch, .train = &right_train};
+static struct vkn_report_params right_report = {.size = sizeof right_report, .runs = runs, .run_count = 1};
+static struct vkn_field right_field = {
+    .size = sizeof right_field, .text = "void encode() {} void encode_backward() {}", .parameters = 2, .features = 2};
+static struct vkn_job right_job = {.size = sizeof right_job, .quiet = true};
+static struct vkn_train_visitor right_visitor = {
+    .size = sizeof right_visitor, .due = no_visit, .visit = visit_nothing};
+static struct vkn_context_params right_context = {.size = sizeof right_context};
+static struct vkn_images right_images;
+static struct vkn_exchange right_exchange;
+static struct vkn_run_state right_state;
+static vkn_setting right_setting;
+static struct vkn_vulkan right_vulkan;
+static struct vkn_render_result right_rendered;
+static struct vkn_export_result right_exported;
+static struct vkn_prepare_result right_prepared;
+static struct vkn_adam_result right_stepped;
+
+static const struct member camera_members[] = {
+    MEMBER(vkn_camera, width, ANY), MEMBER(vkn_camera, height, ANY), MEMBER(vkn_camera, focal_x, REAL),
+    MEMBER(vkn_camera, focal_y, AMOUNT), MEMBER(vkn_camera, center_x, REAL), MEMBER(vkn_camera, center_y, REAL),
+    MEMBER(vkn_camera, lens, CHOICE), MEMBER(vkn_camera, k1, REAL), MEMBER(vkn_camera, k2, REAL),
+    MEMBER(vkn_camera, p1, REAL), MEMBER(vkn_camera, p2, REAL), MEMBER(vkn_camera, k3, REAL),
+    MEMBER(vkn_camera, k4, REAL), MEMBER(vkn_camera, time, AMOUNT), ARRAY(vkn_camera, pose, REAL)};
+static const struct member picture_members[] = {
+    MEMBER(vkn_picture_params, background, CHOICE), MEMBER(vkn_picture_params, supersample, LIMIT),
+    ARRAY(vkn_picture_params, crop, REAL)};
+static const struct member run_members[] = {
+    MEMBER(vkn_train_run, until_step, ANY), MEMBER(vkn_train_run, seconds, AMOUNT),
+    MEMBER(vkn_train_run, report_seconds, AMOUNT)};
+static const struct member adam_members[] = {
+    MEMBER(vkn_adam_params, count, LIMIT), MEMBER(vkn_adam_params, entry, LIMIT),
+    MEMBER(vkn_adam_params, learning_rate, FACTOR), MEMBER(vkn_adam_params, beta1, FACTOR),
+    MEMBER(vkn_adam_params, beta2, FACTOR), MEMBER(vkn_adam_params, epsilon, FACTOR),
+    MEMBER(vkn_adam_params, weight_decay, FACTOR), MEMBER(vkn_adam_params, clip_norm, FACTOR)};
+static const struct member view_members[] = {MEMBER(vkn_view, split, CHOICE)};
+static const struct member eval_members[] = {
+    MEMBER(vkn_eval_params, format, CHOICE), MEMBER(vkn_eval_params, split, CHOICE),
+    MEMBER(vkn_eval_params, background, CHOICE), MEMBER(vkn_eval_params, precision, CHOICE),
+    MEMBER(vkn_eval_params, stride, ANY)};
+static const struct member render_members[] = {
+    MEMBER(vkn_render_params, format, CHOICE), MEMBER(vkn_render_params, split, CHOICE),
+    MEMBER(vkn_render_params, orbit, LIMIT), MEMBER(vkn_render_params, interpolate, LIMIT),
+    MEMBER(vkn_render_params, time, ANY), MEMBER(vkn_render_params, fps, AMOUNT),
+    MEMBER(vkn_render_params, background, CHOICE), MEMBER(vkn_render_params, precision, CHOICE),
+    MEMBER(vkn_render_params, supersample, LIMIT), MEMBER(vkn_render_params, width, ANY),
+    MEMBER(vkn_render_params, height, ANY), ARRAY(vkn_render_params, crop, REAL),
+    MEMBER(vkn_render_params, lens, CHOICE)};
+static const struct member export_members[] = {
+    MEMBER(vkn_export_params, format, CHOICE), MEMBER(vkn_export_params, precision, CHOICE),
+    ARRAY(vkn_export_params, crop_low, REAL), ARRAY(vkn_export_params, crop_high, REAL),
+    MEMBER(vkn_export_params, resolution, ANY), MEMBER(vkn_export_params, threshold, AMOUNT),
+    MEMBER(vkn_export_params, time, ANY), MEMBER(vkn_export_params, unseen, CHOICE),
+    MEMBER(vkn_export_params, min_component, AMOUNT), MEMBER(vkn_export_params, point_count, ANY),
+    MEMBER(vkn_export_params, seed, ANY), MEMBER(vkn_export_params, texture, ANY)};
+static const struct member prepare_members[] = {
+    MEMBER(vkn_prepare_params, frames, ANY), MEMBER(vkn_prepare_params, matcher, CHOICE),
+    MEMBER(vkn_prepare_params, camera_model, CHOICE)};
+static const struct member info_members[] = {
+    MEMBER(vkn_scene_info_params, format, CHOICE), MEMBER(vkn_scene_info_params, downscale, ANY),
+    MEMBER(vkn_scene_info_params, scale, FACTOR), MEMBER(vkn_scene_info_params, aabb_scale, ANY)};
+static const struct member bench_members[] = {
+    MEMBER(vkn_bench_params, suite, CHOICE), MEMBER(vkn_bench_params, precision, CHOICE),
+    MEMBER(vkn_bench_params, batch, ANY), MEMBER(vkn_bench_params, width, ANY), MEMBER(vkn_bench_params, depth, ANY),
+    MEMBER(vkn_bench_params, log2_entries, ANY), MEMBER(vkn_bench_params, repetitions, ANY),
+    MEMBER(vkn_bench_params, seeds, ANY), MEMBER(vkn_bench_params, format, CHOICE)};
+static const struct member batch_members[] = {
+    MEMBER(vkn_batch_params, memory_budget, ANY), MEMBER(vkn_batch_params, seconds, AMOUNT)};
+static const struct member train_members[] = {MEMBER(vkn_train_params, command_count, LIMIT)};
+static const struct member report_members[] = {MEMBER(vkn_report_params, run_count, ANY)};
+static const struct member field_members[] = {
+    MEMBER(vkn_field, parameters, LIMIT), MEMBER(vkn_field, features, LIMIT), MEMBER(vkn_field, entry, LIMIT),
+    MEMBER(vkn_field, initial, FACTOR)};
+
+#define NONE NULL, 0
+#define OF(members) members, BASE_COUNT(members)
+#define STRUCTURE(structure, right, members, ends) {#structure, call_##structure, &(right), sizeof(right), members, ends}
+static const struct structure {
+    const char *name;
+    vkn_status (*call)(const void *given);
+    const void *right;
+    size_t size;
+    const struct member *members;
+    size_t member_count;
+    const char *ends;
+} structures[] = {
+    STRUCTURE(vkn_camera, right_camera, OF(camera_members), NULL),
+    STRUCTURE(vkn_picture_params, right_picture, OF(picture_members), NULL),
+    STRUCTURE(vkn_train_run, right_run, OF(run_members), NULL),
+    STRUCTURE(vkn_adam_params, right_adam, OF(adam_members), NULL),
+    STRUCTURE(vkn_stepper_params, right_stepper, NONE, NULL),
+    STRUCTURE(vkn_view, right_view, OF(view_members), NULL),
+    STRUCTURE(vkn_eval_params, right_eval, OF(eval_members), NOWHERE),
+    STRUCTURE(vkn_render_params, right_render, OF(render_members), NOWHERE),
+    STRUCTURE(vkn_export_params, right_export, OF(export_members), NOWHERE),
+    STRUCTURE(vkn_prepare_params, right_prepare, OF(prepare_members), NOWHERE),
+    STRUCTURE(vkn_scene_info_params, right_info, OF(info_members), NOWHERE),
+    STRUCTURE(vkn_bench_params, right_bench, OF(bench_members), NOWHERE),
+    STRUCTURE(vkn_batch_params, right_batch, OF(batch_members), NOWHERE),
+    STRUCTURE(vkn_train_params, right_train, OF(train_members), NOWHERE),
+    STRUCTURE(vkn_report_params, right_report, OF(report_members), NOWHERE),
+    STRUCTURE(vkn_field, right_field, OF(field_members), NULL),
+    STRUCTURE(vkn_job, right_job, NONE, NOWHERE),
+    STRUCTURE(vkn_train_visitor, right_visitor, NONE, NOWHERE),
+    STRUCTURE(vkn_context_params, right_context, NONE, NULL),
+    STRUCTURE(vkn_images, right_images, NONE, NULL),
+    STRUCTURE(vkn_exchange, right_exchange, NONE, NULL),
+    STRUCTURE(vkn_run_state, right_state, NONE, NULL),
+    STRUCTURE(vkn_setting, right_setting, NONE, NULL),
+    STRUCTURE(vkn_vulkan, right_vulkan, NONE, NULL),
+    STRUCTURE(vkn_render_result, right_rendered, NONE, NOWHERE),
+    STRUCTURE(vkn_export_result, right_exported, NONE, NOWHERE),
+    STRUCTURE(vkn_prepare_result, right_prepared, NONE, NOWHERE),
+    STRUCTURE(vkn_adam_result, right_stepped, NONE, NULL),
+};
+
+/* ---- sweeps -------------------------------------------------------------------------------------- */
+
+/* The structure as it is right, but for one thing; the caller frees it. */
+static unsigned char *copy_of(const struct structure *s)
+{
+    unsigned char *copy = base_alloc(1, s->size);
+    memcpy(copy, s->right, s->size);
+    return copy;
+}
+
+static unsigned failures;
+
+static void expect(const struct structure *s, const void *given, const char *named, const char *what)
+{
+    base_fail(VKN_OK, "%s", "");
+    vkn_status status = s->call(given);
+    if (status == VKN_BAD_INPUT && strstr(vkn_last_error(), named))
+        return;
+    failures++;
+    print_message("struct %s with %s: status %d: %s\n", s->name, what, (int)status, vkn_last_error());
+}
+
+static void test_right(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(structures); i++) {
+        const struct structure *s = &structures[i];
+        unsigned char *copy = copy_of(s);
+        vkn_status status = s->call(copy);
+        if (s->ends ? status == VKN_OK || !strstr(vkn_last_error(), s->ends) : status != VKN_OK)
+            fail_msg("struct %s: status %d: %s", s->name, (int)status, vkn_last_error());
+        free(copy);
+    }
+}
+
+static void test_sizes(void **state)
+{
+    static const size_t sizes[] = {1, sizeof(size_t), 65537, (size_t)1 << 40, SIZE_MAX};
+    (void)state;
+    failures = 0;
+    for (size_t i = 0; i < BASE_COUNT(structures); i++)
+        for (size_t k = 0; k < BASE_COUNT(sizes); k++) {
+            unsigned char *copy = copy_of(&structures[i]);
+            char what[64];
+            snprintf(what, sizeof what, "size %zu", sizes[k]);
+            memcpy(copy, &sizes[k], sizeof sizes[k]);
+            expect(&structures[i], copy, "must be 0 or its sizeof", what);
+            free(copy);
+        }
+    assert_int_equal(failures, 0);
+}
+
+/* As messages have it: some call members as the command line does. */
+static const char *named(const char *member)
+{
+    return strcmp(member, "min_component") == 0 ? "min" : member;
+}
+
+static void try_double(const struct structure *s, const struct member *m, double value)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        unsigned char *copy = copy_of(s);
+        char what[96];
+        const float narrow = (float)value;
+        snprintf(what, sizeof what, "%s[%zu] %g", m->name, i, value);
+        if (m->kind == FACTOR)
+            memcpy(copy + m->offset + i * sizeof narrow, &narrow, sizeof narrow);
+        else
+            memcpy(copy + m->offset + i * sizeof value, &value, sizeof value);
+        expect(s, copy, named(m->name), what);
+        free(copy);
+    }
+}
+
+static void try_number(const struct structure *s, const struct member *m, uint32_t value)
+{
+    unsigned char *copy = copy_of(s);
+    char what[96];
+    snprintf(what, sizeof what, "%s %u", m->name, value);
+    memcpy(copy + m->offset, &value, sizeof value);
+    expect(s, copy, m->name, what);
+    free(copy);
+}
+
+static void test_members(void **state)
+{
+    (void)state;
+    failures = 0;
+    for (size_t i = 0; i < BASE_COUNT(structures); i++)
+        for (size_t k = 0; k < structures[i].member_count; k++) {
+            const struct structure *s = &structures[i];
+            const struct member *m = &s->members[k];
+            if (m->kind == CHOICE)
+                for (uint32_t value = 99; value != 0; value = value == 99 ? UINT32_MAX : 0)
+                    try_number(s, m, value);
+            if (m->kind == LIMIT)
+                try_number(s, m, UINT32_MAX);
+            if (m->kind == REAL || m->kind == AMOUNT || m->kind == FACTOR)
+                for (int n = 0; n < 3; n++)
+                    try_double(s, m, n == 0 ? NAN : n == 1 ? INFINITY : -INFINITY);
+            if (m->kind == AMOUNT || m->kind == FACTOR)
+                try_double(s, m, -1);
+        }
+    assert_int_equal(failures, 0);
+}
+
+/* ---- settings ------------------------------------------------------------------------------------ */
+
+static bool names_file(const vkn_setting *setting)
+{
+    return strcmp(setting->key, "optimizer.rates") == 0 || strcmp(setting->key, "loss_scale.schedule") == 0;
+}
+
+/* By key no number is taken that is none, and what is taken is a number. */
+static void test_settings(void **state)
+{
+    static const char *const texts[] = {"nan", "-nan", "inf", "-inf", "infinity", "1e999", "-1e999", "0x1p2000", "nan(1)"};
+    static const double numbers[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300, -1};
+    (void)state;
+    for (size_t i = 0; i < vkn_config_setting_count(); i++) {
+        vkn_setting setting = {.size = sizeof setting};
+        vkn_config *config = NULL;
+        ok(vkn_config_setting(i, &setting));
+        ok(vkn_config_create(&config));
+        for (size_t k = 0; k < BASE_COUNT(texts); k++) {
+            assert_int_equal(vkn_config_set(config, NULL, setting.key, texts[k]), VKN_BAD_INPUT);
+            assert_error(names_file(&setting) ? "No such file" : setting.key);
+        }
+        for (size_t k = 0; k < BASE_COUNT(numbers); k++) {
+            char *value = NULL;
+            if (vkn_config_set_number(config, setting.key, numbers[k]) != VKN_OK) {
+                assert_error(names_file(&setting) ? "No such file" : setting.key);
+                continue;
+            }
+            ok(vkn_config_get(config, setting.key, &value));
+            if (!isfinite(numbers[k]) || !isfinite(strtod(value, NULL)))
+                fail_msg("%s takes %g: %s", setting.key, numbers[k], value);
+            vkn_free(value);
+        }
+        vkn_config_destroy(&config);
+    }
+}
+
+/* ---- arguments ----------------------------------------------------------------------------------- */
+
+#define refused(call, part)                           \
+    do {                                              \
+        base_fail(VKN_OK, "%s", "");                  \
+        assert_int_equal((int)(call), VKN_BAD_INPUT); \
+        assert_error(part);                           \
+    } while (0)
+
+static void test_arguments(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    struct vkn_picture *picture = NULL;
+    vkn_renderer *none = NULL;
+    vkn_adam *adam = NULL;
+    float color[3] = {NAN, INFINITY, -1};
+    struct vkn_picture own = {.width = 1, .height = 1, .color = color};
+    const char *file = temporary_path(tests->folder, "own.png");
+    for (size_t i = 0; i < BASE_COUNT(bad); i++) {
+        for (int k = 0; k < 9; k++) {
+            double vectors[3][3] = {{1, 2, 3}, {0}, {0, 1, 0}};
+            vectors[k / 3][k % 3] = bad[i];
+            refused(vkn_camera_look_at(&right_camera, vectors[0], vectors[1], vectors[2]), "not all finite");
+        }
+        refused(vkn_renderer_freeze(renderer, bad[i]), "time");
+        ok(vkn_adam_create(tests->context, &right_adam, &adam));
+        refused(vkn_adam_step(adam, (float)bad[i], NULL), "learning_rate");
+        vkn_adam_destroy(&adam);
+    }
+    refused(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 0, (enum vkn_background)9, &picture), "background: 9");
+    refused(vkn_scene_image(tiny.scene, (enum vkn_split)9, 0, VKN_BACKGROUND_WHITE, &picture), "split: 9");
+    refused(vkn_renderer_open(tests->context, NOWHERE, (enum vkn_precision)9, &none), "precision: 9");
+    refused(vkn_picture_write(&own, (enum vkn_map)9, file), "map: 9");
+    assert_int_equal(vkn_scene_view_count(tiny.scene, (enum vkn_split)9), 0);
+    assert_null(vkn_scene_image_file(tiny.scene, VKN_SPLIT_TRAIN, SIZE_MAX));
+    refused(vkn_config_setting(SIZE_MAX, &(vkn_setting){0}), "settings");
+    ok(vkn_picture_write(&own, VKN_MAP_COLOR, file)); /* a picture of numbers that are none is one all the same */
+    own.width = 0;
+    refused(vkn_picture_write(&own, VKN_MAP_COLOR, file), "width and height");
+    refused(vkn_run_report(&(struct vkn_report_params){.runs = (const char *[]){NULL}, .run_count = 1}, &(char *){NULL}),
+            "runs: number 0 is NULL");
+    struct vkn_export_params unseen = {.mesh = "a.ply", .unseen = (enum vkn_unseen)9};
+    assert_null(vkn_export_json(&unseen, &(struct vkn_export_result){0}));
+    assert_error("unseen: 9");
+    const struct vkn_camera wide = {.width = UINT32_MAX, .height = UINT32_MAX, .focal_x = 1, .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+    refused(vkn_render(renderer, &wide, NULL, &picture), "4294967295 x 4294967295 pixels");
+}
+
+static int setup(void **state)
+{
+    if (step_tests_setup(state) != 0)
+        return -1;
+    const struct vkn_config config = tiny_config(true);
+    tests = *state;
+    tiny = tiny_create(tests->context, tests->folder, &config);
+    ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
+    camera.size = sizeof camera;
+    ok(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 0, &camera));
+    right_camera = camera;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    vkn_renderer_destroy(&renderer);
+    tiny_destroy(&tiny);
+    return step_tests_teardown(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest all[] = {
+        cmocka_unit_test(test_right),    cmocka_unit_test(test_sizes),     cmocka_unit_test(test_members),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_arguments),
+    };
+    return cmocka_run_group_tests(all, setup, teardown);
+}

@@ -1,0 +1,299 @@
+/* Preparations that are killed, and folders of photographs and scenes that hold what nobody expects in them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "stand_in.h"
+
+/* ---- killed -------------------------------------------------------------------------------------- */
+
+/* Where the process that the stand-in leaves in "waiting" has ended, within 5 seconds. */
+static bool ends_soon(pid_t process)
+{
+    for (int i = 0; i < 500 && kill(process, 0) == 0; i++) {
+        /* In containers nothing may reap it. */
+        char path[64], *status = NULL;
+        size_t size = 0;
+        snprintf(path, sizeof(path), "/proc/%ld/status", (long)process);
+        bool zombie = base_file_read(path, 1 << 16, &status, &size) == VKN_OK && strstr(status, "State:\tZ") != NULL;
+        free(status);
+        if (zombie)
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return kill(process, 0) != 0;
+}
+
+/* Killed while the stand-in waits as `how` says: the process that it left in "waiting". */
+static pid_t kill_in(struct request *request, const char *how)
+{
+    char *waiting = temporary_path(request->folder, "bin/waiting");
+    fake(request->folder, how);
+    pid_t child = fork();
+    if (child == 0) {
+        prepare(request);
+        _exit(0);
+    }
+    for (int i = 0; i < 1000 && !base_file_exists(waiting); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* until the line is written */
+    char part[64];
+    snprintf(part, sizeof(part), "scene: process %ld on ", (long)child);
+    assert_fails(request, VKN_BAD_INPUT, part);
+    assert_error(" is preparing this scene; wait for its end");
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    char *process = content(request->folder, "bin/waiting");
+    pid_t left = (pid_t)strtol(process, NULL, 10);
+    free(process);
+    unlink(waiting);
+    assert_true(left > 0);
+    return left;
+}
+
+/* Nothing that a killed process started works on beside the next one. */
+static void test_killed(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    assert_true(ends_soon(kill_in(&request, "slow exhaustive_matcher")));
+    /* A program of COLMAP's own is not told, but holds the lock. */
+    pid_t left = kill_in(&request, "nested mapper");
+    char part[96];
+    snprintf(part, sizeof(part), "scene: process %ld (sleep) is still preparing this scene, though the vknerf", (long)left);
+    assert_int_equal(kill(left, 0), 0);
+    assert_fails(&request, VKN_BAD_INPUT, part);
+    kill(left, SIGKILL);
+    assert_true(ends_soon(left));
+    fake(folder, "");
+    assert_ok(prepare(&request));
+    assert_called(folder, "matcher", false); /* which was done when it was killed in the mapper */
+    assert_called(folder, "mapper", true);
+}
+
+/* ---- hostile folders ----------------------------------------------------------------------------- */
+
+/* A line of the log, the last one that has "left out" in it. */
+static char told[1024];
+
+static void keep_line(void *context, enum vkn_log_level level, const char *line)
+{
+    (void)context;
+    (void)level;
+    if (strstr(line, "left out") != NULL)
+        snprintf(told, sizeof(told), "%s", line);
+}
+
+/* Links that lead nowhere, to themselves and into devices, folders, pipes, sockets and what cannot be decoded: left
+ * out, named and never opened, since opening a pipe would wait for ever. */
+static void test_odd_entries(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    const struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "b.png"};
+    assert_ok(base_make_folder(temporary_path(folder, "given/a.jpg")));
+    assert_int_equal(chdir(request.params.pictures), 0);
+    int sock = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(sock, (const struct sockaddr *)&address, sizeof(address)), 0);
+    close(sock);
+    assert_int_equal(mkfifo("c.jpg", 0600), 0);
+    assert_int_equal(symlink("not/there", "d.jpg"), 0);
+    assert_int_equal(symlink("e.jpg", "e.jpg"), 0);
+    assert_int_equal(symlink("/dev/zero", "f.jpg"), 0);
+    assert_int_equal(symlink("/dev/tty", "g.png"), 0);
+    assert_int_equal(symlink("c.jpg", "h.tiff"), 0); /* no reason to look for ffmpeg */
+    assert_int_equal(symlink("p0.png", "p5.png"), 0); /* a photograph */
+    temporary_text(folder, "given/i.jpg", "");
+    temporary_text(folder, "given/j\n\033[31m.png", "\x89PNG broken");
+    /* 40000x40000 pixels. */
+    temporary_file(folder, "given/k.png",
+                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x9c\x40\0\0\x9c\x40\x08\6\0\0\0\0\0\0\0", 33);
+    vkn_log_to(keep_line, NULL);
+    assert_ok(prepare(&request));
+    vkn_log_to(NULL, NULL);
+    assert_int_equal(request.result.pictures, 6);
+    assert_non_null(strstr(told, "given: 11 of 17 photographs cannot be used and are left out: a.jpg (Is a directory), "
+                                 "b.png (not a regular file), c.jpg (not a regular file), d.jpg (No such file or "
+                                 "directory) and 7 more, which prepare.json lists"));
+    char *record = content(folder, "scene/prepare.json");
+    assert_non_null(strstr(record, "\"e.jpg\":\t\"Too many levels of symbolic links\""));
+    assert_non_null(strstr(record, "40000x40000 pixels are more than the limit"));
+    free(record);
+    /* The same again: the record stays. */
+    fake(folder, "");
+    assert_ok(prepare(&request));
+    assert_called(folder, "extractor", false);
+    record = content(folder, "scene/prepare.json");
+    assert_non_null(strstr(record, "\"i.jpg\":\t\"empty file\""));
+    free(record);
+    assert_int_equal(chdir("/"), 0);
+}
+
+/* Through links in the folder of a scene that came from elsewhere nothing is written, nor removed. */
+static void test_own_folder(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const links[] = {"scene/prepare", "scene/prepare/1", "scene/prepare/colmap.log", "scene/prepare/lock"};
+    struct request request = five_pictures(folder);
+    temporary_text(folder, "mine/1/kept", "mine");
+    for (size_t i = 0; i < BASE_COUNT(links); i++) {
+        char part[64];
+        remove_tree(request.params.out);
+        assert_ok(base_make_folder(temporary_path(folder, i == 0 ? "scene" : "scene/prepare")));
+        assert_int_equal(symlink(temporary_path(folder, "mine"), temporary_path(folder, links[i])), 0);
+        snprintf(part, sizeof(part), "%s: a link, which was not prepared; remove it", links[i]);
+        assert_fails(&request, VKN_BAD_INPUT, part);
+        unlink(temporary_path(folder, links[i]));
+    }
+    assert_true(has(folder, "mine/1/kept") && !has(folder, "mine/lock"));
+    assert_int_equal(mkfifo(temporary_path(folder, "scene/prepare/colmap.log"), 0600), 0);
+    assert_fails(&request, VKN_BAD_INPUT, "colmap.log: neither a file nor a folder");
+    unlink(temporary_path(folder, "scene/prepare/colmap.log"));
+    assert_ok(prepare(&request));
+    /* The links that an earlier scene's folders became go, and not what they lead to. */
+    remove_tree(temporary_path(folder, "scene/images"));
+    assert_int_equal(symlink(temporary_path(folder, "mine"), temporary_path(folder, "scene/images")), 0);
+    request.params.overwrite = true;
+    assert_ok(prepare(&request));
+    assert_true(has(folder, "mine/1/kept") && has(folder, "scene/images/p0.png") && !has(folder, "mine/p0.png"));
+}
+
+static void test_long_names(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    char name[300] = "given/";
+    memset(name + strlen(name), 'a', 251);
+    memcpy(name + strlen("given/") + 251, ".png", 5);
+    temporary_picture(folder, "given/a.png", 420, 30, 7);
+    assert_int_equal(rename(temporary_path(folder, "given/a.png"), temporary_path(folder, name)), 0);
+    assert_ok(prepare(&request));
+    assert_int_equal(request.result.pictures, 6);
+}
+
+/* A model that a full disk cut off is not taken for a finished one. */
+static void test_cut_off(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    fake(folder, "cut off");
+    assert_fails(&request, VKN_ERROR, "COLMAP's model is not whole, as on a full disk: ");
+    assert_error("images.bin: number of images: 5 do not fit into the 356 bytes that follow; the same command makes it again");
+    assert_false(has(folder, "scene/sparse"));
+    fake(folder, "");
+    assert_ok(prepare(&request));
+    assert_called(folder, "mapper", true);
+    assert_called(folder, "matcher", false);
+}
+
+/* COLMAP tells of a full disk, loses features or matches, and ends as if nothing had been. */
+static void test_full_database(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    static const char *const stages[] = {"feature_extractor", "exhaustive_matcher"};
+    for (size_t i = 0; i < BASE_COUNT(stages); i++) {
+        char how[64];
+        snprintf(how, sizeof(how), "full %s", stages[i]);
+        fake(folder, how);
+        assert_fails(&request, VKN_ERROR, "1/database.db: COLMAP cannot write to it: SQLite error");
+        assert_error(": database or disk is full; the same command goes on");
+        fake(folder, how);
+        assert_fails(&request, VKN_ERROR, "database or disk is full");
+        assert_called(folder, stages[i], true); /* it does not count as done */
+        fake(folder, i == 0 ? "full exhaustive_matcher" : "");
+    }
+    assert_ok(prepare(&request));
+    assert_called(folder, "feature_extractor", false);
+}
+
+static void test_bad_input(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given");
+    fake(folder, "");
+    assert_fails(&request, VKN_BAD_INPUT, "given: No such file or directory");
+    struct request video = request_of(folder, "walk.mp4");
+    temporary_text(folder, "walk.mp4", "not read");
+    assert_fails(&video, VKN_ERROR, "no ffmpeg in PATH; install it (apt-get install ffmpeg) to take frames");
+    video.params.masks = folder->path;
+    assert_fails(&video, VKN_BAD_INPUT, "frames of a video have no masks");
+    /* None of these makes the folder that of other pictures. */
+    base_make_folder(temporary_path(folder, "given"));
+    assert_fails(&request, VKN_BAD_INPUT, "given: no photographs (JPEG or PNG) in this folder");
+    temporary_text(folder, "given/a.CR2", "raw");
+    assert_fails(&request, VKN_BAD_INPUT, "raw photographs such as a.CR2 have to be developed");
+    temporary_picture(folder, "given/a.png", 20, 20, 0);
+    assert_fails(&request, VKN_BAD_INPUT, "given: 1 picture, at least 3 from different places");
+    temporary_text(folder, "given/b.jpg", "\xff\xd8\xff\xe0 broken");
+    temporary_text(folder, "given/c.png", "");
+    assert_fails(&request, VKN_BAD_INPUT, "only 1 of 3 pictures can be used");
+    for (uint8_t i = 0; i < 3; i++)
+        temporary_picture(folder, i == 0 ? "given/d.png" : i == 1 ? "given/e.png" : "given/f.png", 20, 20, i);
+    request.params.masks = temporary_path(folder, "masks");
+    assert_fails(&request, VKN_BAD_INPUT, "masks: no folder of masks");
+    base_make_folder(request.params.masks);
+    assert_fails(&request, VKN_BAD_INPUT, "no mask in this folder has the name of a picture");
+    request.params.masks = NULL;
+    assert_ok(prepare(&request)); /* without the broken ones */
+    assert_int_equal(request.result.pictures, 4);
+    temporary_text(folder, "given/g.heic", "no picture");
+    assert_fails(&request, VKN_BAD_INPUT, "was prepared from other pictures");
+    request.params.overwrite = true;
+    assert_fails(&request, VKN_ERROR, "no ffmpeg in PATH; install it (apt-get install ffmpeg) to convert");
+}
+
+static void test_bad_places(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    request.params.out = request.params.pictures;
+    assert_fails(&request, VKN_BAD_INPUT, "a folder that the photographs are not in");
+    request.params.out = folder->path;
+    assert_fails(&request, VKN_BAD_INPUT, "a folder that the photographs are not in");
+    request.params.out = temporary_impossible(folder, "scene");
+    assert_fails(&request, VKN_BAD_INPUT, "cannot make this folder");
+    temporary_text(folder, "other/images/mine.png", "mine");
+    request.params.out = temporary_path(folder, "other");
+    request.params.overwrite = true;
+    assert_fails(&request, VKN_BAD_INPUT, "there is images in this folder, which was not prepared");
+    assert_true(has(folder, "other/images/mine.png"));
+    /* Within the photographs there is room for it. */
+    request.params.out = temporary_path(folder, "given/scene");
+    assert_ok(prepare(&request));
+    request.params.overwrite = false;
+    assert_ok(prepare(&request));
+    temporary_text(folder, "given/scene/prepare.json", "{\"pictures\": 5");
+    assert_fails(&request, VKN_BAD_INPUT, "prepare.json: line 1");
+    request.params.overwrite = true;
+    assert_fails(&request, VKN_BAD_INPUT, "which was not prepared");
+    request.params.out = NULL;
+    assert_fails(&request, VKN_BAD_INPUT, "no folder is given for the scene");
+    request.params.out = "x";
+    request.params.frames = 2;
+    assert_fails(&request, VKN_BAD_INPUT, "frames: 2 are too few");
+    assert_int_equal(vkn_prepare(&request.params, NULL), VKN_BAD_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_killed, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_odd_entries, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_own_folder, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_long_names, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_cut_off, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_full_database, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_input, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_places, set_up, temporary_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
