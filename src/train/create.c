@@ -127,9 +127,8 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     vkn_trainer *t = trainer ? *trainer : NULL;
     if (!t)
         return;
-    struct base_guard *guard = gpu_guard(t->device);
-    bool foreign = base_guard_is_foreign(guard);
-    if (!foreign && atomic_load(&t->holders) == 0 && base_guard_refuses_end(guard, __func__, t))
+    bool foreign = base_guard_is_foreign(train_guard(t));
+    if (!foreign && atomic_load(&t->holders) == 0 && base_guard_refuses_end(train_guard(t), __func__, t))
         return;
     *trainer = NULL;
     if (foreign) /* nothing of it can be given back here */
