@@ -36,7 +36,8 @@ static const double zero[3];
     X(vkn_stepper_create(NULL, NULL, NULL, NULL, NULL)) X(vkn_stepper_sample(NULL, NULL))                              \
     X(vkn_stepper_composite(NULL, NULL)) X(vkn_stepper_update_grid(NULL, NULL, NULL))                                  \
     X(vkn_stepper_render(NULL, NULL, NULL, NULL, NULL, NULL)) X(vkn_adam_create(NULL, NULL, NULL))                     \
-    X(vkn_adam_step(NULL, 0, NULL))
+    X(vkn_adam_step(NULL, 0, NULL)) X(vkn_run_field(NULL, NULL, NULL)) X(vkn_run_info_json(NULL, NULL))           \
+    X(vkn_field_trust("0"))
 
 /* Counted, and not asserted: an assertion leaves a listener without giving its lock back, and no assertion works in
  * another thread. */
