@@ -148,7 +148,7 @@ static inline void tiny_stretch_last_layer(struct tiny *tiny, float factor)
 /* What is told while a tiny trainer runs. */
 struct warnings {
     unsigned count;
-    char last[WATCH_LINE];
+    char last[MONITOR_LINE];
 };
 
 static inline void take_warning(void *context, const char *line)

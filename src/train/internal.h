@@ -10,7 +10,7 @@
 #include "tuner/tuner.h"
 #include "train/profile.h"
 #include "train/train.h"
-#include "train/watch.h"
+#include "monitor/monitor.h"
 
 struct vkn_trainer {
     vkn_context *context;     /* held; its device: */
@@ -31,7 +31,7 @@ struct vkn_trainer {
     double seconds_before; /* the same before the trainer went on */
     /* As of the last step read: for what is reported when it changes. */
     uint32_t rate_cuts, skipped_steps, skipped_in_row;
-    struct watch watch; /* of the gradients since the trainer began */
+    struct monitor monitor; /* of the gradients since the trainer began */
     /* Of one that trains together with others. */
     struct parallel *parallel;    /* NULL: it does not, or not any more */
     uint32_t ranks;               /* of all, but turns; 1: alone */

@@ -21,7 +21,7 @@ double loop_elapsed(const struct loop *loop)
 __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format,
                                                        ...)
 {
-    char line[WATCH_LINE];
+    char line[MONITOR_LINE];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
@@ -61,7 +61,7 @@ static void watch_loss_scale(const struct loop *loop, const struct Stats *stats)
 void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
 {
     const struct Stats *ring = loop->trainer->step.buffers.at[BIND_STATS].mapped;
-    char line[WATCH_LINE];
+    char line[MONITOR_LINE];
     for (uint64_t step = from + 1; step <= to; step++) {
         struct Stats stats = ring[step % STATS_RING];
         loop->window.steps++;
@@ -77,7 +77,7 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
         loop->trainer->profile.marched += stats.samples;
         loop->trainer->profile.live += stats.live;
         watch_loss_scale(loop, &stats);
-        if (watch_step(&loop->trainer->watch, &stats, line))
+        if (monitor_step(&loop->trainer->monitor, &stats, line))
             warn(loop, "%s", line);
     }
 }

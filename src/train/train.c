@@ -51,15 +51,15 @@ void train_explain_backend(vkn_trainer *trainer, const char *why)
 
 struct train_gradients train_gradients(const vkn_trainer *trainer)
 {
-    const struct watch *watch = &trainer->watch;
+    const struct monitor *monitor = &trainer->monitor;
     struct train_gradients gradients = {
-        .steps = watch->steps,
-        .flushed = watch->counts[WATCH_FLUSHED],
-        .jumps = watch->counts[WATCH_JUMP],
-        .zeros = watch->counts[WATCH_ZERO],
+        .steps = monitor->steps,
+        .flushed = monitor->counts[MONITOR_FLUSHED],
+        .jumps = monitor->counts[MONITOR_JUMP],
+        .zeros = monitor->counts[MONITOR_ZERO],
     };
-    _Static_assert(sizeof gradients.warning == WATCH_LINE, "a line of the watch");
-    if (!watch_summary(watch, gradients.warning))
+    _Static_assert(sizeof gradients.warning == MONITOR_LINE, "a line of the monitor");
+    if (!monitor_summary(monitor, gradients.warning))
         gradients.warning[0] = '\0';
     return gradients;
 }

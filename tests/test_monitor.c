@@ -5,10 +5,10 @@
 
 /* A training whose figures are made up. */
 struct made_up {
-    struct watch watch;
+    struct monitor monitor;
     struct Stats stats;
     unsigned told;
-    char line[WATCH_LINE]; /* the last one */
+    char line[MONITOR_LINE]; /* the last one */
 };
 
 static struct made_up begin(void)
@@ -22,22 +22,22 @@ static void add(struct made_up *made, uint32_t steps, float norm, float flushed)
         made->stats.step++;
         made->stats.grad_norm = norm;
         made->stats.flushed = flushed;
-        made->told += watch_step(&made->watch, &made->stats, made->line);
+        made->told += monitor_step(&made->monitor, &made->stats, made->line);
     }
 }
 
 static void assert_summary(const struct made_up *made, const char *expected)
 {
-    char line[WATCH_LINE];
-    assert_true(watch_summary(&made->watch, line));
+    char line[MONITOR_LINE];
+    assert_true(monitor_summary(&made->monitor, line));
     assert_string_equal(line, expected);
 }
 
 static void assert_silent(const struct made_up *made)
 {
-    char line[WATCH_LINE];
+    char line[MONITOR_LINE];
     assert_int_equal(made->told, 0);
-    assert_false(watch_summary(&made->watch, line));
+    assert_false(monitor_summary(&made->monitor, line));
 }
 
 /* Once, when most of the last steps flush much, and not by a few that do. */

@@ -1,0 +1,130 @@
+#include "monitor/monitor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With dynamic scaling the bundled scene flushes 0.04 % on average and 0.15 % at most; static
+ * scales that flush 1, 2, 5 and 19 % cost it 0.4, 1, 1.7 and 9 dB in 150 steps. Its norms stay
+ * within tenfold of the usual one. */
+#define MUCH_FLUSHED 0.02
+#define LARGE_JUMP   100.0
+#define MANY_ZEROS   MONITOR_NORMS /* steps in a row */
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* 0 until there are enough. */
+static double usual_norm(const struct monitor *monitor)
+{
+    float sorted[MONITOR_NORMS];
+    if (monitor->norm_count < MONITOR_NORMS)
+        return 0.0;
+    memcpy(sorted, monitor->norms, sizeof sorted);
+    qsort(sorted, MONITOR_NORMS, sizeof *sorted, by_size);
+    return 0.5 * ((double)sorted[MONITOR_NORMS / 2 - 1] + (double)sorted[MONITOR_NORMS / 2]);
+}
+
+/* Counts a condition that holds in this step; whether it is to be told for the first time. */
+static bool is_new(struct monitor *monitor, enum monitor_condition condition, bool holds, bool tell)
+{
+    monitor->counts[condition] += holds;
+    if (!tell || monitor->told[condition])
+        return false;
+    monitor->told[condition] = true;
+    return true;
+}
+
+static bool check_flushed(struct monitor *monitor, const struct Stats *stats,
+                          char line[MONITOR_LINE])
+{
+    bool much = (double)stats->flushed > MUCH_FLUSHED;
+    monitor->flushed += (much - monitor->flushed) / MONITOR_NORMS;
+    if (!is_new(monitor, MONITOR_FLUSHED, much, monitor->flushed > 0.5))
+        return false;
+    snprintf(line, MONITOR_LINE,
+             "step %u: 16 bits turn %.0f %% of the gradients into zero at a loss scale of %.4g: "
+             "little is learnt; use --loss-scale dynamic or a larger scale",
+             stats->step, 100.0 * (double)stats->flushed, (double)stats->loss_scale);
+    return true;
+}
+
+/* Zero gradients that flushing explains are not told once more. */
+static bool check_zero(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
+{
+    bool zero = !(stats->grad_norm > 0.0f);
+    monitor->zeros = zero ? monitor->zeros + 1 : 0;
+    if (!is_new(monitor, MONITOR_ZERO, zero,
+                monitor->zeros >= MANY_ZEROS && monitor->flushed < 0.5))
+        return false;
+    snprintf(line, MONITOR_LINE,
+             "step %u: the gradient was zero in the last %d steps: nothing is learnt; do the views "
+             "see the training space (vknerf info SCENE), and is the learning rate sound?",
+             stats->step, MANY_ZEROS);
+    return true;
+}
+
+/* There is one line by step. */
+static bool check_jump(struct monitor *monitor, const struct Stats *stats, bool other,
+                       char line[MONITOR_LINE])
+{
+    double norm = (double)stats->grad_norm, usual = usual_norm(monitor);
+    bool jumps = usual > 0.0 && norm > LARGE_JUMP * usual;
+    if (norm > 0.0)
+        monitor->norms[monitor->norm_count++ % MONITOR_NORMS] = stats->grad_norm;
+    if (!is_new(monitor, MONITOR_JUMP, jumps, jumps && !other))
+        return false;
+    snprintf(line, MONITOR_LINE,
+             "step %u: the gradient's norm jumps to %.3g, %.0f times the usual %.3g: lower "
+             "optimizer.learning_rate, or cut such gradients with --set optimizer.clip_norm=%.1g",
+             stats->step, norm, norm / usual, usual, 10.0 * usual);
+    return true;
+}
+
+/* Such a step is skipped, and where parameters are no numbers any more all that follow are. */
+static bool check_loss(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
+{
+    if (isfinite(stats->loss) || monitor->lost++ > 0)
+        return false;
+    snprintf(line, MONITOR_LINE,
+             "step %u: the loss is not finite: the field's values are no numbers; lower "
+             "optimizer.learning_rate, undo settings of policy.*, or compute in --precision fp32",
+             stats->step);
+    return true;
+}
+
+bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
+{
+    if (check_loss(monitor, stats, line))
+        return true;
+    if (!isfinite(stats->grad_norm)) /* skipped, which is told elsewhere */
+        return false;
+    monitor->steps++;
+    bool flushed = check_flushed(monitor, stats, line);
+    bool zero = check_zero(monitor, stats, line);
+    bool jumps = check_jump(monitor, stats, flushed || zero, line);
+    return flushed || zero || jumps;
+}
+
+bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
+{
+    static const char *const texts[] = {
+        [MONITOR_FLUSHED] = "16 bits turned more than 2 % of the gradients into zero",
+        [MONITOR_JUMP] = "the gradient's norm was more than 100 times the usual one",
+        [MONITOR_ZERO] = "the gradient was zero"};
+    size_t used = 0;
+    for (size_t i = 0; i < MONITOR_CONDITIONS; i++)
+        if (monitor->told[i] && used < MONITOR_LINE)
+            used += (size_t)snprintf(line + used, MONITOR_LINE - used, "%sin %llu of %llu steps %s",
+                                     used > 0 ? "; " : "", (unsigned long long)monitor->counts[i],
+                                     (unsigned long long)monitor->steps, texts[i]);
+    if (monitor->lost > 0 && used < MONITOR_LINE)
+        used += (size_t)snprintf(line + used, MONITOR_LINE - used,
+                                 "%ssteps whose loss was not finite: %llu", used > 0 ? "; " : "",
+                                 (unsigned long long)monitor->lost);
+    return used > 0;
+}
