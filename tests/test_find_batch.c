@@ -2,6 +2,9 @@
  * search is a verdict. */
 #include "step_fixture.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <vknerf/run.h>
 
 #include "skips.h"
@@ -107,6 +110,37 @@ static void test_range(void **state)
     assert_int_equal(search->trial_count, 1);
     assert_int_equal(search->trials[0]->verdict, VKN_BATCH_REFUSED);
     assert_non_null(strstr(search->trials[0]->reason, "parameters: "));
+    vkn_batch_search_free(&search);
+}
+
+/* A model that the process has no room for, whatever the batch: nothing is taken, and the trial says why. */
+static void test_no_room(void **state)
+{
+    struct vkn_train_params train = params_of(*state);
+    const struct step_tests *tests = *state;
+    struct rlimit before, limit;
+    unsigned long long pages = 0;
+    if (gpu_device_capabilities(tests->context->device)->type != GPU_CPU)
+        skip_because("memory of a GPU has no limits of the process");
+    asked.precision = VKN_PRECISION_FP32;
+    asked.grid.levels = 16;
+    asked.grid.log2_entries = 20;
+    asked.grid.finest = 2048;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_true(file && fscanf(file, "%llu", &pages) == 1);
+    fclose(file);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + 400 * MIB;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const struct vkn_batch_params params = {.train = &train};
+    struct vkn_batch_search *search;
+    vkn_status status = vkn_find_batch(&params, &search);
+    setrlimit(RLIMIT_AS, &before);
+    assert_int_equal(status, VKN_BAD_INPUT);
+    assert_int_equal(search->trial_count, 1);
+    assert_int_equal(search->trials[0]->verdict, VKN_BATCH_REFUSED);
+    assert_non_null(strstr(search->trials[0]->reason, "reduce grid.log2_entries"));
     vkn_batch_search_free(&search);
 }
 
@@ -237,7 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budget), cmocka_unit_test(test_over_budget),
-        cmocka_unit_test(test_range),  cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_no_room), cmocka_unit_test(test_range),  cmocka_unit_test(test_estimate),
         cmocka_unit_test(test_time),   cmocka_unit_test(test_unstable),
         cmocka_unit_test(test_stop),   cmocka_unit_test(test_errors),
         cmocka_unit_test(test_json),

@@ -465,6 +465,18 @@ static void test_hung_device(void **state)
     assert_true(device->vk.vkDestroyFence != working.vkDestroyFence &&
                 device->vk.vkFreeMemory != working.vkFreeMemory &&
                 device->vk.vkDestroyDevice != working.vkDestroyDevice);
+    assert_message("endless: the device was given up");
+    struct gpu_bindings *bindings;
+    const struct gpu_buffer *none[GPU_BINDINGS] = {NULL};
+    assert_int_equal(gpu_bindings_create(device, none, &bindings), VKN_NO_DEVICE);
+    assert_null(bindings);
+    /* Without a stop it is given up where there is a limit. */
+    device->hung = false;
+    gpu_watch_stop(device, NULL);
+    assert_true(gpu_limit_waits(device, 0.1) == 0);
+    assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
+    assert_message("endless: not finished after 0.1 seconds: a loop in the field's GLSL");
+    assert_true(device->hung);
     /* What is kept would be a leak: this device is well. */
     device->vk = working;
     device->hung = false;

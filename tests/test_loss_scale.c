@@ -419,9 +419,10 @@ static void test_falling_scale(void **state)
     size_t index;
     float kept = break_field(&tiny, &index);
     tiny_run_watched(&tiny, 7, &warnings);
-    assert_int_equal(warnings.count, 0);
-    tiny_run_watched(&tiny, 20, &warnings);
     assert_int_equal(warnings.count, 1);
+    assert_non_null(strstr(warnings.last, "step 6: the loss is not finite"));
+    tiny_run_watched(&tiny, 20, &warnings);
+    assert_int_equal(warnings.count, 2);
     assert_string_equal(warnings.last,
                         "step 8: the loss scale keeps falling (256, then x0.5): the learning rate "
                         "is multiplied by 0.25 from here on");
@@ -441,7 +442,7 @@ static void test_falling_scale(void **state)
     tiny = tiny_create(tests->context, tests->folder, &config);
     ok(vkn_trainer_resume(tiny.trainer, path));
     tiny_run_watched(&tiny, 23, &warnings);
-    assert_int_equal(warnings.count, 1);
+    assert_int_equal(warnings.count, 2);
     assert_rate(&tiny, 23, 0.25);
     tiny_destroy(&tiny);
     free(path);
@@ -458,9 +459,10 @@ static void test_skipping_is_told(void **state)
     size_t index;
     break_field(&tiny, &index);
     tiny_run_watched(&tiny, 63, &warnings);
-    assert_int_equal(warnings.count, 0);
-    tiny_run_watched(&tiny, 150, &warnings);
     assert_int_equal(warnings.count, 1);
+    assert_non_null(strstr(warnings.last, "step 1: the loss is not finite"));
+    tiny_run_watched(&tiny, 150, &warnings);
+    assert_int_equal(warnings.count, 2);
     assert_string_equal(warnings.last,
                         "step 64: the last 64 steps were skipped: at a loss scale of "
                         "1024 their gradients are not finite");

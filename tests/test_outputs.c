@@ -1,4 +1,6 @@
-/* Every model's field as everything that can be made of it, and what is made of fields that are untrained, empty, or whose
+/* About 20 seconds, most of them the compiler's of seven models, each with a picture's programs of its own.
+ *
+ * Every model's field as everything that can be made of it, and what is made of fields that are untrained, empty, or whose
  * parameters are so large that nothing of them is finite: files that others can read, without a number that is none, or
  * one line that says why not. */
 #include "step_fixture.h"
@@ -313,11 +315,13 @@ static void test_models(void **state)
             continue;
         double began = base_seconds();
         char *checkpoint = train(tests, models[i].take, 17, "trained");
-        ok(export_files(tests, checkpoint, temporary_path(tests->folder, "mesh.obj"), &result));
         ok(render_maps(tests, checkpoint));
-        /* So few steps of the dynamic model find no surface. */
-        assert_int_equal(result.points, models[i].take == take_dynamic ? 0 : 200);
-        assert_int_equal(result.splats, result.points);
+        /* So few steps of the dynamic model find no surface, which takes many rays to find out. */
+        if (models[i].take != take_dynamic) {
+            ok(export_files(tests, checkpoint, temporary_path(tests->folder, "mesh.obj"), &result));
+            assert_int_equal(result.points, 200);
+            assert_int_equal(result.splats, 200);
+        }
         print_message("%s: %.1f s\n", models[i].name, base_seconds() - began);
         free(checkpoint);
     }
@@ -368,16 +372,22 @@ static void test_not_finite(void **state)
                  {"occupancy", NAN, true},     {"average", 3e38F, false},   {"average", -3e38F, false},
                  {"occupancy", 3e38F, false}, {"average", 1e15F, false}};
     const struct step_tests *tests = *state;
+    bool all = true; /* of the first that is not refused; of the others what tells most */
     char *checkpoint = train(tests, take_nothing, 17, "trained");
     char *edited = base_path_join(tests->folder->path, "edited.safetensors");
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         struct vkn_export_result result;
         print_message("%s %g\n", cases[i].tensor, (double)cases[i].value);
         edit(checkpoint, edited, cases[i].tensor, cases[i].value);
-        if (!cases[i].refused) {
+        if (!cases[i].refused && all) {
             make_all(tests, edited, &result);
-            continue;
+            all = false;
+        } else if (!cases[i].refused) {
+            ok(export_files(tests, edited, temporary_path(tests->folder, "mesh.ply"), &result));
+            ok(render_maps(tests, edited));
         }
+        if (!cases[i].refused)
+            continue;
         assert_int_equal(export_meshes(tests, edited, &result), VKN_BAD_INPUT);
         assert_error("element 0 is not finite");
         assert_int_equal(render_maps(tests, edited), VKN_BAD_INPUT);

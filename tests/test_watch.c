@@ -123,7 +123,7 @@ static void test_loss(void **state)
     made.stats.loss = 0.5F;
     add(&made, 3, 1, 0);
     assert_int_equal(made.told, 1);
-    assert_summary(&made, "the loss of 3 steps was not finite");
+    assert_summary(&made, "steps whose loss was not finite: 3");
 }
 
 /* Norms that grow or fall by a factor of a million, a tenfold spread, one step in a hundred zero.

@@ -217,6 +217,8 @@ def main():
     options, options.more = parser.parse_known_args()
     ways = ("nobody", *FLOODS) if options.flood else ("plain", "nobody", "watched")
     rates = {way: [] for way in ways}
+    if options.flood and len(CORES) < 2:
+        parser.error("--flood needs two processor cores")
     if options.flood:
         os.sched_setaffinity(0, CORES[1:2])
     for turn in range(options.rounds):

@@ -99,20 +99,16 @@ void base_c_locale_leave(struct base_c_locale *scope);
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
-/* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`. */
+/* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`; SHA-256 in hexadecimal. */
 uint32_t base_crc32c(uint32_t crc, const void *data, size_t size);
-/* SHA-256 of `data` as 64 hexadecimal digits. */
 #define BASE_SHA256_TEXT 65
 void base_sha256(const void *data, size_t size, char text[BASE_SHA256_TEXT]);
 
-/* ---- version -------------------------------------------------------------------------------- */
+/* ---- version, time -------------------------------------------------------------------------- */
 
 /* Of the sources that the library was built from: "abc1234", "abc1234-dirty" with changes on top of it,
  * or "unknown". */
 const char *base_commit(void);
-
-/* ---- time ----------------------------------------------------------------------------------- */
-
 double base_seconds(void); /* monotonic clock */
 
 /* ---- files ---------------------------------------------------------------------------------- */

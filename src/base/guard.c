@@ -23,7 +23,9 @@ vkn_status base_check_closed(const char *what)
 {
     if (!closed)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: called by the callback of %s, which must not use the library", what, closed);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: called by the callback of %s, which must not use the library", what,
+                     closed);
 }
 
 void base_guard_create(struct base_guard *guard)
@@ -41,7 +43,9 @@ vkn_status base_check_process(const struct base_guard *guard, const char *what)
     BASE_TRY(base_check_closed(what));
     if (!base_guard_is_foreign(guard))
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: process %ld opened the device, which does not survive fork(): open a context in this one",
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: process %ld opened the device, which does not survive fork(): open a "
+                     "context in this one",
                      what, (long)guard->process);
 }
 
@@ -52,35 +56,42 @@ static vkn_status take(struct base_guard *guard, const char *what, bool *first)
     *first = atomic_compare_exchange_strong(&guard->thread, &none, this_thread());
     if (*first || none == this_thread())
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: another thread is using the context or what was made from it", what);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: another thread is using the context or what was made from it", what);
 }
 
-static vkn_status check_callback(const struct base_guard *guard, const char *what, const void *object)
+static vkn_status check_callback(const struct base_guard *guard, const char *what,
+                                 const void *object)
 {
     if (!guard->callback || (guard->idle && guard->object != object))
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: called by the callback `%s` of %s, %s", what, guard->callback, guard->call,
-                     guard->idle ? "for the object that this call is using" : "while the device is at work");
+    return base_fail(VKN_BAD_INPUT, "%s: called by the callback `%s` of %s, %s", what,
+                     guard->callback, guard->call,
+                     guard->idle ? "for the object that this call is using"
+                                 : "while the device is at work");
 }
 
-vkn_status base_use_enter(struct base_use *use, struct base_guard *guard, const char *what, const void *object)
+vkn_status base_use_enter(struct base_use *use, struct base_guard *guard, const char *what,
+                          const void *object)
 {
     bool first;
     BASE_TRY(base_check_process(guard, what));
     BASE_TRY(take(guard, what, &first));
     BASE_TRY(check_callback(guard, what, object)); /* only this thread's own: `first` is false */
-    *use = (struct base_use){guard, guard->call, guard->callback, guard->object, guard->idle, first};
+    *use =
+        (struct base_use){guard, guard->call, guard->callback, guard->object, guard->idle, first};
     guard->call = what;
     guard->callback = NULL;
     return VKN_OK;
 }
 
-void base_use_callback(struct base_use *use, struct base_guard *guard, const char *call, const char *callback,
-                       const void *object, bool idle)
+void base_use_callback(struct base_use *use, struct base_guard *guard, const char *call,
+                       const char *callback, const void *object, bool idle)
 {
     bool first = false;
     take(guard, call, &first);
-    *use = (struct base_use){guard, guard->call, guard->callback, guard->object, guard->idle, first};
+    *use =
+        (struct base_use){guard, guard->call, guard->callback, guard->object, guard->idle, first};
     guard->call = call;
     guard->callback = callback;
     guard->object = object;
@@ -105,10 +116,14 @@ bool base_guard_refuses_end(const struct base_guard *guard, const char *what, co
     uintptr_t thread = atomic_load(&guard->thread);
     vkn_status status = base_check_closed(what);
     if (status == VKN_OK && thread != 0 && thread != this_thread())
-        status = base_fail(VKN_BAD_INPUT, "%s: another thread is using the context or what was made from it", what);
+        status =
+            base_fail(VKN_BAD_INPUT,
+                      "%s: another thread is using the context or what was made from it", what);
     if (status == VKN_OK && thread != 0 && guard->callback && guard->object == object)
-        status = base_fail(VKN_BAD_INPUT, "%s: called by the callback `%s` of %s, for the object that this call is using",
-                           what, guard->callback, guard->call);
+        status = base_fail(
+            VKN_BAD_INPUT,
+            "%s: called by the callback `%s` of %s, for the object that this call is using", what,
+            guard->callback, guard->call);
     if (status != VKN_OK)
         base_log(BASE_LOG_WARNING, "%s; it is kept", vkn_last_error());
     return status != VKN_OK;

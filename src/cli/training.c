@@ -245,7 +245,8 @@ static int train(struct training *training)
     viewer_stop(&training->view.viewer);
     int code = result ? finish(training, status, result) : cli_status(status);
     if (code == VKN_OK && training->view.port.given && !training->json && result->rank == 0)
-        printf("walk through it: vknerf view %s\n", result->folder);
+        printf("walk through it: vknerf view %s%s\n", result->folder,
+               training->field || training->trust ? " --trust" : "");
     vkn_train_result_free(&result);
     return code == VKN_OK ? cli_printed() : code;
 }

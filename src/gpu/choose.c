@@ -20,6 +20,15 @@ static struct {
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
 } instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Instances that a device hangs in, see gpu_instance_abandon; those of other users are in there
+ * too. */
+static struct abandoned {
+    VkInstance handle;
+    uint32_t users;
+    VkDebugUtilsMessengerEXT messenger;
+    struct abandoned *next;
+} * abandoned;
+
 uint32_t gpu_instance_version(void)
 {
     return instance.version;
@@ -108,15 +117,35 @@ vkn_status gpu_instance_acquire(VkInstance *handle)
     return status;
 }
 
-/* Nothing is destroyed of one that was abandoned. */
+static void destroy_instance(VkInstance handle, VkDebugUtilsMessengerEXT messenger)
+{
+    if (messenger)
+        vkDestroyDebugUtilsMessengerEXT(handle, messenger, NULL);
+    vkDestroyInstance(handle, NULL);
+}
+
+/* Under the lock. */
+static void release_abandoned(VkInstance handle)
+{
+    struct abandoned **at = &abandoned;
+    while (*at && (*at)->handle != handle)
+        at = &(*at)->next;
+    struct abandoned *found = *at;
+    if (!found || --found->users > 0)
+        return;
+    *at = found->next;
+    destroy_instance(handle, found->messenger);
+    free(found);
+}
+
 void gpu_instance_release(VkInstance handle)
 {
     pthread_mutex_lock(&instance.lock);
-    if (handle == instance.handle && --instance.users == 0) {
-        if (instance.messenger)
-            vkDestroyDebugUtilsMessengerEXT(instance.handle, instance.messenger, NULL);
+    if (handle != instance.handle) {
+        release_abandoned(handle);
+    } else if (--instance.users == 0) {
+        destroy_instance(handle, instance.messenger);
         instance.messenger = VK_NULL_HANDLE;
-        vkDestroyInstance(instance.handle, NULL);
         instance.handle = NULL;
     }
     pthread_mutex_unlock(&instance.lock);
@@ -125,7 +154,10 @@ void gpu_instance_release(VkInstance handle)
 void gpu_instance_abandon(VkInstance handle)
 {
     pthread_mutex_lock(&instance.lock);
-    if (handle == instance.handle) {
+    struct abandoned *left = handle == instance.handle ? base_alloc(1, sizeof *left) : NULL;
+    if (left) {
+        *left = (struct abandoned){handle, instance.users, instance.messenger, abandoned};
+        abandoned = left;
         instance.users = 0;
         instance.messenger = VK_NULL_HANDLE;
         instance.handle = NULL;

@@ -155,7 +155,8 @@ void gpu_close(struct gpu_device **closed)
         device->vk.vkDestroyDescriptorSetLayout(device->handle, device->set_layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
-    gpu_instance_release(device->instance);
+    if (!device->hung)
+        gpu_instance_release(device->instance);
     free(device->cache_folder);
     free(device->cache_path);
     free(device->shader_dir);

@@ -149,9 +149,9 @@ struct gpu_device {
 
 /* ---- choose.c -------------------------------------------------------------------------------- */
 
-/* The process's instance; every successful acquire needs one release. An abandoned one stays with
- * what hangs in it, and whoever acquires next gets another: lavapipe's devices of one instance share
- * their threads. */
+/* The process's instance; every successful acquire needs one release, but that of a device that was
+ * given up. Once abandoned, it stays for its users, and the next acquire makes another: lavapipe's
+ * devices of one instance share their threads. */
 vkn_status gpu_instance_acquire(VkInstance *instance);
 void gpu_instance_release(VkInstance instance);
 void gpu_instance_abandon(VkInstance instance);

@@ -99,8 +99,7 @@ static vkn_status fail_endless(struct gpu_device *device, const char *name)
     give_up(device);
     return base_fail(VKN_NO_DEVICE,
                      "%s: not finished after %g seconds: a loop in the field's GLSL may never end "
-                     "(VKNERF_FIELD_SECONDS allows more); what came after the last checkpoint is "
-                     "not saved",
+                     "(VKNERF_FIELD_SECONDS allows more)",
                      name, device->limit);
 }
 

@@ -11,7 +11,8 @@ struct corners {
     struct gpu_program *program;
 };
 
-/* Differences amplify rounding: fp32, unless the model packs its weights where those of the picture are. */
+/* Differences amplify rounding: fp32, unless the model packs its weights where those of the picture
+ * are. */
 static vkn_status configure(const vkn_renderer *renderer, struct setup *setup)
 {
     struct vkn_config config = renderer->setup.config;
@@ -68,7 +69,8 @@ void corners_record(const vkn_renderer *renderer, struct gpu_recording *recordin
                     0, sizeof(struct State));
     gpu_record_barrier(recording);
     for (struct Push push = {0}; push.a <= CORNERS; push.a++) {
-        gpu_record_dispatch(recording, corners->program, corners->bindings, &push, sizeof push, groups);
+        gpu_record_dispatch(recording, corners->program, corners->bindings, &push, sizeof push,
+                            groups);
         gpu_record_program_barrier(recording);
         if (push.a < CORNERS)
             setup_record_forward(&probe->setup, recording, probe->forward, probe->find_density,

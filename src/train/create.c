@@ -29,7 +29,9 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
 {
     struct setup setup;
     struct images_plan plan;
+    const struct step_images none = {0};
     BASE_TRY(setup_create_tuned(config, device, &setup));
+    BASE_TRY(step_check_memory(device, &setup, &none, 0, 1));
     BASE_TRY(images_plan_step(device, scene, &setup, &plan));
     const struct step_images images = images_of_step(&plan);
     *bytes = step_memory(&setup, &images) + IMAGES_EXCHANGES * plan.exchange;
@@ -127,15 +129,12 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     vkn_trainer *t = trainer ? *trainer : NULL;
     if (!t)
         return;
-    struct base_guard *guard = gpu_guard(t->device);
-    bool foreign = base_guard_is_foreign(guard);
-    if (!foreign && atomic_load(&t->holders) == 0 && base_guard_refuses_end(guard, __func__, t))
+    bool foreign = base_guard_is_foreign(train_guard(t));
+    if (!foreign && atomic_load(&t->holders) == 0 && base_guard_refuses_end(train_guard(t), __func__, t))
         return;
     *trainer = NULL;
-    if (foreign) /* nothing of it can be given back here */
-        return;
     BASE_KEEP_ERROR;
-    if (atomic_fetch_sub(&t->holders, 1) > 0)
+    if (foreign || atomic_fetch_sub(&t->holders, 1) > 0) /* a forked process can give back nothing */
         return;
     stream_destroy(&t->stream); /* uses the step */
     step_destroy(&t->step);

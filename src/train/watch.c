@@ -122,7 +122,7 @@ bool watch_summary(const struct watch *watch, char line[WATCH_LINE])
                                      (unsigned long long)watch->steps, texts[i]);
     if (watch->lost > 0 && used < WATCH_LINE)
         used += (size_t)snprintf(line + used, WATCH_LINE - used,
-                                 "%sthe loss of %llu steps was not finite", used > 0 ? "; " : "",
+                                 "%ssteps whose loss was not finite: %llu", used > 0 ? "; " : "",
                                  (unsigned long long)watch->lost);
     return used > 0;
 }

@@ -20,7 +20,8 @@
 #define PENDING_SECONDS    5.0
 #define PENDING_HEAD       8192u /* bytes of a head without the token */
 #define REFUSALS           100.0 /* requests without the token that are answered: a second, */
-#define REFUSALS_AT_ONCE   200.0
+#define REFUSALS_AT_ONCE   100.0
+#define REFUSALS_OPEN      32u /* connections of these at a time: other places are for the token */
 #define BATCH              16u /* connections that are accepted at a time, in a flood with a rest between */
 #define REST_NANOSECONDS   8000000
 #define TICK_MILLISECONDS  100 /* between looks at heads that are not whole */
@@ -89,15 +90,33 @@ static void turn_away(struct acceptor *acceptor, size_t number)
     forget(acceptor, number);
 }
 
+/* The count is exact: libmicrohttpd 0.9.75 locks itself up where more come than its limit. */
+static bool reserve(struct viewer *viewer, bool token)
+{
+    pthread_mutex_lock(&viewer->lock);
+    uint32_t others = viewer->handed_over - connections_with_token(viewer);
+    bool room = viewer->handed_over < VIEWER_CONNECTIONS && (token || others < REFUSALS_OPEN);
+    viewer->handed_over += room;
+    pthread_mutex_unlock(&viewer->lock);
+    return room;
+}
+
 static void hand_over(struct acceptor *acceptor, size_t number, bool token)
 {
     const struct pending pending = acceptor->pending[number];
-    forget(acceptor, number);
+    struct viewer *viewer = acceptor->viewer;
     if (token && pending.paid)
         acceptor->refusals.credit += 1;
-    /* Which closes it where it fails. */
-    mhd.add_connection(acceptor->viewer->daemon, pending.socket, (const struct sockaddr *)&pending.address,
-                       pending.size);
+    if (!reserve(viewer, token)) {
+        turn_away(acceptor, number);
+        return;
+    }
+    forget(acceptor, number);
+    if (mhd.add_connection(viewer->daemon, pending.socket, (const struct sockaddr *)&pending.address, pending.size))
+        return;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->handed_over--; /* the socket is closed */
+    pthread_mutex_unlock(&viewer->lock);
 }
 
 static void make_room(struct acceptor *acceptor, const struct sockaddr_storage *address)
@@ -146,9 +165,10 @@ static bool shows_token(const struct viewer *viewer, const char *head, size_t si
     return address_token_is(viewer, token);
 }
 
+/* libmicrohttpd has nothing to wait for then. It would pass over empty lines in front. */
 static bool is_whole(const char *head, size_t size)
 {
-    return memmem(head, size, "\r\n\r\n", 4) || memmem(head, size, "\n\n", 2);
+    return size > 0 && head[0] > ' ' && memmem(head, size, "\r\n\r\n", 4);
 }
 
 enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_TURNED_AWAY };

@@ -37,7 +37,7 @@ enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
 
 /* Of libmicrohttpd's. */
 struct connection {
-    bool open;
+    bool open, token; /* token: it has shown it */
     int socket;
     double until; /* viewer_now() when the phase is over */
 };
@@ -176,6 +176,7 @@ struct viewer {
     pthread_mutex_t lock;
     pthread_cond_t renders, works; /* something to do for the renderer, for the worker */
     struct connection connections[VIEWER_CONNECTIONS];
+    uint32_t handed_over; /* connections that libmicrohttpd has, or is about to have */
     uint64_t exchanges;            /* so far */
     struct client clients[VIEWER_CLIENTS];
     uint64_t client_count; /* so far */
@@ -241,6 +242,7 @@ struct connection *connection_of(struct MHD_Connection *connection);
 /* Under the lock. */
 void connection_begins(struct connection *connection, enum phase phase);
 void connections_expire(struct viewer *viewer, double now);
+uint32_t connections_with_token(const struct viewer *viewer);
 /* Begins to accept at a socket that listens, and that is the acceptor's once it has begun. */
 bool accept_start(struct viewer *viewer, int socket);
 void accept_stop(struct viewer *viewer);

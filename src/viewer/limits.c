@@ -41,7 +41,7 @@ static void open_connection(struct viewer *viewer, struct MHD_Connection *connec
         *own = (struct connection){.open = true, .socket = info->connect_fd};
         connection_begins(own, PHASE_HEAD);
     } else if (info) {
-        shutdown(info->connect_fd, SHUT_RDWR); /* never: libmicrohttpd counts them as well */
+        shutdown(info->connect_fd, SHUT_RDWR); /* never: there are no more than places */
     }
 }
 
@@ -50,11 +50,22 @@ void connection_notice(void *context, struct MHD_Connection *connection, void **
 {
     struct viewer *viewer = context;
     pthread_mutex_lock(&viewer->lock);
-    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         open_connection(viewer, connection, own);
-    else if (*own)
-        *(struct connection *)*own = (struct connection){0}; /* before its descriptor is closed */
+    } else {
+        viewer->handed_over--;
+        if (*own)
+            *(struct connection *)*own = (struct connection){0}; /* before its descriptor is closed */
+    }
     pthread_mutex_unlock(&viewer->lock);
+}
+
+uint32_t connections_with_token(const struct viewer *viewer)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < VIEWER_CONNECTIONS; i++)
+        count += viewer->connections[i].open && viewer->connections[i].token;
+    return count;
 }
 
 struct connection *connection_of(struct MHD_Connection *connection)

@@ -184,6 +184,8 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
     const struct route *route = find_route(path);
     const char *why = refusal(exchange, post), *length = header(exchange, "Content-Length");
     exchange->closes = !address_token_is(exchange->viewer, argument(exchange, "token"));
+    if (exchange->own && !exchange->closes)
+        exchange->own->token = true;
     if (why && strcmp(path, "/") == 0 && !post)
         take(exchange, answer_page(403, viewer_denied, viewer_denied_end));
     else if (why)
@@ -280,7 +282,7 @@ bool server_start(struct viewer *viewer, int socket, char *message)
 {
     viewer->daemon = mhd.start_daemon(
         MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL,
-        NULL, handle, viewer, MHD_OPTION_CONNECTION_LIMIT, VIEWER_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        NULL, handle, viewer, MHD_OPTION_CONNECTION_LIMIT, VIEWER_CONNECTIONS + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_NOTIFY_CONNECTION, connection_notice, viewer, MHD_OPTION_NOTIFY_COMPLETED, complete, viewer,
         MHD_OPTION_END);
