@@ -174,17 +174,20 @@ char *base_json_print_unformatted(const struct cJSON *json);
  * finite or is out of [minimum, maximum]. An absent (or null) optional field leaves *value as it is. For an object
  * inside a file let `file` end in a dot: "scene.json: frames[3]." and "fl_x" make "scene.json: frames[3].fl_x: missing";
  * otherwise ": " stands between the two. */
-vkn_status base_json_number(const struct cJSON *object, const char *name, const char *file, bool required, double minimum, double maximum, double *value);
+vkn_status base_json_number(const struct cJSON *object, const char *name, const char *file,
+                            bool required, double minimum, double maximum, double *value);
 /* The number of an array element or a field already found. */
 vkn_status base_json_value(const struct cJSON *item, const char *name, const char *file,
                            double minimum, double maximum, double *value);
 vkn_status base_json_bool(const struct cJSON *object, const char *name, const char *file, bool required, bool *value);
 /* *value points into the JSON tree. */
-vkn_status base_json_string(const struct cJSON *object, const char *name, const char *file, bool required, const char **value);
+vkn_status base_json_string(const struct cJSON *object, const char *name, const char *file,
+                            bool required, const char **value);
 /* Fails when `object` has a key that is not in `names`; the message suggests the nearest name. */
 vkn_status base_json_only_keys(const struct cJSON *object, const char *file, const char *const *names, size_t count);
 /* Records "<file>: <name>: <problem>" and returns VKN_BAD_INPUT. */
-__attribute__((format(printf, 3, 4))) vkn_status base_json_fail(const char *file, const char *name, const char *format, ...);
+__attribute__((format(printf, 3, 4))) vkn_status base_json_fail(const char *file, const char *name,
+                                                                const char *format, ...);
 /* The name closest in spelling to `word`, or NULL when none is close. */
 const char *base_nearest(const char *word, const char *const *names, size_t count);
 
