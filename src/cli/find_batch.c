@@ -67,10 +67,21 @@ static int conclude(struct training *training, vkn_status status,
     return status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
 }
 
+/* Of several processes rank 0 searches; what the others leave open is as rank 0 has it. */
+static int leave_to_rank_0(struct training *training)
+{
+    vkn_status status = vkn_config_set(training->config, NULL, "batch.samples", "default");
+    if (status == VKN_OK)
+        status = vkn_config_set(training->config, NULL, "batch.max_rays", "default");
+    if (status != VKN_OK)
+        return cli_status(status);
+    return training->find_batch == SEARCH_REPORT ? VKN_OK : OPTIONS_GO_ON;
+}
+
 int training_find_batch(struct training *training)
 {
-    if (!cli_is_first_process()) /* of several processes rank 0 searches, and the others do as it does */
-        return training->find_batch == SEARCH_REPORT ? VKN_OK : OPTIONS_GO_ON;
+    if (!cli_is_first_process())
+        return leave_to_rank_0(training);
     const struct vkn_batch_params params = {
         .train = &training->params,
         .memory_budget = (uint64_t)training->memory_budget << 20,
