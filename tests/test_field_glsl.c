@@ -303,6 +303,29 @@ static void test_samplings(void **state)
     tiny_destroy(&tiny);
 }
 
+/* Loops inside of loops, in workgroups of passes that have fewer samples than invocations as well.
+ */
+static void test_loops(void **state)
+{
+    const char text[] =
+        "#pragma field parameters 64\n#pragma field features 2\n"
+        "void encode(vec3 position, uint first)\n{\n    float a = 0.0, b = 0.0;\n"
+        "    for (uint i = 0u; i < 2u; i++) a += parameter(first + i);\n"
+        "    for (uint i = 0u; i < 2u; i++)\n        for (uint k = 0u; k < 2u; k++)\n"
+        "            b += parameter(first + 2u * i + k);\n"
+        "    put_feature(0u, a);\n    put_feature(1u, b);\n}\n"
+        "void encode_backward(vec3 position, uint first)\n{\n"
+        "    for (uint i = 0u; i < 4u; i++)\n        add_gradient(first + i, "
+        "feature_gradient(1u) + (i < 2u ? feature_gradient(0u) : 0.0));\n}\n";
+    const struct step_tests *tests = *state;
+    struct vkn_config config = tiny_config(true);
+    NEEDS_SHADERC();
+    config = config_of(text, &config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 17);
+    tiny_destroy(&tiny);
+}
+
 /* Gradients this small are none of the check's; a training has many. */
 static void test_not_finite(void **state)
 {
@@ -514,16 +537,17 @@ static void test_resume(void **state)
     free(whole);
 }
 
-/* ---- pictures and exports ---------------------------------------------------------------------- */
+/* ---- pictures and exports ----------------------------------------------------------------------
+ */
 
 /* A grey ball in the middle of training space, whatever the parameters are. */
 #define RADIUS 0.3
-#define BALL                                                                       \
-    "#pragma field parameters 2\n#pragma field features 2\n"                       \
-    "void encode(vec3 position, uint first_parameter)\n{\n"                        \
-    "    put_feature(0u, 200.0 * (0.3 - length(position - 0.5)) + 5.0);\n"         \
-    "    put_feature(1u, parameter(first_parameter));\n}\n"                        \
-    "void encode_backward(vec3 position, uint first_parameter)\n{\n"               \
+#define BALL                                                               \
+    "#pragma field parameters 2\n#pragma field features 2\n"               \
+    "void encode(vec3 position, uint first_parameter)\n{\n"                \
+    "    put_feature(0u, 200.0 * (0.3 - length(position - 0.5)) + 5.0);\n" \
+    "    put_feature(1u, parameter(first_parameter));\n}\n"                \
+    "void encode_backward(vec3 position, uint first_parameter)\n{\n"       \
     "    add_gradient(first_parameter, feature_gradient(1u));\n}\n"
 
 /* The density is that of the first feature; nothing is skipped as empty. */
@@ -550,8 +574,8 @@ static char *save_ball(const struct step_tests *tests, const struct vkn_config *
     return path;
 }
 
-/* How far a position is from the ball's middle, in training space, and the cosine between the normal there and the
- * direction away from that. */
+/* How far a position is from the ball's middle, in training space, and the cosine between the
+ * normal there and the direction away from that. */
 static double from_middle(const vkn_scene *scene, const float values[6], double *cosine)
 {
     double square = 0, along = 0;
@@ -564,10 +588,11 @@ static double from_middle(const vkn_scene *scene, const float values[6], double 
     return sqrt(square);
 }
 
-/* The vertices of a binary PLY file, each of so many bytes and beginning with position and normal: all of them finite,
- * on the ball and turned away from its middle. Calls `check` for each, and returns the mean distance from the middle. */
-static double check_ply(const vkn_scene *scene, const char *path, size_t bytes, double least_cosine, size_t *count,
-                        void (*check)(const char *vertex))
+/* The vertices of a binary PLY file, each of so many bytes and beginning with position and normal:
+ * all of them finite, on the ball and turned away from its middle. Calls `check` for each, and
+ * returns the mean distance from the middle. */
+static double check_ply(const vkn_scene *scene, const char *path, size_t bytes, double least_cosine,
+                        size_t *count, void (*check)(const char *vertex))
 {
     char *data = NULL;
     size_t size = 0;
@@ -603,7 +628,8 @@ static void is_grey(const char *vertex)
         assert_in_range((unsigned char)vertex[24 + i], 126, 129);
 }
 
-/* Of a splat: 62 floats, whose first harmonics are of the colour less a half, and whose opacity is a logit. */
+/* Of a splat: 62 floats, whose first harmonics are of the colour less a half, and whose opacity is
+ * a logit. */
 static void is_grey_splat(const char *vertex)
 {
     float values[62];
@@ -615,15 +641,21 @@ static void is_grey_splat(const char *vertex)
     assert_true(values[54] > 0);
 }
 
-static void check_exports(const struct step_tests *tests, const vkn_scene *scene, const char *checkpoint)
+static void check_exports(const struct step_tests *tests, const vkn_scene *scene,
+                          const char *checkpoint)
 {
     struct vkn_export_result result = {.size = sizeof result};
     const struct vkn_job job = {.quiet = true};
-    const struct vkn_export_params params = {
-        .size = sizeof params, .job = &job, .run = checkpoint, .scene = tests->folder->path,
-        .mesh = temporary_path(tests->folder, "mesh.ply"), .points = temporary_path(tests->folder, "points.ply"),
-        .splats = temporary_path(tests->folder, "splats.ply"), .resolution = 48, .point_count = 400,
-        .unseen = VKN_UNSEEN_KEEP};
+    const struct vkn_export_params params = {.size = sizeof params,
+                                             .job = &job,
+                                             .run = checkpoint,
+                                             .scene = tests->folder->path,
+                                             .mesh = temporary_path(tests->folder, "mesh.ply"),
+                                             .points = temporary_path(tests->folder, "points.ply"),
+                                             .splats = temporary_path(tests->folder, "splats.ply"),
+                                             .resolution = 48,
+                                             .point_count = 400,
+                                             .unseen = VKN_UNSEEN_KEEP};
     size_t count = 0;
     ok(vkn_run_export(&params, &result));
     double mesh = check_ply(scene, params.mesh, 27, 0.9, &count, is_grey);
@@ -635,7 +667,8 @@ static void check_exports(const struct step_tests *tests, const vkn_scene *scene
     assert_int_equal(count, 400);
 }
 
-static void check_normals(const struct step_tests *tests, const vkn_scene *scene, const char *checkpoint)
+static void check_normals(const struct step_tests *tests, const vkn_scene *scene,
+                          const char *checkpoint)
 {
     vkn_renderer *renderer = NULL;
     struct vkn_camera camera = {0};
@@ -746,15 +779,11 @@ static int run_endless(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hash_grid),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_precisions),
-        cmocka_unit_test(test_samplings),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_not_finite_features),
-        cmocka_unit_test(test_initialize),
-        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_hash_grid),  cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_facts),      cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_samplings),  cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_not_finite_features),
+        cmocka_unit_test(test_initialize), cmocka_unit_test(test_resume),
         cmocka_unit_test(test_exports),
     };
     int failed = run_endless(); /* before this process has a device */

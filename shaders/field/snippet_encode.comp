@@ -51,12 +51,17 @@ void add_gradient(uint i, float x)
 void encode_samples()
 {
     vec3 direction;
-    uint count = sample_rows(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
-    for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
-        // All invocations have a sample: lavapipe goes wrong in loops of a snippet that none of them is in.
+    uint count = max(sample_rows(), 1u), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE, tile = gl_WorkGroupID.x;
+    if (CPU_SHAPED == 0u && tile >= tiles)
+        return;
+    // All invocations have a sample, those of workgroups without a tile the last one's again: lavapipe ends in loops
+    // of a snippet that none of them is in.
+    tile = min(tile, tiles - 1u);
+    do {
         current_sample = min(tile * LOCAL_SIZE + gl_LocalInvocationID.x, count - 1u);
         encode(to_unit_cube(sample_position(current_sample, direction)), config.summed_params);
-    }
+        tile += gl_NumWorkGroups.x;
+    } while (tile < tiles);
 }
 
 // Variables of the snippet that begin with a value get it before this.

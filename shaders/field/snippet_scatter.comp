@@ -65,15 +65,20 @@ void add_gradient(uint i, float x)
 void scatter_gradients()
 {
     vec3 direction;
-    uint count = gradient_count(), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
-    for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
-        // All invocations have a sample: see snippet_encode.comp.
+    uint count = gradient_count(), tiles = (max(count, 1u) + LOCAL_SIZE - 1u) / LOCAL_SIZE, tile = gl_WorkGroupID.x;
+    if (CPU_SHAPED == 0u && tile >= tiles)
+        return;
+    // All invocations have a sample: see snippet_encode.comp.
+    bool has_tile = tile < tiles;
+    tile = min(tile, tiles - 1u);
+    do {
         uint i = tile * LOCAL_SIZE + gl_LocalInvocationID.x;
-        adds = i < count;
-        current_sample = gradient_sample(min(i, count - 1u));
+        adds = has_tile && i < count;
+        current_sample = gradient_sample(min(i, max(count, 1u) - 1u));
         encode_backward(to_unit_cube(sample_position(current_sample, direction)),
                         config.summed_params);
-    }
+        tile += gl_NumWorkGroups.x;
+    } while (tile < tiles);
 }
 
 // Variables of the snippet that begin with a value get it before this.
