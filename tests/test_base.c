@@ -20,6 +20,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/internal.h"
+#include "memory_limit.h"
 #include "scenes.h"
 
 /* ---- errors, log, memory ------------------------------------------------------------------- */
@@ -651,15 +652,8 @@ static void test_memory_check(void **state)
     assert_error("out of memory");
     assert_null(base_realloc(NULL, size));
     /* The process's own limit (ulimit -d). */
-    struct rlimit before, limit;
-    unsigned long long pages = 0, most = (unsigned long long)64 << 20;
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_true(file && fscanf(file, "%*u %*u %*u %*u %*u %llu", &pages) == 1);
-    fclose(file);
-    assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
-    limit = before;
-    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + most;
-    assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
+    const uint64_t most = (uint64_t)64 << 20;
+    const struct rlimit before = limit_memory(RLIMIT_DATA, most);
     uint64_t available = base_memory_available();
     assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
     assert_in_range(available, most / 2, most);

@@ -2,11 +2,11 @@
  * search is a verdict. */
 #include "step_fixture.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <vknerf/run.h>
 
+#include "memory_limit.h"
 #include "skips.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -118,21 +118,13 @@ static void test_no_room(void **state)
 {
     struct vkn_train_params train = params_of(*state);
     const struct step_tests *tests = *state;
-    struct rlimit before, limit;
-    unsigned long long pages = 0;
     if (gpu_device_capabilities(tests->context->device)->type != GPU_CPU)
         skip_because("memory of a GPU has no limits of the process");
     asked.precision = VKN_PRECISION_FP32;
     asked.grid.levels = 16;
     asked.grid.log2_entries = 20;
     asked.grid.finest = 2048;
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_true(file && fscanf(file, "%llu", &pages) == 1);
-    fclose(file);
-    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-    limit = before;
-    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + 400 * MIB;
-    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const struct rlimit before = limit_memory(RLIMIT_AS, 400 * MIB);
     const struct vkn_batch_params params = {.train = &train};
     struct vkn_batch_search *search;
     vkn_status status = vkn_find_batch(&params, &search);

@@ -246,7 +246,7 @@ static char *info_of_driver(VkDriverId driver, char **log)
     vkn_context_destroy(&context);
     vkGetPhysicalDeviceProperties = get_properties;
     vkGetPhysicalDeviceProperties2 = get_properties2;
-    gpu_instance_release();
+    gpu_instance_release(instance);
     return json;
 }
 
@@ -318,7 +318,7 @@ static void test_incomplete_device(void **state)
     assert_non_null(strstr(info, "\"error\":"));
     assert_non_null(strstr(info, "vkCreateDevice gave VK_INCOMPLETE"));
     free(info);
-    gpu_instance_release();
+    gpu_instance_release(instance);
 }
 
 static PFN_vkEnumerateDeviceExtensionProperties list_extensions;
@@ -392,7 +392,7 @@ static void test_portability(void **state)
     vkEnumerateDeviceExtensionProperties = list_subset;
     assert_true(enables_subset());
     vkEnumerateDeviceExtensionProperties = list_extensions;
-    gpu_instance_release();
+    gpu_instance_release(instance);
 }
 
 static void test_no_driver(void **state)

@@ -1,7 +1,7 @@
 /* The gpu room: arenas, transfers, their limits. */
 #include "gpu_fixture.h"
 
-#include <sys/resource.h>
+#include "memory_limit.h"
 
 static void test_transfers(void **state)
 {
@@ -91,21 +91,6 @@ static VkResult count_allocation(VkDevice device, const VkMemoryAllocateInfo *in
     return no_memory(device, info, callbacks, memory);
 }
 
-/* Room for so many bytes more than the process has; what it had. */
-static struct rlimit limit_memory(uint64_t more)
-{
-    struct rlimit before, limit;
-    unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_true(file && fscanf(file, "%llu", &pages) == 1);
-    fclose(file);
-    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-    limit = before;
-    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
-    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-    return before;
-}
-
 /* What needs more than there is is refused before any of it is taken, on devices whose memory is
  * the host's as well, with the settings that most of it follows from. */
 static void test_memory_check(void **state)
@@ -137,7 +122,7 @@ static void test_memory_check(void **state)
 
     PFN_vkAllocateMemory allocate = device->vk.vkAllocateMemory;
     device->vk.vkAllocateMemory = count_allocation;
-    struct rlimit before = limit_memory(3 * part);
+    struct rlimit before = limit_memory(RLIMIT_AS, 3 * part);
     vkn_status checked = gpu_memory_check(device, needs, BASE_COUNT(needs), "training");
     char *message = base_format("%s", vkn_last_error());
     vkn_status created = gpu_arena_create(device, requests, BASE_COUNT(requests), &arena);

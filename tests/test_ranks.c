@@ -3,7 +3,7 @@
  * rank's. */
 #include "step_fixture.h"
 
-#include <sys/resource.h>
+#include "memory_limit.h"
 
 #include "gpu/internal.h"
 #include "pipeline/internal.h"
@@ -760,8 +760,6 @@ static void test_memory_of_all(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = tiny_config(false);
-    struct rlimit before, limit;
-    unsigned long long pages = 0;
     if (gpu_device_capabilities(contexts[0]->device)->type != GPU_CPU)
         return;
     config.precision = VKN_PRECISION_FP32;
@@ -770,13 +768,7 @@ static void test_memory_of_all(void **state)
     uint64_t one = 0;
     ok(train_memory(contexts[0]->device, tiny.scene, vkn_trainer_config(tiny.trainer), &one));
     tiny_destroy(&tiny);
-    FILE *file = fopen("/proc/self/statm", "r");
-    assert_true(file && fscanf(file, "%llu", &pages) == 1);
-    fclose(file);
-    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-    limit = before;
-    limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + 2 * one;
-    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    const struct rlimit before = limit_memory(RLIMIT_AS, 2 * one);
     vkn_status status = make_one(tests, &config, 0, 4);
     setrlimit(RLIMIT_AS, &before);
     assert_int_equal(status, VKN_BAD_INPUT);

@@ -153,26 +153,39 @@ static void take_control_groups(const char *root, struct base_memory_limits *lim
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
+/* Bytes that the process has, by columns of statm (proc(5)); 0 where that cannot be read. */
+enum { STATM_ADDRESS_SPACE, STATM_DATA = 5, STATM_COLUMNS };
+
+static void read_statm(const char *root, uint64_t bytes[STATM_COLUMNS])
+{
+    char text[TEXT_BYTES] = "", *next = text;
+    long page = sysconf(_SC_PAGESIZE);
+    read_text(root, "/proc/self/statm", text);
+    for (size_t i = 0; i < STATM_COLUMNS; i++)
+        bytes[i] = strtoull(next, &next, 10) * (uint64_t)(page > 0 ? page : 0);
+}
+
+uint64_t base_address_space(void)
+{
+    uint64_t bytes[STATM_COLUMNS];
+    read_statm("", bytes);
+    return bytes[STATM_ADDRESS_SPACE];
+}
+
 /* Limits of the address space and of private writable memory (ulimit -v, -d), and what of them is
  * in use. */
 static void take_process(const char *root, struct base_memory_limits *limits)
 {
     const struct {
-        int limit, column; /* of statm, in pages */
-    } rows[] = {{RLIMIT_AS, 0}, {RLIMIT_DATA, 5}};
-    unsigned long long pages[6] = {0};
-    char text[TEXT_BYTES];
-    long page = sysconf(_SC_PAGESIZE);
-    if (!read_text(root, "/proc/self/statm", text) || page <= 0)
-        return;
-    char *next = text;
-    for (size_t i = 0; i < BASE_COUNT(pages); i++)
-        pages[i] = strtoull(next, &next, 10);
+        int limit, column;
+    } rows[] = {{RLIMIT_AS, STATM_ADDRESS_SPACE}, {RLIMIT_DATA, STATM_DATA}};
+    uint64_t bytes[STATM_COLUMNS];
+    read_statm(root, bytes);
     for (size_t i = 0; i < BASE_COUNT(rows); i++) {
         struct rlimit limit;
-        if (getrlimit(rows[i].limit, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        uint64_t used = bytes[rows[i].column];
+        if (used == 0 || getrlimit(rows[i].limit, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
             continue;
-        uint64_t used = pages[rows[i].column] * (uint64_t)page;
         take_least(&limits->total, limit.rlim_cur);
         take_least(&limits->available, limit.rlim_cur > used ? limit.rlim_cur - used : 0);
     }

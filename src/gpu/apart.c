@@ -25,19 +25,6 @@ struct header {
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* Bytes of address space that the process has. */
-static uint64_t address_space(void)
-{
-    unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file ||
-        fscanf(file, "%llu", &pages) != 1) /* NOLINT(cert-err34-c): the kernel's own number */
-        pages = 0;
-    if (file)
-        fclose(file);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void limit(int resource, uint64_t most)
 {
     struct rlimit now;
@@ -104,7 +91,7 @@ static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_tex
 {
     sigset_t all, before;
     pid_t parent = getpid();
-    uint64_t memory = address_space();
+    uint64_t memory = base_address_space();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     gpu_compiler_keep_out();
