@@ -10,11 +10,11 @@ layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(SPLATS)) buffer SplatBuffer { Splat splats[]; };
 
-// What is not a number is black.
+// The colour that the field has there; a component that is not a finite number is 0.
 vec3 color_of(uint i)
 {
     vec3 color = field[i].rgb;
-    return vec3(color.r > 0.0 ? color.r : 0.0, color.g > 0.0 ? color.g : 0.0, color.b > 0.0 ? color.b : 0.0);
+    return mix(vec3(0.0), color, lessThanEqual(abs(color), vec3(3.4e38)));
 }
 
 void main()
