@@ -507,6 +507,30 @@ static void check_trust(const struct step_tests *tests, struct tiny *tiny, const
     free(file);
 }
 
+/* Trust is no licence: what a checkpoint's field may hold is checked like any other's. */
+static void check_hostile(const struct step_tests *tests, const char *path)
+{
+    static const char *const hostile[][2] = {
+        {"#extension GL_EXT_buffer_reference : require\n" RIGHT,
+         "a field has no #extension GL_EXT_buffer_reference"},
+        {"#include \"snippet\"\n" RIGHT, "a field has no #include"},
+        {"shared float common_value;\nvoid put_common(float x) { common_value = x; }\n" RIGHT,
+         "a field only computes"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(hostile); i++) {
+        char sha256[BASE_SHA256_TEXT];
+        vkn_renderer *renderer = NULL;
+        char *file = forge(tests, path, "hostile", hostile[i][0], number_of(hostile[i][0]));
+        base_sha256(hostile[i][0], strlen(hostile[i][0]), sha256);
+        ok(vkn_field_trust(sha256));
+        assert_int_equal(vkn_renderer_open(tests->context, file, VKN_PRECISION_AUTO, &renderer),
+                         VKN_BAD_INPUT);
+        assert_error(hostile[i][1]);
+        assert_null(renderer);
+        free(file);
+    }
+}
+
 /* A run goes on with the field that it began with, which its checkpoint has. */
 static void test_resume(void **state)
 {
@@ -521,6 +545,7 @@ static void test_resume(void **state)
     assert_error("resumed: its field in GLSL is another");
     ok(vkn_trainer_init(tiny.trainer, path)); /* weights may be taken over */
     check_trust(tests, &tiny, path);
+    check_hostile(tests, path);
     tiny_destroy(&tiny);
     tiny = tiny_create(tests->context, tests->folder, &config);
     ok(vkn_trainer_resume(tiny.trainer, path));
