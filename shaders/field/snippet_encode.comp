@@ -54,8 +54,8 @@ void encode_samples()
     uint count = max(sample_rows(), 1u), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE, tile = gl_WorkGroupID.x;
     if (CPU_SHAPED == 0u && tile >= tiles)
         return;
-    // All invocations have a sample, those of workgroups without a tile the last one's again: lavapipe ends in loops
-    // of a snippet that none of them is in.
+    // Every invocation has a sample. Workgroups without a tile repeat the last tile, because lavapipe crashes in
+    // loops of a snippet in which no invocation is active.
     tile = min(tile, tiles - 1u);
     do {
         current_sample = min(tile * LOCAL_SIZE + gl_LocalInvocationID.x, count - 1u);

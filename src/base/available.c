@@ -103,8 +103,8 @@ static void take_group(const char *root, const char *folder, const struct group_
     take_least(&limits->available, limit > usage - cached ? limit - (usage - cached) : 0);
 }
 
-/* A group and those that it is in, up to the root: in a container without a namespace of its own
- * the first ones are not to be seen, and the root is the container's. */
+/* Reads the limits of a control group and of its ancestors. In a container without a namespace of
+ * its own the path's first folders are not visible, and the root is the container's group. */
 static void take_groups(const char *root, const char *mount, const char *path,
                         const struct group_files *files, struct base_memory_limits *limits)
 {

@@ -27,7 +27,7 @@ struct base_memory_limits base_memory_limits(const char *root);
 
 /* Smaller allocations are not looked at: asking the kernel takes longer than they do. */
 #define MEMORY_LARGE ((size_t)64 << 20)
-/* Whether so many bytes can be had in the place of `old`, of malloc's or NULL. */
+/* Whether `old`, a block of malloc or NULL, can grow to `size` bytes. */
 bool memory_is_there(const void *old, size_t size);
 
 #endif

@@ -43,7 +43,7 @@ void vkn_log_to(vkn_log_callback *callback, void *user)
         pthread_mutex_unlock(&lock);
 }
 
-/* The listener's own failures are not those of the call that has something to say. */
+/* Keeps the last error of the call that logs: the listener may record failures of its own. */
 static void tell(enum base_log_level level, const char *line)
 {
     BASE_KEEP_ERROR;

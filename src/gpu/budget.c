@@ -62,8 +62,8 @@ vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_nee
 #define MOST_NAMED  3u /* settings in a message */
 #define LEAST_SHARE 8u /* of what is needed, that a setting is named for */
 
-/* The setting behind most of the bytes but for those that are named already; NULL: behind little.
- */
+/* Returns the setting that causes most of the bytes, without settings in `named`; NULL: none causes
+ * much. */
 static const char *find_cause(const struct gpu_need *needs, size_t count, uint64_t needed,
                               const char *const named[MOST_NAMED])
 {

@@ -20,8 +20,8 @@ static struct {
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
 } instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Instances that a device hangs in, see gpu_instance_abandon; those of other users are in there
- * too. */
+/* Instances with a hung device, see gpu_instance_abandon. Other devices may still use such an
+ * instance. */
 static struct abandoned {
     VkInstance handle;
     uint32_t users;

@@ -32,11 +32,11 @@ struct parallel_wait {
 };
 /* Counts the time since the last call. */
 void parallel_count_wait(struct parallel_wait *wait);
-/* Whether those that are not `here` may take their time: at the start all, later rank 0, where the
- * exchange is one to be patient in. */
+/* Whether the ranks that are not `here` may be late: all ranks before the first step, later rank 0
+ * alone, in exchanges that wait for its host work. */
 bool parallel_may_be_late(const struct parallel *parallel, const bool *here);
-/* Warns of those that are not `here` when it is time to and this rank is the first of the others.
- */
+/* Warns of the ranks that are not `here`, at the times of parallel.h; the lowest rank that waits
+ * does so. */
 void parallel_watch(const struct parallel *parallel, const bool *here, struct parallel_wait *wait);
 #define PARALLEL_NAMES 160u
 /* The ranks that have not come, "rank 3" or "ranks 1, 3 and 5 more"; empty: all have. */

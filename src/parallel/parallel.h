@@ -17,8 +17,8 @@ uint32_t parallel_rank(const struct parallel *parallel); /* from 0 */
 uint32_t parallel_size(const struct parallel *parallel); /* of the group */
 
 /* Every rank calls the same of these in the same order; each waits, asleep, for the others. When
- * one of them has left, VKN_NO_DEVICE, at once and from then on. One that has not come after 10
- * seconds is named in a warning, by the first of those that wait, and again after 20, 40, ... */
+ * one of them has left, VKN_NO_DEVICE, at once and from then on. A rank that has not come after 10
+ * seconds is named in a warning by the lowest rank that waits, and again after 20, 40, ... */
 
 /* `size` bytes of every rank, in their order. */
 vkn_status parallel_gather(struct parallel *parallel, const void *mine, size_t size, void *all);

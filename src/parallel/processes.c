@@ -126,7 +126,7 @@ static void find_waiting(const struct process *process, double since,
         here[rank] = process->heard[rank] >= since;
 }
 
-/* Of those that have not come although all are told to stop. */
+/* Fails with the names of the ranks that have not come although all ranks are told to stop. */
 static vkn_status lose_absent(struct process *process, const bool *here)
 {
     char names[PARALLEL_NAMES];

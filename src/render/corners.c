@@ -11,8 +11,8 @@ struct corners {
     struct gpu_program *program;
 };
 
-/* Differences amplify rounding: fp32, unless the model packs its weights where those of the picture
- * are. */
+/* Chooses fp32, since differences amplify rounding, unless the model packs its weights: the packed
+ * copy has the picture's precision. */
 static vkn_status configure(const vkn_renderer *renderer, struct setup *setup)
 {
     struct vkn_config config = renderer->setup.config;

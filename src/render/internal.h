@@ -42,7 +42,7 @@ struct vkn_renderer {
     /* Once normals are wanted; else NULL. */
     struct buffers normals, points; /* NORMALS; MESH_VERTICES */
     struct gpu_program *sample_normals, *composite_normals, *finish_normals;
-    struct corners *corners; /* in the place of sample_normals, where the model has no such pass */
+    struct corners *corners; /* replaces the pass sample_normals for models that have none */
 };
 
 /* The programs of views; of the proposal of their samples, for coarse_setup; and of their normals

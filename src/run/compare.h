@@ -43,9 +43,8 @@ vkn_status compare_configs(struct parallel *end, const struct vkn_config *config
 struct compare_device {
     char name[COMPARE_DEVICE], driver[COMPARE_DEVICE];
 };
-/* Fills devices[parallel_size] with those of all. Ranks that exchange gradients need the same bits
- * of each other: other devices or drivers than rank 0's are an error with --deterministic, else
- * rank 0 warns of them. */
+/* Fills devices[parallel_size] with the devices of all ranks. A device or driver that differs from
+ * rank 0's may round differently: an error with --deterministic, otherwise a warning by rank 0. */
 vkn_status compare_devices(struct parallel *end, const struct compare_device *mine,
                            const struct vkn_config *config, struct compare_device *devices);
 

@@ -10,8 +10,8 @@ struct run_ranks;
 
 /* One rank for each of params->devices, or this process as one of several; *ranks stays NULL where
  * a training is alone. VKN_BAD_INPUT for a list that is none, or beside params->job.context.device,
- * or where there are several processes and no MPI; also where processes differ in version or in
- * what they are asked to train, on all of them and with *ranks. The caller closes *ranks. All
+ * or where there are several processes and no MPI; also, on all ranks and with *ranks set, where
+ * processes differ in version or in what they are asked to train. The caller closes *ranks. All
  * others may be asked of NULL: alone. */
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
 void run_ranks_close(struct run_ranks **ranks);
