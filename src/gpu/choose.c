@@ -36,7 +36,12 @@ uint32_t gpu_instance_version(void)
 
 bool gpu_validating(void)
 {
-    return instance.messenger != VK_NULL_HANDLE;
+    pthread_mutex_lock(&instance.lock);
+    bool validating = instance.messenger != VK_NULL_HANDLE;
+    for (const struct abandoned *left = abandoned; left; left = left->next)
+        validating = validating || left->messenger != VK_NULL_HANDLE;
+    pthread_mutex_unlock(&instance.lock);
+    return validating;
 }
 
 static bool has_instance_extension(const char *name)

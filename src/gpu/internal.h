@@ -171,7 +171,7 @@ vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t passed,
 
 /* With VKNERF_VALIDATION=1 and the layer installed: adds both to `info` and returns true. */
 bool gpu_validation_request(VkInstanceCreateInfo *info);
-/* True while the process's instance runs under the layer. */
+/* True while an instance of the process, an abandoned one included, runs under the layer. */
 bool gpu_validating(void);
 /* Sends what the layer says to the log. */
 VkDebugUtilsMessengerEXT gpu_validation_listen(VkInstance instance);
