@@ -4,7 +4,7 @@
 ARG DEBIAN=trixie
 
 FROM debian:${DEBIAN}-slim AS build
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates dpkg-dev git
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates dpkg-dev file git
 COPY . /vknerf
 RUN /vknerf/tools/package.sh && mkdir /packages && mv /vknerf/build/packages/vknerf_*.deb /packages/vknerf.deb
 

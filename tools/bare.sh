@@ -2,8 +2,8 @@
 # tools/bare.sh --make FOLDER [PACKAGE ...] | FOLDER COMMAND [ARGUMENT ...]
 # Makes a bare system of the machine's own release in FOLDER, by debootstrap from the machine's own mirror, or runs a
 # command as root inside of one. /proc, and /dev as far as programs need it, are mounted for that command alone: they
-# are gone when it ends, however it does. Needs root and debootstrap. VKNERF_BARE_RELEASE and VKNERF_BARE_MIRROR name
-# another release and mirror.
+# are gone when it ends, however it does. Needs root and debootstrap. VKNERF_BARE_RELEASE names another release of the
+# distribution, VKNERF_BARE_MIRROR another mirror.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -24,10 +24,12 @@ make_system() { # FOLDER [PACKAGE ...]
     command -v debootstrap >/dev/null || die "needs debootstrap: apt-get install debootstrap"
     [ ! -e "$folder" ] || die "$folder: is there already"
     # shellcheck source=/dev/null
-    release=${VKNERF_BARE_RELEASE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+    own_release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    release=${VKNERF_BARE_RELEASE:-$own_release}
     sources=$(list_sources)
-    mirror=${VKNERF_BARE_MIRROR:-$(printf '%s\n' "$sources" | sed -nE "s/^deb ([^ ]*) $release .*/\1/p" | head -n 1)}
-    [ -n "$mirror" ] || die "apt's sources name no mirror of $release"
+    # A distribution's releases lie on the same mirror.
+    mirror=${VKNERF_BARE_MIRROR:-$(printf '%s\n' "$sources" | sed -nE "s/^deb ([^ ]*) $own_release .*/\1/p" | head -n 1)}
+    [ -n "$mirror" ] || die "apt's sources name no mirror of $own_release"
     say "Making a bare $release in $folder"
     mkdir -p "$folder"
     debootstrap --variant=minbase "$release" "$folder" "$mirror" >"$folder.log" 2>&1 || {
@@ -35,7 +37,7 @@ make_system() { # FOLDER [PACKAGE ...]
         die "debootstrap failed"
     }
     rm "$folder.log"
-    [ -n "${VKNERF_BARE_RELEASE:-}" ] || printf '%s\n' "$sources" >"$folder/etc/apt/sources.list"
+    [ "$release" != "$own_release" ] || printf '%s\n' "$sources" >"$folder/etc/apt/sources.list"
     # What leads to the mirror from here.
     apt-config dump | grep -E '^Acquire::https?::Proxy' >"$folder/etc/apt/apt.conf.d/proxy" || :
     cp /etc/resolv.conf "$folder/etc/resolv.conf"

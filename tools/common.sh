@@ -23,6 +23,23 @@ die() {
     exit 1
 }
 
+# Prints the comment at the head of the script that was called, and ends it, when an argument asks for that.
+answer_help() { # [ARGUMENT ...]
+    for argument in "$@"; do
+        case $argument in
+            -h | --help)
+                sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+                exit 0
+                ;;
+        esac
+    done
+}
+# The rest of the arguments may be those of a command that the script runs.
+answer_help "${1:-}"
+
+# The script that the user called: tools/setup.sh names it when it cannot go on.
+export VKNERF_CALLED_SCRIPT="${VKNERF_CALLED_SCRIPT:-$0}"
+
 # Version of an installed package; empty when it is not installed.
 installed_version() {
     # shellcheck disable=SC2016  # the dollar signs are dpkg-query's

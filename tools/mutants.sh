@@ -32,12 +32,6 @@ set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
-case ${1:-} in
-    --help | -h)
-        sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0"
-        exit
-        ;;
-esac
 command -v python3 >/dev/null || { say "${0##*/}: needs python3"; exit 2; }
 export PYTHONDONTWRITEBYTECODE=1
 exec python3 "$source_dir/tools/mutants.py" "$source_dir" "$build_dir" "$tool_root" "$@"

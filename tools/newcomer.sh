@@ -1,26 +1,37 @@
 #!/bin/sh
 # tools/newcomer.sh [--keep FOLDER] [--seconds N] [PHOTOGRAPHS]
+# tools/newcomer.sh --suite [--keep FOLDER] [RELEASE ...]
 # What somebody goes through who has never seen vknerf: in a bare system of the machine's own release (tools/bare.sh),
 # from git clone of this checkout's commit to the demo and, with a folder of PHOTOGRAPHS, to these in the viewer. Prints
 # every command, the end of what it says, and its time; ends with 1 at the first that fails. --seconds N trains for so
 # long, 300 by default; --keep FOLDER makes the system there and leaves it, or goes on with one that was left. Needs root,
 # debootstrap and curl; half an hour on two cores.
+#
+# --suite runs the whole suite, tools/test.sh, in a bare system of each RELEASE, such as trixie, by default of those
+# that this script knows of the machine's distribution; before it what the Dockerfile builds, by its own commands, in
+# another. There nothing is installed but what the scripts install. Ends with 1 when anything failed, after all releases.
+# Twenty minutes a release on two idle cores.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
 system=
 seconds=300
+suite=no
 while [ $# -gt 0 ]; do
     case $1 in
-        --keep) system=$2; shift 2 ;;
-        --seconds) seconds=$2; shift 2 ;;
+        --suite) suite=yes; shift ;;
+        --keep) system=${2:?--keep needs a folder}; shift 2 ;;
+        --seconds) seconds=${2:?--seconds needs a number}; shift 2 ;;
         -*) die "$1: unknown option" ;;
         *) break ;;
     esac
 done
-photographs=${1:-}
-command -v curl >/dev/null || die "needs curl"
+photographs=
+if [ $suite = no ]; then
+    photographs=${1:-}
+    command -v curl >/dev/null || die "needs curl"
+fi
 
 work=$(mktemp -d)
 viewer=
@@ -32,7 +43,6 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 [ -n "$system" ] || system=$work/system
-[ -d "$system" ] || "$source_dir/tools/bare.sh" --make "$system"
 
 inside() { "$source_dir/tools/bare.sh" "$system" "$@"; }
 now() { cut -d. -f1 /proc/uptime; }
@@ -49,17 +59,80 @@ step() { # LINES COMMAND
     [ $code = 0 ] || die "$2: exit status $code"
 }
 
+# A bare system with this checkout's commit to clone.
+make_system() {
+    folder=/root
+    [ -d "$system" ] || "$source_dir/tools/bare.sh" --make "$system" || die "no bare system"
+    rm -rf "$system/vknerf.git"
+    git clone --quiet --bare "$source_dir" "$system/vknerf.git" || die "no clone of $source_dir"
+    git -C "$system/vknerf.git" update-ref refs/heads/newcomer "$(git -C "$source_dir" rev-parse HEAD)"
+    git -C "$system/vknerf.git" symbolic-ref HEAD refs/heads/newcomer
+    inside cat /etc/os-release | sed -n 's/^PRETTY_NAME=//p'
+    step 1 'apt-get update -q'
+}
+
+clone() { # FOLDER
+    step 1 'apt-get install -q -y --no-install-recommends git ca-certificates'
+    [ -d "$system$1" ] || step 2 "git clone /vknerf.git $1"
+}
+
+# ---- the whole suite -----------------------------------------------------------------------------
+
+# The commands of the Dockerfile's first stage, which builds the packages.
+build_image() {
+    clone /vknerf
+    awk '/^FROM/ { stage++ } stage == 1 && sub(/^RUN /, "")' "$source_dir/Dockerfile" >"$work/commands"
+    [ -s "$work/commands" ] || die "the Dockerfile's first stage has no commands"
+    while read -r command <&3; do
+        step 4 "$command"
+    done 3<"$work/commands"
+}
+
+run_suite() {
+    clone /root/vknerf
+    folder=/root/vknerf
+    step 100 'tools/test.sh'
+}
+
+try() { # NAME FUNCTION: in a system of its own
+    VKNERF_BARE_RELEASE=$release
+    export VKNERF_BARE_RELEASE
+    system=$systems/$release-$1
+    # A subshell: what fails ends it, not the next release.
+    if (trap - EXIT && make_system && "$2"); then
+        results="$results$release, $1: passed
+"
+    else
+        results="$results$release, $1: FAILED
+"
+        failed=1
+    fi
+    [ "$systems" != "$work" ] || rm -rf --one-file-system "$system"
+}
+
+if [ $suite = yes ]; then
+    # shellcheck source=/dev/null
+    [ $# -gt 0 ] || case $(. /etc/os-release && echo "$ID") in
+        debian) set -- bookworm trixie ;;
+        ubuntu) set -- noble ;;
+        *) die "name a release: this distribution is neither Debian nor Ubuntu" ;;
+    esac
+    systems=$work
+    [ "$system" = "$work/system" ] || systems=$system
+    results=
+    failed=0
+    for release in "$@"; do
+        try image build_image
+        try suite run_suite
+    done
+    printf '\n%s' "$results"
+    exit $failed
+fi
+
 # ---- from git clone to the demo ------------------------------------------------------------------
 
-rm -rf "$system/vknerf.git"
-git clone --quiet --bare "$source_dir" "$system/vknerf.git"
-git -C "$system/vknerf.git" update-ref refs/heads/newcomer "$(git -C "$source_dir" rev-parse HEAD)"
-git -C "$system/vknerf.git" symbolic-ref HEAD refs/heads/newcomer
-
-inside cat /etc/os-release | sed -n 's/^PRETTY_NAME=//p'
-step 1 'apt-get update -q'
-step 1 'apt-get install -q -y --no-install-recommends git ca-certificates'
-[ -d "$system/root/vknerf" ] || step 2 'git clone /vknerf.git vknerf'
+make_system
+clone /root/vknerf
 folder=/root/vknerf
 step 6 'tools/demo.sh'
 step 2 'cmake --install build'

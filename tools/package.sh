@@ -1,7 +1,8 @@
 #!/bin/sh
 # tools/package.sh [--check [PACKAGE.deb ...]]
-# Builds what is missing and writes Debian packages into build/packages, by cpack: vknerf (the program, its man page,
-# completions, documents and the bundled scene), libvknerf0, libvknerf-dev and, where MPI is found, vknerf-mpi.
+# Installs and builds what is missing and writes Debian packages into build/packages, by cpack: vknerf (the program,
+# its man page, completions, documents and the bundled scene), libvknerf0, libvknerf-dev and, where MPI is found,
+# vknerf-mpi.
 # With --check it then installs them (or those that are named) in a bare system: the machine's own release, made by
 # debootstrap from the machine's own mirror in a folder that is removed at the end. There it looks at devices with
 # the distribution's lavapipe, trains the bundled scene for a moment, compiles a program against the library, and
@@ -11,16 +12,20 @@ set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
+answer_help "$@"
 packages=$build_dir/packages
 check=no
 if [ "${1:-}" = --check ]; then
     check=yes
     shift
+    command -v debootstrap >/dev/null || die "--check needs debootstrap: apt-get install debootstrap"
+    [ "$(id -u)" = 0 ] || die "--check needs root rights"
+elif [ $# -gt 0 ]; then
+    die "$1: unknown option"
 fi
 
 if [ $check = no ] || [ $# -eq 0 ]; then
-    command -v dpkg-shlibdeps >/dev/null || die "needs dpkg-shlibdeps: apt-get install dpkg-dev"
-    "$source_dir/tools/setup.sh" --program
+    "$source_dir/tools/setup.sh" --package
     rm -f "$packages"/*.deb
     cpack --config "$build_dir/CPackConfig.cmake" -B "$packages" >"$build_dir/package.log" 2>&1 || {
         cat "$build_dir/package.log" >&2

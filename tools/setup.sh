@@ -1,8 +1,14 @@
 #!/bin/sh
-# tools/setup.sh [--no-build | --program | --tests | --device-tests | --fuzz] [CMAKE-OPTION ...]
-# Installs what is missing and builds into build/: everything, nothing, what is installed without its tests,
-# everything and what tools/test.sh checks with, the same without the programs of tests of host code, or the fuzz
-# targets that tools/fuzz.sh runs. Quick when nothing is missing.
+# tools/setup.sh [--no-build | --program | --package | --tests | --device-tests | --fuzz] [CMAKE-OPTION ...]
+# Installs what is missing and builds into build/. Quick when nothing is missing. Without an option it builds
+# everything; the options choose:
+#
+#   --no-build        nothing
+#   --program         what is installed, without tests
+#   --package         the same, and installs what tools/package.sh makes Debian packages with
+#   --tests           everything, and installs what tools/test.sh checks with
+#   --device-tests    the same without the programs of tests of host code
+#   --fuzz            the fuzz targets that tools/fuzz.sh runs
 #
 # Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
 # compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
@@ -13,12 +19,15 @@ set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
+answer_help "$@"
 build=all
 tests=no
+package=no
 fuzz=no
 case ${1:-} in
     --no-build) build=no; shift ;;
     --program) build=installed; shift ;;
+    --package) build=installed; package=yes; shift ;;
     --tests) tests=yes; shift ;;
     --device-tests) build=device-tests; tests=yes; shift ;;
     --fuzz) build=fuzz_targets; fuzz=yes; shift ;;
@@ -35,7 +44,9 @@ build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulk
 # the library, of the man page, completions and packages, and of vknerf prepare.
 test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
     python3-meshio assimp-utils
-    mandoc man-db zsh fish dpkg-dev colmap ffmpeg'
+    mandoc man-db zsh fish colmap ffmpeg'
+# For cpack: dpkg-shlibdeps, and what tells programs from other files.
+package_packages='dpkg-dev file'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
 
 # For tools/vendors.sh: GPUs that are not there, where the distribution has them, and the kernel's headers,
@@ -73,7 +84,7 @@ need_root() { # PACKAGE ...
     have_root && return
     say "Some packages are missing and installing them needs root rights. As root, run:"
     say "    apt-get update && apt-get install -y --no-install-recommends $*"
-    say "then run $0 again."
+    say "then run $VKNERF_CALLED_SCRIPT again."
     exit 1
 }
 
@@ -232,6 +243,7 @@ case " $(. /etc/os-release && echo "${ID:-} ${ID_LIKE:-}") " in
     *" ubuntu "*) ;;
     *) test_packages="$test_packages chromium chromium-driver" ;;
 esac
+[ "$package $tests" = 'no no' ] || build_packages="$build_packages $package_packages"
 [ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy"
 if [ $fuzz = yes ]; then
     choose_clang

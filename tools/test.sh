@@ -7,14 +7,16 @@
 # tested as released as well.
 # --all also runs every matrix shape in every form, subgroups of 16, shaders as compiled for users, all of it
 # under sanitizers, tests of several threads under ThreadSanitizer, clang's static analyzer, libFuzzer for a minute
-# a target, and the Debian packages in a bare system (where this is root, with debootstrap, and may mount): before
-# a release, and for changes of kernels.
+# a target, and, where this is root, with debootstrap, and may mount, the Debian packages in a bare system and the
+# suite and the Dockerfile's commands in those of tools/newcomer.sh --suite: before a release, and for changes of
+# kernels.
 # VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe;
 # VKNERF_TEST_SANITIZE=0 leaves out the second run, VKNERF_TEST_LINT=0 the lint.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
+answer_help "$@"
 all=OFF
 quick=--quick
 if [ "${1:-}" = --all ]; then
@@ -126,11 +128,20 @@ if [ $all = ON ]; then
         failed=$((failed + 1))
     fi
 
-    echo
-    echo "Packages:"
-    if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null && unshare --mount true 2>/dev/null; then
-        if "$source_dir/tools/package.sh" --check; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
-    else
-        echo "skipped: package: a bare system needs root, debootstrap and the right to mount"
-    fi
+    # Root makes the bare systems, with debootstrap, and mounts into them.
+    may_make_systems=no
+    [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null || ! unshare --mount true 2>/dev/null || may_make_systems=yes
+    in_bare_systems() { # TITLE COMMAND [ARGUMENT ...]
+        printf '\n%s:\n' "$1"
+        shift
+        if [ $may_make_systems = no ]; then
+            echo "skipped: ${1##*/}: a bare system needs root, debootstrap and the right to mount"
+        elif "$@"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+        fi
+    }
+    in_bare_systems "Packages" "$source_dir/tools/package.sh" --check
+    in_bare_systems "The suite and the image in bare systems" "$source_dir/tools/newcomer.sh" --suite
 fi
