@@ -1,9 +1,9 @@
 #!/bin/sh
 # tools/bare.sh --make FOLDER [PACKAGE ...] | FOLDER COMMAND [ARGUMENT ...]
 # Makes a bare system of the machine's own release in FOLDER, by debootstrap from the machine's own mirror, or runs a
-# command as root inside of one. /proc, and /dev as far as programs need it, are mounted for that command alone: they
-# are gone when it ends, however it does. Needs root and debootstrap. VKNERF_BARE_RELEASE names another release of the
-# distribution, VKNERF_BARE_MIRROR another mirror.
+# command as root inside of one. /proc, /sys to be read, and /dev as far as programs need it, are mounted for that
+# command alone: they are gone when it ends, however it does. Needs root and debootstrap. VKNERF_BARE_RELEASE names
+# another release of the distribution, VKNERF_BARE_MIRROR another mirror.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -56,6 +56,7 @@ inside() { # FOLDER COMMAND [ARGUMENT ...]
         folder=$1
         shift
         mount -t proc proc "$folder/proc"
+        mount -t sysfs -o ro sysfs "$folder/sys"
         mount --rbind /dev "$folder/dev" && mount --make-rslave "$folder/dev"
         exec chroot "$folder" env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' sh "$@"
