@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -46,18 +47,22 @@ def mpi_environment(**more):
     """As root, more ranks than processors, nothing but shared memory and the loopback."""
     return {"VKNERF_MPI_MODULE": os.path.join(faults.BUILD, "vknerf-mpi.so"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_oob_tcp_if_include": "lo",
-            "OMPI_MCA_rmaps_base_oversubscribe": "1", "LP_NUM_THREADS": "1", **more}
-
-
-# Each process leaves its number in pid_RANK of its folder.
-SHELL = ("sh", "-c", 'echo $$ >"pid_$OMPI_COMM_WORLD_RANK"; exec "$@"', "sh", faults.VKNERF)
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "LP_NUM_THREADS": "1", **more}
 
 
 def start(place, commands, *options, before=(), **more):
-    """mpirun with (ranks, arguments of vknerf) for each of the commands."""
-    words = [*before, "mpirun", *options]
-    for number, (count, arguments) in enumerate(commands):
-        words += [":"] * (number > 0) + ["-n", count, *SHELL, *arguments]
+    """mpirun with (ranks, arguments of vknerf) for each of the commands.
+
+    A shell chooses a rank's command, since mpirun of Open MPI 5.0.7 crashes when it is given two commands. It leaves
+    its process's number in pid_RANK.
+    """
+    choice, total = "", 0
+    for count, arguments in commands:
+        ranks = "|".join(str(total + rank) for rank in range(count))
+        choice += f"{ranks}) exec {shlex.join(map(str, (faults.VKNERF, *arguments)))} ;; "
+        total += count
+    script = f'echo $$ >"pid_$OMPI_COMM_WORLD_RANK"; case $OMPI_COMM_WORLD_RANK in {choice}esac'
+    words = [*before, "mpirun", *options, "-n", total, "sh", "-c", script]
     return place.start(*words[1:], program=words[0], env=mpi_environment(**more))
 
 
