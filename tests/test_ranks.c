@@ -957,11 +957,15 @@ static void test_stop(void **state)
 static struct gpu_device *lost_device;
 static PFN_vkQueueSubmit submit;
 static int submits_until_lost, submits_left;
+static long silent_nanoseconds; /* before it is lost */
 
 static VkResult VKAPI_CALL lose_device(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
                                        VkFence fence)
 {
-    return submits_left-- > 0 ? submit(queue, count, infos, fence) : VK_ERROR_DEVICE_LOST;
+    if (submits_left-- > 0)
+        return submit(queue, count, infos, fence);
+    nanosleep(&(struct timespec){.tv_nsec = silent_nanoseconds}, NULL);
+    return VK_ERROR_DEVICE_LOST;
 }
 
 static void lose_later(struct rank *rank)
@@ -987,6 +991,9 @@ static void check_lost(const struct step_tests *tests, const struct vkn_config *
     assert_int_equal(ranks[1].status, VKN_NO_DEVICE);
     assert_non_null(strstr(ranks[0].message, "rank 1: "));
     assert_non_null(strstr(ranks[0].message, "lost"));
+    /* What rank 0 waited for rank 1 belongs to a step as well. */
+    const struct vkn_exchange *exchange = &ranks[0].tiny.trainer->exchange;
+    assert_true(exchange->seconds - exchange->hidden_seconds <= exchange->step_seconds);
     assert_false(train_is_lost(ranks[0].tiny.trainer));
     assert_true(train_is_lost(ranks[1].tiny.trainer));
     uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
@@ -1026,8 +1033,11 @@ static void test_lost_rank(void **state)
     struct vkn_config config = tiny_config(true);
     config.parallel.virtual = 2;
     config.parallel.pieces = 3;
-    for (int i = 0; i < 3; i++)
+    silent_nanoseconds = 900000000; /* the four steps before take a fifth of that */
+    for (int i = 0; i < 3; i++) {
         check_lost(*state, &config, 2 + 4 * 10 + 5 + i, 4);
+        silent_nanoseconds = 0;
+    }
     for (int i = 0; i < 2; i++)
         check_lost(*state, &config, 2 + 16 * 10 + i, 16);
 }

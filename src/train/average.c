@@ -94,9 +94,11 @@ static vkn_status run_periods(struct loop *loop, struct note *notes)
         double began = base_seconds();
         control->step_limit = (uint32_t)target;
         loop->limit = target;
-        BASE_TRY(loop_run_periods(loop));
-        BASE_TRY(blend(loop));
+        vkn_status status = loop_run_periods(loop);
+        if (status == VKN_OK)
+            status = blend(loop);
         t->exchange.step_seconds += base_seconds() - began;
+        BASE_TRY(status);
     }
 }
 

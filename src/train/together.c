@@ -306,10 +306,12 @@ static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
         BASE_KEEP_ERROR;
         if (!t->lost)
             (void)step_abandon(&t->step);
-        return status;
+    } else {
+        status = on_device(t, find_weights(t));
     }
-    BASE_TRY(on_device(t, find_weights(t)));
+    /* Also of a step that fails: the time of its exchange is counted. */
     t->exchange.step_seconds += base_seconds() - began;
+    BASE_TRY(status);
     add_times(loop);
     loop_read_stats(loop, t->steps_done, t->steps_done + 1);
     loop->submitted = ++t->steps_done;
