@@ -573,9 +573,12 @@ static vkn_status look_in_smaller(struct finder *finder, const char *name, struc
 static vkn_status look_everywhere(struct finder *finder, const char *name, bool any_size,
                                   struct found *found)
 {
-    BASE_TRY(look_in(finder, "", name, found));
+    bool bare = strchr(name, '/') == NULL;
+    if (!bare)
+        BASE_TRY(look_in(finder, "", name, found));
     for (size_t i = 0; finder->places != NULL && finder->places[i] != NULL; i++)
-        BASE_TRY(look_in(finder, finder->places[i], name, found));
+        if (bare || finder->places[i][0] != '\0')
+            BASE_TRY(look_in(finder, finder->places[i], name, found));
     return found->path == NULL && any_size ? look_in_smaller(finder, name, found) : VKN_OK;
 }
 

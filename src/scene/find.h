@@ -26,7 +26,8 @@ struct found {
 /* Reads each folder once. */
 struct finder;
 
-/* Names are relative to `folder`; `places`, which ends with NULL, are folders in it where files may be instead. */
+/* Names are relative to `folder`; `places`, which ends with NULL, are folders in it where files may be instead, with ""
+ * also in it itself. NULL: none. */
 vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder);
 void finder_close(struct finder **finder);
 

@@ -130,32 +130,56 @@ static bool is_visible(const struct image_mask *pixel, const struct measure *mea
     return 2u * pixel->alpha > measure->most_opaque;
 }
 
-/* Alpha is believed where it varies: some pixels have more than half of the most, others not. Where colours vary, too,
- * they are a mask's (GIMP) if what is visible is black and white, else a picture's that was cut out (rembg). */
+static uint32_t brightest_of(const struct image_mask *pixels, size_t count)
+{
+    uint32_t brightest = 0;
+    for (size_t i = 0; i < count; i++)
+        brightest = pixels[i].value > brightest ? pixels[i].value : brightest;
+    return brightest;
+}
+
+static bool is_one_color(const struct image_mask *pixels, size_t count)
+{
+    size_t same = 1;
+    while (same < count && pixels[same].value == pixels[0].value)
+        same++;
+    return same >= count;
+}
+
+/* Whether what is visible is black and white, as masks are drawn. */
+static bool is_drawn(const struct image_mask *pixels, size_t count, const struct measure *measure)
+{
+    size_t visible = 0, dark = 0, between = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_visible(&pixels[i], measure))
+            continue;
+        uint32_t four = 4u * pixels[i].value;
+        visible++;
+        dark += four <= measure->brightest ? 1 : 0;
+        between += four > measure->brightest && four < 3 * measure->brightest ? 1 : 0;
+    }
+    return measure->brightest > 0 && dark > 0 && between <= visible / MOST_BETWEEN;
+}
+
+/* Alpha is believed where it varies: some pixels have more than half of the most, others not; and where a mask of one
+ * colour is all transparent. Where colours vary, too, they are a mask's (GIMP) if what is visible is black and white,
+ * else a picture's that was cut out (rembg). */
 static struct measure measure_mask(const struct image_mask *pixels, size_t count)
 {
     struct measure measure = {0};
-    size_t visible = 0, dark = 0, between = 0;
+    size_t visible = 0;
     for (size_t i = 0; i < count; i++)
         measure.most_opaque = pixels[i].alpha > measure.most_opaque ? pixels[i].alpha : measure.most_opaque;
     for (size_t i = 0; i < count; i++) {
         bool seen = is_visible(&pixels[i], &measure);
         visible += seen ? 1 : 0;
-        if (seen && pixels[i].value > measure.brightest)
-            measure.brightest = pixels[i].value;
+        measure.brightest = seen && pixels[i].value > measure.brightest ? pixels[i].value : measure.brightest;
     }
-    measure.by_alpha = visible > 0 && visible < count;
-    for (size_t i = 0; i < count && measure.by_alpha; i++) {
-        if (!is_visible(&pixels[i], &measure))
-            continue;
-        uint32_t four = 4u * pixels[i].value;
-        dark += four <= measure.brightest ? 1 : 0;
-        between += four > measure.brightest && four < 3 * measure.brightest ? 1 : 0;
-    }
-    measure.drawn = measure.brightest > 0 && dark > 0 && between <= visible / MOST_BETWEEN;
-    if (!measure.by_alpha)
-        for (size_t i = 0; i < count; i++)
-            measure.brightest = pixels[i].value > measure.brightest ? pixels[i].value : measure.brightest;
+    measure.by_alpha = visible > 0 ? visible < count : is_one_color(pixels, count);
+    if (measure.by_alpha)
+        measure.drawn = is_drawn(pixels, count, &measure);
+    else
+        measure.brightest = brightest_of(pixels, count);
     return measure;
 }
 

@@ -93,6 +93,21 @@ static vkn_status check_shared(const struct transforms *transforms, bool masks)
     return status;
 }
 
+/* A mask that is not there is not the image, which its name may be like. */
+static void drop_images(struct transforms *transforms)
+{
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        bool same = frame->mask_found != 0 && frame->mask_path != NULL && frame->image_path != NULL &&
+                    strcmp(frame->mask_path, frame->image_path) == 0;
+        if (!same)
+            continue;
+        free(frame->mask_path);
+        frame->mask_path = NULL;
+        frame->mask_found = 0;
+    }
+}
+
 static vkn_status find_all(const char *folder, const char *const *places, bool masks,
                            struct scene_findings *findings, struct transforms *transforms)
 {
@@ -102,15 +117,21 @@ static vkn_status find_all(const char *folder, const char *const *places, bool m
     if (status == VKN_OK)
         status = find_round(finder, masks, true, findings, transforms);
     finder_close(&finder);
+    if (masks)
+        drop_images(transforms);
     return status == VKN_OK ? check_shared(transforms, masks) : status;
 }
 
-const char *const picture_places[] = {"images", "image", "input", "rgb", NULL};
+#define ITSELF "" /* the folder that names are relative to */
+
+static const char *const all_places[] = {ITSELF, "images", "image", "input", "rgb", NULL};
+const char *const *const picture_places = all_places + 1;
 
 vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
                          struct transforms *transforms)
 {
-    return find_all(folder, in_places ? picture_places : NULL, false, findings, transforms);
+    static const char *const here[] = {ITSELF, NULL};
+    return find_all(folder, in_places ? all_places : here, false, findings, transforms);
 }
 
 vkn_status pictures_find_masks(const char *folder, struct scene_findings *findings,

@@ -7,7 +7,7 @@
 #include "scene/transforms.h"
 
 /* Folders that may hold the pictures of a scene where the one that is written is absent; ends with NULL. */
-extern const char *const picture_places[];
+extern const char *const *const picture_places;
 
 /* Sets image_path of the frames by file_path (find.h), relative to `folder`; with `in_places` also where it is in one of
  * picture_places instead. Frames without a picture keep NULL. VKN_BAD_INPUT where a name may mean two files, which
