@@ -27,7 +27,8 @@ static void assert_used(const char *path, bool hides, uint32_t width, uint32_t h
                         const char *wanted)
 {
     uint8_t *used = NULL;
-    const struct transforms_frame frame = {.mask_path = (char *)path, .width = width, .height = height};
+    const struct transforms_frame frame = {
+        .mask_path = (char *)path, .width = width, .height = height};
     assert_ok(mask_check(&frame));
     assert_ok(mask_read(path, hides, EXIF_UPRIGHT, width, height, &used));
     for (uint32_t i = 0; i < width * height; i++)
@@ -57,8 +58,8 @@ static void test_read(void **state)
 }
 
 /* Pixels of grey, or of colour where `channels` is 4, and alpha. */
-static void assert_alpha(struct temporary *folder, uint32_t channels, const uint8_t *pixels, uint32_t count,
-                         const char *wanted)
+static void assert_alpha(struct temporary *folder, uint32_t channels, const uint8_t *pixels,
+                         uint32_t count, const char *wanted)
 {
     const struct image_png image = {pixels, count, 1, channels, 8};
     struct base_text text = {0};
@@ -68,25 +69,31 @@ static void assert_alpha(struct temporary *folder, uint32_t channels, const uint
     assert_used(path, false, count, 1, wanted);
 }
 
-/* Alpha says what counts where it varies: in masks of one colour, black ones too, and in pictures that are cut out, whose
- * colours mean nothing; of drawn masks what is bright and visible counts. Where it does not vary colours decide. */
+/* Alpha says what counts where it varies: in masks of one colour, black ones too, and in pictures
+ * that are cut out, whose colours mean nothing; of drawn masks what is bright and visible counts.
+ * Where it does not vary colours decide. */
 static void test_alpha(void **state)
 {
     struct temporary *folder = *state;
-    const uint8_t white[] = {255, 255, 255, 0, 255, 128, 255, 127}, black[] = {0, 255, 0, 0, 0, 200, 0, 100};
+    const uint8_t white[] = {255, 255, 255, 0, 255, 128, 255, 127},
+                  black[] = {0, 255, 0, 0, 0, 200, 0, 100};
     assert_alpha(folder, 2, white, 4, "#.#.");
     assert_alpha(folder, 2, black, 4, "#.#.");
-    const uint8_t opaque[] = {255, 255, 0, 255, 90, 255, 200, 255}, faint[] = {255, 100, 0, 100, 90, 100, 200, 100};
+    const uint8_t opaque[] = {255, 255, 0, 255, 90, 255, 200, 255},
+                  faint[] = {255, 100, 0, 100, 90, 100, 200, 100};
     assert_alpha(folder, 2, opaque, 4, "#..#");
     assert_alpha(folder, 2, faint, 4, "#..#");
-    const uint8_t nearly[] = {255, 255, 0, 250, 90, 200, 200, 255}, none[] = {255, 0, 0, 0, 90, 0, 200, 0};
+    const uint8_t nearly[] = {255, 255, 0, 250, 90, 200, 200, 255},
+                  none[] = {255, 0, 0, 0, 90, 0, 200, 0};
     assert_alpha(folder, 2, nearly, 4, "#..#"); /* no pixel is hidden by it */
     assert_alpha(folder, 2, none, 4, "#..#");
     const uint8_t nothing[] = {255, 0, 255, 0, 255, 0};
     assert_alpha(folder, 2, nothing, 3, "...");
-    const uint8_t hidden_junk[] = {255, 255, 9, 0, 200, 0, 255, 255}; /* colours of what alpha hides */
+    const uint8_t hidden_junk[] = {255, 255, 9,   0,
+                                   200, 0,   255, 255}; /* colours of what alpha hides */
     assert_alpha(folder, 2, hidden_junk, 4, "#..#");
-    const uint8_t photograph[] = {20, 30, 10, 255, 120, 90, 80, 255, 200, 100, 90, 255, 60, 120, 30, 0};
+    const uint8_t photograph[] = {20,  30,  10, 255, 120, 90,  80, 255,
+                                  200, 100, 90, 255, 60,  120, 30, 0};
     assert_alpha(folder, 4, photograph, 4, "###.");
     const uint8_t drawn[] = {255, 255, 0, 255, 255, 0, 0, 0, 255, 255, 0, 255, 255, 200};
     assert_alpha(folder, 2, drawn, 7, "#...#.#");
@@ -102,8 +109,10 @@ static void test_no_mask(void **state)
     static const char *const names[] = {"masks/a.png", "a.jpg", "A.PNG"};
     temporary_picture(folder, "a.png", 4, 2, 1);
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
-        char *text = base_format("{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": \"%s\","
-                                 "\"transform_matrix\": " POSE "}]}", names[i]);
+        char *text = base_format(
+            "{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": \"%s\","
+            "\"transform_matrix\": " POSE "}]}",
+            names[i]);
         temporary_text(folder, "transforms_train.json", text);
         free(text);
         assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: no file ");
@@ -143,14 +152,18 @@ static void test_wrong_sizes(void **state)
     char *path = write_mask(folder, "m.png", values, 3, 2);
     uint8_t *used = NULL;
     for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
-        const struct transforms_frame frame = {.mask_path = path, .width = wrong[i][0], .height = wrong[i][1]};
+        const struct transforms_frame frame = {
+            .mask_path = path, .width = wrong[i][0], .height = wrong[i][1]};
         assert_int_equal(mask_check(&frame), VKN_BAD_INPUT);
         assert_error("/m.png: this mask of 3x2 pixels does not fit its image of ");
-        assert_int_equal(mask_read(path, false, EXIF_UPRIGHT, wrong[i][0], wrong[i][1], &used), VKN_BAD_INPUT);
+        assert_int_equal(mask_read(path, false, EXIF_UPRIGHT, wrong[i][0], wrong[i][1], &used),
+                         VKN_BAD_INPUT);
         assert_null(used);
     }
     path = temporary_text(folder, "broken.png", "\x89PNG\r\n");
-    assert_int_equal(mask_check(&(struct transforms_frame){.mask_path = path, .width = 3, .height = 2}), VKN_BAD_INPUT);
+    assert_int_equal(
+        mask_check(&(struct transforms_frame){.mask_path = path, .width = 3, .height = 2}),
+        VKN_BAD_INPUT);
     assert_error("/broken.png: ");
     assert_int_equal(mask_read(path, false, EXIF_UPRIGHT, 3, 2, &used), VKN_BAD_INPUT);
 }
@@ -367,10 +380,18 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_read),  TEST(test_whole_factors),     TEST(test_wrong_sizes),
-        TEST(test_find),  TEST(test_find_for_captures), TEST(test_downscale),
-        TEST(test_scene), TEST(test_out_of_reach),      TEST(test_bad_masks),
-        TEST(test_blind), TEST(test_alpha),             TEST(test_wide),
+        TEST(test_read),
+        TEST(test_whole_factors),
+        TEST(test_wrong_sizes),
+        TEST(test_find),
+        TEST(test_find_for_captures),
+        TEST(test_downscale),
+        TEST(test_scene),
+        TEST(test_out_of_reach),
+        TEST(test_bad_masks),
+        TEST(test_blind),
+        TEST(test_alpha),
+        TEST(test_wide),
         TEST(test_no_mask),
     };
     return cmocka_run_group_tests_name("masks", tests, NULL, NULL);

@@ -573,8 +573,8 @@ static void test_views(void **state)
 #define STORED_HEIGHT 4u
 
 /* The picture of temporary_picture with a chunk eXIf behind its header. */
-static char *tagged_picture(struct temporary *folder, const char *name, uint32_t width, uint32_t height,
-                            unsigned orientation)
+static char *tagged_picture(struct temporary *folder, const char *name, uint32_t width,
+                            uint32_t height, unsigned orientation)
 {
     uint8_t exif[128], chunk[128];
     size_t size = make_exif(exif, orientation, orientation % 2 == 0) - 12, whole = 0;
@@ -613,16 +613,20 @@ static uint32_t upright_pixel(unsigned orientation, uint32_t x, uint32_t y)
 /* Two frames, a.png and b.png, of a camera that `top` describes. */
 static void write_tagged_scene(struct temporary *folder, const char *top)
 {
-    char *text = base_format("{%s, \"frames\": [{\"file_path\": \"a.png\", \"transform_matrix\": " POSE "},"
-                             "{\"file_path\": \"b.png\", \"transform_matrix\": " POSE "}]}", top);
+    char *text =
+        base_format("{%s, \"frames\": [{\"file_path\": \"a.png\", \"transform_matrix\": " POSE "},"
+                    "{\"file_path\": \"b.png\", \"transform_matrix\": " POSE "}]}",
+                    top);
     temporary_text(folder, "transforms_train.json", text);
     free(text);
 }
 
-static struct vkn_scene *open_tagged(struct temporary *folder, uint32_t downscale, struct scene_findings *findings)
+static struct vkn_scene *open_tagged(struct temporary *folder, uint32_t downscale,
+                                     struct scene_findings *findings)
 {
     struct vkn_scene *scene = NULL;
-    const struct scene_options options = {.path = folder->path, .downscale = downscale, .findings = findings};
+    const struct scene_options options = {
+        .path = folder->path, .downscale = downscale, .findings = findings};
     assert_ok(scene_open(&options, &scene));
     return scene;
 }
@@ -638,7 +642,8 @@ static void assert_upright(struct temporary *folder, unsigned orientation)
     assert_int_equal(scene->splits[SCENE_TRAIN].pixel_count, 48);
     assert_ok(scene_read_view(scene, SCENE_TRAIN, 0, 1, view));
     for (uint32_t i = 0; i < 24; i++)
-        assert_int_equal(view[i], upright_pixel(orientation < 5 ? 1 : orientation, i % width, i / width));
+        assert_int_equal(view[i],
+                         upright_pixel(orientation < 5 ? 1 : orientation, i % width, i / width));
     assert_ok(scene_read_rows(scene, SCENE_TRAIN, 0, 1, 2, 1, rows));
     assert_memory_equal(rows, view + width, 2 * width * sizeof(*rows));
     assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
@@ -651,8 +656,8 @@ static void assert_upright(struct temporary *folder, unsigned orientation)
     scene_close(&scene);
 }
 
-/* Where only the turned picture fits w and h it is turned, exactly; flips and halves of a turn leave the size as it is,
- * so that nothing confirms them. */
+/* Where only the turned picture fits w and h it is turned, exactly; flips and halves of a turn
+ * leave the size as it is, so that nothing confirms them. */
 static void test_exif_turned(void **state)
 {
     struct temporary *folder = *state;
@@ -661,14 +666,16 @@ static void test_exif_turned(void **state)
         bool aside = orientation >= 5;
         tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, orientation);
         tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, orientation);
-        write_tagged_scene(folder, aside ? "\"fl_x\": 4, \"w\": 8, \"h\": 12" : "\"fl_x\": 4, \"w\": 6, \"h\": 4");
+        write_tagged_scene(folder, aside ? "\"fl_x\": 4, \"w\": 8, \"h\": 12"
+                                         : "\"fl_x\": 4, \"w\": 6, \"h\": 4");
         assert_upright(folder, orientation);
         struct scene_findings findings = {0};
         struct vkn_scene *scene = open_tagged(folder, 1, &findings);
         assert_int_equal(findings.turned != NULL, aside);
         assert_int_equal(findings.as_stored != NULL, orientation > 1 && !aside);
         if (aside)
-            assert_non_null(strstr(findings.turned, "2 of 2 images are turned upright by their EXIF orientation ("));
+            assert_non_null(strstr(findings.turned,
+                                   "2 of 2 images are turned upright by their EXIF orientation ("));
         scene_close(&scene);
         scene_findings_free(&findings);
     }
@@ -694,8 +701,8 @@ static void assert_exif(struct temporary *folder, const char *top, bool turned)
     scene_findings_free(&findings);
 }
 
-/* What else tells: the optical centre, and other pictures of the same lens. Where nothing does they stay as they are
- * stored, and where nothing fits the message names EXIF. */
+/* What else tells: the optical centre, and other pictures of the same lens. Where nothing does they
+ * stay as they are stored, and where nothing fits the message names EXIF. */
 static void test_exif_told(void **state)
 {
     struct temporary *folder = *state;
@@ -708,7 +715,9 @@ static void test_exif_told(void **state)
     assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.9, \"cy\": 2.1", false);
     assert_exif(folder, "\"camera_angle_x\": 0.8", false);
     write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 6");
-    assert_open_fails(&options, "a.png has 6x4 pixels, wrong size: w and h say 5x6, and its EXIF orientation, 6, does not");
+    assert_open_fails(
+        &options,
+        "a.png has 6x4 pixels, wrong size: w and h say 5x6, and its EXIF orientation, 6, does not");
     temporary_picture(folder, "b.png", STORED_HEIGHT, STORED_WIDTH, 0);
     assert_exif(folder, "\"camera_angle_x\": 0.8", true);
     tagged_picture(folder, "a.png", 5, 5, 6);
@@ -716,7 +725,8 @@ static void test_exif_told(void **state)
     assert_exif(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 5", false);
 }
 
-/* A mask of the turned size is taken as it is, one of the stored size is turned with its image; larger ones, too. */
+/* A mask of the turned size is taken as it is, one of the stored size is turned with its image;
+ * larger ones, too. */
 static void test_exif_masks(void **state)
 {
     struct temporary *folder = *state;
@@ -724,7 +734,8 @@ static void test_exif_masks(void **state)
     const struct scene_options options = {.path = folder->path};
     tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, 6);
     temporary_text(folder, "transforms_train.json",
-                   "{\"fl_x\": 4, \"w\": 4, \"h\": 6, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": \"m.png\","
+                   "{\"fl_x\": 4, \"w\": 4, \"h\": 6, \"frames\": [{\"file_path\": \"a.png\", "
+                   "\"mask_path\": \"m.png\","
                    "\"transform_matrix\": " POSE "}]}");
     for (unsigned n = 0; n < 3; n++) {
         static const uint32_t sizes[][2] = {{4, 6}, {6, 4}, {12, 8}};
@@ -735,7 +746,8 @@ static void test_exif_masks(void **state)
                 where_stored(6, i % 4, i / 4, at);
             mask[i] = at[0] == 5 && at[1] < 3 ? 255 : 0;
         }
-        assert_ok(scene_image_write_png(temporary_path(folder, "m.png"), mask, sizes[n][0], sizes[n][1], 1));
+        assert_ok(scene_image_write_png(temporary_path(folder, "m.png"), mask, sizes[n][0],
+                                        sizes[n][1], 1));
         uint32_t view[24];
         assert_ok(scene_open(&options, &scene));
         assert_ok(scene_read_view(scene, SCENE_TRAIN, 0, 1, view));
@@ -751,7 +763,8 @@ static void test_exif_masks(void **state)
     assert_open_fails(&options, "m.png: this mask of 5x5 pixels does not fit its image of 4x6");
 }
 
-/* JPEG's as well; cut off anywhere or with any byte broken, nothing is read beyond the end, which sanitizers see. */
+/* JPEG's as well; cut off anywhere or with any byte broken, nothing is read beyond the end, which
+ * sanitizers see. */
 static void test_exif_hostile(void **state)
 {
     struct temporary *folder = *state;
@@ -782,7 +795,8 @@ static void test_exif_hostile(void **state)
     free(data);
 }
 
-/* ---- names that are not quite the files' --------------------------------------------------------- */
+/* ---- names that are not quite the files'
+ * --------------------------------------------------------- */
 
 /* A frame for each of these names, one a line. */
 static void write_frames(struct temporary *folder, const char *at, const char *names)
@@ -834,7 +848,8 @@ static const struct {
     {"images\\f.jpg", "images/f.jpg", "images/f.jpg", NULL},
     {"images/f.jpg", "images/f.png", "images/f.png", "another extension: f.png for f.jpg"},
     {"images/f.jpg", "images/f.JPG", "images/f.JPG", "another case: f.JPG for f.jpg"},
-    {"images/f.heic", "images/F.JPEG", "images/F.JPEG", "another case or extension: F.JPEG for f.heic"},
+    {"images/f.heic", "images/F.JPEG", "images/F.JPEG",
+     "another case or extension: F.JPEG for f.heic"},
     {"images/f.jpg", "images/f.jpg.png", "images/f.jpg.png", "another extension"},
     {"Images/f.jpg", "images/f.jpg", "images/f.jpg", "another case"},
     {"images/f.jpg", "images/F.jpg\nimages/f.JPG", "!images/f.jpg is not there, and both ", NULL},
@@ -844,29 +859,39 @@ static const struct {
     {"f.jpg", "input/f.jpg", "input/f.jpg", "another folder"},
     {"images/f.jpg", "f.png", "f.png", "another extension or folder"},
     {"C:\\Users\\me\\scene\\images\\f.jpg", "images/f.jpg", "images/f.jpg", "another folder"},
-    {"/home/nobody/here/images/cam1/f.jpg", "images/cam1/f.jpg\nf.jpg", "images/cam1/f.jpg", "another folder"},
-    {"file:///home/nobody/here/images/a%20b.jpg", "images/a b.jpg", "images/a b.jpg", "writing of %20 or folder"},
+    {"/home/nobody/here/images/cam1/f.jpg", "images/cam1/f.jpg\nf.jpg", "images/cam1/f.jpg",
+     "another folder"},
+    {"file:///home/nobody/here/images/a%20b.jpg", "images/a b.jpg", "images/a b.jpg",
+     "writing of %20 or folder"},
     {"../../images/f.jpg", "images/f.jpg", "images/f.jpg", "another folder"},
-    {"images/f.jpg", "images_4/f.png\nimages_2/f.png", "images_2/f.png", "another extension or folder"},
+    {"images/f.jpg", "images_4/f.png\nimages_2/f.png", "images_2/f.png",
+     "another extension or folder"},
     {"train/f.jpg", "images/f.jpg\ninput/f.jpg", "!/input/f.jpg may be meant", NULL},
     {"images/a%20b.jpg", "images/a b.jpg", "images/a b.jpg", "another writing of %20"},
     {"images/a%2fb%00.jpg", "images/a/b.jpg", "!no image ", NULL},
     /* What is missing from the folder that is there is missing. */
-    {"images/a.jpg\nimages/b.jpg", "images/a.jpg\nimages_2/b.jpg\ninput/b.jpg\nb.jpg", "!no image images/b.jpg in ", NULL},
+    {"images/a.jpg\nimages/b.jpg", "images/a.jpg\nimages_2/b.jpg\ninput/b.jpg\nb.jpg",
+     "!no image images/b.jpg in ", NULL},
     {"cam1/f.jpg\ncam2/f.jpg", "images/f.jpg", "!both cam1/f.jpg and cam2/f.jpg would be ", NULL},
     {"f.jpg\nf.png", "f.png", "!both f.jpg and f.png would be ", NULL},
-    {"cam1/f.jpg\ncam2/f.jpg", "images/cam1/f.jpg\nimages/cam2/f.jpg", "images/cam1/f.jpg", "2 of 2 images"},
-    /* composed for decomposed, and the other way round: Latin, with two marks, Greek, Cyrillic, kana, Hangul, Arabic */
-    {"\u00e9t\u00e9.jpg", "e\u0301te\u0301.jpg", "e\u0301te\u0301.jpg", "another Unicode form (NFC, NFD): "},
+    {"cam1/f.jpg\ncam2/f.jpg", "images/cam1/f.jpg\nimages/cam2/f.jpg", "images/cam1/f.jpg",
+     "2 of 2 images"},
+    /* composed for decomposed, and the other way round: Latin, with two marks, Greek, Cyrillic,
+       kana, Hangul, Arabic */
+    {"\u00e9t\u00e9.jpg", "e\u0301te\u0301.jpg", "e\u0301te\u0301.jpg",
+     "another Unicode form (NFC, NFD): "},
     {"e\u0301te\u0301.jpg", "\u00e9t\u00e9.jpg", "\u00e9t\u00e9.jpg", "another Unicode form"},
     {"Vi\u1ec7t.jpg", "Vie\u0323\u0302t.jpg", "Vie\u0323\u0302t.jpg", "another Unicode form"},
-    {"\u1f82.jpg", "\u03b1\u0313\u0300\u0345.jpg", "\u03b1\u0313\u0300\u0345.jpg", "another Unicode form"},
+    {"\u1f82.jpg", "\u03b1\u0313\u0300\u0345.jpg", "\u03b1\u0313\u0300\u0345.jpg",
+     "another Unicode form"},
     {"\u0439.jpg", "\u0438\u0306.jpg", "\u0438\u0306.jpg", "another Unicode form"},
     {"\u304c.jpg", "\u304b\u3099.jpg", "\u304b\u3099.jpg", "another Unicode form"},
-    {"\uac01\uac00.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg", "Unicode form"},
+    {"\uac01\uac00.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg",
+     "Unicode form"},
     {"\u0623.jpg", "\u0627\u0654.jpg", "\u0627\u0654.jpg", "another Unicode form"},
     {"\u00fc.jpg", "U\u0308.JPG\nu.jpg", "U\u0308.JPG", "another case"},
-    {"\u00d8\u0416\u03a9\u0141.jpg", "\u00f8\u0436\u03c9\u0142.jpg", "\u00f8\u0436\u03c9\u0142.jpg", "another case"},
+    {"\u00d8\u0416\u03a9\u0141.jpg", "\u00f8\u0436\u03c9\u0142.jpg", "\u00f8\u0436\u03c9\u0142.jpg",
+     "another case"},
     {"\u00fc.jpg", "u\u0308.jpg\n\u00dc.jpg", "u\u0308.jpg", "Unicode form"},
 };
 
@@ -885,11 +910,13 @@ static void test_names(void **state)
         } else {
             options.findings = &findings;
             assert_ok(scene_open(&options, &scene));
-            const char *path = scene->splits[SCENE_TRAIN].cameras[0].image_path + strlen(options.path) + 1;
+            const char *path =
+                scene->splits[SCENE_TRAIN].cameras[0].image_path + strlen(options.path) + 1;
             if (strcmp(path, wanted) != 0)
                 fail_msg("%s: %s is not %s", searches[i].names, path, wanted);
             const char *said = findings.other_names;
-            if ((said == NULL) != (searches[i].said == NULL) || (said != NULL && !strstr(said, searches[i].said)))
+            if ((said == NULL) != (searches[i].said == NULL) ||
+                (said != NULL && !strstr(said, searches[i].said)))
                 fail_msg("%s: \"%s\"", searches[i].names, said != NULL ? said : "nothing");
         }
         base_log_threshold(BASE_LOG_INFO);
@@ -903,7 +930,8 @@ static void test_names(void **state)
 /* Bytes that are no UTF-8 stay as they are, and so do characters beyond the tables. */
 static void test_name_keys(void **state)
 {
-    static const char *const keys[][2] = {{"\xff\xc3\u00c9\xe2\x82", "\xff\xc3" "e\u0301\xe2\x82"},
+    static const char *const keys[][2] = {{"\xff\xc3\u00c9\xe2\x82", "\xff\xc3"
+                                                                     "e\u0301\xe2\x82"},
                                           {"\U0001f600\u4e00A", "\U0001f600\u4e00a"}};
     (void)state;
     for (size_t i = 0; i < BASE_COUNT(keys); i++) {
@@ -918,7 +946,8 @@ static void test_names_hostile(void **state)
 {
     struct temporary *folder = *state;
     struct scene_options options = {.path = write_pictures(folder, "scene", "images/x.png")};
-    char *pipe = temporary_path(folder, "scene/images/f.png"), *loop = temporary_path(folder, "scene/images/loop");
+    char *pipe = temporary_path(folder, "scene/images/f.png"),
+         *loop = temporary_path(folder, "scene/images/loop");
     assert_int_equal(mkfifo(pipe, 0600), 0);
     assert_int_equal(symlink(".", loop), 0);
     assert_int_equal(symlink("round", temporary_path(folder, "scene/images/round")), 0);
@@ -939,6 +968,20 @@ static void test_names_hostile(void **state)
         free(names[i]);
     }
     base_log_threshold(BASE_LOG_INFO);
+}
+
+/* Pictures of a folder are files alone. */
+static void test_list(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = write_pictures(folder, "list", "b.png\na.JPG\nfolder.png/c.png\n.hidden.png"), **names = NULL;
+    size_t count = 0;
+    assert_int_equal(mkfifo(temporary_path(folder, "list/pipe.png"), 0600), 0);
+    assert_ok(capture_list(path, &names, &count));
+    assert_int_equal(count, 2);
+    assert_string_equal(names[0], "a.JPG");
+    assert_string_equal(names[1], "b.png");
+    capture_free_names(names, count);
 }
 
 /* Folders of captures whose files name none. */
@@ -966,7 +1009,8 @@ static void test_capture_folders(void **state)
             assert_error(captures[i].wanted + 1);
         } else {
             assert_ok(status);
-            char *wanted = base_format("%s%s%s", path, captures[i].wanted[0] != '\0' ? "/" : "", captures[i].wanted);
+            char *wanted = base_format("%s%s%s", path, captures[i].wanted[0] != '\0' ? "/" : "",
+                                       captures[i].wanted);
             assert_string_equal(images, wanted);
             free(wanted);
         }
@@ -1005,6 +1049,7 @@ int main(void)
         TEST(test_names),
         cmocka_unit_test(test_name_keys),
         TEST(test_names_hostile),
+        TEST(test_list),
         TEST(test_capture_folders),
     };
     return cmocka_run_group_tests_name("scene images", tests, NULL, NULL);

@@ -42,8 +42,15 @@ bool capture_has_images(const char *folder, bool *failed)
 {
     uint32_t factor = 0;
     char *images = find_first(folder, &factor, failed);
+    bool found = images != NULL;
     free(images);
-    return images != NULL;
+    for (size_t i = 0; picture_places[i] != NULL && !found && !*failed; i++) {
+        char *place = base_path_join(folder, picture_places[i]);
+        *failed = place == NULL;
+        found = place != NULL && base_is_folder(place);
+        free(place);
+    }
+    return found;
 }
 
 vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
@@ -110,7 +117,8 @@ vkn_status capture_folder(const char *folder, const char *file, char **images)
     vkn_status status = find_places(finder, &found);
     finder_close(&finder);
     if (status == VKN_OK && found.other != NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s: its images: both %s and %s may hold them", file, found.path, found.other);
+        status = base_fail(VKN_BAD_INPUT, "%s: its images: both %s and %s may hold them", file,
+                           found.path, found.other);
     if (status == VKN_OK && found.path == NULL)
         status = holds_pictures(folder, &holds);
     if (status == VKN_OK)
@@ -134,7 +142,8 @@ static vkn_status measure(struct finder *masks, struct transforms_frame *frame)
     return frame->mask_path != NULL ? mask_check(frame) : VKN_OK;
 }
 
-static vkn_status measure_all(struct finder *masks, struct scene_findings *findings, struct transforms *transforms)
+static vkn_status measure_all(struct finder *masks, struct scene_findings *findings,
+                              struct transforms *transforms)
 {
     for (size_t i = 0; i < transforms->count; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
@@ -144,7 +153,8 @@ static vkn_status measure_all(struct finder *masks, struct scene_findings *findi
     return VKN_OK;
 }
 
-vkn_status capture_measure(const char *folder, struct scene_findings *findings, struct transforms *transforms)
+vkn_status capture_measure(const char *folder, struct scene_findings *findings,
+                           struct transforms *transforms)
 {
     struct finder *finder = NULL, *masks = NULL;
     struct found found = {0};
@@ -152,8 +162,8 @@ vkn_status capture_measure(const char *folder, struct scene_findings *findings, 
     vkn_status status = finder_folder(finder, "masks", &found);
     finder_close(&finder);
     if (status == VKN_OK && found.other != NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s: its masks: both %s and %s may hold them", transforms->file, found.path,
-                           found.other);
+        status = base_fail(VKN_BAD_INPUT, "%s: its masks: both %s and %s may hold them",
+                           transforms->file, found.path, found.other);
     if (status == VKN_OK && found.path != NULL)
         status = finder_open(found.path, NULL, &masks);
     if (status == VKN_OK)

@@ -16,7 +16,7 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
  * pictures; NULL: neither. VKN_BAD_INPUT names two that it has. The caller frees *images. */
 vkn_status capture_folder(const char *folder, const char *file, char **images);
 
-/* Whether the folder has `images` or some images_N; *failed is set without memory. */
+/* Whether the folder has `images`, some images_N or another of picture_places; *failed is set without memory. */
 bool capture_has_images(const char *folder, bool *failed);
 
 /* Sets image_path and size of every frame by its file_path in that folder, where another extension

@@ -1,5 +1,5 @@
-/* Reads what a camera writes into a picture beside the pixels: Exif 2.32 (CIPA DC-008), a TIFF inside of JPEG's APP1 or
- * PNG's eXIf. */
+/* Reads what a camera writes into a picture beside the pixels: Exif 2.32 (CIPA DC-008), a TIFF
+ * inside of JPEG's APP1 or PNG's eXIf. */
 #include <string.h>
 
 #include "scene/scene.h"
@@ -96,7 +96,8 @@ struct exif exif_read(const uint8_t *data, size_t size)
     return exif;
 }
 
-/* PNG's chunks: length, type, content, checksum (W3C PNG specification, section 5; eXIf is its section 11.3.4.6). */
+/* PNG's chunks: length, type, content, checksum (W3C PNG specification, section 5; eXIf is its
+ * section 11.3.4.6). */
 static unsigned png_orientation(const uint8_t *data, size_t size)
 {
     const struct tiff file = {data, size, false};

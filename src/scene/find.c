@@ -1,169 +1,24 @@
-/* Finds files by names that are not quite theirs. What is written goes first, then each relaxation by itself, and only
- * where it leaves one file to choose:
+/* Finds files by names that are not quite theirs. What is written goes first, then each relaxation
+ * by itself, and only where it leaves one file to choose:
  *   1. the name as it is written, or with .png, .jpg or .jpeg added where it has no extension;
  *   2. another Unicode form of it, then another case;
  *   3. another extension (.png, .jpg, .jpeg), of the same form and case first;
- *   4. the same of the name with its separators turned (\ to /) and without file://, then with %20 and its like decoded;
- *   5. where nothing in the folder that is written was found, the name without its first folder, without its first two,
- *      and so on, in the finder's folder and its places. */
+ *   4. the same of the name with its separators turned (\ to /) and without file://, then with %20
+ * and its like decoded;
+ *   5. where nothing in the folder that is written was found, the name without its first folder,
+ * without its first two, and so on, in the finder's folder and its places. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "scene/find.h"
-
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define MOST_PARTS  16u /* of a name, counted from its end: what is further in front is taken away at once */
+#include "scene/find_part.h"
+
+#define MOST_PARTS \
+    16u /* of a name, counted from its end: what is further in front is taken away at once */
 #define MOST_FACTOR 64u /* of images_N */
-
-static const char *const extensions[] = {"png", "jpg", "jpeg"};
-
-/* ---- folders, read once ------------------------------------------------------------------------ */
-
-struct entry {
-    char *name, *key; /* name_key(name, true) */
-};
-
-struct listing {
-    char *folder;
-    struct entry *entries; /* by key, then by name */
-    size_t count;
-};
-
-/* Pointers in the order of the texts that they begin with. */
-struct sorted {
-    void **items;
-    size_t count, capacity;
-};
-
-struct finder {
-    char *folder;
-    const char *const *places;
-    struct sorted listings; /* struct listing */
-    struct sorted filled;   /* char **: folders as written in which something has been found */
-};
-
-/* Where `text` is, or has to be. */
-static size_t lower_bound(const struct sorted *sorted, const char *text, bool *there)
-{
-    size_t low = 0, high = sorted->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(*(char **)sorted->items[middle], text) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *there = low < sorted->count && strcmp(*(char **)sorted->items[low], text) == 0;
-    return low;
-}
-
-static vkn_status insert(struct sorted *sorted, size_t at, void *item)
-{
-    if (sorted->count == sorted->capacity) {
-        size_t more = sorted->capacity > 0 ? 2 * sorted->capacity : 16;
-        void **grown = base_realloc(sorted->items, more * sizeof(void *));
-        if (grown == NULL)
-            return base_fail(VKN_ERROR, "out of memory (%zu folders)", more);
-        sorted->items = grown;
-        sorted->capacity = more;
-    }
-    memmove(sorted->items + at + 1, sorted->items + at, (sorted->count - at) * sizeof(void *));
-    sorted->items[at] = item;
-    sorted->count++;
-    return VKN_OK;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    int order = strcmp(x->key, y->key);
-    return order != 0 ? order : strcmp(x->name, y->name);
-}
-
-static void free_listing(struct listing *listing)
-{
-    for (size_t i = 0; i < listing->count; i++) {
-        free(listing->entries[i].name);
-        free(listing->entries[i].key);
-    }
-    free(listing->entries);
-    free(listing->folder);
-    free(listing);
-}
-
-static vkn_status add_entry(struct listing *listing, size_t *capacity, const char *name)
-{
-    if (listing->count == *capacity) {
-        size_t more = *capacity > 0 ? 2 * *capacity : 64;
-        struct entry *grown = base_realloc(listing->entries, more * sizeof(*grown));
-        if (grown == NULL)
-            return base_fail(VKN_ERROR, "out of memory (%zu names)", more);
-        listing->entries = grown;
-        *capacity = more;
-    }
-    struct entry *entry = &listing->entries[listing->count++];
-    *entry = (struct entry){base_format("%s", name), name_key(name, true)};
-    return entry->name != NULL && entry->key != NULL ? VKN_OK : VKN_ERROR;
-}
-
-/* A folder that cannot be read is empty. */
-static vkn_status read_folder(struct listing *listing)
-{
-    DIR *stream = opendir(listing->folder);
-    size_t capacity = 0;
-    vkn_status status = VKN_OK;
-    for (struct dirent *entry; status == VKN_OK && stream != NULL && (entry = readdir(stream));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            status = add_entry(listing, &capacity, entry->d_name);
-    if (stream != NULL)
-        closedir(stream);
-    if (status == VKN_OK && listing->count > 1)
-        qsort(listing->entries, listing->count, sizeof(*listing->entries), by_key);
-    return status;
-}
-
-static vkn_status list(struct finder *finder, const char *folder, const struct listing **listing)
-{
-    bool there = false;
-    size_t at = lower_bound(&finder->listings, folder, &there);
-    if (!there) {
-        struct listing *made = base_alloc(1, sizeof(*made));
-        if (made == NULL)
-            return VKN_ERROR;
-        made->folder = base_format("%s", folder);
-        vkn_status status = made->folder != NULL ? read_folder(made) : VKN_ERROR;
-        if (status == VKN_OK)
-            status = insert(&finder->listings, at, made);
-        if (status != VKN_OK) {
-            free_listing(made);
-            return status;
-        }
-    }
-    *listing = finder->listings.items[at];
-    return VKN_OK;
-}
-
-/* The entries with that key: `count` from the result on. */
-static const struct entry *entries_of(const struct listing *listing, const char *key, size_t *count)
-{
-    size_t low = 0, high = listing->count, end = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(listing->entries[middle].key, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (end = low; end < listing->count && strcmp(listing->entries[end].key, key) == 0; end++)
-        ;
-    *count = end - low;
-    return listing->entries + low;
-}
 
 vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder)
 {
@@ -184,126 +39,32 @@ void finder_close(struct finder **finder)
     *finder = NULL;
     if (closed == NULL)
         return;
-    for (size_t i = 0; i < closed->listings.count; i++)
-        free_listing(closed->listings.items[i]);
+    part_free_listings(closed);
     for (size_t i = 0; i < closed->filled.count; i++) {
         free(*(char **)closed->filled.items[i]);
         free(closed->filled.items[i]);
     }
-    free(closed->listings.items);
     free(closed->filled.items);
     free(closed->folder);
     free(closed);
 }
 
-/* ---- one part of a name ------------------------------------------------------------------------ */
-
-enum kind { ANY_FILE, REGULAR_FILE, FOLDER };
-
-static bool is_kind(const char *path, enum kind kind)
+/* What was found before a failure is nobody's. */
+static vkn_status leave(struct found *found, vkn_status status)
 {
-    struct stat status;
-    if (kind == ANY_FILE)
-        return base_file_exists(path);
-    return kind == FOLDER ? base_is_folder(path) : stat(path, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Takes `path`, fresh memory, for what is found, or for the second such. */
-static void take(struct found *found, char *path)
-{
-    if (found->path == NULL)
-        found->path = path;
-    else if (found->other == NULL && !same_file(found->path, path))
-        found->other = path;
-    else
-        free(path);
-}
-
-static vkn_status take_exact(const char *folder, const char *name, enum kind kind,
-                             struct found *found)
-{
-    char *path = base_path_join(folder, name);
-    if (path == NULL)
-        return VKN_ERROR;
-    if (is_kind(path, kind))
-        found->path = path;
-    else
-        free(path);
-    return VKN_OK;
-}
-
-/* Of the entries that are `name` but for form and case, those whose first `length` bytes of it are the same but for what
- * `way` allows: 0, FOUND_FORM, or FOUND_CASE for all. */
-static vkn_status take_entries(const struct listing *listing, const char *name, size_t length,
-                               unsigned way, enum kind kind, struct found *found)
-{
-    char *key = name_key(name, true), *start = base_format("%.*s", (int)length, name);
-    char *form = start != NULL ? name_key(start, false) : NULL;
-    vkn_status status = key != NULL && form != NULL ? VKN_OK : VKN_ERROR;
-    size_t count = 0;
-    const struct entry *entries = status == VKN_OK ? entries_of(listing, key, &count) : NULL;
-    for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        char *path = base_path_join(listing->folder, entries[i].name);
-        char *other = name_key(entries[i].name, false);
-        if (path == NULL || other == NULL)
-            status = VKN_ERROR;
-        bool fits = way == FOUND_CASE || (way == 0 && strncmp(entries[i].name, start, length) == 0) ||
-                    (way == FOUND_FORM && other != NULL && strncmp(other, form, strlen(form)) == 0);
-        if (status == VKN_OK && fits && is_kind(path, kind))
-            take(found, path);
-        else
-            free(path);
-        free(other);
+    if (status != VKN_OK) {
+        free(found->path);
+        free(found->other);
+        *found = (struct found){0};
     }
-    free(form);
-    free(start);
-    free(key);
     return status;
 }
 
-/* The name in another form, or else in another case. */
-static vkn_status take_like(struct finder *finder, const char *folder, const char *name,
-                            enum kind kind, struct found *found)
-{
-    static const unsigned ways[] = {FOUND_FORM, FOUND_CASE};
-    const struct listing *listing = NULL;
-    BASE_TRY(list(finder, folder, &listing));
-    for (size_t i = 0; i < BASE_COUNT(ways) && found->path == NULL; i++) {
-        BASE_TRY(take_entries(listing, name, strlen(name), ways[i], kind, found));
-        found->ways |= found->path != NULL ? ways[i] : 0;
-    }
-    return VKN_OK;
-}
+/* ---- the last part of a name --------------------------------------------------------------------
+ */
 
-/* A picture whose name begins with `stem`. */
-static vkn_status take_picture(struct finder *finder, const char *folder, const char *stem,
-                               struct found *found)
-{
-    static const unsigned ways[] = {0, FOUND_FORM, FOUND_CASE};
-    const struct listing *listing = NULL;
-    BASE_TRY(list(finder, folder, &listing));
-    for (size_t i = 0; i < BASE_COUNT(ways) && found->path == NULL; i++) {
-        for (size_t k = 0; k < BASE_COUNT(extensions); k++) {
-            char *name = base_format("%s.%s", stem, extensions[k]);
-            vkn_status status = name != NULL ? take_entries(listing, name, strlen(stem), ways[i],
-                                                            REGULAR_FILE, found)
-                                             : VKN_ERROR;
-            free(name);
-            BASE_TRY(status);
-        }
-        found->ways |= found->path != NULL ? ways[i] : 0;
-    }
-    return VKN_OK;
-}
-
-/* Without the extension: a dot, a letter and at most four more letters or digits; all of a name that has none, such as
- * r_0.5. */
+/* Without the extension: a dot, a letter and at most four more letters or digits; all of a name
+ * that has none, such as r_0.5. */
 static size_t stem_length(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -320,40 +81,43 @@ static vkn_status find_last(struct finder *finder, const char *folder, const cha
 {
     size_t stem = stem_length(name);
     bool has_extension = name[stem] != '\0';
-    BASE_TRY(take_exact(folder, name, found->ways == 0 ? ANY_FILE : REGULAR_FILE, found));
+    BASE_TRY(part_exact(folder, name, found->ways == 0 ? PART_ANY_FILE : PART_REGULAR_FILE, found));
     if (found->path == NULL && !has_extension) {
         char *png = base_format("%s.png", name);
-        vkn_status status = png != NULL ? take_exact(folder, png, REGULAR_FILE, found) : VKN_ERROR;
+        vkn_status status =
+            png != NULL ? part_exact(folder, png, PART_REGULAR_FILE, found) : VKN_ERROR;
         free(png);
         BASE_TRY(status);
     }
     if (found->path == NULL)
-        BASE_TRY(take_like(finder, folder, name, REGULAR_FILE, found));
+        BASE_TRY(part_like(finder, folder, name, PART_REGULAR_FILE, found));
     if (found->path == NULL && has_extension) {
         char *start = base_format("%.*s", (int)stem, name);
-        vkn_status status = start != NULL ? take_picture(finder, folder, start, found) : VKN_ERROR;
+        vkn_status status = start != NULL ? part_picture(finder, folder, start, found) : VKN_ERROR;
         free(start);
         BASE_TRY(status);
         found->ways |= found->path != NULL ? FOUND_EXTENSION : 0;
     }
     if (found->path != NULL)
         return VKN_OK;
-    BASE_TRY(take_picture(finder, folder, name, found));
+    BASE_TRY(part_picture(finder, folder, name, found));
     found->ways |= found->path != NULL && has_extension ? FOUND_EXTENSION : 0;
     return VKN_OK;
 }
 
-/* ---- a whole name ------------------------------------------------------------------------------ */
+/* ---- a whole name ------------------------------------------------------------------------------
+ */
 
-/* From one folder into the next, in the place of *folder, which becomes NULL where there is none or several: these are
- * then in *found. */
+/* From one folder into the next, in the place of *folder, which becomes NULL where there is none or
+ * several: these are then in *found. */
 static vkn_status step_into(struct finder *finder, const char *name, char **folder,
                             struct found *found)
 {
     struct found next = {0};
-    vkn_status status = take_exact(*folder, name, FOLDER, &next);
+    vkn_status status = part_exact(*folder, name, PART_FOLDER, &next);
     if (status == VKN_OK && next.path == NULL)
-        status = take_like(finder, *folder, name, FOLDER, &next);
+        status = part_like(finder, *folder, name, PART_FOLDER, &next);
+    leave(&next, status);
     free(*folder);
     *folder = NULL;
     found->ways |= next.ways;
@@ -393,9 +157,8 @@ static vkn_status find_absolute(struct finder *finder, const char *name, struct 
     char *folder = base_path_folder(name);
     if (folder == NULL)
         return VKN_ERROR;
-    vkn_status status = base_is_folder(folder)
-                            ? find_last(finder, folder, strrchr(name, '/') + 1, found)
-                            : VKN_OK;
+    vkn_status status =
+        base_is_folder(folder) ? find_last(finder, folder, strrchr(name, '/') + 1, found) : VKN_OK;
     free(folder);
     return status;
 }
@@ -461,13 +224,13 @@ static vkn_status mark_filled(struct finder *finder, const char *name)
     char *folder = written_folder(name), **item = NULL;
     if (folder == NULL)
         return VKN_ERROR;
-    size_t at = lower_bound(&finder->filled, folder, &there);
+    size_t at = part_lower_bound(&finder->filled, folder, &there);
     if (!there)
         item = base_alloc(1, sizeof(*item));
     vkn_status status = there || item != NULL ? VKN_OK : VKN_ERROR;
     if (item != NULL) {
         *item = folder;
-        status = insert(&finder->filled, at, item);
+        status = part_insert(&finder->filled, at, item);
     }
     if (item != NULL && status == VKN_OK)
         return VKN_OK;
@@ -481,7 +244,7 @@ static vkn_status is_filled(const struct finder *finder, const char *name, bool 
     char *folder = written_folder(name);
     if (folder == NULL)
         return VKN_ERROR;
-    lower_bound(&finder->filled, folder, filled);
+    part_lower_bound(&finder->filled, folder, filled);
     free(folder);
     return VKN_OK;
 }
@@ -491,9 +254,10 @@ vkn_status finder_written(struct finder *finder, const char *name, struct found 
     *found = (struct found){0};
     if (strlen(name) >= PATH_MAX)
         return VKN_OK;
-    BASE_TRY(find_written(finder, name, found));
+    vkn_status status = find_written(finder, name, found);
     char *turned = turn_separators(name);
-    vkn_status status = turned != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && turned == NULL)
+        status = VKN_ERROR;
     if (status == VKN_OK && found->path == NULL && strcmp(turned, name) != 0) {
         *found = (struct found){0};
         status = find_written(finder, turned, found);
@@ -505,12 +269,14 @@ vkn_status finder_written(struct finder *finder, const char *name, struct found 
     free(turned);
     if (status == VKN_OK && found->path != NULL && found->other == NULL)
         status = mark_filled(finder, name);
-    return status;
+    return leave(found, status);
 }
 
-/* ---- elsewhere --------------------------------------------------------------------------------- */
+/* ---- elsewhere ---------------------------------------------------------------------------------
+ */
 
-/* The parts of a name that can be looked for: no "..", no drive. Returns how many; they are written into `name`. */
+/* The parts of a name that can be looked for: no "..", no drive. Returns how many; they are written
+ * into `name`. */
 static size_t split_parts(char *name, const char *parts[MOST_PARTS])
 {
     size_t count = 0;
@@ -534,7 +300,8 @@ static char *join_parts(const char *const *parts, size_t count)
     return text.failed ? NULL : text.data;
 }
 
-/* Looks in one place, which is a folder of the finder's ("": itself), and adds what is there to *found. */
+/* Looks in one place, which is a folder of the finder's ("": itself), and adds what is there to
+ * *found. */
 static vkn_status look_in(struct finder *finder, const char *place, const char *name,
                           struct found *found)
 {
@@ -548,23 +315,21 @@ static vkn_status look_in(struct finder *finder, const char *place, const char *
     free(folder);
     found->ways |= here.path != NULL ? here.ways : 0;
     if (here.path != NULL)
-        take(found, here.path);
+        part_take(found, here.path);
     if (here.other != NULL)
-        take(found, here.other);
+        part_take(found, here.other);
     return status;
 }
 
 /* images_2, images_3, ...: the first that has it. */
 static vkn_status look_in_smaller(struct finder *finder, const char *name, struct found *found)
 {
-    const struct listing *listing = NULL;
-    BASE_TRY(list(finder, finder->folder, &listing));
     for (unsigned factor = 2; factor <= MOST_FACTOR && found->path == NULL; factor++) {
         char place[16];
-        size_t count = 0;
+        bool listed = false;
         snprintf(place, sizeof(place), "images_%u", factor);
-        entries_of(listing, place, &count);
-        if (count > 0)
+        BASE_TRY(part_is_listed(finder, place, &listed));
+        if (listed)
             BASE_TRY(look_in(finder, place, name, found));
     }
     return VKN_OK;
@@ -602,25 +367,30 @@ vkn_status finder_elsewhere(struct finder *finder, const char *name, bool any_si
         free(end);
     }
     free(turned);
-    return status;
+    return leave(found, status);
 }
 
 vkn_status finder_exact(struct finder *finder, const char *name, struct found *found)
 {
     *found = (struct found){0};
-    return take_exact(finder->folder, name, ANY_FILE, found);
+    return part_exact(finder->folder, name, PART_ANY_FILE, found);
 }
 
-vkn_status finder_in(struct finder *finder, const char *folder, const char *name, struct found *found)
+vkn_status finder_in(struct finder *finder, const char *folder, const char *name,
+                     struct found *found)
 {
     *found = (struct found){0};
-    BASE_TRY(take_exact(folder, name, ANY_FILE, found));
-    return found->path == NULL ? take_like(finder, folder, name, REGULAR_FILE, found) : VKN_OK;
+    vkn_status status = part_exact(folder, name, PART_ANY_FILE, found);
+    if (status == VKN_OK && found->path == NULL)
+        status = part_like(finder, folder, name, PART_REGULAR_FILE, found);
+    return leave(found, status);
 }
 
 vkn_status finder_folder(struct finder *finder, const char *name, struct found *found)
 {
     *found = (struct found){0};
-    BASE_TRY(take_exact(finder->folder, name, FOLDER, found));
-    return found->path == NULL ? take_like(finder, finder->folder, name, FOLDER, found) : VKN_OK;
+    vkn_status status = part_exact(finder->folder, name, PART_FOLDER, found);
+    if (status == VKN_OK && found->path == NULL)
+        status = part_like(finder, finder->folder, name, PART_FOLDER, found);
+    return leave(found, status);
 }

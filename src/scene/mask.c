@@ -22,7 +22,8 @@ static vkn_status take_mask(const char *image_name, const struct found *found, c
     *path = found->path;
     if (found->other == NULL)
         return VKN_OK;
-    base_fail(VKN_BAD_INPUT, "%s: both %s and %s may be its mask", image_name, found->path, found->other);
+    base_fail(VKN_BAD_INPUT, "%s: both %s and %s may be its mask", image_name, found->path,
+              found->other);
     free(found->path);
     free(found->other);
     *path = NULL;
@@ -114,15 +115,18 @@ vkn_status mask_check(const struct transforms_frame *frame)
     return fits ? VKN_OK : wrong_size(frame->mask_path, size, width, height);
 }
 
-/* ---- what of it says which pixels count ------------------------------------------------------------ */
+/* ---- what of it says which pixels count
+ * ------------------------------------------------------------ */
 
-#define MOST_BETWEEN 8u /* of the visible pixels of a drawn mask, one in so many is neither dark nor bright */
+#define MOST_BETWEEN \
+    8u /* of the visible pixels of a drawn mask, one in so many is neither dark nor bright */
 
 /* What a mask's pixels are compared with. */
 struct measure {
     uint32_t brightest, most_opaque;
     bool by_alpha; /* alpha says which pixels count, and colours, but where `drawn`, nothing */
-    bool drawn;    /* colours are black and white, as masks are drawn: such pixels have to be bright as well */
+    bool drawn; /* colours are black and white, as masks are drawn: such pixels have to be bright as
+                   well */
 };
 
 static bool is_visible(const struct image_mask *pixel, const struct measure *measure)
@@ -161,19 +165,21 @@ static bool is_drawn(const struct image_mask *pixels, size_t count, const struct
     return measure->brightest > 0 && dark > 0 && between <= visible / MOST_BETWEEN;
 }
 
-/* Alpha is believed where it varies: some pixels have more than half of the most, others not; and where a mask of one
- * colour is all transparent. Where colours vary, too, they are a mask's (GIMP) if what is visible is black and white,
- * else a picture's that was cut out (rembg). */
+/* Alpha is believed where it varies: some pixels have more than half of the most, others not; and
+ * where a mask of one colour is all transparent. Where colours vary, too, they are a mask's (GIMP)
+ * if what is visible is black and white, else a picture's that was cut out (rembg). */
 static struct measure measure_mask(const struct image_mask *pixels, size_t count)
 {
     struct measure measure = {0};
     size_t visible = 0;
     for (size_t i = 0; i < count; i++)
-        measure.most_opaque = pixels[i].alpha > measure.most_opaque ? pixels[i].alpha : measure.most_opaque;
+        measure.most_opaque =
+            pixels[i].alpha > measure.most_opaque ? pixels[i].alpha : measure.most_opaque;
     for (size_t i = 0; i < count; i++) {
         bool seen = is_visible(&pixels[i], &measure);
         visible += seen ? 1 : 0;
-        measure.brightest = seen && pixels[i].value > measure.brightest ? pixels[i].value : measure.brightest;
+        measure.brightest =
+            seen && pixels[i].value > measure.brightest ? pixels[i].value : measure.brightest;
     }
     measure.by_alpha = visible > 0 ? visible < count : is_one_color(pixels, count);
     if (measure.by_alpha)
@@ -193,8 +199,8 @@ static bool is_set(const struct image_mask *pixel, const struct measure *measure
 }
 
 /* Whether the pixel (x, y) of the image is set in the mask, which may be smaller or larger. */
-static bool is_bright(const struct image_mask *pixels, size_t row_size, struct factor factor, uint32_t x,
-                      uint32_t y, const struct measure *measure)
+static bool is_bright(const struct image_mask *pixels, size_t row_size, struct factor factor,
+                      uint32_t x, uint32_t y, const struct measure *measure)
 {
     uint32_t n = factor.larger, bright = 0;
     const struct image_mask *block =
@@ -205,32 +211,35 @@ static bool is_bright(const struct image_mask *pixels, size_t row_size, struct f
     return 2 * (uint64_t)bright >= (uint64_t)n * n;
 }
 
-static uint8_t *spread(const struct image_mask *pixels, const uint32_t size[2], bool hides, uint32_t width,
-                       uint32_t height)
+static uint8_t *spread(const struct image_mask *pixels, const uint32_t size[2], bool hides,
+                       uint32_t width, uint32_t height)
 {
     const struct factor factor = factor_of(size, width, height);
     const struct measure measure = measure_mask(pixels, (size_t)size[0] * size[1]);
     uint8_t *used = base_alloc((size_t)width * height, 1);
     for (uint32_t y = 0; y < height && used != NULL; y++)
         for (uint32_t x = 0; x < width; x++)
-            used[(size_t)y * width + x] = is_bright(pixels, size[0], factor, x, y, &measure) != hides;
+            used[(size_t)y * width + x] =
+                is_bright(pixels, size[0], factor, x, y, &measure) != hides;
     return used;
 }
 
-vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width, uint32_t height,
-                     uint8_t **used)
+vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width,
+                     uint32_t height, uint8_t **used)
 {
     struct image_mask *pixels = NULL;
     uint32_t size[2];
     *used = NULL;
     BASE_TRY(image_read_mask(path, &pixels, &size[0], &size[1]));
     bool fits = factor_of(size, width, height).larger > 0;
-    bool stored = !fits && turned_by >= IMAGE_ON_ITS_SIDE && factor_of(size, height, width).larger > 0;
+    bool stored =
+        !fits && turned_by >= IMAGE_ON_ITS_SIDE && factor_of(size, height, width).larger > 0;
     if (!fits && !stored) {
         free(pixels);
         return wrong_size(path, size, width, height);
     }
-    uint8_t *made = stored ? spread(pixels, size, hides, height, width) : spread(pixels, size, hides, width, height);
+    uint8_t *made = stored ? spread(pixels, size, hides, height, width)
+                           : spread(pixels, size, hides, width, height);
     free(pixels);
     *used = made;
     if (made != NULL && stored) {

@@ -1,12 +1,14 @@
-/* Names of files as keys: decomposed and in lower case, so that names which look the same are the same. */
+/* Names of files as keys: decomposed and in lower case, so that names which look the same are the
+ * same. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/find.h"
 
-/* The canonical decompositions of Latin, Greek, Cyrillic, kana and Arabic into two characters, of UnicodeData.txt 14: by
- * the second, which is a mark, the first and what both make. Hangul's are computed; what other scripts have is compared
- * as it is. macOS stores names decomposed, most other systems as they are typed, which is composed. */
+/* The canonical decompositions of Latin, Greek, Cyrillic, kana and Arabic into two characters, of
+ * UnicodeData.txt 14: by the second, which is a mark, the first and what both make. Hangul's are
+ * computed; what other scripts have is compared as it is. macOS stores names decomposed, most other
+ * systems as they are typed, which is composed. */
 static const struct {
     uint16_t mark;
     const char *pairs;
@@ -77,8 +79,9 @@ static uint32_t lower(uint32_t c)
 {
     bool latin = (c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7);
     bool greek = c >= 0x391 && c <= 0x3a9, cyrillic = c >= 0x410 && c <= 0x42f;
-    bool even = (c >= 0x100 && c <= 0x137) || (c >= 0x14a && c <= 0x177) || (c >= 0x460 && c <= 0x481) ||
-                (c >= 0x48a && c <= 0x4bf) || (c >= 0x4d0 && c <= 0x52f);
+    bool even = (c >= 0x100 && c <= 0x137) || (c >= 0x14a && c <= 0x177) ||
+                (c >= 0x460 && c <= 0x481) || (c >= 0x48a && c <= 0x4bf) ||
+                (c >= 0x4d0 && c <= 0x52f);
     bool odd = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e);
     if (latin || greek || cyrillic)
         return c + 0x20;

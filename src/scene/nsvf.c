@@ -223,8 +223,10 @@ static vkn_status read_pose(const char *file, double pose[12])
     return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", file, problem);
 }
 
-/* The pose of an image: in pose/NAME.txt, which a name in another case or Unicode form stands for. */
-static vkn_status find_pose(struct finder *poses, const char *folder, const char *name, double pose[12])
+/* The pose of an image: in pose/NAME.txt, which a name in another case or Unicode form stands for.
+ */
+static vkn_status find_pose(struct finder *poses, const char *folder, const char *name,
+                            double pose[12])
 {
     const char *dot = strrchr(name, '.');
     char *file = base_format("%.*s.txt", (int)(dot - name), name);
@@ -232,8 +234,8 @@ static vkn_status find_pose(struct finder *poses, const char *folder, const char
     struct found found = {0};
     vkn_status status = path != NULL ? finder_in(poses, folder, file, &found) : VKN_ERROR;
     if (status == VKN_OK && found.other != NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s is not there, and both %s and %s may be meant", path, found.path,
-                           found.other);
+        status = base_fail(VKN_BAD_INPUT, "%s is not there, and both %s and %s may be meant", path,
+                           found.path, found.other);
     if (status == VKN_OK)
         status = read_pose(found.path != NULL ? found.path : path, pose);
     free(found.path);
@@ -243,8 +245,8 @@ static vkn_status find_pose(struct finder *poses, const char *folder, const char
     return status;
 }
 
-static vkn_status read_frame(struct finder *poses, const char *folder, const char *images, const char *name,
-                             struct transforms_frame *frame)
+static vkn_status read_frame(struct finder *poses, const char *folder, const char *images,
+                             const char *name, struct transforms_frame *frame)
 {
     char *pose = base_path_join(folder, "pose");
     frame->file_path = base_format("%s", name);
@@ -392,7 +394,8 @@ static vkn_status read_scene(const char *file, const struct scene_options *optio
     *transforms = (struct transforms){
         .file = base_format("%s", file), .list = "images", .chooses_space = true, .prescaled = 1};
     char *folder = base_path_folder(file), *images = NULL;
-    vkn_status status = folder != NULL && transforms->file != NULL ? find_images(folder, file, &images) : VKN_ERROR;
+    vkn_status status =
+        folder != NULL && transforms->file != NULL ? find_images(folder, file, &images) : VKN_ERROR;
     if (status == VKN_OK)
         status = read_capture(folder, images, options, transforms);
     free(images);

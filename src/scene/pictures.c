@@ -1,11 +1,13 @@
-/* The pictures and masks of frames: finding them, their size, which way up they are, and what is said of it. */
+/* The pictures and masks of frames: finding them, their size, which way up they are, and what is
+ * said of it. */
 #include "scene/pictures.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- finding ----------------------------------------------------------------------------------- */
+/* ---- finding -----------------------------------------------------------------------------------
+ */
 
 /* What of a frame is looked for: its picture, or its mask. */
 struct sought {
@@ -20,8 +22,9 @@ static struct sought sought_of(struct transforms_frame *frame, bool masks)
                  : (struct sought){frame->file_path, &frame->image_path, &frame->found};
 }
 
-static vkn_status take_found(const struct transforms *transforms, const struct transforms_frame *frame,
-                             const struct sought *sought, struct found *found)
+static vkn_status take_found(const struct transforms *transforms,
+                             const struct transforms_frame *frame, const struct sought *sought,
+                             struct found *found)
 {
     if (found->other == NULL) {
         *sought->path = found->path;
@@ -29,7 +32,8 @@ static vkn_status take_found(const struct transforms *transforms, const struct t
         return VKN_OK;
     }
     base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s is not there, and both %s and %s may be meant",
-              transforms->file, transforms->list, frame->index, sought->name, found->path, found->other);
+              transforms->file, transforms->list, frame->index, sought->name, found->path,
+              found->other);
     free(found->path);
     free(found->other);
     return VKN_BAD_INPUT;
@@ -43,11 +47,7 @@ static vkn_status find_frame(struct finder *finder, const struct transforms *tra
     bool sized = frame->lens.size[0] > 0 || frame->lens.angle[0] > 0 || frame->lens.angle[1] > 0;
     vkn_status status = elsewhere ? finder_elsewhere(finder, sought.name, sized && !masks, &found)
                                   : finder_written(finder, sought.name, &found);
-    if (status == VKN_OK)
-        return take_found(transforms, frame, &sought, &found);
-    free(found.path);
-    free(found.other);
-    return status;
+    return status == VKN_OK ? take_found(transforms, frame, &sought, &found) : status;
 }
 
 static vkn_status find_round(struct finder *finder, bool masks, bool elsewhere,
@@ -71,7 +71,8 @@ static int by_path(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-/* A file that was found under another name is of one name alone: cam1/a.jpg and cam2/a.jpg are not both a.jpg. */
+/* A file that was found under another name is of one name alone: cam1/a.jpg and cam2/a.jpg are not
+ * both a.jpg. */
 static vkn_status check_shared(const struct transforms *transforms, bool masks)
 {
     struct sought *all = base_alloc(transforms->count, sizeof(*all));
@@ -85,9 +86,10 @@ static vkn_status check_shared(const struct transforms *transforms, bool masks)
         qsort(all, count, sizeof(*all), by_path);
     for (size_t i = 0; i + 1 < count && status == VKN_OK; i++) {
         const struct sought *a = &all[i], *b = &all[i + 1];
-        if (strcmp(*a->path, *b->path) == 0 && strcmp(a->name, b->name) != 0 && (*a->ways | *b->ways) != 0)
-            status = base_fail(VKN_BAD_INPUT, "%s: %s: both %s and %s would be %s", transforms->file,
-                               transforms->list, a->name, b->name, *a->path);
+        if (strcmp(*a->path, *b->path) == 0 && strcmp(a->name, b->name) != 0 &&
+            (*a->ways | *b->ways) != 0)
+            status = base_fail(VKN_BAD_INPUT, "%s: %s: both %s and %s would be %s",
+                               transforms->file, transforms->list, a->name, b->name, *a->path);
     }
     free(all);
     return status;
@@ -98,8 +100,8 @@ static void drop_images(struct transforms *transforms)
 {
     for (size_t i = 0; i < transforms->count; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
-        bool same = frame->mask_found != 0 && frame->mask_path != NULL && frame->image_path != NULL &&
-                    strcmp(frame->mask_path, frame->image_path) == 0;
+        bool same = frame->mask_found != 0 && frame->mask_path != NULL &&
+                    frame->image_path != NULL && strcmp(frame->mask_path, frame->image_path) == 0;
         if (!same)
             continue;
         free(frame->mask_path);
@@ -141,17 +143,19 @@ vkn_status pictures_find_masks(const char *folder, struct scene_findings *findin
     return find_all(folder, places, true, findings, transforms);
 }
 
-/* ---- which way up ------------------------------------------------------------------------------ */
+/* ---- which way up ------------------------------------------------------------------------------
+ */
 
-/* Whether a picture of that size can be the camera's: by w and h, else by where the optical centre is, which no camera
- * has far from the middle. */
+/* Whether a picture of that size can be the camera's: by w and h, else by where the optical centre
+ * is, which no camera has far from the middle. */
 #define OFF_CENTER 0.1 /* of the size */
 
 static bool fits(const struct transforms_lens *lens, double width, double height)
 {
     if (lens->size[0] > 0)
         return lens_fits_size(lens, (uint32_t)width, (uint32_t)height);
-    return fabs(lens->center[0] / width - 0.5) < OFF_CENTER && fabs(lens->center[1] / height - 0.5) < OFF_CENTER;
+    return fabs(lens->center[0] / width - 0.5) < OFF_CENTER &&
+           fabs(lens->center[1] / height - 0.5) < OFF_CENTER;
 }
 
 static void turn(struct transforms_frame *frame)
@@ -170,14 +174,16 @@ vkn_status pictures_measure(struct transforms_frame *frame)
     frame->width = header.width;
     frame->height = header.height;
     frame->orientation = header.orientation;
-    bool told = lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->whole);
-    if (told && header.orientation >= IMAGE_ON_ITS_SIDE && !fits(lens, header.width, header.height) &&
-        fits(lens, header.height, header.width))
+    bool told =
+        lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->whole);
+    if (told && header.orientation >= IMAGE_ON_ITS_SIDE &&
+        !fits(lens, header.width, header.height) && fits(lens, header.height, header.width))
         turn(frame);
     return VKN_OK;
 }
 
-/* Intrinsics of all frames that say no size hold for one shape: that of the first picture that is not on its side. */
+/* Intrinsics of all frames that say no size hold for one shape: that of the first picture that is
+ * not on its side. */
 static bool shares_lens(const struct transforms *transforms, const struct transforms_frame *frame)
 {
     const struct transforms_lens *lens = &frame->lens, *shared = &transforms->lens;
@@ -191,20 +197,23 @@ void pictures_turn_like_others(struct transforms *transforms)
     struct transforms_lens sized = {.size = {0}};
     for (size_t i = 0; i < transforms->count && sized.size[0] == 0; i++) {
         const struct transforms_frame *frame = &transforms->frames[i];
-        if (!shares_lens(transforms, frame) || (frame->orientation >= IMAGE_ON_ITS_SIDE && !frame->turned))
+        if (!shares_lens(transforms, frame) ||
+            (frame->orientation >= IMAGE_ON_ITS_SIDE && !frame->turned))
             continue;
         sized.size[0] = frame->width;
         sized.size[1] = frame->height;
     }
     for (size_t i = 0; i < transforms->count && sized.size[0] > 0; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
-        if (shares_lens(transforms, frame) && frame->orientation >= IMAGE_ON_ITS_SIDE && !frame->turned &&
-            !fits(&sized, frame->width, frame->height) && fits(&sized, frame->height, frame->width))
+        if (shares_lens(transforms, frame) && frame->orientation >= IMAGE_ON_ITS_SIDE &&
+            !frame->turned && !fits(&sized, frame->width, frame->height) &&
+            fits(&sized, frame->height, frame->width))
             turn(frame);
     }
 }
 
-/* ---- what is said ------------------------------------------------------------------------------ */
+/* ---- what is said ------------------------------------------------------------------------------
+ */
 
 static const char *file_name(const char *path)
 {
@@ -219,7 +228,8 @@ struct tally {
     const struct transforms_frame *first;
 };
 
-static void count_frame(struct tally *tally, const struct transforms_frame *frame, bool counts, unsigned ways)
+static void count_frame(struct tally *tally, const struct transforms_frame *frame, bool counts,
+                        unsigned ways)
 {
     tally->all++;
     tally->counted += counts ? 1 : 0;
@@ -253,15 +263,16 @@ static struct tally tally_turned(const struct transforms files[SCENE_SPLITS], bo
 }
 
 /* "9 of 9 images are found under another extension: a.png for a.jpg" */
-static void say_names(struct base_text *text, const struct transforms files[SCENE_SPLITS], bool masks)
+static void say_names(struct base_text *text, const struct transforms files[SCENE_SPLITS],
+                      bool masks)
 {
     static const char *const words[FOUND_WAYS] = {"Unicode form (NFC, NFD)", "case", "extension",
                                                   "writing of %20", "folder"};
     struct tally tally = tally_names(files, masks);
     if (tally.counted == 0)
         return;
-    base_text_add(text, "%s%zu of %zu %s are found under another ", text->size > 0 ? "; " : "", tally.counted,
-                  tally.all, masks ? "masks" : "images");
+    base_text_add(text, "%s%zu of %zu %s are found under another ", text->size > 0 ? "; " : "",
+                  tally.counted, tally.all, masks ? "masks" : "images");
     const char *between = "";
     for (unsigned way = 0; way < FOUND_WAYS; way++)
         if ((tally.ways >> way & 1) != 0) {
@@ -273,7 +284,8 @@ static void say_names(struct base_text *text, const struct transforms files[SCEN
     const char *path = masks ? first->mask_path : first->image_path;
     bool moved = ((masks ? first->mask_found : first->found) & FOUND_FOLDER) != 0;
     if (name != NULL)
-        base_text_add(text, ": %s for %s", moved ? path : file_name(path), moved ? name : file_name(name));
+        base_text_add(text, ": %s for %s", moved ? path : file_name(path),
+                      moved ? name : file_name(name));
 }
 
 static char *text_of_names(const struct transforms files[SCENE_SPLITS])
@@ -289,11 +301,13 @@ static char *text_of_turned(const struct transforms files[SCENE_SPLITS], bool tu
     const struct tally tally = tally_turned(files, turned);
     if (tally.counted == 0)
         return NULL;
-    return base_format(turned ? "%zu of %zu images are turned upright by their EXIF orientation (%u in %s): only so "
-                                "they have the size that their cameras have"
-                              : "%zu of %zu images have an EXIF orientation (%u in %s) that their cameras' sizes do "
-                                "not confirm, and are taken as they are stored",
-                       tally.counted, tally.all, tally.first->orientation, file_name(tally.first->image_path));
+    return base_format(
+        turned
+            ? "%zu of %zu images are turned upright by their EXIF orientation (%u in %s): only so "
+              "they have the size that their cameras have"
+            : "%zu of %zu images have an EXIF orientation (%u in %s) that their cameras' sizes do "
+              "not confirm, and are taken as they are stored",
+        tally.counted, tally.all, tally.first->orientation, file_name(tally.first->image_path));
 }
 
 static void tell(enum base_log_level level, const char *path, char *text, char **kept)
@@ -307,9 +321,13 @@ static void tell(enum base_log_level level, const char *path, char *text, char *
     free(text);
 }
 
-void pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS], struct scene_findings *findings)
+void pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
+                   struct scene_findings *findings)
 {
-    tell(BASE_LOG_INFO, path, text_of_names(files), findings != NULL ? &findings->other_names : NULL);
-    tell(BASE_LOG_INFO, path, text_of_turned(files, true), findings != NULL ? &findings->turned : NULL);
-    tell(BASE_LOG_WARNING, path, text_of_turned(files, false), findings != NULL ? &findings->as_stored : NULL);
+    tell(BASE_LOG_INFO, path, text_of_names(files),
+         findings != NULL ? &findings->other_names : NULL);
+    tell(BASE_LOG_INFO, path, text_of_turned(files, true),
+         findings != NULL ? &findings->turned : NULL);
+    tell(BASE_LOG_WARNING, path, text_of_turned(files, false),
+         findings != NULL ? &findings->as_stored : NULL);
 }

@@ -143,7 +143,8 @@ static vkn_status shrink_image(const struct vkn_scene *scene, const struct scene
         return base_fail(VKN_BAD_INPUT, "%s: changed its size since the scene was opened",
                          camera->image_path);
     if (camera->mask_path != NULL)
-        BASE_TRY(mask_read(camera->mask_path, camera->mask_hides, camera->turned_by, width, height, &used));
+        BASE_TRY(mask_read(camera->mask_path, camera->mask_hides, camera->turned_by, width, height,
+                           &used));
     *has_alpha = image_downscale(rgba, used, width, height, k, pixels);
     free(used);
     mask_mark_unreached(camera, pixels);
@@ -162,8 +163,9 @@ static vkn_status read_image(const struct vkn_scene *scene, const struct scene_c
         rgba = image_turn(stored, 4, camera->turned_by, &width, &height);
         free(stored);
     }
-    vkn_status status =
-        rgba != NULL ? shrink_image(scene, camera, rgba, width, height, pixels, has_alpha) : VKN_ERROR;
+    vkn_status status = rgba != NULL
+                            ? shrink_image(scene, camera, rgba, width, height, pixels, has_alpha)
+                            : VKN_ERROR;
     free(rgba);
     return status;
 }

@@ -294,7 +294,8 @@ static vkn_status measure_frame(struct transforms *transforms, const char *folde
     if (frame->has_sharpness || frame->passed_over)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
-                     "%s: frames[%zu].file_path: no image %s in %s (nor with .png, .jpg or .jpeg, in another case or "
+                     "%s: frames[%zu].file_path: no image %s in %s (nor with .png, .jpg or .jpeg, "
+                     "in another case or "
                      "folder)",
                      transforms->file, frame->index, frame->file_path, folder);
 }
