@@ -288,46 +288,53 @@ static void say_names(struct base_text *text, const struct transforms files[SCEN
                       moved ? name : file_name(name));
 }
 
-static char *text_of_names(const struct transforms files[SCENE_SPLITS])
+static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], char **text)
 {
-    struct base_text text = {0};
-    say_names(&text, files, false);
-    say_names(&text, files, true);
-    return text.data;
+    struct base_text made = {0};
+    say_names(&made, files, false);
+    say_names(&made, files, true);
+    *text = made.data;
+    if (!made.failed)
+        return VKN_OK;
+    free(made.data);
+    *text = NULL;
+    return base_fail(VKN_ERROR, "out of memory (names of images)");
 }
 
-static char *text_of_turned(const struct transforms files[SCENE_SPLITS], bool turned)
+static vkn_status describe_orientations(const struct transforms files[SCENE_SPLITS], bool turned,
+                                        char **text)
 {
     const struct tally tally = tally_turned(files, turned);
+    *text = NULL;
     if (tally.counted == 0)
-        return NULL;
-    return base_format(
-        turned
-            ? "%zu of %zu images are turned upright by their EXIF orientation (%u in %s): only so "
-              "they have the size that their cameras have"
-            : "%zu of %zu images have an EXIF orientation (%u in %s) that their cameras' sizes do "
-              "not confirm, and are taken as they are stored",
+        return VKN_OK;
+    *text = base_format(
+        turned ? "%zu of %zu images are turned upright by their EXIF orientation (%u in %s): "
+                 "only so they have the size that their cameras have"
+               : "%zu of %zu images have an EXIF orientation (%u in %s) that their cameras' "
+                 "sizes do not confirm, and are taken as they are stored",
         tally.counted, tally.all, tally.first->orientation, file_name(tally.first->image_path));
+    return *text != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static void tell(enum base_log_level level, const char *path, char *text, char **kept)
+static void log_and_free(enum base_log_level level, const char *path, char *text)
 {
-    if (kept != NULL) {
-        *kept = text;
-        return;
-    }
     if (text != NULL)
         base_log(level, "%s: %s", path, text);
     free(text);
 }
 
-void pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
-                   struct scene_findings *findings)
+vkn_status pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
+                         struct scene_findings *findings)
 {
-    tell(BASE_LOG_INFO, path, text_of_names(files),
-         findings != NULL ? &findings->other_names : NULL);
-    tell(BASE_LOG_INFO, path, text_of_turned(files, true),
-         findings != NULL ? &findings->turned : NULL);
-    tell(BASE_LOG_WARNING, path, text_of_turned(files, false),
-         findings != NULL ? &findings->as_stored : NULL);
+    struct scene_findings own = {0}, *told = findings != NULL ? findings : &own;
+    vkn_status status = describe_names(files, &told->other_names);
+    if (status == VKN_OK)
+        status = describe_orientations(files, true, &told->turned);
+    if (status == VKN_OK)
+        status = describe_orientations(files, false, &told->as_stored);
+    log_and_free(BASE_LOG_INFO, path, own.other_names);
+    log_and_free(BASE_LOG_INFO, path, own.turned);
+    log_and_free(BASE_LOG_WARNING, path, own.as_stored);
+    return status;
 }

@@ -27,7 +27,7 @@ vkn_status pictures_measure(struct transforms_frame *frame);
 void pictures_turn_like_others(struct transforms *transforms);
 /* Says once what was found under other names and what EXIF says: in `findings`, or where it is NULL
  * in the log. */
-void pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
-                   struct scene_findings *findings);
+vkn_status pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
+                         struct scene_findings *findings);
 
 #endif

@@ -22,7 +22,7 @@ static vkn_status open_into(struct vkn_scene *scene, const struct scene_options 
     if (status == VKN_OK && options->findings != NULL)
         status = findings_add_files(options->findings, scene, files);
     if (status == VKN_OK)
-        pictures_tell(scene->path, files, options->findings);
+        status = pictures_tell(scene->path, files, options->findings);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         transforms_free(&files[split]);
     return status;
