@@ -10,6 +10,8 @@
 
 #include <cjson/cJSON.h>
 
+#include <vknerf/context.h>
+
 #include "scene/capture.h"
 #include "scene/find.h"
 #include "scene/image.h"
@@ -701,6 +703,32 @@ static void assert_exif(struct temporary *folder, const char *top, bool turned)
     scene_findings_free(&findings);
 }
 
+static void count_warnings(void *user, enum vkn_log_level level, const char *line)
+{
+    int *counts = user;
+    counts[level == VKN_LOG_WARNING && strstr(line, "EXIF") != NULL]++;
+}
+
+/* Training says it once: a line for what is turned, a warning for what nothing confirms. */
+static void test_exif_said(void **state)
+{
+    struct temporary *folder = *state;
+    int counts[2] = {0};
+    tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, 6);
+    tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, 3);
+    write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 6, \"h\": 4");
+    vkn_log_to(count_warnings, counts);
+    struct vkn_scene *scene = open_tagged(folder, 1, NULL);
+    scene_close(&scene);
+    assert_true(counts[0] == 0 && counts[1] == 1);
+    tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, 8);
+    write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 4, \"h\": 6");
+    scene = open_tagged(folder, 1, NULL);
+    scene_close(&scene);
+    vkn_log_to(NULL, NULL);
+    assert_true(counts[0] == 1 && counts[1] == 1);
+}
+
 /* What else tells: the optical centre, and other pictures of the same lens. Where nothing does they
  * stay as they are stored, and where nothing fits the message names EXIF. */
 static void test_exif_told(void **state)
@@ -732,6 +760,7 @@ static void test_exif_masks(void **state)
     struct temporary *folder = *state;
     struct vkn_scene *scene = NULL;
     const struct scene_options options = {.path = folder->path};
+    base_log_threshold(BASE_LOG_NOTHING);
     tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, 6);
     temporary_text(folder, "transforms_train.json",
                    "{\"fl_x\": 4, \"w\": 4, \"h\": 6, \"frames\": [{\"file_path\": \"a.png\", "
@@ -761,6 +790,7 @@ static void test_exif_masks(void **state)
     const uint8_t wrong[25] = {0};
     assert_ok(scene_image_write_png(temporary_path(folder, "m.png"), wrong, 5, 5, 1));
     assert_open_fails(&options, "m.png: this mask of 5x5 pixels does not fit its image of 4x6");
+    base_log_threshold(BASE_LOG_INFO);
 }
 
 /* JPEG's as well; cut off anywhere or with any byte broken, nothing is read beyond the end, which
@@ -1043,6 +1073,7 @@ int main(void)
         TEST(test_load_errors),
         TEST(test_views),
         TEST(test_exif_turned),
+        TEST(test_exif_said),
         TEST(test_exif_told),
         TEST(test_exif_masks),
         TEST(test_exif_hostile),
