@@ -187,9 +187,11 @@ vkn_status pictures_measure(struct transforms_frame *frame)
 static bool shares_lens(const struct transforms *transforms, const struct transforms_frame *frame)
 {
     const struct transforms_lens *lens = &frame->lens, *shared = &transforms->lens;
-    return frame->image_path != NULL && frame->width > 0 && lens->size[0] == 0 &&
-           memcmp(lens->focal, shared->focal, sizeof(lens->focal)) == 0 &&
-           memcmp(lens->angle, shared->angle, sizeof(lens->angle)) == 0;
+    bool own = false;
+    for (int axis = 0; axis < 2; axis++)
+        own = own || lens->focal[axis] != shared->focal[axis] ||
+              lens->angle[axis] != shared->angle[axis];
+    return frame->image_path != NULL && frame->width > 0 && lens->size[0] == 0 && !own;
 }
 
 void pictures_turn_like_others(struct transforms *transforms)
