@@ -574,28 +574,6 @@ static void test_views(void **state)
 #define STORED_WIDTH  6u
 #define STORED_HEIGHT 4u
 
-/* The picture of temporary_picture with a chunk eXIf behind its header. */
-static char *tagged_picture(struct temporary *folder, const char *name, uint32_t width,
-                            uint32_t height, unsigned orientation)
-{
-    uint8_t exif[128], chunk[128];
-    size_t size = make_exif(exif, orientation, orientation % 2 == 0) - 12, whole = 0;
-    char *path = temporary_picture(folder, name, width, height, 7), *data = NULL;
-    struct base_text text = {0};
-    put(chunk, (uint32_t)size, 4, false);
-    memcpy(chunk + 4, "eXIf", 4);
-    memcpy(chunk + 8, exif + 12, size);
-    put(chunk + 8 + size, image_crc32(chunk + 4, size + 4), 4, false);
-    assert_ok(base_file_read(path, 1 << 20, &data, &whole));
-    base_text_add_bytes(&text, data, 33);
-    base_text_add_bytes(&text, chunk, size + 12);
-    base_text_add_bytes(&text, data + 33, whole - 33);
-    temporary_file(folder, name, text.data, text.size);
-    free(text.data);
-    free(data);
-    return path;
-}
-
 /* Where the pixel (x, y) of the upright picture is in the stored one, as Exif's figure has it. */
 static void where_stored(unsigned orientation, uint32_t x, uint32_t y, uint32_t at[2])
 {

@@ -128,6 +128,17 @@ static void append(void *context, void *data, int size)
     free(behind);
 }
 
+static vkn_status write_jpeg(const uint8_t *rgba, uint32_t width, uint32_t height, struct jpeg *jpeg,
+                             const char *path)
+{
+    bool made = stb_write_jpeg(append, jpeg, (int)width, (int)height, rgba, QUALITY);
+    vkn_status status = made && !jpeg->text.failed
+                            ? no_fault(base_file_replace(path, jpeg->text.data, jpeg->text.size))
+                            : base_fail(VKN_ERROR, "%s: out of memory", path);
+    free(jpeg->text.data);
+    return status;
+}
+
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment,
                               size_t size, const char *path)
 {
@@ -139,12 +150,9 @@ vkn_status scene_copy_upright(const char *image, unsigned orientation, const voi
     free(rgba);
     if (upright == NULL)
         return VKN_ERROR;
-    bool made = stb_write_jpeg(append, &jpeg, (int)width, (int)height, upright, QUALITY);
+    vkn_status status = size > 0 ? write_jpeg(upright, width, height, &jpeg, path)
+                                 : no_fault(scene_image_write_png(path, upright, width, height, 4));
     free(upright);
-    vkn_status status = made && !jpeg.text.failed
-                            ? no_fault(base_file_replace(path, jpeg.text.data, jpeg.text.size))
-                            : base_fail(VKN_ERROR, "%s: out of memory", path);
-    free(jpeg.text.data);
     return status;
 }
 

@@ -240,7 +240,7 @@ vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint3
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height, uint32_t channels, uint8_t **png, size_t *size);
 /* Copies (copies.c): PNG files `factors` times smaller, the pixels those of training with --downscale; mask: may be NULL. */
 vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors, char *const *paths, size_t count);
-/* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start. */
+/* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start; a PNG where `size` is 0. */
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment, size_t size, const char *path);
 vkn_status scene_check_model(const char *folder); /* of COLMAP's, binary; VKN_BAD_INPUT: a file of it is cut off */
 /* The mask in that folder for an image once `name`, black and white in the image's size; *found: there is one. */
