@@ -672,7 +672,9 @@ static void assert_exif(struct temporary *folder, const char *top, bool turned)
     assert_int_equal(findings.as_stored == NULL, turned);
     struct inspection *inspection = NULL;
     assert_ok(inspect_scene(scene, &findings, 0.05, &inspection));
-    char *json = base_json_print(inspect_json(inspection));
+    cJSON *object = inspect_json(inspection);
+    char *json = base_json_print(object);
+    cJSON_Delete(object);
     assert_int_equal(strstr(json, "have an EXIF orientation (6 in a.png)") != NULL, !turned);
     assert_int_equal(strstr(json, "\"turned\":") != NULL, turned);
     free(json);
@@ -982,7 +984,8 @@ static void test_names_hostile(void **state)
 static void test_list(void **state)
 {
     struct temporary *folder = *state;
-    char *path = write_pictures(folder, "list", "b.png\na.JPG\nfolder.png/c.png\n.hidden.png"), **names = NULL;
+    char *path = write_pictures(folder, "list", "b.png\na.JPG\nfolder.png/c.png\n.hidden.png"),
+         **names = NULL;
     size_t count = 0;
     assert_int_equal(mkfifo(temporary_path(folder, "list/pipe.png"), 0600), 0);
     assert_ok(capture_list(path, &names, &count));
