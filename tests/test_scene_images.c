@@ -937,6 +937,31 @@ static void test_names(void **state)
     }
 }
 
+/* Focal lengths in pixels of a size that nobody says are not those of smaller copies. */
+static void test_names_unsized(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = write_pictures(folder, "scene", "images_2/f.png")};
+    static const char *const sizes[] = {"", "\"w\": 8, \"h\": 8, "};
+    for (size_t i = 0; i < BASE_COUNT(sizes); i++) {
+        struct vkn_scene *scene = NULL;
+        char *text = base_format("{\"fl_x\": 8, %s\"frames\": [{\"file_path\": \"images/f.png\", "
+                                 "\"transform_matrix\": " POSE "}]}",
+                                 sizes[i]);
+        temporary_text(folder, "scene/transforms_train.json", text);
+        free(text);
+        base_log_threshold(BASE_LOG_NOTHING);
+        if (i == 0) {
+            assert_open_fails(&options, "no image images/f.png in ");
+        } else {
+            assert_ok(scene_open(&options, &scene));
+            assert_true(scene->splits[SCENE_TRAIN].cameras[0].focal_x == 4);
+        }
+        base_log_threshold(BASE_LOG_INFO);
+        scene_close(&scene);
+    }
+}
+
 /* Bytes that are no UTF-8 stay as they are, and so do characters beyond the tables. */
 static void test_name_keys(void **state)
 {
@@ -1059,6 +1084,7 @@ int main(void)
         TEST(test_exif_masks),
         TEST(test_exif_hostile),
         TEST(test_names),
+        TEST(test_names_unsized),
         cmocka_unit_test(test_name_keys),
         TEST(test_names_hostile),
         TEST(test_list),
