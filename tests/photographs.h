@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "scene/image.h"
 #include "scenes.h"
 
 /* ---- a corner of a room ------------------------------------------------------------------------ */
@@ -137,6 +138,28 @@ static inline size_t make_exif(uint8_t data[128], unsigned orientation, bool lit
     put(tiff + 56, 425, 4, little);
     put(tiff + 60, 100, 4, little);
     return sizeof(start) + size;
+}
+
+/* The picture of temporary_picture with a chunk eXIf behind its header. */
+static inline char *tagged_picture(struct temporary *folder, const char *name, uint32_t width,
+                            uint32_t height, unsigned orientation)
+{
+    uint8_t exif[128], chunk[128];
+    size_t size = make_exif(exif, orientation, orientation % 2 == 0) - 12, whole = 0;
+    char *path = temporary_picture(folder, name, width, height, 7), *data = NULL;
+    struct base_text text = {0};
+    put(chunk, (uint32_t)size, 4, false);
+    memcpy(chunk + 4, "eXIf", 4);
+    memcpy(chunk + 8, exif + 12, size);
+    put(chunk + 8 + size, image_crc32(chunk + 4, size + 4), 4, false);
+    assert_ok(base_file_read(path, 1 << 20, &data, &whole));
+    base_text_add_bytes(&text, data, 33);
+    base_text_add_bytes(&text, chunk, size + 12);
+    base_text_add_bytes(&text, data + 33, whole - 33);
+    temporary_file(folder, name, text.data, text.size);
+    free(text.data);
+    free(data);
+    return path;
 }
 
 /* A picture of four greys, 0 1 above 2 3. */

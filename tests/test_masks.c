@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "scene/capture.h"
+#include "scene/find.h"
 #include "scene/image.h"
 #include "scene/transforms.h"
 #include "scenes.h"
@@ -26,8 +27,10 @@ static void assert_used(const char *path, bool hides, uint32_t width, uint32_t h
                         const char *wanted)
 {
     uint8_t *used = NULL;
-    assert_ok(mask_check(path, width, height));
-    assert_ok(mask_read(path, hides, width, height, &used));
+    const struct transforms_frame frame = {
+        .mask_path = (char *)path, .width = width, .height = height};
+    assert_ok(mask_check(&frame));
+    assert_ok(mask_read(path, hides, EXIF_UPRIGHT, width, height, &used));
     for (uint32_t i = 0; i < width * height; i++)
         if (used[i] != (wanted[i] == '#'))
             fail_msg("pixel %u: %d", i, used[i]);
@@ -54,6 +57,80 @@ static void test_read(void **state)
     assert_used(colored, false, 3, 1, "#.#");
 }
 
+/* Pixels of grey, or of colour where `channels` is 4, and alpha. */
+static void assert_alpha(struct temporary *folder, uint32_t channels, const uint8_t *pixels,
+                         uint32_t count, const char *wanted)
+{
+    const struct image_png image = {pixels, count, 1, channels, 8};
+    struct base_text text = {0};
+    assert_true(image_png_encode(&image, &text));
+    char *path = temporary_file(folder, "alpha.png", text.data, text.size);
+    free(text.data);
+    assert_used(path, false, count, 1, wanted);
+}
+
+/* Alpha says what counts where it varies: in masks of one colour, black ones too, and in pictures
+ * that are cut out, whose colours mean nothing; of drawn masks what is bright and visible counts.
+ * Where it does not vary colours decide. */
+static void test_alpha(void **state)
+{
+    struct temporary *folder = *state;
+    const uint8_t white[] = {255, 255, 255, 0, 255, 128, 255, 127},
+                  black[] = {0, 255, 0, 0, 0, 200, 0, 100};
+    assert_alpha(folder, 2, white, 4, "#.#.");
+    assert_alpha(folder, 2, black, 4, "#.#.");
+    const uint8_t opaque[] = {255, 255, 0, 255, 90, 255, 200, 255},
+                  faint[] = {255, 100, 0, 100, 90, 100, 200, 100};
+    assert_alpha(folder, 2, opaque, 4, "#..#");
+    assert_alpha(folder, 2, faint, 4, "#..#");
+    const uint8_t nearly[] = {255, 255, 0, 250, 90, 200, 200, 255},
+                  none[] = {255, 0, 0, 0, 90, 0, 200, 0};
+    assert_alpha(folder, 2, nearly, 4, "#..#"); /* no pixel is hidden by it */
+    assert_alpha(folder, 2, none, 4, "#..#");
+    const uint8_t nothing[] = {255, 0, 255, 0, 255, 0};
+    assert_alpha(folder, 2, nothing, 3, "...");
+    const uint8_t hidden_junk[] = {255, 255, 9,   0,
+                                   200, 0,   255, 255}; /* colours of what alpha hides */
+    assert_alpha(folder, 2, hidden_junk, 4, "#..#");
+    const uint8_t photograph[] = {20,  30,  10, 255, 120, 90,  80, 255,
+                                  200, 100, 90, 255, 60,  120, 30, 0};
+    assert_alpha(folder, 4, photograph, 4, "###.");
+    const uint8_t drawn[] = {255, 255, 0, 255, 255, 0, 0, 0, 255, 255, 0, 255, 255, 200};
+    assert_alpha(folder, 2, drawn, 7, "#...#.#");
+    const uint8_t ones[] = {1, 1, 1, 0, 1, 1, 1, 0}; /* alpha of 0 and 1 */
+    assert_alpha(folder, 2, ones, 4, "#.#.");
+}
+
+/* A mask that is not there is never looked for among the images. */
+static void test_no_mask(void **state)
+{
+    struct temporary *folder = *state;
+    const struct scene_options options = {.path = folder->path};
+    static const char *const names[] = {"masks/a.png", "a.jpg", "A.PNG"};
+    temporary_picture(folder, "a.png", 4, 2, 1);
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        char *text = base_format(
+            "{\"fl_x\": 4, \"frames\": [{\"file_path\": \"a.png\", \"mask_path\": \"%s\","
+            "\"transform_matrix\": " POSE "}]}",
+            names[i]);
+        temporary_text(folder, "transforms_train.json", text);
+        free(text);
+        assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: no file ");
+    }
+}
+
+/* In 16 bits values of 0 and 1 differ, too. */
+static void test_wide(void **state)
+{
+    struct temporary *folder = *state;
+    const uint16_t labels[] = {0, 1, 1, 0}, values[] = {32767, 32768, 65535, 0};
+    char *path = temporary_path(folder, "wide.png");
+    assert_ok(scene_image_write_png16(path, labels, 4, 1));
+    assert_used(path, false, 4, 1, ".##.");
+    assert_ok(scene_image_write_png16(path, values, 4, 1));
+    assert_used(path, false, 4, 1, ".##.");
+}
+
 /* A smaller mask's pixels are repeated; of a larger one at least half of a pixel has to be bright.
  */
 static void test_whole_factors(void **state)
@@ -75,15 +152,20 @@ static void test_wrong_sizes(void **state)
     char *path = write_mask(folder, "m.png", values, 3, 2);
     uint8_t *used = NULL;
     for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
-        assert_int_equal(mask_check(path, wrong[i][0], wrong[i][1]), VKN_BAD_INPUT);
+        const struct transforms_frame frame = {
+            .mask_path = path, .width = wrong[i][0], .height = wrong[i][1]};
+        assert_int_equal(mask_check(&frame), VKN_BAD_INPUT);
         assert_error("/m.png: this mask of 3x2 pixels does not fit its image of ");
-        assert_int_equal(mask_read(path, false, wrong[i][0], wrong[i][1], &used), VKN_BAD_INPUT);
+        assert_int_equal(mask_read(path, false, EXIF_UPRIGHT, wrong[i][0], wrong[i][1], &used),
+                         VKN_BAD_INPUT);
         assert_null(used);
     }
     path = temporary_text(folder, "broken.png", "\x89PNG\r\n");
-    assert_int_equal(mask_check(path, 3, 2), VKN_BAD_INPUT);
+    assert_int_equal(
+        mask_check(&(struct transforms_frame){.mask_path = path, .width = 3, .height = 2}),
+        VKN_BAD_INPUT);
     assert_error("/broken.png: ");
-    assert_int_equal(mask_read(path, false, 3, 2, &used), VKN_BAD_INPUT);
+    assert_int_equal(mask_read(path, false, EXIF_UPRIGHT, 3, 2, &used), VKN_BAD_INPUT);
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */
@@ -91,7 +173,10 @@ static void test_wrong_sizes(void **state)
 static void assert_found(const struct temporary *folder, const char *image, const char *wanted)
 {
     char *path = NULL;
-    assert_ok(mask_find(folder->path, image, &path));
+    struct finder *finder = NULL;
+    assert_ok(finder_open(folder->path, NULL, &finder));
+    assert_ok(mask_find(finder, image, &path));
+    finder_close(&finder);
     if (wanted == NULL)
         assert_null(path);
     else
@@ -113,6 +198,19 @@ static void test_find(void **state)
     assert_found(folder, "in.one/b", "in.one/b.png");
     assert_found(folder, "in.one/c", NULL);
     assert_found(folder, "b.jpg", NULL);
+    temporary_text(folder, "c.JPG.PNG", "");
+    assert_found(folder, "c.jpg", "c.JPG.PNG");
+    temporary_text(folder, "d.jpeg", "");
+    assert_found(folder, "d.png", "d.jpeg");
+    temporary_text(folder, "e.JPG", "");
+    temporary_text(folder, "E.jpg", "");
+    struct finder *finder = NULL;
+    char *path = NULL;
+    assert_ok(finder_open(folder->path, NULL, &finder));
+    assert_int_equal(mask_find(finder, "e.jpg", &path), VKN_BAD_INPUT);
+    assert_error("/e.JPG may be its mask");
+    assert_null(path);
+    finder_close(&finder);
 }
 
 /* Beside the folder of images, as COLMAP wants it. */
@@ -121,17 +219,19 @@ static void test_find_for_captures(void **state)
     struct temporary *folder = *state;
     const uint8_t values[6] = {0};
     char name[] = "left/a.jpg";
-    struct transforms_frame frame = {.file_path = name, .width = 6, .height = 4};
-    assert_ok(capture_find_mask(folder->path, &frame));
+    struct transforms_frame frame = {.file_path = name};
+    struct transforms transforms = {.file = name, .frames = &frame, .count = 1};
+    frame.image_path = temporary_picture(folder, "images/left/a.png", 6, 4, 0);
+    assert_ok(capture_measure(folder->path, NULL, &transforms));
     assert_null(frame.mask_path);
-    char *mask = write_mask(folder, "masks/left/a.jpg.png", values, 3, 2);
-    assert_ok(capture_find_mask(folder->path, &frame));
+    char *mask = write_mask(folder, "Masks/left/a.jpg.png", values, 3, 2); /* in whatever case */
+    assert_ok(capture_measure(folder->path, NULL, &transforms));
     assert_string_equal(frame.mask_path, mask);
     assert_false(frame.mask_hides);
     free(frame.mask_path);
-    frame.width = 5;
-    assert_int_equal(capture_find_mask(folder->path, &frame), VKN_BAD_INPUT);
-    assert_error("a.jpg.png: this mask of 3x2 pixels does not fit its image of 5x4");
+    write_mask(folder, "Masks/left/a.jpg.png", values, 2, 3);
+    assert_int_equal(capture_measure(folder->path, NULL, &transforms), VKN_BAD_INPUT);
+    assert_error("a.jpg.png: this mask of 2x3 pixels does not fit its image of 6x4");
     free(frame.mask_path);
 }
 
@@ -280,10 +380,19 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_read),  TEST(test_whole_factors),     TEST(test_wrong_sizes),
-        TEST(test_find),  TEST(test_find_for_captures), TEST(test_downscale),
-        TEST(test_scene), TEST(test_out_of_reach),      TEST(test_bad_masks),
+        TEST(test_read),
+        TEST(test_whole_factors),
+        TEST(test_wrong_sizes),
+        TEST(test_find),
+        TEST(test_find_for_captures),
+        TEST(test_downscale),
+        TEST(test_scene),
+        TEST(test_out_of_reach),
+        TEST(test_bad_masks),
         TEST(test_blind),
+        TEST(test_alpha),
+        TEST(test_wide),
+        TEST(test_no_mask),
     };
     return cmocka_run_group_tests_name("masks", tests, NULL, NULL);
 }

@@ -108,6 +108,42 @@ static void test_json(void **state)
         assert_true(sweep(&attempts[i]) > 10);
 }
 
+/* ---- scenes -------------------------------------------------------------------------------- */
+
+/* What is said of images that are found under other names. */
+static char *find_images(const void *context, size_t *size)
+{
+    struct scene_findings findings = {0};
+    struct scene_options options = {.path = context, .findings = &findings};
+    struct vkn_scene *scene = NULL;
+    vkn_status status = scene_open(&options, &scene);
+    assert_true(status == VKN_OK || status == VKN_ERROR);
+    char *text = status == VKN_OK ? strdup(findings.other_names) : NULL;
+    if (status != VKN_OK)
+        free(base_json_print(NULL)); /* forgets */
+    scene_close(&scene);
+    scene_findings_free(&findings);
+    return text_result(text, size);
+}
+
+static void test_names(void **state)
+{
+    struct temporary *folder = *state;
+    static const char pose[] = "\"transform_matrix\": [[1,0,0,0],[0,1,0,0],[0,0,1,0]]";
+    char *text = base_format(
+        "{\"camera_angle_x\": 0.8, \"frames\": ["
+        "{\"file_path\": \"../images/\u00e9%%201.jpg\", \"mask_path\": \"m/A.png\", %s},"
+        "{\"file_path\": \"../images/b.jpg\", %s}]}",
+        pose, pose);
+    temporary_text(folder, "transforms_train.json", text);
+    free(text);
+    temporary_picture(folder, "rgb/E\u0301 1.png", 4, 4, 0);
+    temporary_picture(folder, "rgb/b.png", 4, 4, 0);
+    temporary_picture(folder, "mask/a.png", 4, 4, 0);
+    const struct attempt attempt = {"names", find_images, folder->path, 1};
+    assert_true(sweep(&attempt) > 100);
+}
+
 /* ---- pictures ------------------------------------------------------------------------------ */
 
 #define EDGE 24u
@@ -217,6 +253,7 @@ static void test_reports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_names, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_png),
         cmocka_unit_test(test_quality),

@@ -26,6 +26,7 @@ static void test_turned(void **state)
         assert_ok(scene_copy_upright(temporary_path(folder, "stored.png"), 1, exif + 2, size - 2,
                                      temporary_path(folder, name)));
     }
+    tagged_picture(folder, "given/p4.png", 32, 16, 6);
     uint8_t mask[32 * 16];
     for (int i = 0; i < 32 * 16; i++)
         mask[i] = i < 16 * 16 ? 255 : 0; /* 16 x 32: the upper half; 32 x 16: as well */
@@ -49,6 +50,11 @@ static void test_turned(void **state)
     }
     assert_ok(scene_image_read(temporary_path(folder, "scene/images/p0.jpg"), &rgba, &width, &height));
     assert_true(width == 16 && height == 32);
+    free(rgba);
+    const uint8_t lowest[4] = {0, 15, 7, 255}; /* the first pixel of the stored picture's last row */
+    assert_ok(scene_image_read(temporary_path(folder, "scene/images/p4.png"), &rgba, &width, &height));
+    assert_true(width == 16 && height == 32);
+    assert_memory_equal(rgba, lowest, 4);
     free(rgba);
     assert_called(folder, "/scene/masks", true);
 }

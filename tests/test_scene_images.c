@@ -8,7 +8,14 @@
 
 #include <cmocka.h>
 
+#include <cjson/cJSON.h>
+
+#include <vknerf/context.h>
+
+#include "scene/capture.h"
+#include "scene/find.h"
 #include "scene/image.h"
+#include "photographs.h"
 #include "scenes.h"
 
 /* A file of the fuzzer's corpus; tests run in the source folder unless the environment names it. */
@@ -562,6 +569,491 @@ static void test_views(void **state)
     scene_close(&scene);
 }
 
+/* ---- EXIF ---------------------------------------------------------------------------------- */
+
+#define STORED_WIDTH  6u
+#define STORED_HEIGHT 4u
+
+/* Where the pixel (x, y) of the upright picture is in the stored one, as Exif's figure has it. */
+static void where_stored(unsigned orientation, uint32_t x, uint32_t y, uint32_t at[2])
+{
+    const uint32_t w = STORED_WIDTH - 1, h = STORED_HEIGHT - 1;
+    const uint32_t places[8][2] = {{x, y}, {w - x, y}, {w - x, h - y}, {x, h - y},
+                                   {y, x}, {y, h - x}, {w - y, h - x}, {w - y, x}};
+    memcpy(at, places[orientation - 1], sizeof(places[0]));
+}
+
+static uint32_t upright_pixel(unsigned orientation, uint32_t x, uint32_t y)
+{
+    uint32_t at[2];
+    where_stored(orientation, x, y, at);
+    return at[0] | at[1] << 8 | 7u << 16 | 255u << 24;
+}
+
+/* Two frames, a.png and b.png, of a camera that `top` describes. */
+static void write_tagged_scene(struct temporary *folder, const char *top)
+{
+    char *text =
+        base_format("{%s, \"frames\": [{\"file_path\": \"a.png\", \"transform_matrix\": " POSE "},"
+                    "{\"file_path\": \"b.png\", \"transform_matrix\": " POSE "}]}",
+                    top);
+    temporary_text(folder, "transforms_train.json", text);
+    free(text);
+}
+
+static struct vkn_scene *open_tagged(struct temporary *folder, uint32_t downscale,
+                                     struct scene_findings *findings)
+{
+    struct vkn_scene *scene = NULL;
+    const struct scene_options options = {
+        .path = folder->path, .downscale = downscale, .findings = findings};
+    assert_ok(scene_open(&options, &scene));
+    return scene;
+}
+
+/* All ways on which pixels are read lead to those of the upright picture. */
+static void assert_upright(struct temporary *folder, unsigned orientation)
+{
+    struct vkn_scene *scene = open_tagged(folder, 1, NULL);
+    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
+    uint32_t width = camera->width, height = camera->height, view[24], rows[12], small[6];
+    assert_int_equal(width, orientation < 5 ? STORED_WIDTH : STORED_HEIGHT);
+    assert_int_equal(height, orientation < 5 ? STORED_HEIGHT : STORED_WIDTH);
+    assert_int_equal(scene->splits[SCENE_TRAIN].pixel_count, 48);
+    assert_ok(scene_read_view(scene, SCENE_TRAIN, 0, 1, view));
+    for (uint32_t i = 0; i < 24; i++)
+        assert_int_equal(view[i],
+                         upright_pixel(orientation < 5 ? 1 : orientation, i % width, i / width));
+    assert_ok(scene_read_rows(scene, SCENE_TRAIN, 0, 1, 2, 1, rows));
+    assert_memory_equal(rows, view + width, 2 * width * sizeof(*rows));
+    assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
+    assert_memory_equal(scene->splits[SCENE_TRAIN].pixels, view, sizeof(view));
+    assert_ok(scene_read_view(scene, SCENE_TRAIN, 0, 2, small));
+    scene_close(&scene);
+    scene = open_tagged(folder, 2, NULL);
+    assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
+    assert_memory_equal(scene->splits[SCENE_TRAIN].pixels, small, sizeof(small));
+    scene_close(&scene);
+}
+
+/* Where only the turned picture fits w and h it is turned, exactly; flips and halves of a turn
+ * leave the size as it is, so that nothing confirms them. */
+static void test_exif_turned(void **state)
+{
+    struct temporary *folder = *state;
+    base_log_threshold(BASE_LOG_NOTHING);
+    for (unsigned orientation = 1; orientation <= 8; orientation++) {
+        bool aside = orientation >= 5;
+        tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, orientation);
+        tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, orientation);
+        write_tagged_scene(folder, aside ? "\"fl_x\": 4, \"w\": 8, \"h\": 12"
+                                         : "\"fl_x\": 4, \"w\": 6, \"h\": 4");
+        assert_upright(folder, orientation);
+        struct scene_findings findings = {0};
+        struct vkn_scene *scene = open_tagged(folder, 1, &findings);
+        assert_int_equal(findings.turned != NULL, aside);
+        assert_int_equal(findings.as_stored != NULL, orientation > 1 && !aside);
+        if (aside)
+            assert_non_null(strstr(findings.turned,
+                                   "2 of 2 images are turned upright by their EXIF orientation ("));
+        scene_close(&scene);
+        scene_findings_free(&findings);
+    }
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+static void assert_exif(struct temporary *folder, const char *top, bool turned)
+{
+    struct scene_findings findings = {0};
+    write_tagged_scene(folder, top);
+    struct vkn_scene *scene = open_tagged(folder, 1, &findings);
+    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].turned_by, turned ? 6 : 1);
+    assert_int_equal(findings.turned != NULL, turned);
+    assert_int_equal(findings.as_stored == NULL, turned);
+    struct inspection *inspection = NULL;
+    assert_ok(inspect_scene(scene, &findings, 0.05, &inspection));
+    cJSON *object = inspect_json(inspection);
+    char *json = base_json_print(object);
+    cJSON_Delete(object);
+    assert_int_equal(strstr(json, "have an EXIF orientation (6 in a.png)") != NULL, !turned);
+    assert_int_equal(strstr(json, "\"turned\":") != NULL, turned);
+    free(json);
+    inspect_free(&inspection);
+    scene_close(&scene);
+    scene_findings_free(&findings);
+}
+
+static void count_warnings(void *user, enum vkn_log_level level, const char *line)
+{
+    int *counts = user;
+    counts[level == VKN_LOG_WARNING && strstr(line, "EXIF") != NULL]++;
+}
+
+/* Training says it once: a line for what is turned, a warning for what nothing confirms. */
+static void test_exif_said(void **state)
+{
+    struct temporary *folder = *state;
+    int counts[2] = {0};
+    tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, 6);
+    tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, 3);
+    write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 6, \"h\": 4");
+    vkn_log_to(count_warnings, counts);
+    struct vkn_scene *scene = open_tagged(folder, 1, NULL);
+    scene_close(&scene);
+    assert_true(counts[0] == 0 && counts[1] == 1);
+    tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, 8);
+    write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 4, \"h\": 6");
+    scene = open_tagged(folder, 1, NULL);
+    scene_close(&scene);
+    vkn_log_to(NULL, NULL);
+    assert_true(counts[0] == 1 && counts[1] == 1);
+}
+
+/* What else tells: the optical centre, and other pictures of the same lens. Where nothing does they
+ * stay as they are stored, and where nothing fits the message names EXIF. */
+static void test_exif_told(void **state)
+{
+    struct temporary *folder = *state;
+    const struct scene_options options = {.path = folder->path};
+    tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, 6);
+    tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, 6);
+    assert_exif(folder, "\"fl_x\": 4, \"w\": 4, \"h\": 6", true);
+    assert_exif(folder, "\"fl_x\": 4, \"w\": 6, \"h\": 4", false);
+    assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.1, \"cy\": 2.9", true);
+    assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.9, \"cy\": 2.1", false);
+    assert_exif(folder, "\"camera_angle_x\": 0.8", false);
+    write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 6");
+    assert_open_fails(
+        &options,
+        "a.png has 6x4 pixels, wrong size: w and h say 5x6, and its EXIF orientation, 6, does not");
+    temporary_picture(folder, "b.png", STORED_HEIGHT, STORED_WIDTH, 0);
+    assert_exif(folder, "\"camera_angle_x\": 0.8", true);
+    tagged_picture(folder, "a.png", 5, 5, 6);
+    temporary_picture(folder, "b.png", 5, 5, 0);
+    assert_exif(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 5", false);
+}
+
+/* A mask of the turned size is taken as it is, one of the stored size is turned with its image;
+ * larger ones, too. */
+static void test_exif_masks(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_scene *scene = NULL;
+    const struct scene_options options = {.path = folder->path};
+    base_log_threshold(BASE_LOG_NOTHING);
+    tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, 6);
+    temporary_text(folder, "transforms_train.json",
+                   "{\"fl_x\": 4, \"w\": 4, \"h\": 6, \"frames\": [{\"file_path\": \"a.png\", "
+                   "\"mask_path\": \"m.png\","
+                   "\"transform_matrix\": " POSE "}]}");
+    for (unsigned n = 0; n < 3; n++) {
+        static const uint32_t sizes[][2] = {{4, 6}, {6, 4}, {12, 8}};
+        uint8_t mask[12 * 8] = {0};
+        for (uint32_t i = 0; i < sizes[n][0] * sizes[n][1]; i++) {
+            uint32_t at[2] = {i % sizes[n][0] * 6 / sizes[n][0], i / sizes[n][0] * 4 / sizes[n][1]};
+            if (n == 0)
+                where_stored(6, i % 4, i / 4, at);
+            mask[i] = at[0] == 5 && at[1] < 3 ? 255 : 0;
+        }
+        assert_ok(scene_image_write_png(temporary_path(folder, "m.png"), mask, sizes[n][0],
+                                        sizes[n][1], 1));
+        uint32_t view[24];
+        assert_ok(scene_open(&options, &scene));
+        assert_ok(scene_read_view(scene, SCENE_TRAIN, 0, 1, view));
+        for (uint32_t i = 0; i < 24; i++) {
+            uint32_t at[2];
+            where_stored(6, i % 4, i / 4, at);
+            assert_int_equal(view[i] != SCENE_IGNORED, at[0] == 5 && at[1] < 3);
+        }
+        scene_close(&scene);
+    }
+    const uint8_t wrong[25] = {0};
+    assert_ok(scene_image_write_png(temporary_path(folder, "m.png"), wrong, 5, 5, 1));
+    assert_open_fails(&options, "m.png: this mask of 5x5 pixels does not fit its image of 4x6");
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+/* JPEG's as well; cut off anywhere or with any byte broken, nothing is read beyond the end, which
+ * sanitizers see. */
+static void test_exif_hostile(void **state)
+{
+    struct temporary *folder = *state;
+    uint8_t exif[128];
+    char *stored = temporary_picture(folder, "stored.png", 6, 4, 1), *data = NULL;
+    size_t size = make_exif(exif, 8, true);
+    struct image_header header;
+    assert_ok(scene_copy_upright(stored, 1, exif + 2, size - 2, temporary_path(folder, "a.jpg")));
+    assert_ok(image_measure(temporary_path(folder, "a.jpg"), &header));
+    assert_int_equal(header.orientation, 8);
+    assert_ok(base_file_read(tagged_picture(folder, "a.png", 6, 4, 5), 1 << 20, &data, &size));
+    assert_int_equal(exif_orientation((uint8_t *)data, size), 5);
+    for (size_t length = 0; length < size; length++) {
+        uint8_t *part = base_alloc(length + 1, 1);
+        memcpy(part, data, length);
+        exif_orientation(part, length);
+        free(part);
+        for (int k = 0; k < 3; k++) {
+            static const uint8_t broken[3] = {0xff, 0x7f, 0};
+            part = base_alloc(size, 1);
+            memcpy(part, data, size);
+            part[length] = broken[k];
+            unsigned orientation = exif_orientation(part, size);
+            assert_true(orientation >= 1 && orientation <= 8);
+            free(part);
+        }
+    }
+    free(data);
+}
+
+/* ---- names that are not quite the files'
+ * --------------------------------------------------------- */
+
+/* A frame for each of these names, one a line. */
+static void write_frames(struct temporary *folder, const char *at, const char *names)
+{
+    cJSON *json = cJSON_CreateObject(), *frames = cJSON_AddArrayToObject(json, "frames");
+    cJSON_AddNumberToObject(json, "camera_angle_x", 0.8);
+    cJSON_AddArrayToObject(json, "train_filenames"); /* for no view to be held out */
+    for (const char *name = names; *name != '\0'; name += strspn(name, "\n")) {
+        size_t length = strcspn(name, "\n");
+        char *one = base_format("%.*s", (int)length, name);
+        cJSON *frame = cJSON_CreateObject();
+        cJSON_AddStringToObject(frame, "file_path", one);
+        cJSON_AddItemToObject(frame, "transform_matrix", cJSON_Parse(POSE));
+        cJSON_AddItemToArray(frames, frame);
+        cJSON_AddItemToArray(cJSON_GetObjectItem(json, "train_filenames"), cJSON_CreateString(one));
+        free(one);
+        name += length;
+    }
+    char *text = base_json_print(json), *path = base_format("%s/transforms.json", at);
+    temporary_text(folder, path, text);
+    free(path);
+    free(text);
+    cJSON_Delete(json);
+}
+
+/* Pictures of these names, one a line, in a folder that holds nothing else. */
+static char *write_pictures(struct temporary *folder, const char *at, const char *files)
+{
+    remove_tree(temporary_path(folder, at));
+    for (const char *name = files; *name != '\0'; name += strspn(name, "\n")) {
+        size_t length = strcspn(name, "\n");
+        char *one = base_format("%s/%.*s", at, (int)length, name);
+        temporary_picture(folder, one, 4, 4, 0);
+        folder->text_count--; /* there are many */
+        free(folder->texts[folder->text_count]);
+        free(one);
+        name += length;
+    }
+    return temporary_path(folder, at);
+}
+
+/* What each name means where those files are: a file; "!" and a part of the error's message. */
+static const struct {
+    const char *names, *files, *wanted, *said;
+} searches[] = {
+    {"images/f.jpg", "images/f.jpg\nimages/F.JPG\nimages/f.png\nf.jpg", "images/f.jpg", NULL},
+    {"r_0", "r_0.png\nr_0.jpg", "r_0.png", NULL},
+    {"r_0.5", "r_0.5.jpg\nr_0.png", "r_0.5.jpg", NULL},
+    {"images\\f.jpg", "images/f.jpg", "images/f.jpg", NULL},
+    {"images/f.jpg", "images/f.png", "images/f.png", "another extension: f.png for f.jpg"},
+    {"images/f.jpg", "images/f.JPG", "images/f.JPG", "another case: f.JPG for f.jpg"},
+    {"images/f.heic", "images/F.JPEG", "images/F.JPEG",
+     "another case or extension: F.JPEG for f.heic"},
+    {"images/f.jpg", "images/f.jpg.png", "images/f.jpg.png", "another extension"},
+    {"Images/f.jpg", "images/f.jpg", "images/f.jpg", "another case"},
+    {"images/f.jpg", "images/F.jpg\nimages/f.JPG", "!images/f.jpg is not there, and both ", NULL},
+    {"images/f.tif", "images/f.png\nimages/f.jpg", "!/images/f.jpg may be meant", NULL},
+    {"IMAGES/f.jpg", "images/f.jpg\nImages/f.jpg", "!both ", NULL},
+    {"./images/f.jpg", "rgb/f.jpg", "rgb/f.jpg", "another folder: "},
+    {"f.jpg", "input/f.jpg", "input/f.jpg", "another folder"},
+    {"images/f.jpg", "f.png", "f.png", "another extension or folder"},
+    {"C:\\Users\\me\\scene\\images\\f.jpg", "images/f.jpg", "images/f.jpg", "another folder"},
+    {"/home/nobody/here/images/cam1/f.jpg", "images/cam1/f.jpg\nf.jpg", "images/cam1/f.jpg",
+     "another folder"},
+    {"file:///home/nobody/here/images/a%20b.jpg", "images/a b.jpg", "images/a b.jpg",
+     "writing of %20 or folder"},
+    {"../../images/f.jpg", "images/f.jpg", "images/f.jpg", "another folder"},
+    {"images/f.jpg", "images_4/f.png\nimages_2/f.png", "images_2/f.png",
+     "another extension or folder"},
+    {"train/f.jpg", "images/f.jpg\ninput/f.jpg", "!/input/f.jpg may be meant", NULL},
+    {"images/a%20b.jpg", "images/a b.jpg", "images/a b.jpg", "another writing of %20"},
+    {"images/a%2fb%00.jpg", "images/a/b.jpg", "!no image ", NULL},
+    /* What is missing from the folder that is there is missing. */
+    {"images/a.jpg\nimages/b.jpg", "images/a.jpg\nimages_2/b.jpg\ninput/b.jpg\nb.jpg",
+     "!no image images/b.jpg in ", NULL},
+    {"cam1/f.jpg\ncam2/f.jpg", "images/f.jpg", "!both cam1/f.jpg and cam2/f.jpg would be ", NULL},
+    {"f.jpg\nf.png", "f.png", "!both f.jpg and f.png would be ", NULL},
+    {"cam1/f.jpg\ncam2/f.jpg", "images/cam1/f.jpg\nimages/cam2/f.jpg", "images/cam1/f.jpg",
+     "2 of 2 images"},
+    /* composed for decomposed, and the other way round: Latin, with two marks, Greek, Cyrillic,
+       kana, Hangul, Arabic */
+    {"\u00e9t\u00e9.jpg", "e\u0301te\u0301.jpg", "e\u0301te\u0301.jpg",
+     "another Unicode form (NFC, NFD): "},
+    {"e\u0301te\u0301.jpg", "\u00e9t\u00e9.jpg", "\u00e9t\u00e9.jpg", "another Unicode form"},
+    {"Vi\u1ec7t.jpg", "Vie\u0323\u0302t.jpg", "Vie\u0323\u0302t.jpg", "another Unicode form"},
+    {"\u1f82.jpg", "\u03b1\u0313\u0300\u0345.jpg", "\u03b1\u0313\u0300\u0345.jpg",
+     "another Unicode form"},
+    {"\u0439.jpg", "\u0438\u0306.jpg", "\u0438\u0306.jpg", "another Unicode form"},
+    {"\u304c.jpg", "\u304b\u3099.jpg", "\u304b\u3099.jpg", "another Unicode form"},
+    {"\uac01\uac00.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg",
+     "Unicode form"},
+    {"\u0623.jpg", "\u0627\u0654.jpg", "\u0627\u0654.jpg", "another Unicode form"},
+    {"\u00fc.jpg", "U\u0308.JPG\nu.jpg", "U\u0308.JPG", "another case"},
+    {"\u00d8\u0416\u03a9\u0141.jpg", "\u00f8\u0436\u03c9\u0142.jpg", "\u00f8\u0436\u03c9\u0142.jpg",
+     "another case"},
+    {"\u00fc.jpg", "u\u0308.jpg\n\u00dc.jpg", "u\u0308.jpg", "Unicode form"},
+};
+
+static void test_names(void **state)
+{
+    struct temporary *folder = *state;
+    for (size_t i = 0; i < BASE_COUNT(searches); i++) {
+        struct scene_findings findings = {0};
+        struct vkn_scene *scene = NULL;
+        struct scene_options options = {.path = write_pictures(folder, "scene", searches[i].files)};
+        write_frames(folder, "scene", searches[i].names);
+        const char *wanted = searches[i].wanted;
+        base_log_threshold(BASE_LOG_NOTHING);
+        if (wanted[0] == '!') {
+            assert_open_fails(&options, wanted + 1);
+        } else {
+            options.findings = &findings;
+            assert_ok(scene_open(&options, &scene));
+            const char *path =
+                scene->splits[SCENE_TRAIN].cameras[0].image_path + strlen(options.path) + 1;
+            if (strcmp(path, wanted) != 0)
+                fail_msg("%s: %s is not %s", searches[i].names, path, wanted);
+            const char *said = findings.other_names;
+            if ((said == NULL) != (searches[i].said == NULL) ||
+                (said != NULL && !strstr(said, searches[i].said)))
+                fail_msg("%s: \"%s\"", searches[i].names, said != NULL ? said : "nothing");
+        }
+        base_log_threshold(BASE_LOG_INFO);
+        scene_close(&scene);
+        scene_findings_free(&findings);
+        for (; folder->text_count > 0; folder->text_count--)
+            free(folder->texts[folder->text_count - 1]);
+    }
+}
+
+/* Focal lengths in pixels of a size that nobody says are not those of smaller copies. */
+static void test_names_unsized(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = write_pictures(folder, "scene", "images_2/f.png")};
+    static const char *const sizes[] = {"", "\"w\": 8, \"h\": 8, "};
+    for (size_t i = 0; i < BASE_COUNT(sizes); i++) {
+        struct vkn_scene *scene = NULL;
+        char *text = base_format("{\"fl_x\": 8, %s\"frames\": [{\"file_path\": \"images/f.png\", "
+                                 "\"transform_matrix\": " POSE "}]}",
+                                 sizes[i]);
+        temporary_text(folder, "scene/transforms_train.json", text);
+        free(text);
+        base_log_threshold(BASE_LOG_NOTHING);
+        if (i == 0) {
+            assert_open_fails(&options, "no image images/f.png in ");
+        } else {
+            assert_ok(scene_open(&options, &scene));
+            assert_true(scene->splits[SCENE_TRAIN].cameras[0].focal_x == 4);
+        }
+        base_log_threshold(BASE_LOG_INFO);
+        scene_close(&scene);
+    }
+}
+
+/* Bytes that are no UTF-8 stay as they are, and so do characters beyond the tables. */
+static void test_name_keys(void **state)
+{
+    static const char *const keys[][2] = {{"\xff\xc3\u00c9\xe2\x82", "\xff\xc3"
+                                                                     "e\u0301\xe2\x82"},
+                                          {"\U0001f600\u4e00A", "\U0001f600\u4e00a"}};
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(keys); i++) {
+        char *key = name_key(keys[i][0], true);
+        assert_string_equal(key, keys[i][1]);
+        free(key);
+    }
+}
+
+/* Pipes are never opened, loops of links and names without an end lead nowhere. */
+static void test_names_hostile(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = write_pictures(folder, "scene", "images/x.png")};
+    char *pipe = temporary_path(folder, "scene/images/f.png"),
+         *loop = temporary_path(folder, "scene/images/loop");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(symlink(".", loop), 0);
+    assert_int_equal(symlink("round", temporary_path(folder, "scene/images/round")), 0);
+    base_log_threshold(BASE_LOG_NOTHING);
+    write_frames(folder, "scene", "images/f.jpg");
+    assert_open_fails(&options, "no image images/f.jpg");
+    write_frames(folder, "scene", "images/loop/loop/LOOP/loop/f.jpg");
+    assert_open_fails(&options, "no image ");
+    write_frames(folder, "scene", "images/Round.jpg");
+    assert_open_fails(&options, "no image ");
+    char *names[2] = {base_alloc(1 << 20, 1), base_alloc(3 * 4096, 1)};
+    memset(names[0], 'x', (1 << 20) - 1);
+    for (size_t i = 0; i + 4 < 3 * 1300; i += 3)
+        memcpy(names[1] + i, "a/\xc3", 3);
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        write_frames(folder, "scene", names[i]);
+        assert_open_fails(&options, "no image ");
+        free(names[i]);
+    }
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+/* Pictures of a folder are files alone. */
+static void test_list(void **state)
+{
+    struct temporary *folder = *state;
+    char *path = write_pictures(folder, "list", "b.png\na.JPG\nfolder.png/c.png\n.hidden.png"),
+         **names = NULL;
+    size_t count = 0;
+    assert_int_equal(mkfifo(temporary_path(folder, "list/pipe.png"), 0600), 0);
+    assert_ok(capture_list(path, &names, &count));
+    assert_int_equal(count, 2);
+    assert_string_equal(names[0], "a.JPG");
+    assert_string_equal(names[1], "b.png");
+    capture_free_names(names, count);
+}
+
+/* Folders of captures whose files name none. */
+static void test_capture_folders(void **state)
+{
+    static const struct {
+        const char *files, *wanted;
+    } captures[] = {
+        {"images/a.png\nimages_2/a.png\ninput/a.png", "images"},
+        {"images_2/a.png\ninput/a.png", "images_2"},
+        {"Images/a.png", "Images"},
+        {"input/a.png", "input"},
+        {"rgb/a.png\nb.png", "rgb"},
+        {"a.png", ""},
+        {"input/a.png\nRGB/a.png", "!both "},
+        {"sparse/a.png", "!neither images nor images_N is in "},
+    };
+    struct temporary *folder = *state;
+    for (size_t i = 0; i < BASE_COUNT(captures); i++) {
+        char *path = write_pictures(folder, "capture", captures[i].files), *images = NULL;
+        uint32_t prescaled = 0;
+        vkn_status status = capture_images(path, "model", 1, &images, &prescaled);
+        if (captures[i].wanted[0] == '!') {
+            assert_int_equal(status, VKN_BAD_INPUT);
+            assert_error(captures[i].wanted + 1);
+        } else {
+            assert_ok(status);
+            char *wanted = base_format("%s%s%s", path, captures[i].wanted[0] != '\0' ? "/" : "",
+                                       captures[i].wanted);
+            assert_string_equal(images, wanted);
+            free(wanted);
+        }
+        free(images);
+    }
+}
+
 int main(void)
 {
 #define TEST(function) \
@@ -586,6 +1078,17 @@ int main(void)
         TEST(test_load_alpha),
         TEST(test_load_errors),
         TEST(test_views),
+        TEST(test_exif_turned),
+        TEST(test_exif_said),
+        TEST(test_exif_told),
+        TEST(test_exif_masks),
+        TEST(test_exif_hostile),
+        TEST(test_names),
+        TEST(test_names_unsized),
+        cmocka_unit_test(test_name_keys),
+        TEST(test_names_hostile),
+        TEST(test_list),
+        TEST(test_capture_folders),
     };
     return cmocka_run_group_tests_name("scene images", tests, NULL, NULL);
 }

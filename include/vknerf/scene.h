@@ -48,7 +48,8 @@ VKN_API vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split
  * vkn_render and evaluations do; `used` says which pixels count. The caller frees *picture. */
 VKN_API vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
                                    enum vkn_background background, struct vkn_picture **picture);
-/* Its file; owned by the scene, NULL for a view that there is not. */
+/* Its file, whose pixels may be on their side where vkn_scene_image turns them by their EXIF orientation; owned by the
+ * scene, NULL for a view that there is not. */
 VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split split, size_t view);
 
 /* Whether the file is a camera path as vkn_render_params.camera_path takes it in this scene (since 0.2).
@@ -69,7 +70,8 @@ struct vkn_scene_info_params {
 };
 
 /* One JSON object in fresh memory that the caller frees: {"scene", "format", "views": {"train", "val",
- * "test"}, "sizes": [{"width", "height", "views"}], "downscale", "dynamic", "lenses": {"pinhole", "opencv",
+ * "test"}, "sizes": [{"width", "height", "views"}], "downscale", "dynamic", "other_names"?, "turned"? (sentences on images
+ * under other names than the scene's files say, and on those that EXIF turns upright), "lenses": {"pinhole", "opencv",
  * "fisheye", "equirectangular" (views), "focal_x", "focal_y" (pixels), "fov_x", "fov_y" (degrees)},
  * "training_space": {"scale", "offset", "aabb_scale", "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?,
  * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"}, "problems":

@@ -4,10 +4,9 @@
 
 #include "base/base.h"
 
-/* Bytes of the character at `text` (RFC 3629: shortest form, no surrogates, up to U+10FFFF) and what
- * it is; 0 when these bytes are none. Needs a zero byte at the end, where it stops. */
-static size_t read_character(const unsigned char *text, uint32_t *character)
+size_t base_read_character(const char *bytes, uint32_t *character)
 {
+    const unsigned char *text = (const unsigned char *)bytes;
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t size = text[0] < 0x80             ? 1
                   : (text[0] & 0xe0) == 0xc0 ? 2
@@ -35,7 +34,7 @@ void vkn_clean_line(char *text)
 {
     while (text && *text != '\0') {
         uint32_t character;
-        size_t size = read_character((const unsigned char *)text, &character);
+        size_t size = base_read_character(text, &character);
         if (size == 0) {
             *text++ = '?';
             continue;
@@ -51,7 +50,7 @@ bool base_is_utf8(const char *text)
     uint32_t character;
     size_t size = 1;
     for (; *text != '\0' && size > 0; text += size)
-        size = read_character((const unsigned char *)text, &character);
+        size = base_read_character(text, &character);
     return size > 0;
 }
 
@@ -61,7 +60,7 @@ char *vkn_to_utf8(const char *text)
     base_text_add_bytes(&clean, "", 0);
     while (text && *text != '\0') {
         uint32_t character;
-        size_t size = read_character((const unsigned char *)text, &character);
+        size_t size = base_read_character(text, &character);
         if (size > 0)
             base_text_add_bytes(&clean, text, size);
         else

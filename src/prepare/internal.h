@@ -137,16 +137,6 @@ vkn_status program_check(const char *name, const char *what_for);
 
 /* ---- stages ----------------------------------------------------------------------------------- */
 
-/* Of EXIF in the first bytes of a JPEG. */
-struct exif {
-    unsigned orientation;            /* 1 without */
-    double focal;                    /* mm; 0: not known */
-    size_t segment, segment_size;    /* where APP1 is, its marker included; 0: there is none */
-    size_t orientation_at;           /* where the value's byte is that is not zero */
-};
-struct exif exif_read(const uint8_t *data, size_t size);
-#define EXIF_BYTES ((size_t)128 << 10) /* of a file, which hold it */
-
 /* What was given: photographs and masks are listed, a video is looked at. What is no photograph that can be read gets
  * a problem: links that lead nowhere, folders, pipes, devices; they are never opened. */
 vkn_status source_open(struct preparation *preparation);

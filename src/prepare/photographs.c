@@ -63,8 +63,8 @@ static vkn_status convert(const struct preparation *preparation, const char *fro
     return status;
 }
 
-/* Programs that do not know EXIF, as COLMAP, would see it on its side: turned, with its EXIF, in which it
- * stands upright. */
+/* Programs that do not know EXIF, as COLMAP, would see it on its side: turned, a JPEG with its EXIF, in which it
+ * stands upright, a PNG without. */
 static vkn_status turn(const char *from, unsigned orientation, const char *to)
 {
     char *data = NULL;

@@ -179,7 +179,7 @@ static vkn_status look_at(const struct source *source, struct source_picture *pi
     BASE_TRY(status);
     picture->head_sum = base_crc32c(0, head, size);
     struct exif exif = exif_read((const uint8_t *)head, size);
-    picture->orientation = picture->converted ? 1 : exif.orientation;
+    picture->orientation = picture->converted ? EXIF_UPRIGHT : exif_orientation((const uint8_t *)head, size);
     picture->focal = exif.focal;
     return VKN_OK;
 }

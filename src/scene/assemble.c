@@ -75,9 +75,12 @@ static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool sing
 static vkn_status wrong_size(const struct transforms *file, const struct transforms_frame *frame,
                              const char *reason, double width, double height)
 {
-    return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g",
+    char exif[80] = "";
+    if (frame->orientation > EXIF_UPRIGHT)
+        snprintf(exif, sizeof(exif), ", and its EXIF orientation, %u, does not make them fit", frame->orientation);
+    return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g%s",
                      file->file, file->list, frame->index, frame->image_path, frame->width,
-                     frame->height, reason, width, height);
+                     frame->height, reason, width, height, exif);
 }
 
 /* Where w and h are not given, intrinsics at the top of the file still hold for one shape (a field
@@ -235,6 +238,7 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
     camera->mask_hides = frame->mask_hides;
+    camera->turned_by = frame->turned ? frame->orientation : EXIF_UPRIGHT;
     bool complete =
         camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
     return complete ? VKN_OK : VKN_ERROR;

@@ -1,4 +1,7 @@
 /* Folders of images. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include "scene/capture.h"
 
 #include <dirent.h>
@@ -6,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+
+#include "scene/pictures.h"
 
 #define MAX_FACTOR 64u /* of images_N */
 
@@ -36,8 +42,15 @@ bool capture_has_images(const char *folder, bool *failed)
 {
     uint32_t factor = 0;
     char *images = find_first(folder, &factor, failed);
+    bool found = images != NULL;
     free(images);
-    return images != NULL;
+    for (size_t i = 0; picture_places[i] != NULL && !found && !*failed; i++) {
+        char *place = base_path_join(folder, picture_places[i]);
+        *failed = place == NULL;
+        found = place != NULL && base_is_folder(place);
+        free(place);
+    }
+    return found;
 }
 
 vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
@@ -61,60 +74,104 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
         return VKN_ERROR;
     }
     if (*images == NULL)
+        BASE_TRY(capture_folder(folder, file, images));
+    if (*images == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: its images: neither images nor images_N is in %s",
                          file, folder);
     return VKN_OK;
 }
 
-/* ---- images by name -------------------------------------------------------------------------- */
-
-/* folder/name, or with another extension; *found is NULL when there is none. */
-static vkn_status find_image(const char *folder, const char *name, char **found)
+/* Which folders of those names there are; the second in found->other. */
+static vkn_status find_places(struct finder *finder, struct found *found)
 {
-    static const char *const extensions[] = {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"};
-    *found = base_path_join(folder, name);
-    if (*found == NULL)
-        return VKN_ERROR;
-    if (base_file_exists(*found))
-        return VKN_OK;
-    const char *slash = strrchr(*found, '/'), *dot = strrchr(*found, '.');
-    int stem = (int)(dot != NULL && dot > slash ? dot - *found : (ptrdiff_t)strlen(*found));
-    char *given = *found;
-    *found = NULL;
-    vkn_status status = VKN_OK;
-    for (size_t i = 0; i < BASE_COUNT(extensions) && *found == NULL && status == VKN_OK; i++) {
-        char *path = base_format("%.*s%s", stem, given, extensions[i]);
-        if (path == NULL)
-            status = VKN_ERROR;
-        else if (base_file_exists(path))
-            *found = path;
-        else
-            free(path);
+    for (size_t i = 0; picture_places[i] != NULL && found->other == NULL; i++) {
+        struct found next = {0};
+        BASE_TRY(finder_folder(finder, picture_places[i], &next));
+        if (found->path == NULL) {
+            *found = next;
+            continue;
+        }
+        found->other = next.path;
+        free(next.other);
     }
-    free(given);
+    return VKN_OK;
+}
+
+static vkn_status holds_pictures(const char *folder, bool *holds)
+{
+    char **names = NULL;
+    size_t count = 0;
+    BASE_TRY(capture_list(folder, &names, &count));
+    capture_free_names(names, count);
+    *holds = count > 0;
+    return VKN_OK;
+}
+
+vkn_status capture_folder(const char *folder, const char *file, char **images)
+{
+    struct finder *finder = NULL;
+    struct found found = {0};
+    bool holds = false;
+    *images = NULL;
+    BASE_TRY(finder_open(folder, NULL, &finder));
+    vkn_status status = find_places(finder, &found);
+    finder_close(&finder);
+    if (status == VKN_OK && found.other != NULL)
+        status = base_fail(VKN_BAD_INPUT, "%s: its images: both %s and %s may hold them", file,
+                           found.path, found.other);
+    if (status == VKN_OK && found.path == NULL)
+        status = holds_pictures(folder, &holds);
+    if (status == VKN_OK)
+        *images = holds ? base_format("%s", folder) : found.path;
+    if (status == VKN_OK && holds && *images == NULL)
+        status = VKN_ERROR;
+    if (*images != found.path)
+        free(found.path);
+    free(found.other);
     return status;
 }
 
-vkn_status capture_find_mask(const char *folder, struct transforms_frame *frame)
+/* ---- images by name -------------------------------------------------------------------------- */
+
+static vkn_status measure(struct finder *masks, struct transforms_frame *frame)
 {
-    char *masks = base_path_join(folder, "masks");
-    vkn_status status = masks != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && base_is_folder(masks))
-        status = mask_find(masks, frame->file_path, &frame->mask_path);
-    free(masks);
-    BASE_TRY(status);
-    return frame->mask_path != NULL ? mask_check(frame->mask_path, frame->width, frame->height)
-                                    : VKN_OK;
+    BASE_TRY(pictures_measure(frame));
+    if (masks == NULL)
+        return VKN_OK;
+    BASE_TRY(mask_find(masks, frame->file_path, &frame->mask_path));
+    return frame->mask_path != NULL ? mask_check(frame) : VKN_OK;
 }
 
-/* `folder` is the scene's, `images` that of the images. */
-static vkn_status find_frame(const char *folder, const char *images, struct transforms_frame *frame)
+static vkn_status measure_all(struct finder *masks, struct scene_findings *findings,
+                              struct transforms *transforms)
 {
-    BASE_TRY(find_image(images, frame->file_path, &frame->image_path));
-    if (frame->image_path == NULL)
-        return VKN_OK;
-    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
-    return capture_find_mask(folder, frame);
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        if (frame->image_path != NULL)
+            BASE_TRY(findings_pass_over(findings, frame, measure(masks, frame)));
+    }
+    return VKN_OK;
+}
+
+vkn_status capture_measure(const char *folder, struct scene_findings *findings,
+                           struct transforms *transforms)
+{
+    struct finder *finder = NULL, *masks = NULL;
+    struct found found = {0};
+    BASE_TRY(finder_open(folder, NULL, &finder));
+    vkn_status status = finder_folder(finder, "masks", &found);
+    finder_close(&finder);
+    if (status == VKN_OK && found.other != NULL)
+        status = base_fail(VKN_BAD_INPUT, "%s: its masks: both %s and %s may hold them",
+                           transforms->file, found.path, found.other);
+    if (status == VKN_OK && found.path != NULL)
+        status = finder_open(found.path, NULL, &masks);
+    if (status == VKN_OK)
+        status = measure_all(masks, findings, transforms);
+    finder_close(&masks);
+    free(found.path);
+    free(found.other);
+    return status;
 }
 
 vkn_status capture_find_images(const char *folder, uint32_t downscale,
@@ -122,10 +179,9 @@ vkn_status capture_find_images(const char *folder, uint32_t downscale,
 {
     char *images = NULL;
     BASE_TRY(capture_images(folder, transforms->file, downscale, &images, &transforms->prescaled));
-    vkn_status status = VKN_OK;
-    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++)
-        status = findings_pass_over(findings, &transforms->frames[i],
-                                    find_frame(folder, images, &transforms->frames[i]));
+    vkn_status status = pictures_find(images, false, findings, transforms);
+    if (status == VKN_OK)
+        status = capture_measure(folder, findings, transforms);
     if (status == VKN_OK)
         status = transforms_drop_missing(transforms, images, findings);
     free(images);
@@ -142,6 +198,13 @@ static bool is_image(const char *name)
         if (name[0] != '.' && strcasecmp(dot, extensions[i]) == 0)
             return true;
     return false;
+}
+
+/* Neither a folder nor a pipe or device. What cannot be looked at is told of when it is opened. */
+static bool is_regular(DIR *stream, const char *name)
+{
+    struct stat status;
+    return fstatat(dirfd(stream), name, &status, 0) != 0 || S_ISREG(status.st_mode);
 }
 
 static int by_name(const void *a, const void *b)
@@ -173,7 +236,7 @@ vkn_status capture_list(const char *folder, char ***names, size_t *count)
     size_t capacity = 0;
     vkn_status status = VKN_OK;
     for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;)
-        if (is_image(entry->d_name))
+        if (is_image(entry->d_name) && is_regular(stream, entry->d_name))
             status = add_name(names, count, &capacity, entry->d_name);
     closedir(stream);
     if (status != VKN_OK) {

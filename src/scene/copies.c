@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scene/find.h"
 #include "scene/image.h"
 #include "scene/transforms.h"
 
@@ -53,7 +54,7 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
     uint8_t *rgba = NULL, *used = NULL;
     uint32_t width, height;
     BASE_TRY(scene_image_read(image, &rgba, &width, &height));
-    vkn_status status = mask != NULL ? mask_read(mask, false, width, height, &used) : VKN_OK;
+    vkn_status status = mask != NULL ? mask_read(mask, false, EXIF_UPRIGHT, width, height, &used) : VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++)
         status = write_smaller(rgba, used, width, height, factors[i], paths[i]);
     free(rgba);
@@ -70,7 +71,7 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
 static size_t stored_at(unsigned orientation, uint32_t width, uint32_t height, uint32_t x,
                         uint32_t y)
 {
-    bool turned = orientation >= 5;
+    bool turned = orientation >= IMAGE_ON_ITS_SIDE;
     uint32_t column = turned ? y : x, row = turned ? x : y;
     if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
         column = width - 1 - column;
@@ -79,21 +80,23 @@ static size_t stored_at(unsigned orientation, uint32_t width, uint32_t height, u
     return (size_t)row * width + column;
 }
 
-/* Pixels of `size` bytes each in fresh memory; the sides change places for orientations from 5 on. */
-static uint8_t *turn(const uint8_t *stored, size_t size, unsigned orientation, uint32_t *width,
-                     uint32_t *height)
+uint8_t *image_turn(const uint8_t *stored, size_t size, unsigned orientation, uint32_t *width,
+                    uint32_t *height)
 {
     uint32_t from_width = *width, from_height = *height;
     uint8_t *upright = base_alloc((size_t)from_width * from_height, size), *at = upright;
     if (upright == NULL)
         return NULL;
-    if (orientation >= 5) {
+    if (orientation >= IMAGE_ON_ITS_SIDE) {
         *width = from_height;
         *height = from_width;
     }
-    for (uint32_t y = 0; y < *height; y++)
-        for (uint32_t x = 0; x < *width; x++, at += size)
-            memcpy(at, stored + size * stored_at(orientation, from_width, from_height, x, y), size);
+    for (uint32_t y = 0; y < *height; y++) {
+        size_t from = stored_at(orientation, from_width, from_height, 0, y);
+        size_t step = stored_at(orientation, from_width, from_height, 1, y) - from; /* modulo 2^64 */
+        for (uint32_t x = 0; x < *width; x++, from += step, at += size)
+            memcpy(at, stored + size * from, size);
+    }
     return upright;
 }
 
@@ -125,6 +128,17 @@ static void append(void *context, void *data, int size)
     free(behind);
 }
 
+static vkn_status write_jpeg(const uint8_t *rgba, uint32_t width, uint32_t height, struct jpeg *jpeg,
+                             const char *path)
+{
+    bool made = stb_write_jpeg(append, jpeg, (int)width, (int)height, rgba, QUALITY);
+    vkn_status status = made && !jpeg->text.failed
+                            ? no_fault(base_file_replace(path, jpeg->text.data, jpeg->text.size))
+                            : base_fail(VKN_ERROR, "%s: out of memory", path);
+    free(jpeg->text.data);
+    return status;
+}
+
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment,
                               size_t size, const char *path)
 {
@@ -132,33 +146,17 @@ vkn_status scene_copy_upright(const char *image, unsigned orientation, const voi
     uint32_t width, height;
     struct jpeg jpeg = {.segment = segment, .size = size};
     BASE_TRY(scene_image_read(image, &rgba, &width, &height));
-    uint8_t *upright = turn(rgba, 4, orientation, &width, &height);
+    uint8_t *upright = image_turn(rgba, 4, orientation, &width, &height);
     free(rgba);
     if (upright == NULL)
         return VKN_ERROR;
-    bool made = stb_write_jpeg(append, &jpeg, (int)width, (int)height, upright, QUALITY);
+    vkn_status status = size > 0 ? write_jpeg(upright, width, height, &jpeg, path)
+                                 : no_fault(scene_image_write_png(path, upright, width, height, 4));
     free(upright);
-    vkn_status status = made && !jpeg.text.failed
-                            ? no_fault(base_file_replace(path, jpeg.text.data, jpeg.text.size))
-                            : base_fail(VKN_ERROR, "%s: out of memory", path);
-    free(jpeg.text.data);
     return status;
 }
 
 /* ---- masks ----------------------------------------------------------------------------------- */
-
-/* A byte for each pixel of the upright image, of a mask that was drawn on it, or on what is stored. */
-static vkn_status read_mask(const char *mask, unsigned orientation, uint32_t width, uint32_t height,
-                            uint8_t **used)
-{
-    if (mask_check(mask, width, height) == VKN_OK || orientation < 5)
-        return mask_read(mask, false, width, height, used);
-    uint8_t *stored = NULL;
-    BASE_TRY(mask_read(mask, false, height, width, &stored));
-    *used = turn(stored, 1, orientation, &height, &width);
-    free(stored);
-    return *used != NULL ? VKN_OK : VKN_ERROR;
-}
 
 static vkn_status copy_mask(const char *mask, const char *image, unsigned orientation,
                             const char *path)
@@ -166,7 +164,7 @@ static vkn_status copy_mask(const char *mask, const char *image, unsigned orient
     uint32_t width, height;
     uint8_t *used = NULL;
     BASE_TRY(scene_image_size(image, &width, &height));
-    BASE_TRY(read_mask(mask, orientation, width, height, &used));
+    BASE_TRY(mask_read(mask, false, orientation, width, height, &used));
     for (size_t i = 0; i < (size_t)width * height; i++)
         used[i] = used[i] ? 255 : 0;
     vkn_status status = no_fault(scene_image_write_png(path, used, width, height, 1));
@@ -178,12 +176,13 @@ vkn_status scene_copy_mask(const char *masks, const char *name, const char *imag
                            unsigned orientation, const char *path, bool *found)
 {
     char *mask = NULL;
-    *found = false;
-    BASE_TRY(mask_find(masks, name, &mask));
-    if (mask == NULL)
-        return VKN_OK;
-    *found = true;
-    vkn_status status = copy_mask(mask, image, orientation, path);
+    struct finder *finder = NULL;
+    BASE_TRY(finder_open(masks, NULL, &finder));
+    vkn_status status = mask_find(finder, name, &mask);
+    *found = mask != NULL;
+    if (mask != NULL)
+        status = copy_mask(mask, image, orientation, path);
+    finder_close(&finder);
     free(mask);
     return status;
 }

@@ -22,6 +22,7 @@ vkn_status findings_pass_over(struct scene_findings *findings, struct transforms
         return status;
     if (findings->broken++ == 0)
         findings->first_broken = base_format("%s", vkn_last_error());
+    frame->passed_over = true;
     return frame->image_path != NULL ? take_image(findings, frame) : VKN_OK;
 }
 
@@ -57,6 +58,9 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->broken_images);
     free(findings->first_broken);
     free(findings->others);
+    free(findings->other_names);
+    free(findings->turned);
+    free(findings->as_stored);
     free(findings->points);
     *findings = (struct scene_findings){0};
 }

@@ -4,6 +4,7 @@
 #endif
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STBI_ONLY_PNG
 #define STBI_ONLY_JPEG
@@ -51,24 +52,35 @@ static vkn_status size_of_beginning(const char *path, struct image_header *heade
     return status;
 }
 
+vkn_status image_measure(const char *path, struct image_header *header)
+{
+    *header = (struct image_header){0};
+    BASE_TRY(size_of_beginning(path, header));
+    if (header->width > 0)
+        return VKN_OK;
+    char *data = NULL;
+    size_t size = 0;
+    BASE_TRY(base_file_read(path, MAX_FILE_SIZE, &data, &size));
+    vkn_status status = read_header(path, (const uint8_t *)data, size, header);
+    free(data);
+    BASE_TRY(status);
+    return header->width > 0 ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: truncated JPEG", path);
+}
+
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 {
-    struct image_header header = {0};
-    BASE_TRY(size_of_beginning(path, &header));
-    if (header.width == 0) {
-        char *data = NULL;
-        size_t size = 0;
-        BASE_TRY(base_file_read(path, MAX_FILE_SIZE, &data, &size));
-        vkn_status status = read_header(path, (const uint8_t *)data, size, &header);
-        free(data);
-        BASE_TRY(status);
-        if (header.width == 0)
-            return base_fail(VKN_BAD_INPUT, "%s: truncated JPEG", path);
-    }
+    struct image_header header;
+    BASE_TRY(image_measure(path, &header));
     *width = header.width;
     *height = header.height;
     return VKN_OK;
 }
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+/* Makes pixels of a whole file for image_decode and image_read_mask: fresh memory, which free() releases, or NULL where
+ * it cannot be decoded. */
+typedef void *decoder(const uint8_t *data, int size, int *width, int *height);
 
 /* 16-bit RGBA in the decoder's memory to 8 bits, each value to the nearest: 65535 becomes 255. NULL
  * without memory. */
@@ -81,9 +93,8 @@ static uint8_t *round_samples(const uint16_t *wide, size_t count)
     return bytes;
 }
 
-/* 8-bit RGBA that free() releases (stb allocates with malloc); NULL when it cannot be decoded. stb
- * alone would cut the lower half of 16-bit samples off. */
-static uint8_t *decode_rgba(const uint8_t *data, int size, int *width, int *height)
+/* 8-bit RGBA. stb, which allocates with malloc, would cut the lower half of 16-bit samples off. */
+static void *decode_rgba(const uint8_t *data, int size, int *width, int *height)
 {
     int channels = 0;
     if (!stbi_is_16_bit_from_memory(data, size))
@@ -96,10 +107,32 @@ static uint8_t *decode_rgba(const uint8_t *data, int size, int *width, int *heig
     return rgba;
 }
 
-vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
-                        uint32_t *width, uint32_t *height)
+#define LARGEST(a, b) ((a) > (b) ? (a) : (b))
+
+/* struct image_mask in the place of 8-bit RGBA, which is as large, or of the 16-bit one. */
+static void *decode_mask(const uint8_t *data, int size, int *width, int *height)
 {
-    *rgba = NULL;
+    int channels = 0;
+    bool wide = stbi_is_16_bit_from_memory(data, size) != 0;
+    void *rgba = wide ? (void *)stbi_load_16_from_memory(data, size, width, height, &channels, 4)
+                      : stbi_load_from_memory(data, size, width, height, &channels, 4);
+    size_t count = rgba != NULL ? (size_t)*width * (size_t)*height : 0;
+    for (size_t i = 0; i < count; i++) {
+        uint16_t pixel[4];
+        if (wide)
+            memcpy(pixel, (const uint16_t *)rgba + 4 * i, sizeof(pixel));
+        for (size_t c = 0; c < 4 && !wide; c++)
+            pixel[c] = ((const uint8_t *)rgba)[4 * i + c];
+        const struct image_mask mask = {LARGEST(LARGEST(pixel[0], pixel[1]), pixel[2]), pixel[3]};
+        memcpy((uint8_t *)rgba + sizeof(mask) * i, &mask, sizeof(mask));
+    }
+    return rgba;
+}
+
+static vkn_status decode(const char *name, const uint8_t *data, size_t size, decoder *make,
+                         void **decoded, uint32_t *width, uint32_t *height)
+{
+    *decoded = NULL;
     struct image_header header;
     BASE_TRY(read_header(name, data, size, &header));
     const char *problem = image_check(data, size, &header);
@@ -112,7 +145,7 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
 
     int decoded_width = 0, decoded_height = 0;
     stb_short_of_memory = false;
-    uint8_t *pixels = decode_rgba(data, (int)size, &decoded_width, &decoded_height);
+    void *pixels = make(data, (int)size, &decoded_width, &decoded_height);
     if (pixels == NULL && stb_short_of_memory)
         return base_fail(VKN_ERROR, "%s: out of memory for its %ux%u pixels", name, header.width,
                          header.height);
@@ -122,22 +155,51 @@ vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint
         free(pixels);
         return base_fail(VKN_BAD_INPUT, "%s: corrupt (two sizes in one file)", name);
     }
-    *rgba = pixels;
+    *decoded = pixels;
     *width = header.width;
     *height = header.height;
     return VKN_OK;
 }
 
-vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height)
+vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
+                        uint32_t *width, uint32_t *height)
 {
-    *rgba = NULL;
+    void *pixels = NULL;
+    vkn_status status = decode(name, data, size, decode_rgba, &pixels, width, height);
+    *rgba = pixels;
+    return status;
+}
+
+static vkn_status read_file(const char *path, decoder *make, void **pixels, uint32_t *width,
+                            uint32_t *height)
+{
+    *pixels = NULL;
     char *data = NULL;
     size_t size = 0;
     BASE_TRY(base_file_read(path, MAX_FILE_SIZE, &data, &size));
-    vkn_status status = image_decode(path, (const uint8_t *)data, size, rgba, width, height);
+    vkn_status status = decode(path, (const uint8_t *)data, size, make, pixels, width, height);
     free(data);
     return status;
 }
+
+vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height)
+{
+    void *pixels = NULL;
+    vkn_status status = read_file(path, decode_rgba, &pixels, width, height);
+    *rgba = pixels;
+    return status;
+}
+
+vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_t *width,
+                           uint32_t *height)
+{
+    void *decoded = NULL;
+    vkn_status status = read_file(path, decode_mask, &decoded, width, height);
+    *pixels = decoded;
+    return status;
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
 
 static vkn_status encode(const struct image_png *image, struct base_text *text)
 {

@@ -10,6 +10,7 @@ struct image_header {
     enum image_kind kind;
     uint32_t width, height;
     uint64_t decoded_size; /* bytes that the file's compressed data must make; 0 when unknown */
+    unsigned orientation;  /* EXIF's, 1 to 8 (exif.h); the size is that of the pixels as stored */
 };
 
 /* Reads the header from the first `size` bytes of a file. Returns NULL, or what is wrong with it
@@ -19,6 +20,22 @@ const char *image_header_read(const uint8_t *data, size_t size, struct image_hea
  * that were cut off into half-grey pictures; this is what tells. */
 const char *image_check(const uint8_t *data, size_t size, const struct image_header *header);
 uint32_t image_crc32(const uint8_t *data, size_t size);
+
+/* Reads as much of a file as its size and orientation take. */
+vkn_status image_measure(const char *path, struct image_header *header);
+/* Turns pixels of `size` bytes each as EXIF's orientation says: into fresh memory, NULL without. The sides change
+ * places for orientations from 5 on. */
+uint8_t *image_turn(const uint8_t *stored, size_t size, unsigned orientation, uint32_t *width,
+                    uint32_t *height);
+#define IMAGE_ON_ITS_SIDE 5u /* the first orientation in which sides change places */
+
+/* What a mask is read from: of each pixel the largest of red, green and blue, and alpha, in full precision. */
+struct image_mask {
+    uint16_t value, alpha;
+};
+/* The caller frees *pixels. */
+vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_t *width,
+                           uint32_t *height);
 
 /* scene_image_read from memory; `name` stands for the file in messages. */
 vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,

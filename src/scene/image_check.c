@@ -177,7 +177,7 @@ static const char *jpeg_check(const uint8_t *data, size_t size)
 
 const char *image_header_read(const uint8_t *data, size_t size, struct image_header *header)
 {
-    *header = (struct image_header){0};
+    *header = (struct image_header){.orientation = exif_orientation(data, size)};
     if (size == 0)
         return "empty file";
     size_t compared = size < sizeof(png_signature) ? size : sizeof(png_signature);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scene/image.h"
 #include "scene/transforms.h"
 
 #define PI          3.14159265358979323846
@@ -273,8 +274,9 @@ static vkn_status measure_mask(void *context, size_t index)
     masks->hidden[index] = -1;
     if (view->mask_path == NULL)
         return VKN_OK;
-    BASE_TRY(scene_image_size(view->image_path, &width, &height));
-    BASE_TRY(mask_read(view->mask_path, view->mask_hides, width, height, &used));
+    bool aside = view->turned_by >= IMAGE_ON_ITS_SIDE;
+    BASE_TRY(scene_image_size(view->image_path, aside ? &height : &width, aside ? &width : &height));
+    BASE_TRY(mask_read(view->mask_path, view->mask_hides, view->turned_by, width, height, &used));
     size_t pixels = (size_t)width * height, hidden = 0;
     for (size_t i = 0; i < pixels; i++)
         hidden += used[i] == 0 ? 1 : 0;

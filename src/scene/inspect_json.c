@@ -59,6 +59,14 @@ static void add_views(cJSON *json, const struct inspection *inspection)
     cJSON_AddBoolToObject(json, "dynamic", inspection->scene->dynamic);
 }
 
+static void add_findings(cJSON *json, const struct scene_findings *findings)
+{
+    if (findings->other_names != NULL)
+        cJSON_AddStringToObject(json, "other_names", findings->other_names);
+    if (findings->turned != NULL)
+        cJSON_AddStringToObject(json, "turned", findings->turned);
+}
+
 static void add_lenses(cJSON *json, const struct inspection *inspection)
 {
     cJSON *lenses = cJSON_AddObjectToObject(json, "lenses");
@@ -109,6 +117,7 @@ struct cJSON *inspect_json(const struct inspection *inspection)
     cJSON_AddStringToObject(json, "scene", inspection->scene->path);
     cJSON_AddStringToObject(json, "format", config_scene_format_names[inspection->scene->format]);
     add_views(json, inspection);
+    add_findings(json, inspection->findings);
     add_lenses(json, inspection);
     add_space(json, inspection);
     if (inspection->masked > 0) {

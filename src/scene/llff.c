@@ -92,12 +92,6 @@ vkn_status llff_frames(const char *file, const struct npy *array, struct transfo
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-static vkn_status read_image(const char *scene, struct transforms_frame *frame)
-{
-    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
-    return capture_find_mask(scene, frame);
-}
-
 static vkn_status name_images(const char *scene, const char *folder, char *const *names,
                               size_t count, struct scene_findings *findings,
                               struct transforms *transforms)
@@ -111,8 +105,8 @@ static vkn_status name_images(const char *scene, const char *folder, char *const
         frame->image_path = base_path_join(folder, names[i]);
         if (frame->file_path == NULL || frame->image_path == NULL)
             return VKN_ERROR;
-        BASE_TRY(findings_pass_over(findings, frame, read_image(scene, frame)));
     }
+    BASE_TRY(capture_measure(scene, findings, transforms));
     return transforms_drop_missing(transforms, folder, findings);
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scene/find.h"
 #include "scene/image.h"
 #include "scene/transforms.h"
 
@@ -15,67 +16,66 @@ static size_t stem_length(const char *name)
     return dot != NULL && (slash == NULL || dot > slash) ? (size_t)(dot - name) : strlen(name);
 }
 
-/* folder/PREFIXname[..length]SUFFIX, when there is such a file and nothing has been found before.
- */
-static vkn_status try_name(const char *folder, const char *prefix, const char *name, size_t length,
-                           const char *suffix, char **found)
+/* Two masks for one image are an error. */
+static vkn_status take_mask(const char *image_name, const struct found *found, char **path)
 {
-    if (*found != NULL)
+    *path = found->path;
+    if (found->other == NULL)
         return VKN_OK;
-    char *file = base_format("%s%.*s%s", prefix, (int)length, name, suffix);
-    char *path = file != NULL ? base_path_join(folder, file) : NULL;
-    free(file);
-    if (path == NULL)
-        return VKN_ERROR;
-    if (base_file_exists(path))
-        *found = path;
-    else
-        free(path);
-    return VKN_OK;
+    base_fail(VKN_BAD_INPUT, "%s: both %s and %s may be its mask", image_name, found->path,
+              found->other);
+    free(found->path);
+    free(found->other);
+    *path = NULL;
+    return VKN_BAD_INPUT;
 }
 
-vkn_status mask_find(const char *folder, const char *image_name, char **path)
+vkn_status mask_find(struct finder *masks, const char *image_name, char **path)
 {
-    size_t length = strlen(image_name), stem = stem_length(image_name);
+    struct found found = {0};
     *path = NULL;
-    vkn_status status = try_name(folder, "", image_name, length, ".png", path);
-    if (status == VKN_OK)
-        status = try_name(folder, "", image_name, length, "", path);
-    if (status == VKN_OK && stem < length)
-        status = try_name(folder, "", image_name, stem, ".png", path);
-    return status;
+    char *png = base_format("%s.png", image_name);
+    vkn_status status = png != NULL ? finder_exact(masks, png, &found) : VKN_ERROR;
+    free(png);
+    if (status == VKN_OK && found.path == NULL)
+        status = finder_exact(masks, image_name, &found);
+    char *other = base_format("%.*s.png", (int)stem_length(image_name), image_name);
+    if (status == VKN_OK && found.path == NULL)
+        status = other != NULL ? finder_exact(masks, other, &found) : VKN_ERROR;
+    free(other);
+    if (status == VKN_OK && found.path == NULL)
+        status = finder_written(masks, image_name, &found);
+    return status == VKN_OK ? take_mask(image_name, &found, path) : status;
 }
 
 /* instant-ngp: beside NAME.jpg, white where something moved. */
-static vkn_status find_dynamic_mask(struct transforms_frame *frame)
+static vkn_status find_dynamic_mask(struct finder *finder, struct transforms_frame *frame)
 {
     const char *slash = strrchr(frame->image_path, '/');
-    const char *name = slash != NULL ? slash + 1 : frame->image_path;
+    const char *image = slash != NULL ? slash + 1 : frame->image_path;
+    char *name = base_format("dynamic_mask_%.*s.png", (int)stem_length(image), image);
     char *folder = base_path_folder(frame->image_path);
-    if (folder == NULL)
-        return VKN_ERROR;
-    vkn_status status =
-        try_name(folder, "dynamic_mask_", name, stem_length(name), ".png", &frame->mask_path);
+    struct found found = {0};
+    vkn_status status = VKN_ERROR;
+    if (folder != NULL && name != NULL)
+        status = finder_in(finder, folder, name, &found);
     free(folder);
+    free(name);
+    if (status == VKN_OK)
+        status = take_mask(frame->image_path, &found, &frame->mask_path);
     frame->mask_hides = frame->mask_path != NULL;
     return status;
 }
 
-vkn_status transforms_find_mask(const struct transforms *transforms, const char *folder,
-                                struct transforms_frame *frame)
+vkn_status transforms_find_mask(const struct transforms *transforms, struct finder *finder,
+                                const char *folder, struct transforms_frame *frame)
 {
-    if (frame->mask_name == NULL) {
-        BASE_TRY(find_dynamic_mask(frame));
-        return frame->mask_path != NULL ? mask_check(frame->mask_path, frame->width, frame->height)
-                                        : VKN_OK;
-    }
-    frame->mask_path = base_path_join(folder, frame->mask_name);
-    if (frame->mask_path == NULL)
-        return VKN_ERROR;
-    if (!base_file_exists(frame->mask_path))
+    if (frame->mask_name == NULL)
+        BASE_TRY(find_dynamic_mask(finder, frame));
+    else if (frame->mask_path == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: frames[%zu].mask_path: no file %s in %s",
                          transforms->file, frame->index, frame->mask_name, folder);
-    return mask_check(frame->mask_path, frame->width, frame->height);
+    return frame->mask_path != NULL ? mask_check(frame) : VKN_OK;
 }
 
 /* ---- reading them ------------------------------------------------------------------------------
@@ -106,60 +106,147 @@ static vkn_status wrong_size(const char *path, const uint32_t mask[2], uint32_t 
                      path, mask[0], mask[1], width, height);
 }
 
-vkn_status mask_check(const char *path, uint32_t width, uint32_t height)
+vkn_status mask_check(const struct transforms_frame *frame)
 {
-    uint32_t size[2];
-    BASE_TRY(scene_image_size(path, &size[0], &size[1]));
-    return factor_of(size, width, height).larger > 0 ? VKN_OK
-                                                     : wrong_size(path, size, width, height);
+    uint32_t size[2], width = frame->width, height = frame->height;
+    BASE_TRY(scene_image_size(frame->mask_path, &size[0], &size[1]));
+    bool fits = factor_of(size, width, height).larger > 0 ||
+                (frame->turned && factor_of(size, height, width).larger > 0);
+    return fits ? VKN_OK : wrong_size(frame->mask_path, size, width, height);
 }
 
-static uint32_t brightness(const uint8_t *pixel)
+/* ---- what of it says which pixels count
+ * ------------------------------------------------------------ */
+
+#define MOST_BETWEEN \
+    8u /* of the visible pixels of a drawn mask, one in so many is neither dark nor bright */
+
+/* What a mask's pixels are compared with. */
+struct measure {
+    uint32_t brightest, most_opaque;
+    bool by_alpha; /* alpha says which pixels count, and colours, but where `drawn`, nothing */
+    bool drawn; /* colours are black and white, as masks are drawn: such pixels have to be bright as
+                   well */
+};
+
+static bool is_visible(const struct image_mask *pixel, const struct measure *measure)
 {
-    uint32_t most = pixel[0] > pixel[1] ? pixel[0] : pixel[1];
-    return most > pixel[2] ? most : pixel[2];
+    return 2u * pixel->alpha > measure->most_opaque;
+}
+
+static uint32_t brightest_of(const struct image_mask *pixels, size_t count)
+{
+    uint32_t brightest = 0;
+    for (size_t i = 0; i < count; i++)
+        brightest = pixels[i].value > brightest ? pixels[i].value : brightest;
+    return brightest;
+}
+
+static bool is_one_color(const struct image_mask *pixels, size_t count)
+{
+    size_t same = 1;
+    while (same < count && pixels[same].value == pixels[0].value)
+        same++;
+    return same >= count;
+}
+
+/* Whether what is visible is black and white, as masks are drawn. */
+static bool is_drawn(const struct image_mask *pixels, size_t count, const struct measure *measure)
+{
+    size_t visible = 0, dark = 0, between = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_visible(&pixels[i], measure))
+            continue;
+        uint32_t four = 4u * pixels[i].value;
+        visible++;
+        dark += four <= measure->brightest ? 1 : 0;
+        between += four > measure->brightest && four < 3 * measure->brightest ? 1 : 0;
+    }
+    return measure->brightest > 0 && dark > 0 && between <= visible / MOST_BETWEEN;
+}
+
+/* Alpha is believed where it varies: some pixels have more than half of the most, others not; and
+ * where a mask of one colour is all transparent. Where colours vary, too, they are a mask's (GIMP)
+ * if what is visible is black and white, else a picture's that was cut out (rembg). */
+static struct measure measure_mask(const struct image_mask *pixels, size_t count)
+{
+    struct measure measure = {0};
+    size_t visible = 0;
+    for (size_t i = 0; i < count; i++)
+        measure.most_opaque =
+            pixels[i].alpha > measure.most_opaque ? pixels[i].alpha : measure.most_opaque;
+    for (size_t i = 0; i < count; i++) {
+        bool seen = is_visible(&pixels[i], &measure);
+        visible += seen ? 1 : 0;
+        measure.brightest =
+            seen && pixels[i].value > measure.brightest ? pixels[i].value : measure.brightest;
+    }
+    measure.by_alpha = visible > 0 ? visible < count : is_one_color(pixels, count);
+    if (measure.by_alpha)
+        measure.drawn = is_drawn(pixels, count, &measure);
+    else
+        measure.brightest = brightest_of(pixels, count);
+    return measure;
 }
 
 /* Masks are written as 0 and 1 as well as 0 and 255: bright is more than half of the brightest. */
-static bool is_bright(const uint8_t *rgba, size_t row_size, struct factor factor, uint32_t x,
-                      uint32_t y, uint32_t brightest)
+static bool is_set(const struct image_mask *pixel, const struct measure *measure)
+{
+    bool bright = 2u * pixel->value > measure->brightest;
+    if (!measure->by_alpha)
+        return bright;
+    return is_visible(pixel, measure) && (bright || !measure->drawn);
+}
+
+/* Whether the pixel (x, y) of the image is set in the mask, which may be smaller or larger. */
+static bool is_bright(const struct image_mask *pixels, size_t row_size, struct factor factor,
+                      uint32_t x, uint32_t y, const struct measure *measure)
 {
     uint32_t n = factor.larger, bright = 0;
-    const uint8_t *block =
-        rgba + (size_t)4 * (y / factor.smaller * n * row_size + (size_t)(x / factor.smaller) * n);
+    const struct image_mask *block =
+        pixels + (y / factor.smaller * n * row_size + (size_t)(x / factor.smaller) * n);
     for (uint32_t row = 0; row < n; row++)
         for (uint32_t column = 0; column < n; column++)
-            bright += 2 * brightness(block + 4 * (row * row_size + column)) > brightest;
+            bright += is_set(block + (row * row_size + column), measure);
     return 2 * (uint64_t)bright >= (uint64_t)n * n;
 }
 
-vkn_status mask_read(const char *path, bool hides, uint32_t width, uint32_t height, uint8_t **used)
+static uint8_t *spread(const struct image_mask *pixels, const uint32_t size[2], bool hides,
+                       uint32_t width, uint32_t height)
 {
-    uint8_t *rgba = NULL;
-    uint32_t size[2], brightest = 0;
+    const struct factor factor = factor_of(size, width, height);
+    const struct measure measure = measure_mask(pixels, (size_t)size[0] * size[1]);
+    uint8_t *used = base_alloc((size_t)width * height, 1);
+    for (uint32_t y = 0; y < height && used != NULL; y++)
+        for (uint32_t x = 0; x < width; x++)
+            used[(size_t)y * width + x] =
+                is_bright(pixels, size[0], factor, x, y, &measure) != hides;
+    return used;
+}
+
+vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width,
+                     uint32_t height, uint8_t **used)
+{
+    struct image_mask *pixels = NULL;
+    uint32_t size[2];
     *used = NULL;
-    BASE_TRY(scene_image_read(path, &rgba, &size[0], &size[1]));
-    struct factor factor = factor_of(size, width, height);
-    if (factor.larger == 0) {
-        free(rgba);
+    BASE_TRY(image_read_mask(path, &pixels, &size[0], &size[1]));
+    bool fits = factor_of(size, width, height).larger > 0;
+    bool stored =
+        !fits && turned_by >= IMAGE_ON_ITS_SIDE && factor_of(size, height, width).larger > 0;
+    if (!fits && !stored) {
+        free(pixels);
         return wrong_size(path, size, width, height);
     }
-    uint8_t *made = base_alloc((size_t)width * height, 1);
-    if (made == NULL) {
-        free(rgba);
-        return VKN_ERROR;
-    }
-    for (size_t i = 0; i < (size_t)size[0] * size[1]; i++) {
-        uint32_t value = brightness(rgba + 4 * i);
-        brightest = value > brightest ? value : brightest;
-    }
-    for (uint32_t y = 0; y < height; y++)
-        for (uint32_t x = 0; x < width; x++)
-            made[(size_t)y * width + x] =
-                is_bright(rgba, size[0], factor, x, y, brightest) != hides;
-    free(rgba);
+    uint8_t *made = stored ? spread(pixels, size, hides, height, width)
+                           : spread(pixels, size, hides, width, height);
+    free(pixels);
     *used = made;
-    return VKN_OK;
+    if (made != NULL && stored) {
+        *used = image_turn(made, 1, turned_by, &height, &width);
+        free(made);
+    }
+    return *used != NULL ? VKN_OK : VKN_ERROR;
 }
 
 void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels)

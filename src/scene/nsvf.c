@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "scene/capture.h"
+#include "scene/find.h"
 #include "scene/reader.h"
 
 #define MAX_FILE_SIZE  ((size_t)64 << 10) /* of a text with a few numbers */
@@ -222,15 +223,37 @@ static vkn_status read_pose(const char *file, double pose[12])
     return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", file, problem);
 }
 
-static vkn_status read_frame(const char *folder, const char *name, struct transforms_frame *frame)
+/* The pose of an image: in pose/NAME.txt, which a name in another case or Unicode form stands for.
+ */
+static vkn_status find_pose(struct finder *poses, const char *folder, const char *name,
+                            double pose[12])
 {
     const char *dot = strrchr(name, '.');
-    char *pose = base_format("%s/pose/%.*s.txt", folder, (int)(dot - name), name);
+    char *file = base_format("%.*s.txt", (int)(dot - name), name);
+    char *path = file != NULL ? base_format("%s/%s", folder, file) : NULL;
+    struct found found = {0};
+    vkn_status status = path != NULL ? finder_in(poses, folder, file, &found) : VKN_ERROR;
+    if (status == VKN_OK && found.other != NULL)
+        status = base_fail(VKN_BAD_INPUT, "%s is not there, and both %s and %s may be meant", path,
+                           found.path, found.other);
+    if (status == VKN_OK)
+        status = read_pose(found.path != NULL ? found.path : path, pose);
+    free(found.path);
+    free(found.other);
+    free(path);
+    free(file);
+    return status;
+}
+
+static vkn_status read_frame(struct finder *poses, const char *folder, const char *images,
+                             const char *name, struct transforms_frame *frame)
+{
+    char *pose = base_path_join(folder, "pose");
     frame->file_path = base_format("%s", name);
-    frame->image_path = base_format("%s/rgb/%s", folder, name);
+    frame->image_path = base_path_join(images, name);
     vkn_status status = VKN_ERROR;
     if (pose != NULL && frame->file_path != NULL && frame->image_path != NULL)
-        status = read_pose(pose, frame->pose);
+        status = find_pose(poses, pose, name, frame->pose);
     free(pose);
     return status;
 }
@@ -279,13 +302,17 @@ static vkn_status make_frames(const char *folder, const char *images, char *cons
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;
-    for (size_t i = 0; i < count; i++) {
+    struct finder *poses = NULL;
+    BASE_TRY(finder_open(folder, NULL, &poses));
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < count && status == VKN_OK; i++) {
         struct transforms_frame *frame = &transforms->frames[transforms->count++];
         frame->index = i;
         frame->lens = transforms->lens;
-        BASE_TRY(read_frame(folder, names[i], frame));
+        status = read_frame(poses, folder, images, names[i], frame);
     }
-    return set_splits(images, transforms);
+    finder_close(&poses);
+    return status == VKN_OK ? set_splits(images, transforms) : status;
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -309,20 +336,12 @@ static vkn_status count_poses(const char *folder, size_t images, size_t *missing
     return status;
 }
 
-static vkn_status read_image(const char *folder, struct transforms_frame *frame)
-{
-    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
-    return capture_find_mask(folder, frame);
-}
-
 static vkn_status read_images(const char *folder, const char *images,
                               struct scene_findings *findings, struct transforms *transforms)
 {
     size_t missing = 0, posed = transforms->count;
     BASE_TRY(count_poses(folder, posed, &missing));
-    for (size_t i = 0; i < transforms->count; i++)
-        BASE_TRY(findings_pass_over(findings, &transforms->frames[i],
-                                    read_image(folder, &transforms->frames[i])));
+    BASE_TRY(capture_measure(folder, findings, transforms));
     BASE_TRY(transforms_drop_missing(transforms, images, findings));
     transforms->missing += missing;
     if (missing > 0 && findings == NULL)
@@ -353,6 +372,20 @@ static vkn_status read_capture(const char *folder, const char *images,
     return status == VKN_OK ? read_images(folder, images, options->findings, transforms) : status;
 }
 
+/* The folder `rgb`, or what stands for it. */
+static vkn_status find_images(const char *folder, const char *file, char **images)
+{
+    char *rgb = base_path_join(folder, "rgb");
+    if (rgb == NULL)
+        return VKN_ERROR;
+    vkn_status status = base_is_folder(rgb) ? VKN_OK : capture_folder(folder, file, images);
+    if (*images == NULL)
+        *images = rgb;
+    else
+        free(rgb);
+    return status;
+}
+
 static vkn_status read_scene(const char *file, const struct scene_options *options,
                              struct transforms files[SCENE_SPLITS], bool *single)
 {
@@ -360,10 +393,10 @@ static vkn_status read_scene(const char *file, const struct scene_options *optio
     struct transforms *transforms = &files[SCENE_TRAIN];
     *transforms = (struct transforms){
         .file = base_format("%s", file), .list = "images", .chooses_space = true, .prescaled = 1};
-    char *folder = base_path_folder(file);
-    char *images = folder != NULL ? base_path_join(folder, "rgb") : NULL;
-    vkn_status status = VKN_ERROR;
-    if (transforms->file != NULL && images != NULL)
+    char *folder = base_path_folder(file), *images = NULL;
+    vkn_status status =
+        folder != NULL && transforms->file != NULL ? find_images(folder, file, &images) : VKN_ERROR;
+    if (status == VKN_OK)
         status = read_capture(folder, images, options, transforms);
     free(images);
     free(folder);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "scene/detect.h"
-#include "scene/image.h"
-#include "scene/transforms.h"
+#include "scene/pictures.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -22,6 +21,8 @@ static vkn_status open_into(struct vkn_scene *scene, const struct scene_options 
         status = scene_assemble(scene, files, single, options);
     if (status == VKN_OK && options->findings != NULL)
         status = findings_add_files(options->findings, scene, files);
+    if (status == VKN_OK)
+        status = pictures_tell(scene->path, files, options->findings);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         transforms_free(&files[split]);
     return status;
@@ -142,7 +143,8 @@ static vkn_status shrink_image(const struct vkn_scene *scene, const struct scene
         return base_fail(VKN_BAD_INPUT, "%s: changed its size since the scene was opened",
                          camera->image_path);
     if (camera->mask_path != NULL)
-        BASE_TRY(mask_read(camera->mask_path, camera->mask_hides, width, height, &used));
+        BASE_TRY(mask_read(camera->mask_path, camera->mask_hides, camera->turned_by, width, height,
+                           &used));
     *has_alpha = image_downscale(rgba, used, width, height, k, pixels);
     free(used);
     mask_mark_unreached(camera, pixels);
@@ -156,7 +158,14 @@ static vkn_status read_image(const struct vkn_scene *scene, const struct scene_c
     uint32_t width = 0, height = 0;
     uint8_t *rgba = NULL;
     BASE_TRY(scene_image_read(camera->image_path, &rgba, &width, &height));
-    vkn_status status = shrink_image(scene, camera, rgba, width, height, pixels, has_alpha);
+    if (camera->turned_by > EXIF_UPRIGHT) {
+        uint8_t *stored = rgba;
+        rgba = image_turn(stored, 4, camera->turned_by, &width, &height);
+        free(stored);
+    }
+    vkn_status status = rgba != NULL
+                            ? shrink_image(scene, camera, rgba, width, height, pixels, has_alpha)
+                            : VKN_ERROR;
     free(rgba);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "config/config.h"
+#include "scene/exif.h"
 
 /* Largest width or height of an image, in pixels. */
 #define SCENE_MAX_IMAGE_SIZE 16384u
@@ -36,6 +37,7 @@ struct scene_camera {
     char *image_path;             /* for messages; owned by the scene */
     char *mask_path;              /* NULL: every pixel counts; owned by the scene */
     bool mask_hides;              /* the mask is bright where pixels do not count, instead of dark */
+    unsigned turned_by;           /* EXIF orientation by which pixels are turned; EXIF_UPRIGHT, 0: as stored */
 };
 
 /* The views that a split holds the pixels of: of every `of` in a row `count`, from `first` on. With
@@ -76,8 +78,7 @@ struct vkn_scene {
     _Atomic uint32_t holders;     /* beside the one who opened it: the last to close it frees it */
 };
 
-/* What opening a scene passes over, for those who want to know. The caller frees what is in it with
- * scene_findings_free. */
+/* What opening a scene passes over. The caller frees what is in it with scene_findings_free. */
 struct scene_findings {
     size_t broken;                /* frames left out because their image or mask is missing or broken */
     char *first_broken;           /* the message about the first of them; NULL: none */
@@ -85,22 +86,21 @@ struct scene_findings {
     size_t broken_image_count;
     size_t missing;               /* frames without an image that training leaves out as well */
     char *others;                 /* in words, which of several sparse models is taken; NULL: there is one */
+    char *other_names, *turned, *as_stored; /* in words, images under other names, and with an EXIF orientation; or NULL */
     double (*points)[3];          /* of the sparse model, in training space; NULL: none */
     size_t point_count;
 };
 void scene_findings_free(struct scene_findings *findings);
 
 struct scene_options {
-    const char *path;             /* folder of a scene or of a sparse model of it (SCENE/sparse/1), or a file
-                                     that stands for one: a transforms.json or poses_bounds.npy */
+    const char *path;             /* folder of a scene or of a sparse model of it, or a transforms.json or poses_bounds.npy */
     enum vkn_scene_format format;
     uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
     float scale;                  /* 0: from the file or the dialect's default */
     float offset[3];
     uint32_t aabb_scale;          /* 0: from the file or the dialect's default */
     bool placed;                  /* scale, offset and aabb_scale are all given: those of a run */
-    struct scene_findings *findings; /* NULL: missing and broken images are errors, as they should be
-                                        for training */
+    struct scene_findings *findings; /* NULL: missing and broken images are errors, as training wants them */
 };
 
 /* Detects the format, reads cameras of all splits and checks that every image exists and has the size
@@ -240,7 +240,7 @@ vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint3
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height, uint32_t channels, uint8_t **png, size_t *size);
 /* Copies (copies.c): PNG files `factors` times smaller, the pixels those of training with --downscale; mask: may be NULL. */
 vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors, char *const *paths, size_t count);
-/* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start. */
+/* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start; a PNG where `size` is 0. */
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment, size_t size, const char *path);
 vkn_status scene_check_model(const char *folder); /* of COLMAP's, binary; VKN_BAD_INPUT: a file of it is cut off */
 /* The mask in that folder for an image once `name`, black and white in the image's size; *found: there is one. */

@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "scene/pictures.h"
 #include "scene/reader.h"
 
 #define MAX_JSON_SIZE ((size_t)64 << 20)
@@ -285,45 +286,35 @@ void transforms_free(struct transforms *transforms)
 
 /* ---- images -------------------------------------------------------------------------------- */
 
-/* The path as given, else with a usual extension, else with Windows' separators turned. */
-static vkn_status find_image(const char *folder, const char *name, char **found)
+static vkn_status measure_frame(struct transforms *transforms, const char *folder,
+                                struct transforms_frame *frame)
 {
-    static const char *const extensions[] = {"", ".png", ".jpg", ".jpeg"};
-    char *base = base_path_join(folder, plain(name));
-    *found = NULL;
-    if (base == NULL)
-        return VKN_ERROR;
-    vkn_status status = VKN_OK;
-    for (int turned = 0; turned < 2 && *found == NULL && status == VKN_OK; turned++) {
-        for (size_t i = 0; i < BASE_COUNT(extensions) && *found == NULL; i++) {
-            char *path = base_format("%s%s", base, extensions[i]);
-            if (path == NULL)
-                status = VKN_ERROR;
-            else if (base_file_exists(path))
-                *found = path;
-            else
-                free(path);
-        }
-        for (char *c = base; *c != '\0'; c++)
-            *c = (char)(*c == '\\' ? '/' : *c);
-    }
-    free(base);
-    return status;
+    if (frame->image_path != NULL)
+        return pictures_measure(frame);
+    if (frame->has_sharpness || frame->passed_over)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: frames[%zu].file_path: no image %s in %s (nor with .png, .jpg or .jpeg, "
+                     "in another case or "
+                     "folder)",
+                     transforms->file, frame->index, frame->file_path, folder);
 }
 
-static vkn_status find_frame_image(struct transforms *transforms, const char *folder,
-                                   struct transforms_frame *frame)
+static vkn_status find_masks(struct transforms *transforms, const char *folder,
+                             struct scene_findings *findings)
 {
-    BASE_TRY(find_image(folder, frame->file_path, &frame->image_path));
-    if (frame->image_path == NULL && frame->has_sharpness)
-        return VKN_OK;
-    if (frame->image_path == NULL)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: frames[%zu].file_path: no image %s in %s (with .png, .jpg "
-                         "or .jpeg added neither)",
-                         transforms->file, frame->index, frame->file_path, folder);
-    BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
-    return transforms_find_mask(transforms, folder, frame);
+    struct finder *finder = NULL;
+    BASE_TRY(pictures_find_masks(folder, findings, transforms));
+    BASE_TRY(finder_open(folder, NULL, &finder));
+    vkn_status status = VKN_OK;
+    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        if (frame->image_path != NULL)
+            status = findings_pass_over(findings, frame,
+                                        transforms_find_mask(transforms, finder, folder, frame));
+    }
+    finder_close(&finder);
+    return status;
 }
 
 vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder,
@@ -350,18 +341,23 @@ vkn_status transforms_drop_missing(struct transforms *transforms, const char *fo
     return VKN_OK;
 }
 
+static vkn_status find_images(struct transforms *transforms, const char *folder,
+                              struct scene_findings *findings)
+{
+    BASE_TRY(pictures_find(folder, true, findings, transforms));
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        BASE_TRY(findings_pass_over(findings, frame, measure_frame(transforms, folder, frame)));
+    }
+    pictures_turn_like_others(transforms);
+    BASE_TRY(find_masks(transforms, folder, findings));
+    return transforms_drop_missing(transforms, folder, findings);
+}
+
 vkn_status transforms_find_images(struct transforms *transforms, struct scene_findings *findings)
 {
     char *folder = base_path_folder(transforms->file);
-    if (folder == NULL)
-        return VKN_ERROR;
-    vkn_status status = VKN_OK;
-    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
-        status = findings_pass_over(findings, &transforms->frames[i],
-                                    find_frame_image(transforms, folder, &transforms->frames[i]));
-    }
-    if (status == VKN_OK)
-        status = transforms_drop_missing(transforms, folder, findings);
+    vkn_status status = folder != NULL ? find_images(transforms, folder, findings) : VKN_ERROR;
     free(folder);
     return status;
 }

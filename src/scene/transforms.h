@@ -35,6 +35,10 @@ struct transforms_frame {
     char *mask_name;      /* mask_path as written; NULL: none */
     char *mask_path;      /* the file found, which mask_check has seen; NULL: every pixel counts */
     bool mask_hides;      /* bright where pixels do not count */
+    unsigned found, mask_found; /* how the files' names differ from what is written (find.h) */
+    bool passed_over;     /* by findings_pass_over */
+    unsigned orientation; /* of the image, as EXIF has it */
+    bool turned;          /* by that, which makes width and height those of the upright picture */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
@@ -108,17 +112,22 @@ vkn_status findings_pass_over(struct scene_findings *findings, struct transforms
 vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
                               const struct transforms files[SCENE_SPLITS]);
 
+struct finder;
+
 /* A mask named as COLMAP names it: in a folder of masks, the image's name (with the folders that it has
- * there) and ".png", the same name, or the name with "png" for its extension. *path is fresh memory, or
+ * there) and ".png", the same name, or the name with another extension. *path is fresh memory, or
  * NULL where there is none. Such masks are bright where pixels count. */
-vkn_status mask_find(const char *folder, const char *image_name, char **path);
-/* Whether the mask (its header alone is read) fits an image of that size. */
-vkn_status mask_check(const char *path, uint32_t width, uint32_t height);
-/* The mask of a frame whose image has been found; file names are relative to `folder`. */
-vkn_status transforms_find_mask(const struct transforms *transforms, const char *folder,
-                                struct transforms_frame *frame);
-/* One byte for each pixel of an image of that size: 1 where it counts. The caller frees *used. */
-vkn_status mask_read(const char *path, bool hides, uint32_t width, uint32_t height, uint8_t **used);
+vkn_status mask_find(struct finder *masks, const char *image_name, char **path);
+/* Whether the frame's mask (its header alone is read) fits its image. */
+vkn_status mask_check(const struct transforms_frame *frame);
+/* The mask of a frame whose image has been found and measured, and mask_path where mask_name is given; file names are
+ * relative to `folder`. */
+vkn_status transforms_find_mask(const struct transforms *transforms, struct finder *finder,
+                                const char *folder, struct transforms_frame *frame);
+/* One byte for each pixel of an image of that size: 1 where it counts. A mask of an image that has been turned by an
+ * orientation may be turned already, or as the image is stored: its size tells. The caller frees *used. */
+vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width, uint32_t height,
+                     uint8_t **used);
 /* Pixels of the camera's image that its lens does not reach become SCENE_IGNORED. */
 void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels);
 

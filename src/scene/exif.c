@@ -1,7 +1,8 @@
-/* What a camera writes into a JPEG beside the picture: Exif 2.32 (CIPA DC-008), TIFF inside of APP1. */
+/* Reads what a camera writes into a picture beside the pixels: Exif 2.32 (CIPA DC-008), a TIFF
+ * inside of JPEG's APP1 or PNG's eXIf. */
 #include <string.h>
 
-#include "prepare/internal.h"
+#include "scene/scene.h"
 
 #define TAG_ORIENTATION 0x0112u
 #define TAG_EXIF        0x8769u /* where the folder of the camera's settings is */
@@ -58,21 +59,27 @@ static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
     exif->focal = entry > 0 && below > 0 ? (double)above / below : 0.0;
 }
 
+/* A TIFF from its two letters on; `start` is where the file has it. */
+static void read_block(const uint8_t *data, size_t size, size_t start, struct exif *exif)
+{
+    struct tiff tiff = {data, size, size > 0 && data[0] == 'I'};
+    if (number(&tiff, 2, 2) == 42)
+        read_tiff(&tiff, start, exif);
+}
+
 /* `size` bytes of an APP1 behind its length. */
 static bool read_segment(const uint8_t *data, size_t size, size_t start, struct exif *exif)
 {
     static const char name[6] = "Exif"; /* two zero bytes behind it */
     if (size < 14 || memcmp(data, name, sizeof(name)) != 0)
         return false;
-    struct tiff tiff = {data + sizeof(name), size - sizeof(name), data[6] == 'I'};
-    if (number(&tiff, 2, 2) == 42)
-        read_tiff(&tiff, start + sizeof(name), exif);
+    read_block(data + sizeof(name), size - sizeof(name), start + sizeof(name), exif);
     return true;
 }
 
 struct exif exif_read(const uint8_t *data, size_t size)
 {
-    struct exif exif = {.orientation = 1};
+    struct exif exif = {.orientation = EXIF_UPRIGHT};
     if (size < 4 || data[0] != 0xff || data[1] != 0xd8)
         return exif;
     for (size_t at = 2; at + 4 <= size && data[at] == 0xff;) {
@@ -87,4 +94,32 @@ struct exif exif_read(const uint8_t *data, size_t size)
         at += length + 2;
     }
     return exif;
+}
+
+/* PNG's chunks: length, type, content, checksum (W3C PNG specification, section 5; eXIf is its
+ * section 11.3.4.6). */
+static unsigned png_orientation(const uint8_t *data, size_t size)
+{
+    const struct tiff file = {data, size, false};
+    struct exif exif = {.orientation = EXIF_UPRIGHT};
+    for (size_t at = 8; at < size && size - at >= 12;) {
+        size_t length = number(&file, at, 4);
+        const uint8_t *type = data + at + 4;
+        if (length > size - at - 12 || memcmp(type, "IDAT", 4) == 0)
+            break;
+        if (memcmp(type, "eXIf", 4) == 0) {
+            read_block(type + 4, length, 0, &exif);
+            break;
+        }
+        at += length + 12;
+    }
+    return exif.orientation;
+}
+
+unsigned exif_orientation(const uint8_t *data, size_t size)
+{
+    static const uint8_t png[] = {0x89, 'P', 'N', 'G'};
+    if (size >= sizeof(png) && memcmp(data, png, sizeof(png)) == 0)
+        return png_orientation(data, size);
+    return exif_read(data, size).orientation;
 }

@@ -1,0 +1,396 @@
+/* Finds files by names that are not quite theirs. What is written goes first, then each relaxation
+ * by itself, and only where it leaves one file to choose:
+ *   1. the name as it is written, or with .png, .jpg or .jpeg added where it has no extension;
+ *   2. another Unicode form of it, then another case;
+ *   3. another extension (.png, .jpg, .jpeg), of the same form and case first;
+ *   4. the same of the name with its separators turned (\ to /) and without file://, then with %20
+ * and its like decoded;
+ *   5. where nothing in the folder that is written was found, the name without its first folder,
+ * without its first two, and so on, in the finder's folder and its places. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/find_part.h"
+
+#define MOST_PARTS \
+    16u /* of a name, counted from its end: what is further in front is taken away at once */
+#define MOST_FACTOR 64u /* of images_N */
+
+vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder)
+{
+    struct finder *made = base_alloc(1, sizeof(*made));
+    *finder = made;
+    if (made == NULL)
+        return VKN_ERROR;
+    made->places = places;
+    made->folder = base_format("%s", folder);
+    if (made->folder == NULL)
+        finder_close(finder);
+    return *finder != NULL ? VKN_OK : VKN_ERROR;
+}
+
+void finder_close(struct finder **finder)
+{
+    struct finder *closed = *finder;
+    *finder = NULL;
+    if (closed == NULL)
+        return;
+    part_free_listings(closed);
+    for (size_t i = 0; i < closed->filled.count; i++) {
+        free(*(char **)closed->filled.items[i]);
+        free(closed->filled.items[i]);
+    }
+    free(closed->filled.items);
+    free(closed->folder);
+    free(closed);
+}
+
+/* What was found before a failure is nobody's. */
+static vkn_status leave(struct found *found, vkn_status status)
+{
+    if (status != VKN_OK) {
+        free(found->path);
+        free(found->other);
+        *found = (struct found){0};
+    }
+    return status;
+}
+
+/* ---- the last part of a name --------------------------------------------------------------------
+ */
+
+/* Without the extension: a dot, a letter and at most four more letters or digits; all of a name
+ * that has none, such as r_0.5. */
+static size_t stem_length(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    const char *dot = strrchr(name, '.');
+    bool has = dot != NULL && dot > name && dot[1] != '\0' && strchr(letters, dot[1]) != NULL &&
+               strlen(dot) <= 6 && dot[1 + strspn(dot + 1, more)] == '\0';
+    return has ? (size_t)(dot - name) : strlen(name);
+}
+
+/* The last part of a name. */
+static vkn_status find_last(struct finder *finder, const char *folder, const char *name,
+                            struct found *found)
+{
+    size_t stem = stem_length(name);
+    bool has_extension = name[stem] != '\0';
+    BASE_TRY(part_exact(folder, name, found->ways == 0 ? PART_ANY_FILE : PART_REGULAR_FILE, found));
+    if (found->path == NULL && !has_extension) {
+        char *png = base_format("%s.png", name);
+        vkn_status status =
+            png != NULL ? part_exact(folder, png, PART_REGULAR_FILE, found) : VKN_ERROR;
+        free(png);
+        BASE_TRY(status);
+    }
+    if (found->path == NULL)
+        BASE_TRY(part_like(finder, folder, name, PART_REGULAR_FILE, found));
+    if (found->path == NULL && has_extension) {
+        char *start = base_format("%.*s", (int)stem, name);
+        vkn_status status = start != NULL ? part_picture(finder, folder, start, found) : VKN_ERROR;
+        free(start);
+        BASE_TRY(status);
+        found->ways |= found->path != NULL ? FOUND_EXTENSION : 0;
+    }
+    if (found->path != NULL)
+        return VKN_OK;
+    BASE_TRY(part_picture(finder, folder, name, found));
+    found->ways |= found->path != NULL && has_extension ? FOUND_EXTENSION : 0;
+    return VKN_OK;
+}
+
+/* ---- a whole name ------------------------------------------------------------------------------
+ */
+
+/* From one folder into the next, in the place of *folder, which becomes NULL where there is none or
+ * several: these are then in *found. */
+static vkn_status step_into(struct finder *finder, const char *name, char **folder,
+                            struct found *found)
+{
+    struct found next = {0};
+    vkn_status status = part_exact(*folder, name, PART_FOLDER, &next);
+    if (status == VKN_OK && next.path == NULL)
+        status = part_like(finder, *folder, name, PART_FOLDER, &next);
+    leave(&next, status);
+    free(*folder);
+    *folder = NULL;
+    found->ways |= next.ways;
+    if (next.other != NULL) {
+        found->path = next.path;
+        found->other = next.other;
+    } else {
+        *folder = next.path;
+    }
+    return status;
+}
+
+/* folder/name, where the name may have folders. */
+static vkn_status find_below(struct finder *finder, const char *start, const char *name,
+                             struct found *found)
+{
+    char *folder = base_format("%s", start);
+    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
+    for (const char *slash; status == VKN_OK && folder != NULL && (slash = strchr(name, '/'));
+         name = slash + 1) {
+        size_t length = (size_t)(slash - name);
+        if (length == 0 || (length == 1 && name[0] == '.'))
+            continue;
+        char *part = base_format("%.*s", (int)length, name);
+        status = part != NULL ? step_into(finder, part, &folder, found) : VKN_ERROR;
+        free(part);
+    }
+    if (status == VKN_OK && folder != NULL && name[0] != '\0')
+        status = find_last(finder, folder, name, found);
+    free(folder);
+    return status;
+}
+
+/* A path of this machine. Folders that are nobody's of this scene are not looked through. */
+static vkn_status find_absolute(struct finder *finder, const char *name, struct found *found)
+{
+    char *folder = base_path_folder(name);
+    if (folder == NULL)
+        return VKN_ERROR;
+    vkn_status status =
+        base_is_folder(folder) ? find_last(finder, folder, strrchr(name, '/') + 1, found) : VKN_OK;
+    free(folder);
+    return status;
+}
+
+static vkn_status find_written(struct finder *finder, const char *name, struct found *found)
+{
+    return name[0] == '/' ? find_absolute(finder, name, found)
+                          : find_below(finder, finder->folder, name, found);
+}
+
+static int hex(char digit)
+{
+    const char *digits = "0123456789abcdef0123456789ABCDEF", *at = strchr(digits, digit);
+    return digit != '\0' && at != NULL ? (int)(at - digits) % 16 : -1;
+}
+
+/* In place. What would be a control character or a separator stays. */
+static bool decode_percent(char *name)
+{
+    char *to = name;
+    for (const char *from = name; *from != '\0'; from++) {
+        int high = *from == '%' ? hex(from[1]) : -1, low = high >= 0 ? hex(from[2]) : -1;
+        int byte = low >= 0 ? 16 * high + low : 0;
+        bool decoded = byte >= ' ' && byte != '/' && byte != '\\' && byte != 0x7f;
+        *to++ = decoded ? (char)byte : *from;
+        from += decoded ? 2 : 0;
+    }
+    bool changed = *to != '\0';
+    *to = '\0';
+    return changed;
+}
+
+/* Fresh memory: separators as here, and no scheme in front. */
+static char *turn_separators(const char *name)
+{
+    static const char scheme[] = "file://";
+    bool has = strncmp(name, scheme, strlen(scheme)) == 0;
+    char *turned = base_format("%s", name + (has ? strlen(scheme) : 0));
+    for (char *c = turned; c != NULL && *c != '\0'; c++)
+        *c = (char)(*c == '\\' ? '/' : *c);
+    return turned;
+}
+
+/* The folder that a name has, written in one way; fresh memory. */
+static char *written_folder(const char *name)
+{
+    char *turned = turn_separators(name), *slash = turned != NULL ? strrchr(turned, '/') : NULL;
+    if (turned == NULL)
+        return NULL;
+    if (slash != NULL)
+        *slash = '\0';
+    const char *start = slash != NULL ? turned : "";
+    while (strncmp(start, "./", 2) == 0)
+        start += 2;
+    char *folder = base_format("%s", strcmp(start, ".") == 0 ? "" : start);
+    free(turned);
+    return folder;
+}
+
+static vkn_status mark_filled(struct finder *finder, const char *name)
+{
+    bool there = false;
+    char *folder = written_folder(name), **item = NULL;
+    if (folder == NULL)
+        return VKN_ERROR;
+    size_t at = part_lower_bound(&finder->filled, folder, &there);
+    if (!there)
+        item = base_alloc(1, sizeof(*item));
+    vkn_status status = there || item != NULL ? VKN_OK : VKN_ERROR;
+    if (item != NULL) {
+        *item = folder;
+        status = part_insert(&finder->filled, at, item);
+    }
+    if (item != NULL && status == VKN_OK)
+        return VKN_OK;
+    free(item);
+    free(folder);
+    return status;
+}
+
+static vkn_status is_filled(const struct finder *finder, const char *name, bool *filled)
+{
+    char *folder = written_folder(name);
+    if (folder == NULL)
+        return VKN_ERROR;
+    part_lower_bound(&finder->filled, folder, filled);
+    free(folder);
+    return VKN_OK;
+}
+
+vkn_status finder_written(struct finder *finder, const char *name, struct found *found)
+{
+    *found = (struct found){0};
+    if (strlen(name) >= PATH_MAX)
+        return VKN_OK;
+    vkn_status status = find_written(finder, name, found);
+    char *turned = turn_separators(name);
+    if (status == VKN_OK && turned == NULL)
+        status = VKN_ERROR;
+    if (status == VKN_OK && found->path == NULL && strcmp(turned, name) != 0) {
+        *found = (struct found){0};
+        status = find_written(finder, turned, found);
+    }
+    if (status == VKN_OK && found->path == NULL && decode_percent(turned)) {
+        *found = (struct found){.ways = FOUND_ESCAPED};
+        status = find_written(finder, turned, found);
+    }
+    free(turned);
+    if (status == VKN_OK && found->path != NULL && found->other == NULL)
+        status = mark_filled(finder, name);
+    return leave(found, status);
+}
+
+/* ---- elsewhere ---------------------------------------------------------------------------------
+ */
+
+/* The parts of a name that can be looked for: no "..", no drive. Returns how many; they are written
+ * into `name`. */
+static size_t split_parts(char *name, const char *parts[MOST_PARTS])
+{
+    size_t count = 0;
+    char *rest = NULL;
+    for (char *part = strtok_r(name, "/", &rest); part != NULL; part = strtok_r(NULL, "/", &rest)) {
+        bool drive = part[0] != '\0' && part[1] == ':' && part[2] == '\0';
+        if (drive || strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
+            continue;
+        if (count == MOST_PARTS)
+            memmove(parts, parts + 1, --count * sizeof(*parts));
+        parts[count++] = part;
+    }
+    return count;
+}
+
+static char *join_parts(const char *const *parts, size_t count)
+{
+    struct base_text text = {0};
+    for (size_t i = 0; i < count; i++)
+        base_text_add(&text, "%s%s", i > 0 ? "/" : "", parts[i]);
+    return text.failed ? NULL : text.data;
+}
+
+/* Looks in one place, which is a folder of the finder's ("": itself), and adds what is there to
+ * *found. */
+static vkn_status look_in(struct finder *finder, const char *place, const char *name,
+                          struct found *found)
+{
+    char *folder = base_format("%s", finder->folder);
+    struct found here = {.ways = FOUND_FOLDER};
+    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && place[0] != '\0')
+        status = step_into(finder, place, &folder, &here);
+    if (status == VKN_OK && folder != NULL)
+        status = find_below(finder, folder, name, &here);
+    free(folder);
+    found->ways |= here.path != NULL ? here.ways : 0;
+    if (here.path != NULL)
+        part_take(found, here.path);
+    if (here.other != NULL)
+        part_take(found, here.other);
+    return status;
+}
+
+/* images_2, images_3, ...: the first that has it. */
+static vkn_status look_in_smaller(struct finder *finder, const char *name, struct found *found)
+{
+    for (unsigned factor = 2; factor <= MOST_FACTOR && found->path == NULL; factor++) {
+        char place[16];
+        bool listed = false;
+        snprintf(place, sizeof(place), "images_%u", factor);
+        BASE_TRY(part_is_listed(finder, place, &listed));
+        if (listed)
+            BASE_TRY(look_in(finder, place, name, found));
+    }
+    return VKN_OK;
+}
+
+static vkn_status look_everywhere(struct finder *finder, const char *name, bool any_size,
+                                  struct found *found)
+{
+    bool bare = strchr(name, '/') == NULL;
+    if (!bare)
+        BASE_TRY(look_in(finder, "", name, found));
+    for (size_t i = 0; finder->places != NULL && finder->places[i] != NULL; i++)
+        if (bare || finder->places[i][0] != '\0')
+            BASE_TRY(look_in(finder, finder->places[i], name, found));
+    return found->path == NULL && any_size ? look_in_smaller(finder, name, found) : VKN_OK;
+}
+
+vkn_status finder_elsewhere(struct finder *finder, const char *name, bool any_size,
+                            struct found *found)
+{
+    bool filled = false;
+    const char *parts[MOST_PARTS];
+    *found = (struct found){0};
+    BASE_TRY(is_filled(finder, name, &filled));
+    if (filled || strlen(name) >= PATH_MAX)
+        return VKN_OK;
+    char *turned = turn_separators(name);
+    vkn_status status = turned != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        found->ways = decode_percent(turned) ? FOUND_ESCAPED : 0;
+    size_t count = status == VKN_OK ? split_parts(turned, parts) : 0;
+    for (size_t first = 0; first < count && status == VKN_OK && found->path == NULL; first++) {
+        char *end = join_parts(parts + first, count - first);
+        status = end != NULL ? look_everywhere(finder, end, any_size, found) : VKN_ERROR;
+        free(end);
+    }
+    free(turned);
+    return leave(found, status);
+}
+
+vkn_status finder_exact(struct finder *finder, const char *name, struct found *found)
+{
+    *found = (struct found){0};
+    return part_exact(finder->folder, name, PART_ANY_FILE, found);
+}
+
+vkn_status finder_in(struct finder *finder, const char *folder, const char *name,
+                     struct found *found)
+{
+    *found = (struct found){0};
+    vkn_status status = part_exact(folder, name, PART_ANY_FILE, found);
+    if (status == VKN_OK && found->path == NULL)
+        status = part_like(finder, folder, name, PART_REGULAR_FILE, found);
+    return leave(found, status);
+}
+
+vkn_status finder_folder(struct finder *finder, const char *name, struct found *found)
+{
+    *found = (struct found){0};
+    vkn_status status = part_exact(finder->folder, name, PART_FOLDER, found);
+    if (status == VKN_OK && found->path == NULL)
+        status = part_like(finder, finder->folder, name, PART_FOLDER, found);
+    return leave(found, status);
+}

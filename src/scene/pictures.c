@@ -1,0 +1,342 @@
+/* The pictures and masks of frames: finding them, their size, which way up they are, and what is
+ * said of it. */
+#include "scene/pictures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- finding -----------------------------------------------------------------------------------
+ */
+
+/* What of a frame is looked for: its picture, or its mask. */
+struct sought {
+    const char *name;
+    char **path;
+    unsigned *ways;
+};
+
+static struct sought sought_of(struct transforms_frame *frame, bool masks)
+{
+    return masks ? (struct sought){frame->mask_name, &frame->mask_path, &frame->mask_found}
+                 : (struct sought){frame->file_path, &frame->image_path, &frame->found};
+}
+
+static vkn_status take_found(const struct transforms *transforms,
+                             const struct transforms_frame *frame, const struct sought *sought,
+                             struct found *found)
+{
+    if (found->other == NULL) {
+        *sought->path = found->path;
+        *sought->ways = found->path != NULL ? found->ways : 0;
+        return VKN_OK;
+    }
+    base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s is not there, and both %s and %s may be meant",
+              transforms->file, transforms->list, frame->index, sought->name, found->path,
+              found->other);
+    free(found->path);
+    free(found->other);
+    return VKN_BAD_INPUT;
+}
+
+static vkn_status find_frame(struct finder *finder, const struct transforms *transforms, bool masks,
+                             bool elsewhere, struct transforms_frame *frame)
+{
+    struct sought sought = sought_of(frame, masks);
+    struct found found = {0};
+    bool sized = frame->lens.size[0] > 0 || frame->lens.angle[0] > 0 || frame->lens.angle[1] > 0;
+    vkn_status status = elsewhere ? finder_elsewhere(finder, sought.name, sized && !masks, &found)
+                                  : finder_written(finder, sought.name, &found);
+    return status == VKN_OK ? take_found(transforms, frame, &sought, &found) : status;
+}
+
+static vkn_status find_round(struct finder *finder, bool masks, bool elsewhere,
+                             struct scene_findings *findings, struct transforms *transforms)
+{
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        const struct sought sought = sought_of(frame, masks);
+        if (sought.name == NULL || *sought.path != NULL || frame->passed_over)
+            continue;
+        BASE_TRY(findings_pass_over(findings, frame,
+                                    find_frame(finder, transforms, masks, elsewhere, frame)));
+    }
+    return VKN_OK;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct sought *x = a, *y = b;
+    int order = strcmp(*x->path, *y->path);
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+/* A file that was found under another name is of one name alone: cam1/a.jpg and cam2/a.jpg are not
+ * both a.jpg. */
+static vkn_status check_shared(const struct transforms *transforms, bool masks)
+{
+    struct sought *all = base_alloc(transforms->count, sizeof(*all));
+    size_t count = 0;
+    vkn_status status = all != NULL ? VKN_OK : VKN_ERROR;
+    for (size_t i = 0; i < transforms->count && all != NULL; i++) {
+        all[count] = sought_of(&transforms->frames[i], masks);
+        count += all[count].name != NULL && *all[count].path != NULL ? 1 : 0;
+    }
+    if (count > 1)
+        qsort(all, count, sizeof(*all), by_path);
+    for (size_t i = 0; i + 1 < count && status == VKN_OK; i++) {
+        const struct sought *a = &all[i], *b = &all[i + 1];
+        if (strcmp(*a->path, *b->path) == 0 && strcmp(a->name, b->name) != 0 &&
+            (*a->ways | *b->ways) != 0)
+            status = base_fail(VKN_BAD_INPUT, "%s: %s: both %s and %s would be %s",
+                               transforms->file, transforms->list, a->name, b->name, *a->path);
+    }
+    free(all);
+    return status;
+}
+
+/* A mask that is not there is not the image, which its name may be like. */
+static void drop_images(struct transforms *transforms)
+{
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        bool same = frame->mask_found != 0 && frame->mask_path != NULL &&
+                    frame->image_path != NULL && strcmp(frame->mask_path, frame->image_path) == 0;
+        if (!same)
+            continue;
+        free(frame->mask_path);
+        frame->mask_path = NULL;
+        frame->mask_found = 0;
+    }
+}
+
+static vkn_status find_all(const char *folder, const char *const *places, bool masks,
+                           struct scene_findings *findings, struct transforms *transforms)
+{
+    struct finder *finder = NULL;
+    BASE_TRY(finder_open(folder, places, &finder));
+    vkn_status status = find_round(finder, masks, false, findings, transforms);
+    if (status == VKN_OK)
+        status = find_round(finder, masks, true, findings, transforms);
+    finder_close(&finder);
+    if (masks)
+        drop_images(transforms);
+    return status == VKN_OK ? check_shared(transforms, masks) : status;
+}
+
+#define ITSELF "" /* the folder that names are relative to */
+
+static const char *const all_places[] = {ITSELF, "images", "image", "input", "rgb", NULL};
+const char *const *const picture_places = all_places + 1;
+
+vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
+                         struct transforms *transforms)
+{
+    static const char *const here[] = {ITSELF, NULL};
+    return find_all(folder, in_places ? all_places : here, false, findings, transforms);
+}
+
+vkn_status pictures_find_masks(const char *folder, struct scene_findings *findings,
+                               struct transforms *transforms)
+{
+    static const char *const places[] = {"masks", "mask", NULL};
+    return find_all(folder, places, true, findings, transforms);
+}
+
+/* ---- which way up ------------------------------------------------------------------------------
+ */
+
+/* Whether a picture of that size can be the camera's: by w and h, else by where the optical centre
+ * is, which no camera has far from the middle. */
+#define OFF_CENTER 0.1 /* of the size */
+
+static bool fits(const struct transforms_lens *lens, double width, double height)
+{
+    if (lens->size[0] > 0)
+        return lens_fits_size(lens, (uint32_t)width, (uint32_t)height);
+    return fabs(lens->center[0] / width - 0.5) < OFF_CENTER &&
+           fabs(lens->center[1] / height - 0.5) < OFF_CENTER;
+}
+
+static void turn(struct transforms_frame *frame)
+{
+    uint32_t width = frame->width;
+    frame->width = frame->height;
+    frame->height = width;
+    frame->turned = true;
+}
+
+vkn_status pictures_measure(struct transforms_frame *frame)
+{
+    struct image_header header;
+    const struct transforms_lens *lens = &frame->lens;
+    BASE_TRY(image_measure(frame->image_path, &header));
+    frame->width = header.width;
+    frame->height = header.height;
+    frame->orientation = header.orientation;
+    bool told =
+        lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->whole);
+    if (told && header.orientation >= IMAGE_ON_ITS_SIDE &&
+        !fits(lens, header.width, header.height) && fits(lens, header.height, header.width))
+        turn(frame);
+    return VKN_OK;
+}
+
+/* Intrinsics of all frames that say no size hold for one shape: that of the first picture that is
+ * not on its side. */
+static bool shares_lens(const struct transforms *transforms, const struct transforms_frame *frame)
+{
+    const struct transforms_lens *lens = &frame->lens, *shared = &transforms->lens;
+    bool own = false;
+    for (int axis = 0; axis < 2; axis++)
+        own = own || lens->focal[axis] != shared->focal[axis] ||
+              lens->angle[axis] != shared->angle[axis];
+    return frame->image_path != NULL && frame->width > 0 && lens->size[0] == 0 && !own;
+}
+
+void pictures_turn_like_others(struct transforms *transforms)
+{
+    struct transforms_lens sized = {.size = {0}};
+    for (size_t i = 0; i < transforms->count && sized.size[0] == 0; i++) {
+        const struct transforms_frame *frame = &transforms->frames[i];
+        if (!shares_lens(transforms, frame) ||
+            (frame->orientation >= IMAGE_ON_ITS_SIDE && !frame->turned))
+            continue;
+        sized.size[0] = frame->width;
+        sized.size[1] = frame->height;
+    }
+    for (size_t i = 0; i < transforms->count && sized.size[0] > 0; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        if (shares_lens(transforms, frame) && frame->orientation >= IMAGE_ON_ITS_SIDE &&
+            !frame->turned && !fits(&sized, frame->width, frame->height) &&
+            fits(&sized, frame->height, frame->width))
+            turn(frame);
+    }
+}
+
+/* ---- what is said ------------------------------------------------------------------------------
+ */
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Frames of all files of a scene, and those of them that are like `first`. */
+struct tally {
+    size_t all, counted;
+    unsigned ways;
+    const struct transforms_frame *first;
+};
+
+static void count_frame(struct tally *tally, const struct transforms_frame *frame, bool counts,
+                        unsigned ways)
+{
+    tally->all++;
+    tally->counted += counts ? 1 : 0;
+    tally->ways |= ways;
+    tally->first = counts && tally->first == NULL ? frame : tally->first;
+}
+
+static struct tally tally_names(const struct transforms files[SCENE_SPLITS], bool masks)
+{
+    struct tally tally = {0};
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        for (size_t i = 0; i < files[split].count; i++) {
+            const struct transforms_frame *frame = &files[split].frames[i];
+            unsigned ways = masks ? frame->mask_found : frame->found;
+            if (!masks || frame->mask_path != NULL)
+                count_frame(&tally, frame, ways != 0, ways);
+        }
+    return tally;
+}
+
+static struct tally tally_turned(const struct transforms files[SCENE_SPLITS], bool turned)
+{
+    struct tally tally = {0};
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        for (size_t i = 0; i < files[split].count; i++) {
+            const struct transforms_frame *frame = &files[split].frames[i];
+            bool tagged = frame->orientation > EXIF_UPRIGHT;
+            count_frame(&tally, frame, tagged && frame->turned == turned, 0);
+        }
+    return tally;
+}
+
+/* "9 of 9 images are found under another extension: a.png for a.jpg" */
+static void say_names(struct base_text *text, const struct transforms files[SCENE_SPLITS],
+                      bool masks)
+{
+    static const char *const words[FOUND_WAYS] = {"Unicode form (NFC, NFD)", "case", "extension",
+                                                  "writing of %20", "folder"};
+    struct tally tally = tally_names(files, masks);
+    if (tally.counted == 0)
+        return;
+    base_text_add(text, "%s%zu of %zu %s are found under another ", text->size > 0 ? "; " : "",
+                  tally.counted, tally.all, masks ? "masks" : "images");
+    const char *between = "";
+    for (unsigned way = 0; way < FOUND_WAYS; way++)
+        if ((tally.ways >> way & 1) != 0) {
+            base_text_add(text, "%s%s", between, words[way]);
+            between = " or ";
+        }
+    const struct transforms_frame *first = tally.first;
+    const char *name = masks ? first->mask_name : first->file_path;
+    const char *path = masks ? first->mask_path : first->image_path;
+    bool moved = ((masks ? first->mask_found : first->found) & FOUND_FOLDER) != 0;
+    if (name != NULL)
+        base_text_add(text, ": %s for %s", moved ? path : file_name(path),
+                      moved ? name : file_name(name));
+}
+
+static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], char **text)
+{
+    struct base_text made = {0};
+    say_names(&made, files, false);
+    say_names(&made, files, true);
+    *text = made.data;
+    if (!made.failed)
+        return VKN_OK;
+    free(made.data);
+    *text = NULL;
+    return base_fail(VKN_ERROR, "out of memory (names of images)");
+}
+
+static vkn_status describe_orientations(const struct transforms files[SCENE_SPLITS], bool turned,
+                                        char **text)
+{
+    const struct tally tally = tally_turned(files, turned);
+    *text = NULL;
+    if (tally.counted == 0)
+        return VKN_OK;
+    *text = base_format(
+        turned ? "%zu of %zu images are turned upright by their EXIF orientation (%u in %s): "
+                 "only so they have the size that their cameras have"
+               : "%zu of %zu images have an EXIF orientation (%u in %s) that their cameras' "
+                 "sizes do not confirm, and are taken as they are stored",
+        tally.counted, tally.all, tally.first->orientation, file_name(tally.first->image_path));
+    return *text != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static void log_and_free(enum base_log_level level, const char *path, char *text)
+{
+    if (text != NULL)
+        base_log(level, "%s: %s", path, text);
+    free(text);
+}
+
+vkn_status pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
+                         struct scene_findings *findings)
+{
+    struct scene_findings own = {0}, *told = findings != NULL ? findings : &own;
+    vkn_status status = describe_names(files, &told->other_names);
+    if (status == VKN_OK)
+        status = describe_orientations(files, true, &told->turned);
+    if (status == VKN_OK)
+        status = describe_orientations(files, false, &told->as_stored);
+    log_and_free(BASE_LOG_INFO, path, own.other_names);
+    log_and_free(BASE_LOG_INFO, path, own.turned);
+    log_and_free(BASE_LOG_WARNING, path, own.as_stored);
+    return status;
+}
