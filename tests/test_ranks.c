@@ -957,15 +957,14 @@ static void test_stop(void **state)
 static struct gpu_device *lost_device;
 static PFN_vkQueueSubmit submit;
 static int submits_until_lost, submits_left;
-static long silent_nanoseconds; /* before it is lost */
+static long slow_nanoseconds; /* of the two submissions before it is lost */
 
 static VkResult VKAPI_CALL lose_device(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
                                        VkFence fence)
 {
-    if (submits_left-- > 0)
-        return submit(queue, count, infos, fence);
-    nanosleep(&(struct timespec){.tv_nsec = silent_nanoseconds}, NULL);
-    return VK_ERROR_DEVICE_LOST;
+    if (submits_left <= 2 && submits_left > 0)
+        nanosleep(&(struct timespec){.tv_nsec = slow_nanoseconds}, NULL);
+    return submits_left-- > 0 ? submit(queue, count, infos, fence) : VK_ERROR_DEVICE_LOST;
 }
 
 static void lose_later(struct rank *rank)
@@ -1033,11 +1032,11 @@ static void test_lost_rank(void **state)
     struct vkn_config config = tiny_config(true);
     config.parallel.virtual = 2;
     config.parallel.pieces = 3;
-    silent_nanoseconds = 900000000; /* the four steps before take a fifth of that */
     for (int i = 0; i < 3; i++) {
+        slow_nanoseconds = i == 2 ? 700000000 : 0; /* the four steps before take less */
         check_lost(*state, &config, 2 + 4 * 10 + 5 + i, 4);
-        silent_nanoseconds = 0;
     }
+    slow_nanoseconds = 0;
     for (int i = 0; i < 2; i++)
         check_lost(*state, &config, 2 + 16 * 10 + i, 16);
 }
