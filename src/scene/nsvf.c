@@ -84,7 +84,7 @@ static vkn_status read_numbers(const char *file, struct numbers *numbers)
     char *text = NULL;
     size_t size = 0;
     *numbers = (struct numbers){.even = true};
-    BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &text, &size));
+    BASE_TRY(base_text_read(file, MAX_FILE_SIZE, &text, &size));
     size_t length = strlen(text);
     vkn_status status =
         length == size

@@ -216,6 +216,20 @@ static vkn_status check_arrangement(struct inspection *inspection)
     return VKN_OK;
 }
 
+/* ---- points ------------------------------------------------------------------------------------
+ */
+
+static vkn_status check_points(struct inspection *inspection)
+{
+    const struct scene_findings *findings = inspection->findings;
+    if (findings->bad_points == 0)
+        return VKN_OK;
+    return inspect_add_problem(
+        inspection, "nothing, if they are few: training leaves them out as well",
+        "%zu of %zu points are left out; the first: %s", findings->bad_points,
+        findings->bad_points + findings->point_count, findings->first_bad_point);
+}
+
 /* ---- scale -------------------------------------------------------------------------------------
  */
 
@@ -290,6 +304,7 @@ static vkn_status check_scale(struct inspection *inspection)
 vkn_status inspect_problems(struct inspection *inspection)
 {
     BASE_TRY(check_images(inspection));
+    BASE_TRY(check_points(inspection));
     BASE_TRY(check_times(inspection));
     BASE_TRY(check_splits(inspection));
     BASE_TRY(check_lenses(inspection));

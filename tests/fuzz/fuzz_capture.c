@@ -160,7 +160,7 @@ static void fuzz_cloud(const uint8_t *data, size_t size)
         require(cloud_bound(&transforms) == VKN_OK, "a cloud without bounds");
         assemble(&transforms);
     }
-    free(cloud.points);
+    ply_free(&cloud);
     transforms_free(&transforms);
     colmap_free(&model);
     free(text);
