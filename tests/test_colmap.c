@@ -889,6 +889,15 @@ static void test_same_ids(void **state)
     free_texts(&texts);
 }
 
+static void check_tracks(colmap_parser *parser, const struct base_text *text)
+{
+    struct colmap model = {0};
+    assert_ok(parser("x", text->data, text->size, &model));
+    assert_true(model.point_count == 2 && model.left_out.count == 4);
+    assert_true(model.track_ends[0] == 2 && model.track_ends[1] == 4);
+    colmap_free(&model);
+}
+
 /* A point with a number that is none is left out, with its track; the others and the scene stay. */
 static void check_left_out(struct temporary *folder, const char *first)
 {
@@ -937,6 +946,8 @@ static void test_points_left_out(void **state)
     make_model(folder, "", true);
     temporary_file(folder, "points3D.bin", binary.data, binary.size);
     check_left_out(folder, "points3D.bin: point 2 of 6: its position is not finite or beyond 1e9");
+    check_tracks(colmap_text_points, &text);
+    check_tracks(colmap_binary_points, &binary);
     /* Of colours and of the error alone. */
     struct colmap model = {0};
     static const char colors[] = "1 2 3 4 nan 6 7 8\n2 2 3 4 5 inf 7 8\n3 2 3 4 5 6 7 -nan\n4 2 3 4 5 6 7 8\n";
