@@ -123,14 +123,17 @@ static void test_json_syntax(void **state)
 static void test_json_not_finite(void **state)
 {
     (void)state;
-    static const char text[] = "\xef\xbb\xbf{\"NaN, \\\"Infinity\": NaN, \"b\": [-Infinity,Infinity], \"c\": 7}";
+    static const char text[] =
+        "\xef\xbb\xbf{\"NaN, \\\"Infinity\": NaN, \"b\": [-Infinity,Infinity], \"c\": 7}";
     cJSON *json = NULL;
     double value = 0;
     assert_ok(base_json_parse("x", text, sizeof text - 1, &json));
-    assert_int_equal(base_json_number(json, "NaN, \"Infinity", "x", false, 0, 1, &value), VKN_BAD_INPUT);
+    assert_int_equal(base_json_number(json, "NaN, \"Infinity", "x", false, 0, 1, &value),
+                     VKN_BAD_INPUT);
     assert_string_equal(vkn_last_error(), "x: NaN, \"Infinity: not a finite number");
     const cJSON *list = cJSON_GetObjectItem(json, "b");
-    assert_true(list->child->valuedouble == (double)-INFINITY && list->child->next->valuedouble == (double)INFINITY);
+    assert_true(list->child->valuedouble == (double)-INFINITY &&
+                list->child->next->valuedouble == (double)INFINITY);
     assert_ok(base_json_number(json, "c", "x", true, 0, 9, &value));
     assert_true(value == 7);
     cJSON_Delete(json);
@@ -148,7 +151,8 @@ static void check_text(struct temporary *folder, const char *bytes, size_t size,
     free(text);
 }
 
-static void check_not_utf8(struct temporary *folder, const char *bytes, size_t size, const char *message)
+static void check_not_utf8(struct temporary *folder, const char *bytes, size_t size,
+                           const char *message)
 {
     char *path = temporary_file(folder, "text", bytes, size), *text = NULL;
     cJSON *json = NULL;
@@ -167,7 +171,7 @@ static void test_encodings(void **state)
     check_text(folder, "\xef\xbb", 2, "\xef\xbb");
     check_text(folder, "\xef\xbb\xbf", 3, "");
     check_text(folder, "\xef\xbb\xbf# a\r\nb\r", 10, "# a\r\nb\r"); /* Windows' */
-    check_text(folder, "a\rb\r\rc", 6, "a\nb\n\nc");              /* old Macintosh's */
+    check_text(folder, "a\rb\r\rc", 6, "a\nb\n\nc");                /* old Macintosh's */
     check_text(folder, "a b", 3, "a b");
 #define UTF16 "text in UTF-16; save it as UTF-8"
     check_not_utf8(folder, "\xff\xfe[\0]\0", 6, UTF16);

@@ -843,22 +843,28 @@ static void test_image_lines(void **state)
         {IMAGE(1, "a.png") "\n" IMAGE(2, "b c 3.png") "5 6 -1 7.5 nan 12\n", 2},
         {IMAGE(1, "a.png") "5 6 -1\n" IMAGE(2, "b.png"), 2},
         {IMAGE(1, "a.png") IMAGE(2, "my photograph 2.png") IMAGE(3, "c.png"), 3},
-        {"# one line an image\n" IMAGE(1, "a.png") "\n\n" IMAGE(2, "b.png") "# more\n" IMAGE(3, "c"), 3},
+        {"# one line an image\n" IMAGE(1, "a.png") "\n\n" IMAGE(2, "b.png") "# more\n" IMAGE(3,
+                                                                                             "c"),
+         3},
         {IMAGE(1, "a.png") "\n" IMAGE(2, "b.png") "# its points:\n1 2 3\n" IMAGE(3, "c.png"), 3},
         {IMAGE(1, "0001") "\n" IMAGE(2, "0002") "1 2 3\n", 2},
         {"\t" IMAGE(1, "a.png") " \t\r\n\f" IMAGE(2, "b.png") "\v\n", 2},
     };
     static const char *const bad[][2] = {
         {IMAGE(1, "a.png") "5 6 -1\n" IMAGE(2, "b.png") IMAGE(3, "c.png"),
-         "x.txt: line 4: POINTS2D: the line of an image, where the points of image 2 belong (an empty line"},
+         "x.txt: line 4: POINTS2D: the line of an image, where the points of image 2 belong (an "
+         "empty line"},
         {IMAGE(1, "a.png") IMAGE(2, "b.png") "5 6 -1\n",
          "x.txt: line 2: POINTS2D: the line of an image, where the points of image 1 belong"},
-        {IMAGE(1, "0001") IMAGE(2, "0002"), "x.txt: line 2: POINTS2D: 10 numbers are not X Y POINT3D_ID"},
-        {IMAGE(1, "a.png") "5 6 -1 7\n", "x.txt: line 2: POINTS2D: 4 numbers are not X Y POINT3D_ID, three"},
+        {IMAGE(1, "0001") IMAGE(2, "0002"),
+         "x.txt: line 2: POINTS2D: 10 numbers are not X Y POINT3D_ID"},
+        {IMAGE(1, "a.png") "5 6 -1 7\n",
+         "x.txt: line 2: POINTS2D: 4 numbers are not X Y POINT3D_ID, three"},
         {IMAGE(1, "a.png") "5 6 -1 7 8 x\n", "x.txt: line 2: POINTS2D: not a number"},
-        {IMAGE(1, "a.png") "\n5 6 -1\n",
-         "x.txt: line 3: a line of points (X Y POINT3D_ID), which belongs directly below that of its image"},
-        {IMAGE(4, "a.png") "\n" IMAGE(2, "b.png") "\n" IMAGE(4, "c.png"), "x.txt: line 5: image 4: also in line 1"},
+        {IMAGE(1, "a.png") "\n5 6 -1\n", "x.txt: line 3: a line of points (X Y POINT3D_ID), which "
+                                         "belongs directly below that of its image"},
+        {IMAGE(4, "a.png") "\n" IMAGE(2, "b.png") "\n" IMAGE(4, "c.png"),
+         "x.txt: line 5: image 4: also in line 1"},
     };
     for (size_t i = 0; i < BASE_COUNT(good); i++) {
         struct colmap model = {0};
@@ -881,10 +887,14 @@ static void test_same_ids(void **state)
     struct texts texts;
     make_binary(&texts);
     memcpy(texts.images.data + 8, "\x5d\0\0\0", 4); /* 93, as the eighth */
-    assert_int_equal(parse(colmap_binary_images, "images.bin", texts.images.data, texts.images.size), VKN_BAD_INPUT);
+    assert_int_equal(
+        parse(colmap_binary_images, "images.bin", texts.images.data, texts.images.size),
+        VKN_BAD_INPUT);
     assert_string_equal(vkn_last_error(), "images.bin: image 93: comes twice");
     texts.cameras.data[8] = 10; /* the last as well */
-    assert_int_equal(parse(colmap_binary_cameras, "cameras.bin", texts.cameras.data, texts.cameras.size), VKN_BAD_INPUT);
+    assert_int_equal(
+        parse(colmap_binary_cameras, "cameras.bin", texts.cameras.data, texts.cameras.size),
+        VKN_BAD_INPUT);
     assert_string_equal(vkn_last_error(), "cameras.bin: camera 10: comes twice");
     free_texts(&texts);
 }
@@ -911,7 +921,8 @@ static void check_left_out(struct temporary *folder, const char *first)
     assert_int_equal(findings.point_count, 2);
     assert_int_equal(findings.bad_points, 4);
     assert_non_null(strstr(findings.first_bad_point, first));
-    assert_true(scene->near == near && near > 0); /* of frame 3, which sees both points that are left */
+    assert_true(scene->near == near &&
+                near > 0); /* of frame 3, which sees both points that are left */
     scene_close(&scene);
     scene_findings_free(&findings);
 }
@@ -919,16 +930,17 @@ static void check_left_out(struct temporary *folder, const char *first)
 static void test_points_left_out(void **state)
 {
     struct temporary *folder = *state;
-    static const double all[6][4] = {{1.3, 1.8, 3.1, 0.5}, {NAN, 2.9, 3.4, 0.5}, {0.2, INFINITY, 3.4, 1},
-                                     {0.2, 2.9, 1e10, 1},  {0.2, 2.9, 3.4, NAN}, {1.9, 1.2, 2.3, 0.5}};
+    static const double all[6][4] = {{1.3, 1.8, 3.1, 0.5},    {NAN, 2.9, 3.4, 0.5},
+                                     {0.2, INFINITY, 3.4, 1}, {0.2, 2.9, 1e10, 1},
+                                     {0.2, 2.9, 3.4, NAN},    {1.9, 1.2, 2.3, 0.5}};
     make_images(folder, "images", 10);
     make_model(folder, "", false);
     struct base_text text = {0}, binary = {0};
     base_text_add(&text, "# ID X Y Z R G B ERROR TRACK\n");
     add_u64(&binary, 6);
     for (uint32_t i = 0; i < 6; i++) {
-        base_text_add(&text, "%u %.17g %.17g %.17g 1 2 3 %g 100 0 97 1\n", i, all[i][0], all[i][1], all[i][2],
-                      all[i][3]);
+        base_text_add(&text, "%u %.17g %.17g %.17g 1 2 3 %g 100 0 97 1\n", i, all[i][0], all[i][1],
+                      all[i][2], all[i][3]);
         add_u64(&binary, i);
         add_doubles(&binary, all[i], 3);
         base_text_add_bytes(&binary, "\1\2\3", 3);
@@ -939,7 +951,8 @@ static void test_points_left_out(void **state)
     }
     temporary_file(folder, "points3D.txt", text.data, text.size);
     check_left_out(folder, "points3D.txt: line 3: X: not a finite number");
-    for (const char *name = "cameras.txt\0images.txt\0points3D.txt\0"; *name; name += strlen(name) + 1) {
+    for (const char *name = "cameras.txt\0images.txt\0points3D.txt\0"; *name;
+         name += strlen(name) + 1) {
         char *path = temporary_path(folder, name);
         assert_int_equal(unlink(path), 0);
     }
@@ -950,7 +963,8 @@ static void test_points_left_out(void **state)
     check_tracks(colmap_binary_points, &binary);
     /* Of colours and of the error alone. */
     struct colmap model = {0};
-    static const char colors[] = "1 2 3 4 nan 6 7 8\n2 2 3 4 5 inf 7 8\n3 2 3 4 5 6 7 -nan\n4 2 3 4 5 6 7 8\n";
+    static const char colors[] =
+        "1 2 3 4 nan 6 7 8\n2 2 3 4 5 inf 7 8\n3 2 3 4 5 6 7 -nan\n4 2 3 4 5 6 7 8\n";
     assert_ok(colmap_text_points("x.txt", colors, strlen(colors), &model));
     assert_true(model.point_count == 1 && model.left_out.count == 3);
     assert_string_equal(model.left_out.first, "x.txt: line 1: R: not a finite number");

@@ -239,7 +239,8 @@ static void test_facts(void **state)
     ok(vkn_field_register(&(struct vkn_field){.file = marked}, &config));
     assert_int_equal(config.glsl.source, number);
     ok(base_file_replace(marked, "\xfe\xff\0v\0o", 6));
-    assert_int_equal(vkn_field_register(&(struct vkn_field){.file = marked}, &config), VKN_BAD_INPUT);
+    assert_int_equal(vkn_field_register(&(struct vkn_field){.file = marked}, &config),
+                     VKN_BAD_INPUT);
     assert_error("text in UTF-16; save it as UTF-8");
     unlink(marked);
     free(text);

@@ -434,7 +434,8 @@ static void test_near_distance(void **state)
     }
 }
 
-/* Depths are of use, but no view needs them: those that are none do not count, and the others do. */
+/* Depths are of use, but no view needs them: those that are none do not count, and the others do.
+ */
 static void test_unknown_bounds(void **state)
 {
     struct temporary *folder = *state;
@@ -454,7 +455,8 @@ static void test_unknown_bounds(void **state)
         scale[which] = scene->scale;
         scene_close(&scene);
     }
-    assert_true(near[0] > 0 && near[1] > 0 && fabsf(near[1] / scale[1] - near[0] / scale[0]) < 0.05F);
+    assert_true(near[0] > 0 && near[1] > 0 &&
+                fabsf(near[1] / scale[1] - near[0] / scale[0]) < 0.05F);
     assert_true(near[2] == near[1] && scale[2] == scale[1]);
 }
 

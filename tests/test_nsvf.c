@@ -171,7 +171,9 @@ static void test_intrinsics(void **state)
         {"35 19 16", 35},
         {"35 0 19 0 36 16 0 0 1", 36},
         {"35 19 16 0\n0 0 0\nnan\n", 35},
-        {"\xef\xbb\xbf" "35 0 19\r0 36 16\r\f0 0 1\v\r", 36},
+        {"\xef\xbb\xbf"
+         "35 0 19\r0 36 16\r\f0 0 1\v\r",
+         36},
     };
     make_capture(folder);
     for (size_t i = 0; i < BASE_COUNT(spellings); i++) {
@@ -207,7 +209,9 @@ static void test_box(void **state)
     scene_close(&scene);
 
     base_log_threshold(BASE_LOG_NOTHING);
-    temporary_text(folder, "bbox.txt", "\xef\xbb\xbf" "0 0 2.5 2 4 3.5 nan\n"); /* as if it were not there */
+    temporary_text(folder, "bbox.txt",
+                   "\xef\xbb\xbf"
+                   "0 0 2.5 2 4 3.5 nan\n"); /* as if it were not there */
     scene = open_scene(folder->path);
     base_log_threshold(BASE_LOG_WARNING);
     assert_true(fabsf(scene->scale - 0.25F) < 1e-7F);
@@ -350,7 +354,9 @@ static void test_refused_intrinsics(void **state)
         {"35 0 19 0\n0 36 16 0\n0 0 1 0\n", ": neither a matrix"},
         {"35 0 19\n0 36 16\n0 0 1\n0 0 0\n", ": neither a matrix"},
         {"35 0 19\n0 36\n0 0 1\n", ": line 2: 2 numbers, where the first line has 3"},
-        {"\xff\xfe" "3", ": text in UTF-16; save it as UTF-8"},
+        {"\xff\xfe"
+         "3",
+         ": text in UTF-16; save it as UTF-8"},
         {"35 0 19\n0 x 16\n", ": line 2: not a number"},
         {"35 0 19\n0 3,6 16\n", ": line 2: not a number"},
         {"\n35 nan 19\n", ": line 2: not a finite number"},
@@ -382,7 +388,8 @@ static void test_refused_poses(void **state)
         {"1 0 0 0\n0 1 0 0\n0 0 1 0\n", ": 12 numbers in 3 lines are not a matrix of 4x4"},
         {"1 0 0 0 0 1 0 0\n0 0 1 0 0 0 0 1\n", ": 16 numbers in 2 lines are not"},
         {"1 0 0 0 0\n1 0 0\n0 0 1 0\n0 0 0 1\n", ": line 2: 3 numbers, where the first line has 5"},
-        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n1\n", ": line 5: 1 numbers, where the first line has 4"},
+        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n1\n",
+         ": line 5: 1 numbers, where the first line has 4"},
         {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 2\n", ": the last row is not 0 0 0 1"},
         {"1 0 0 0\n0 1 0 0\n0 0 -1 0\n0 0 0 1\n", ": the rotation part is a mirror image"},
         {"1 0 0 0\n0 1 0 0\n0 0 0 0\n0 0 0 1\n", ": the rotation part is degenerate"},

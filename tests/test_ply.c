@@ -218,15 +218,16 @@ static void test_refused(void **state)
     free(many.data);
 }
 
-/* Points of which a coordinate or colour is none are left out, whatever the encoding; a value that nothing uses may
- * be one. */
+/* Points of which a coordinate or colour is none are left out, whatever the encoding; a value that
+ * nothing uses may be one. */
 static void test_not_finite(void **state)
 {
     (void)state;
-    static const char properties[] =
-        "property float64 x\nproperty double y\nproperty double z\nproperty double red\nproperty double error\n";
-    static const double values[6][5] = {{1, 2, 3, 1, 0},         {1, NAN, 3, 1, 0},  {1, 2, -INFINITY, 1, 0},
-                                        {1, 2, 3, NAN, 0},       {-2e9, 2, 3, 1, 0}, {4, 5, 6, 0.2, NAN}};
+    static const char properties[] = "property float64 x\nproperty double y\nproperty double "
+                                     "z\nproperty double red\nproperty double error\n";
+    static const double values[6][5] = {{1, 2, 3, 1, 0},         {1, NAN, 3, 1, 0},
+                                        {1, 2, -INFINITY, 1, 0}, {1, 2, 3, NAN, 0},
+                                        {-2e9, 2, 3, 1, 0},      {4, 5, 6, 0.2, NAN}};
     for (int ascii = 0; ascii < 2; ascii++) {
         struct base_text text = {0};
         base_text_add(&text, "%selement vertex 6\n%s" END, ascii ? HEAD : BINARY, properties);
@@ -251,7 +252,8 @@ static void test_not_finite(void **state)
     }
 }
 
-/* A byte order mark; lines that end as on Windows and as Turk has it, in front of binary numbers too. */
+/* A byte order mark; lines that end as on Windows and as Turk has it, in front of binary numbers
+ * too. */
 static void test_line_ends(void **state)
 {
     (void)state;
@@ -259,7 +261,8 @@ static void test_line_ends(void **state)
     for (unsigned i = 0; i < 6; i++) {
         struct base_text text = {0};
         base_text_add(&text, "%s", i < 3 ? "\xef\xbb\xbf" : "");
-        for (const char *c = i < 3 ? HEAD VERTEX1 END "1 2 13\n" : BINARY VERTEX1 END; *c != '\0'; c++)
+        for (const char *c = i < 3 ? HEAD VERTEX1 END "1 2 13\n" : BINARY VERTEX1 END; *c != '\0';
+             c++)
             base_text_add(&text, *c == '\n' ? "%s" : "%.1s", *c == '\n' ? ends[i % 3] : c);
         const float numbers[3] = {1, 2, 13};
         if (i >= 3)
@@ -436,10 +439,14 @@ static void test_lenses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),   cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_refused), TEST(test_capture),
-        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_line_ends),
-        TEST(test_precedence),          TEST(test_lenses),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_refused),
+        TEST(test_capture),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_line_ends),
+        TEST(test_precedence),
+        TEST(test_lenses),
     };
     return cmocka_run_group_tests_name("ply", tests, NULL, NULL);
 }

@@ -157,7 +157,8 @@ static vkn_status scan_item(struct scan *scan, enum expected *expected)
         return open_level(scan, expected);
     if (is_one_of(scan, "\""))
         return scan_string(scan);
-    bool infinite = is_one_of(scan, "-") && scan->size - scan->at > 1 && scan->text[scan->at + 1] == 'I';
+    bool infinite =
+        is_one_of(scan, "-") && scan->size - scan->at > 1 && scan->text[scan->at + 1] == 'I';
     scan->at += infinite ? 1 : 0;
     return is_one_of(scan, "-0123456789") ? scan_number(scan) : scan_word(scan);
 }

@@ -17,8 +17,8 @@ static const struct mark marks[] = {{"\xef\xbb\xbf", 3, NULL},
                                     {"\xff\xfe", 2, "UTF-16"},
                                     {"\xfe\xff", 2, "UTF-16"}};
 
-/* Whether the first characters, up to 16 of them, are all of ASCII and two bytes long, with their zero byte
- * at `zero` (0 or 1). */
+/* Whether the first characters, up to 16 of them, are all of ASCII and two bytes long, with their
+ * zero byte at `zero` (0 or 1). */
 static bool is_wide(const char *text, size_t size, size_t zero)
 {
     size_t pairs = size / 2 < 16 ? size / 2 : 16;

@@ -140,8 +140,8 @@ vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file, co
     if (camera_path_is_keyframes(json))
         return camera_path_parse_keyframes(scene, file, json, like, camera_path);
     if (cJSON_IsObject(json) && !cJSON_HasObjectItem(json, "frames"))
-        return base_fail(VKN_BAD_INPUT, "%s: none of camera_path, keyframes, path and frames is there",
-                         file);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: none of camera_path, keyframes, path and frames is there", file);
     return parse_frames(scene, file, json, like, camera_path);
 }
 

@@ -1,4 +1,5 @@
-/* The crop of a nerfstudio camera path (get_crop_from_json in its scripts/render.py): a box that pictures show alone. */
+/* The crop of a nerfstudio camera path (get_crop_from_json in its scripts/render.py): a box that
+ * pictures show alone. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -104,8 +105,9 @@ static void choose_background(const char *file, const double color[3],
     if (black || white)
         camera_path->background = white ? VKN_BACKGROUND_WHITE : VKN_BACKGROUND_BLACK;
     else
-        base_log(BASE_LOG_WARNING, "%s: crop.crop_bg_color: %g %g %g is not rendered; --background says what is", file,
-                 color[0], color[1], color[2]);
+        base_log(BASE_LOG_WARNING,
+                 "%s: crop.crop_bg_color: %g %g %g is not rendered; --background says what is",
+                 file, color[0], color[1], color[2]);
 }
 
 vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,

@@ -123,7 +123,8 @@ struct export
     double fov, fps, seconds; /* degrees, where a keyframe does not say; 0: not given */
 };
 
-/* Two pictures for two eyes cannot be made; of what else it does not know nerfstudio makes a perspective. */
+/* Two pictures for two eyes cannot be made; of what else it does not know nerfstudio makes a
+ * perspective. */
 static vkn_status read_lens(const cJSON *json, const char *file, enum vkn_lens *lens)
 {
     const char *type = "perspective";
@@ -131,14 +132,15 @@ static vkn_status read_lens(const cJSON *json, const char *file, enum vkn_lens *
     *lens = VKN_LENS_PERSPECTIVE;
     if (strcasecmp(type, "omnidirectional") == 0 || strcasecmp(type, "vr180") == 0)
         return base_json_fail(file, "camera_type",
-                              "%s, a picture for each eye, is not supported; equirectangular is", type);
+                              "%s, a picture for each eye, is not supported; equirectangular is",
+                              type);
     if (strcasecmp(type, "fisheye") == 0)
         *lens = VKN_LENS_FISHEYE;
     else if (strcasecmp(type, "equirectangular") == 0)
         *lens = VKN_LENS_EQUIRECTANGULAR;
     else if (strcasecmp(type, "perspective") != 0)
-        base_log(BASE_LOG_WARNING, "%s: camera_type: %.40s is taken for perspective, as nerfstudio does",
-                 file, type);
+        base_log(BASE_LOG_WARNING,
+                 "%s: camera_type: %.40s is taken for perspective, as nerfstudio does", file, type);
     return VKN_OK;
 }
 
@@ -172,7 +174,8 @@ static vkn_status read_text_matrix(const char *text, const char *name, const cha
     }
     bool whole = cJSON_IsArray(columns) && cJSON_GetArraySize(columns) == 16;
     for (int i = 0; i < 16 && whole; i++)
-        cJSON_AddItemToArray(rows, cJSON_Duplicate(cJSON_GetArrayItem(columns, i % 4 * 4 + i / 4), true));
+        cJSON_AddItemToArray(rows,
+                             cJSON_Duplicate(cJSON_GetArrayItem(columns, i % 4 * 4 + i / 4), true));
     vkn_status status = pose_read_flat(rows, name, where, pose);
     cJSON_Delete(rows);
     cJSON_Delete(columns);
@@ -216,8 +219,8 @@ static vkn_status read_view(const struct export *export, const cJSON *json, cons
     return VKN_OK;
 }
 
-/* The focal length of either lens is that of a perspective with this fov; a panorama is all around. Splines lead times
- * a little beyond 0 and 1. */
+/* The focal length of either lens is that of a perspective with this fov; a panorama is all around.
+ * Splines lead times a little beyond 0 and 1. */
 static struct scene_camera make_camera(const struct export *export, const struct view *view)
 {
     static const uint32_t same_size[2] = {0, 0};
@@ -226,15 +229,14 @@ static struct scene_camera make_camera(const struct export *export, const struct
     camera.lens = export->like.lens;
     camera.time = (float)fmin(fmax(view->time, 0), 1);
     camera_path_place(export->scene, view->pose, &camera);
-    return is_panorama(export) ? scene_panorama(&camera, camera.width, camera.height, NULL) : camera;
+    return is_panorama(export) ? scene_panorama(&camera, camera.width, camera.height, NULL)
+                               : camera;
 }
 
 static bool all_have(const cJSON *list, const char *name)
 {
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, list)
-        if (!cJSON_HasObjectItem(item, name))
-            return false;
+    cJSON_ArrayForEach(item, list) if (!cJSON_HasObjectItem(item, name)) return false;
     return true;
 }
 
@@ -245,7 +247,8 @@ static vkn_status read_views(struct export *export, const cJSON *list, const cha
     char *where = base_alloc(length, 1);
     vkn_status status = where != NULL ? VKN_OK : VKN_ERROR;
     export->timed = all_have(list, "render_time");
-    for (const cJSON *item = list->child; item != NULL && status == VKN_OK; item = item->next, i++) {
+    for (const cJSON *item = list->child; item != NULL && status == VKN_OK;
+         item = item->next, i++) {
         snprintf(where, length, "%s: %s[%zu].", export->file, name, i);
         status = read_view(export, item, matrix, where, &views[i]);
     }
@@ -261,13 +264,15 @@ static void add_vector(cJSON *json, const char *name, const double v[3])
 }
 
 /* Such keyframes as one of our own paths, which are splines through them as well. */
-static cJSON *own_path(const struct export *export, const struct view *views, size_t count, bool loop)
+static cJSON *own_path(const struct export *export, const struct view *views, size_t count,
+                       bool loop)
 {
     cJSON *json = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(json, "keyframes");
     for (size_t i = 0; i < count; i++) {
         cJSON *key = cJSON_CreateObject();
         const double *pose = views[i].pose;
-        const double position[3] = {pose[3], pose[7], pose[11]}, up[3] = {pose[1], pose[5], pose[9]};
+        const double position[3] = {pose[3], pose[7], pose[11]},
+                     up[3] = {pose[1], pose[5], pose[9]};
         const double look_at[3] = {pose[3] - pose[2], pose[7] - pose[6], pose[11] - pose[10]};
         add_vector(key, "position", position);
         add_vector(key, "look_at", look_at);
@@ -291,7 +296,8 @@ static vkn_status interpolate(const struct export *export, const struct view *vi
     char *text = base_json_print_unformatted(json); /* fails where memory was short */
     vkn_status status = VKN_ERROR;
     if (text != NULL)
-        status = camera_path_parse_keyframes(export->scene, export->file, json, &export->like, camera_path);
+        status = camera_path_parse_keyframes(export->scene, export->file, json, &export->like,
+                                             camera_path);
     for (size_t i = 0; i < camera_path->count && status == VKN_OK; i++) {
         struct scene_camera *camera = &camera_path->cameras[i];
         camera->lens = export->like.lens;

@@ -1,5 +1,6 @@
-/* Camera paths of instant-ngp (its base_cam.json), read and interpolated as its run.py --video_camera_path does
- * (src/camera_path.cu and include/neural-graphics-primitives/camera_path.h there). */
+/* Camera paths of instant-ngp (its base_cam.json), read and interpolated as its run.py
+ * --video_camera_path does (src/camera_path.cu and include/neural-graphics-primitives/camera_path.h
+ * there). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,19 @@
 #define SECONDS       1.0
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
-/* A keyframe's values, in this order: camera to world in instant-ngp's space, its axes right, down and forwards. */
-enum { ROTATION = 0, POSITION = 4, ANGLE = 7, VALUES = 8 }; /* quaternion x y z w; degrees, vertical */
+/* A keyframe's values, in this order: camera to world in instant-ngp's space, its axes right, down
+ * and forwards. */
+enum {
+    ROTATION = 0,
+    POSITION = 4,
+    ANGLE = 7,
+    VALUES = 8
+}; /* quaternion x y z w; degrees, vertical */
 
 struct keyframe {
     double values[VALUES];
-    double timestamp; /* when the keyframe is left for the next; increasing from one to the next, above 0 */
+    double timestamp; /* when the keyframe is left for the next; increasing from one to the next,
+                         above 0 */
 };
 
 struct path {
@@ -80,8 +88,8 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, struct pat
     BASE_TRY(read_numbers(json, "T", where, 3, key->values + POSITION));
     BASE_TRY(base_json_number(json, "fov", where, true, 0.01, 179, &key->values[ANGLE]));
     BASE_TRY(base_json_number(json, "timestamp", where, false, -LARGEST, LARGEST, &key->timestamp));
-    BASE_TRY(base_json_number(json, cJSON_HasObjectItem(json, "dof") ? "dof" : "aperture_size", where,
-                              false, -LARGEST, LARGEST, &aperture));
+    BASE_TRY(base_json_number(json, cJSON_HasObjectItem(json, "dof") ? "dof" : "aperture_size",
+                              where, false, -LARGEST, LARGEST, &aperture));
     BASE_TRY(base_json_number(json, "glow_mode", where, false, -LARGEST, LARGEST, &glow));
     path->blurred = path->blurred || aperture != 0;
     path->glowing = path->glowing || glow != 0;
@@ -154,8 +162,8 @@ static const double *key_at(const struct path *path, ptrdiff_t index)
     return path->keys[index].values;
 }
 
-/* Where a playback time of 0 to 1 is: the keyframe before it, and the share of the way to the next. An open path ends
- * with the last but one keyframe's time, so that it ends at the last keyframe. */
+/* Where a playback time of 0 to 1 is: the keyframe before it, and the share of the way to the next.
+ * An open path ends with the last but one keyframe's time, so that it ends at the last keyframe. */
 static size_t find_keyframe(const struct path *path, double time, double *share)
 {
     size_t index = 0, last = path->count - (path->loop ? 1 : 2);
@@ -275,8 +283,8 @@ static void rotation_matrix(const double q[4], double r[3][3])
     memcpy(r, made, sizeof(made));
 }
 
-/* To the dataset's axes, of which instant-ngp has y z x as its x y z, and to a camera with y up that looks along -z.
- * With from_mitsuba the axes stay, and x and z of the camera are reversed. */
+/* To the dataset's axes, of which instant-ngp has y z x as its x y z, and to a camera with y up
+ * that looks along -z. With from_mitsuba the axes stay, and x and z of the camera are reversed. */
 static void to_dataset(const struct ngp_space *space, const double values[VALUES], double pose[12])
 {
     double r[3][3];
@@ -302,7 +310,8 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct path *
     double seconds = path->seconds > 0 ? path->seconds : SECONDS;
     double frames = path->count > 1 ? fmax(1, floor(seconds * FPS)) : 1;
     if (frames > SCENE_MOST_FRAMES)
-        return base_json_fail(path->file, "duration_seconds", "more than %d frames", SCENE_MOST_FRAMES);
+        return base_json_fail(path->file, "duration_seconds", "more than %d frames",
+                              SCENE_MOST_FRAMES);
     camera_path->fps = frames / seconds;
     camera_path->cameras = base_alloc((size_t)frames, sizeof(*camera_path->cameras));
     if (camera_path->cameras == NULL)
@@ -321,8 +330,8 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct path *
     return VKN_OK;
 }
 
-vkn_status camera_path_parse_ngp(const struct vkn_scene *scene, const char *file, const struct cJSON *json,
-                                 const struct scene_camera *like,
+vkn_status camera_path_parse_ngp(const struct vkn_scene *scene, const char *file,
+                                 const struct cJSON *json, const struct scene_camera *like,
                                  struct scene_camera_path *camera_path)
 {
     struct path path = {.file = file};

@@ -87,8 +87,7 @@ static vkn_status make_frame(const char *file, const struct colmap *model, size_
         return VKN_ERROR;
     const char *problem =
         image->name[0] != '\0' ? make_pose(image, frame->pose) : "its name is empty";
-    return problem == NULL ? VKN_OK
-                           : base_fail(VKN_BAD_INPUT, "%s: %s", where, problem);
+    return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", where, problem);
 }
 
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms)
@@ -281,7 +280,8 @@ static vkn_status parse_file(const char *file, colmap_parser *parser, struct col
 {
     char *data = NULL;
     size_t size = 0;
-    BASE_TRY((is_binary(file) ? base_file_read : base_text_read)(file, MAX_FILE_SIZE, &data, &size));
+    BASE_TRY(
+        (is_binary(file) ? base_file_read : base_text_read)(file, MAX_FILE_SIZE, &data, &size));
     vkn_status status = parser(file, data, size, model);
     free(data);
     return status;

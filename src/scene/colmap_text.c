@@ -200,8 +200,8 @@ static bool step_over_number(struct lines *lines, size_t length)
     return number;
 }
 
-/* The words of the line, and how many of them from the first on are numbers; no more than `most` are
- * looked at. */
+/* The words of the line, and how many of them from the first on are numbers; no more than `most`
+ * are looked at. */
 static void count_words(struct lines lines, size_t most, size_t *words, size_t *numbers)
 {
     *words = *numbers = 0;
@@ -260,8 +260,9 @@ static vkn_status refuse_points(const struct lines *lines, vkn_status status)
                      lines->file, lines->number);
 }
 
-/* An image has two lines, and its second is empty where it has no points. Programs that know no points
- * write the first alone: such a file, in which every line is an image's, is clear as well. */
+/* An image has two lines, and its second is empty where it has no points. Programs that know no
+ * points write the first alone: such a file, in which every line is an image's, is clear as well.
+ */
 static vkn_status read_images(struct lines *lines, struct base_text *images)
 {
     bool only_images = has_only_images(*lines);
@@ -310,8 +311,8 @@ static const char *find_unusable(const double values[8], const char **name)
     return NULL;
 }
 
-/* POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times. *usable: all of its
- * numbers are finite. */
+/* POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times. *usable:
+ * all of its numbers are finite. */
 static vkn_status read_point(struct lines *lines, struct transforms_point *point,
                              struct base_text *track, bool *usable)
 {

@@ -71,7 +71,8 @@ static void check_bounds(struct transforms *transforms)
             bounds[0] = bounds[1] = 0;
     }
     if (unknown > 0)
-        base_log(BASE_LOG_WARNING, "%s: the depth bounds of %zu of %zu poses are not finite and do not count",
+        base_log(BASE_LOG_WARNING,
+                 "%s: the depth bounds of %zu of %zu poses are not finite and do not count",
                  transforms->file, unknown, transforms->count);
 }
 

@@ -27,8 +27,9 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Behind the header there may be binary numbers, so the first line decides how all of them end: with a
- * line feed, before which a carriage return may stand, or with a carriage return alone, as Turk has it. */
+/* Behind the header there may be binary numbers, so the first line decides how all of them end:
+ * with a line feed, before which a carriage return may stand, or with a carriage return alone, as
+ * Turk has it. */
 static char find_ending(const char *at, const char *end)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
