@@ -842,7 +842,7 @@ static void test_image_lines(void **state)
     } good[] = {
         {IMAGE(1, "a.png") "\n" IMAGE(2, "b c 3.png") "5 6 -1 7.5 nan 12\n", 2},
         {IMAGE(1, "a.png") "5 6 -1\n" IMAGE(2, "b.png"), 2},
-        {IMAGE(1, "a.png") IMAGE(2, "my photograph 2.png") IMAGE(3, "c.png"), 3},
+        {IMAGE(1, "2024-01-31") IMAGE(2, "my photograph 2.png") IMAGE(3, "1.2.3"), 3},
         {"# one line an image\n" IMAGE(1, "a.png") "\n\n" IMAGE(2, "b.png") "# more\n" IMAGE(3,
                                                                                              "c"),
          3},
@@ -961,6 +961,10 @@ static void test_points_left_out(void **state)
     check_left_out(folder, "points3D.bin: point 2 of 6: its position is not finite or beyond 1e9");
     check_tracks(colmap_text_points, &text);
     check_tracks(colmap_binary_points, &binary);
+    temporary_file(folder, "points3D.bin", "\0\0\0\0\0\0\0", 8);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->point_count, 0);
+    scene_close(&scene);
     /* Of colours and of the error alone. */
     struct colmap model = {0};
     static const char colors[] =

@@ -150,7 +150,7 @@ static vkn_status read_common(const cJSON *json, struct export *export)
     const char *file = export->file;
     BASE_TRY(base_json_number(json, "render_width", file, true, 1, SCENE_MAX_IMAGE_SIZE, &width));
     BASE_TRY(base_json_number(json, "render_height", file, true, 1, SCENE_MAX_IMAGE_SIZE, &height));
-    BASE_TRY(base_json_number(json, "fps", file, false, 0.01, 1000, &export->fps));
+    BASE_TRY(base_json_number(json, "fps", file, false, 0, 1000, &export->fps));
     BASE_TRY(base_json_number(json, "seconds", file, false, 0, 1e6, &export->seconds));
     BASE_TRY(base_json_number(json, "default_fov", file, false, 0, 360, &export->fov));
     export->like.width = (uint32_t)width;

@@ -228,15 +228,16 @@ static void evaluate(const struct path *path, double time, double values[VALUES]
 static vkn_status read_scene_file(const struct vkn_scene *scene, char **file, struct cJSON **json)
 {
     static const char *const names[] = {"transforms.json", "transforms_train.json"};
-    bool folder = base_is_folder(scene->path);
+    bool folder = scene->path != NULL && base_is_folder(scene->path);
+    bool read = scene->path != NULL && scene->format == VKN_SCENE_TRANSFORMS;
     *json = NULL;
     *file = NULL;
-    for (size_t i = 0; i < (folder ? BASE_COUNT(names) : 1); i++) {
+    for (size_t i = 0; read && i < (folder ? BASE_COUNT(names) : 1); i++) {
         free(*file);
         *file = folder ? base_path_join(scene->path, names[i]) : base_format("%s", scene->path);
         if (*file == NULL)
             return VKN_ERROR;
-        if (scene->format == VKN_SCENE_TRANSFORMS && base_file_exists(*file))
+        if (base_file_exists(*file))
             return base_json_read(*file, MAX_JSON_SIZE, json);
     }
     return VKN_OK;

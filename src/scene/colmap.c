@@ -244,7 +244,8 @@ static vkn_status copy_points(struct colmap *model, struct transforms *transform
     transforms->points = base_alloc(model->point_count, sizeof(*transforms->points));
     if (transforms->points == NULL)
         return VKN_ERROR;
-    memcpy(transforms->points, model->points, model->point_count * sizeof(*model->points));
+    if (model->point_count > 0)
+        memcpy(transforms->points, model->points, model->point_count * sizeof(*model->points));
     transforms->point_count = model->point_count;
     transforms->left_out = model->left_out;
     model->left_out = (struct points_left_out){0};

@@ -185,17 +185,27 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
     return image->name != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Whether the word at lines->at is a number; it is stepped over. */
+/* Digits with at most one point, and a sign. */
+static bool is_plain_number(const char *word, size_t length)
+{
+    size_t digits = 0, points = 0, sign = length > 0 && word[0] == '-' ? 1 : 0;
+    for (size_t i = sign; i < length; i++) {
+        digits += word[i] >= '0' && word[i] <= '9' ? 1 : 0;
+        points += word[i] == '.' ? 1 : 0;
+    }
+    return digits > 0 && points <= 1 && sign + digits + points == length;
+}
+
+/* Whether the word at lines->at is a number; it is stepped over. There are millions of them, mostly
+ * plain. */
 static bool step_over_number(struct lines *lines, size_t length)
 {
-    static const char plain[] = "+-.0123456789eE";
-    size_t plainly = 0;
-    while (plainly < length && strchr(plain, lines->at[plainly]) != NULL)
-        plainly++;
     char *end = NULL;
-    if (plainly < length || length > 32)
+    bool number = is_plain_number(lines->at, length);
+    if (!number) {
         strtod(lines->at, &end);
-    bool number = end == NULL || end == lines->at + length;
+        number = end == lines->at + length;
+    }
     lines->at += length;
     return number;
 }
