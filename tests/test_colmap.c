@@ -7,8 +7,11 @@
 
 #include <cmocka.h>
 
+#include <vknerf/context.h>
+
 #include "captures.h"
 #include "scene/colmap.h"
+#include "scene/inspect.h"
 #include "scene/space.h"
 
 #define WIDTH  400
@@ -908,12 +911,37 @@ static void check_tracks(colmap_parser *parser, const struct base_text *text)
     colmap_free(&model);
 }
 
+static void take_line(void *context, enum vkn_log_level level, const char *line)
+{
+    char *warning = context;
+    if (level == VKN_LOG_WARNING)
+        snprintf(warning, 512, "%s", line);
+}
+
+/* Training says it in a warning, and `vknerf info` lists it. */
+static void check_told(const struct vkn_scene *scene, const struct scene_findings *findings,
+                       const char *warning)
+{
+    struct inspection *inspection = NULL;
+    assert_ok(inspect_scene(scene, findings, 0, &inspection));
+    bool told = false;
+    for (size_t i = 0; i < inspection->problem_count; i++)
+        told = told || strcmp(inspection->problems[i].problem, warning) == 0;
+    assert_true(told);
+    assert_non_null(strstr(warning, findings->first_bad_point));
+    assert_true(strncmp(warning, "4 of 6 points are left out; the first: /", 40) == 0);
+    inspect_free(&inspection);
+}
+
 /* A point with a number that is none is left out, with its track; the others and the scene stay. */
 static void check_left_out(struct temporary *folder, const char *first)
 {
     struct scene_findings findings = {0};
     struct scene_options options = {.path = folder->path};
+    char warning[512] = "";
+    vkn_log_to(take_line, warning);
     struct vkn_scene *scene = open_scene(folder->path, 1);
+    vkn_log_to(NULL, NULL);
     assert_int_equal(scene->point_count, 2);
     float near = scene->near;
     scene_close(&scene);
@@ -921,8 +949,9 @@ static void check_left_out(struct temporary *folder, const char *first)
     assert_int_equal(findings.point_count, 2);
     assert_int_equal(findings.bad_points, 4);
     assert_non_null(strstr(findings.first_bad_point, first));
-    assert_true(scene->near == near &&
-                near > 0); /* of frame 3, which sees both points that are left */
+    /* Of frame 3, which sees both points that are left. */
+    assert_true(scene->near == near && near > 0);
+    check_told(scene, &findings, warning);
     scene_close(&scene);
     scene_findings_free(&findings);
 }

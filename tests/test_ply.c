@@ -385,6 +385,24 @@ static void test_capture(void **state)
 }
 
 /* What the file says itself wins, and a missing cloud is none. */
+/* One that is no place costs no more than itself. */
+static void test_left_out(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_findings findings = {0};
+    struct scene_options options = {.path = folder->path};
+    make_capture(folder, "");
+    make_capture(folder, "\"ply_file_path\": \"a.ply\",");
+    temporary_text(folder, "a.ply", HEAD "element vertex 2\n" XYZ END "1 2 nan\n1 2 3\n");
+    struct vkn_scene *scene = look_over(&options, &findings);
+    assert_int_equal(findings.point_count, 1);
+    assert_int_equal(findings.bad_points, 1);
+    assert_non_null(
+        strstr(findings.first_bad_point, "/a.ply: line 8: vertex 1 of 2: z: not finite"));
+    scene_close(&scene);
+    scene_findings_free(&findings);
+}
+
 static void test_precedence(void **state)
 {
     struct temporary *folder = *state;
@@ -443,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_refused),
         TEST(test_capture),
+        TEST(test_left_out),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_line_ends),
         TEST(test_precedence),
