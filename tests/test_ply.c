@@ -384,7 +384,6 @@ static void test_capture(void **state)
     scene_close(&scene);
 }
 
-/* What the file says itself wins, and a missing cloud is none. */
 /* One that is no place costs no more than itself. */
 static void test_left_out(void **state)
 {
@@ -403,6 +402,7 @@ static void test_left_out(void **state)
     scene_findings_free(&findings);
 }
 
+/* What the file says itself wins, and a missing cloud is none. */
 static void test_precedence(void **state)
 {
     struct temporary *folder = *state;
