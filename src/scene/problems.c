@@ -225,7 +225,11 @@ static vkn_status check_points(struct inspection *inspection)
     if (findings->bad_points == 0)
         return VKN_OK;
     return inspect_add_problem(
-        inspection, "nothing, if they are few: training leaves them out as well",
+        inspection,
+        findings->point_count > 0
+            ? "nothing, if they are few: training leaves them out as well"
+            : "write the model again, if its points matter: the training space is now measured "
+              "on the cameras alone",
         "%zu of %zu points are left out; the first: %s", findings->bad_points,
         findings->bad_points + findings->point_count, findings->first_bad_point);
 }
