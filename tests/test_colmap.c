@@ -817,6 +817,8 @@ static void test_bad_text(void **state)
     check_text(colmap_text_cameras, "-1 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
     check_text(colmap_text_cameras, "1.5 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
     check_text(colmap_text_cameras, "1 PINHOLE 4", "x.txt: line 1: HEIGHT: missing");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 3.5 1 1 2 2", "x.txt: line 1: HEIGHT: not a whole number");
+    check_text(colmap_text_cameras, "1 PINHOLE 0x4 3 1 1 2 2", "x.txt: line 1: WIDTH: not a number");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2", "x.txt: line 1: PARAMS: missing");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2 2 2", "PARAMS: more than the model has");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1e999 1 2 2", "PARAMS: not a finite number");

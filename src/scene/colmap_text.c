@@ -80,15 +80,21 @@ static vkn_status bad_word(const struct lines *lines, const char *what, const ch
                      problem);
 }
 
-/* One of any kind, infinite and NaN too. It has to end where the word does. */
+/* Decimal numbers of any kind, infinite and NaN too. It has to end where the word does. */
+static bool read_number(const char *word, size_t length, double *value)
+{
+    char *end = NULL;
+    *value = strtod(word, &end);
+    return end == word + length && memchr(word, 'x', length) == NULL &&
+           memchr(word, 'X', length) == NULL;
+}
+
 static vkn_status take_any_number(struct lines *lines, const char *what, double *value)
 {
     size_t length = find_word(lines);
     if (length == 0)
         return bad_word(lines, what, "missing");
-    char *end = NULL;
-    *value = strtod(lines->at, &end);
-    if (end != lines->at + length)
+    if (!read_number(lines->at, length, value))
         return bad_word(lines, what, "not a number");
     lines->at += length;
     return VKN_OK;
@@ -139,6 +145,9 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
         return colmap_unsupported(where, name);
     lines->at += length;
     BASE_TRY(take_numbers(lines, size_names, 2, size));
+    for (int axis = 0; axis < 2; axis++)
+        if (size[axis] != floor(size[axis]))
+            return bad_word(lines, size_names[axis], "not a whole number");
     for (unsigned i = 0; i < model->count; i++)
         BASE_TRY(take_number(lines, "PARAMS", &parameters[i]));
     if (find_word(lines) > 0)
@@ -200,12 +209,8 @@ static bool is_plain_number(const char *word, size_t length)
  * plain. */
 static bool step_over_number(struct lines *lines, size_t length)
 {
-    char *end = NULL;
-    bool number = is_plain_number(lines->at, length);
-    if (!number) {
-        strtod(lines->at, &end);
-        number = end == lines->at + length;
-    }
+    double value = 0;
+    bool number = is_plain_number(lines->at, length) || read_number(lines->at, length, &value);
     lines->at += length;
     return number;
 }
