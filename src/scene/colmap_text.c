@@ -80,7 +80,7 @@ static vkn_status bad_word(const struct lines *lines, const char *what, const ch
                      problem);
 }
 
-/* Decimal numbers of any kind, infinite and NaN too. It has to end where the word does. */
+/* Reads a decimal number, which may be infinite or NaN and has to end where the word does. */
 static bool read_number(const char *word, size_t length, double *value)
 {
     char *end = NULL;
