@@ -416,7 +416,7 @@ static void test_json_syntax(void **state)
     check_syntax("", "x.json: line 1, column 1: not valid JSON: the file ends too early");
     check_syntax("{\"a\": 1,\n  \"b\": [1, 2",
                  "x.json: line 2, column 13: not valid JSON: the file ends too early");
-    check_syntax("{\n \"m\": [0, NaN]}", "x.json: line 2, column 11: not valid JSON near NaN]}");
+    check_syntax("{\n \"m\": [0, nan]}", "x.json: line 2, column 11: not valid JSON near nan]}");
     check_syntax("{\"a\": 1}\n{}", "x.json: line 2, column 1: not valid JSON: text after the end");
     check_syntax("{\"a\" 1}", "x.json: line 1, column 6: not valid JSON near 1}");
     char deep[200];

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,68 @@ static void test_json_syntax(void **state)
         assert_ok(base_json_parse("x", good[i], strlen(good[i]), &json));
         cJSON_Delete(json);
     }
+}
+
+/* What Python writes for numbers that are not finite is read as such, wherever it stands. */
+static void test_json_not_finite(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "\xef\xbb\xbf{\"NaN, \\\"Infinity\": NaN, \"b\": [-Infinity,Infinity], \"c\": 7}";
+    cJSON *json = NULL;
+    double value = 0;
+    assert_ok(base_json_parse("x", text, sizeof text - 1, &json));
+    assert_int_equal(base_json_number(json, "NaN, \"Infinity", "x", false, 0, 1, &value),
+                     VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "x: NaN, \"Infinity: not a finite number");
+    const cJSON *list = cJSON_GetObjectItem(json, "b");
+    assert_true(list->child->valuedouble == (double)-INFINITY &&
+                list->child->next->valuedouble == (double)INFINITY);
+    assert_ok(base_json_number(json, "c", "x", true, 0, 9, &value));
+    assert_true(value == 7);
+    cJSON_Delete(json);
+    static const char *const bad[] = {"[-NaN]", "[Inf]", "[nan]", "[-]", "[NaN", "[N", "NaN1"};
+    for (size_t i = 0; i < BASE_COUNT(bad); i++)
+        assert_int_equal(base_json_parse("x", bad[i], strlen(bad[i]), &json), VKN_BAD_INPUT);
+}
+
+static void check_text(struct temporary *folder, const char *bytes, size_t size, const char *wanted)
+{
+    char *path = temporary_file(folder, "text", bytes, size), *text = NULL;
+    assert_ok(base_text_read(path, 100, &text, &size));
+    assert_string_equal(text, wanted);
+    assert_int_equal(size, strlen(wanted));
+    free(text);
+}
+
+static void check_not_utf8(struct temporary *folder, const char *bytes, size_t size,
+                           const char *message)
+{
+    char *path = temporary_file(folder, "text", bytes, size), *text = NULL;
+    cJSON *json = NULL;
+    assert_int_equal(base_text_read_any(path, 100, &text, &size), VKN_BAD_INPUT);
+    assert_null(text);
+    assert_error("/text: ");
+    assert_error(message);
+    assert_int_equal(base_json_read(path, 100, &json), VKN_BAD_INPUT);
+    assert_error(message);
+}
+
+static void test_encodings(void **state)
+{
+    struct temporary *folder = *state;
+    check_text(folder, "", 0, "");
+    check_text(folder, "\xef\xbb", 2, "\xef\xbb");
+    check_text(folder, "\xef\xbb\xbf", 3, "");
+    check_text(folder, "\xef\xbb\xbf# a\r\nb\r", 10, "# a\r\nb\r"); /* Windows' */
+    check_text(folder, "a\rb\r\rc", 6, "a\nb\n\nc");                /* old Macintosh's */
+    check_text(folder, "a b", 3, "a b");
+#define UTF16 "text in UTF-16; save it as UTF-8"
+    check_not_utf8(folder, "\xff\xfe[\0]\0", 6, UTF16);
+    check_not_utf8(folder, "\xfe\xff\0[\0]", 6, UTF16);
+    check_not_utf8(folder, "[\0001\0]\0", 6, UTF16);
+    check_not_utf8(folder, "\0[\0001\0]", 6, UTF16);
+    check_not_utf8(folder, "\xff\xfe\0\0[\0\0\0", 8, "text in UTF-32; save it as UTF-8");
 }
 
 /* 8 MB of them would take 400 MB of memory. */
@@ -247,6 +310,8 @@ int main(void)
         cmocka_unit_test(test_kept_error),
         cmocka_unit_test(test_json_syntax),
         cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_json_not_finite),
+        cmocka_unit_test_setup_teardown(test_encodings, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_json_is_utf8),
         cmocka_unit_test_setup_teardown(test_comma_locale, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_crc32c),

@@ -190,6 +190,15 @@ static void test_loop(void **state)
     scene_close(&scene);
 }
 
+#define SIZE  "\"render_width\": 4, \"render_height\": 3, "
+#define WORLD "\"camera_to_world\": [1,0,0,0, 0,1,0,0, 0,0,1,0, 0,0,0,1]"
+
+#define CROP(center, size, rotation)                                                             \
+    "\"crop\": {\"crop_center\": " center ", \"crop_scale\": " size ", \"crop_rot\": [" rotation \
+    "]}, "                                                                                       \
+    "\"camera_path\": [{" WORLD ", \"fov\": 9}]}",
+#define NGP "{\"R\": [0,0,0,1], \"T\": [0,0,0], \"fov\": 50}"
+
 /* ---- nerfstudio ---------------------------------------------------------------------------- */
 
 /* A camera at (3, 4, 5) that looks along -x with z up, 90 degrees high. */
@@ -214,7 +223,7 @@ static void test_nerfstudio(void **state)
     base_log_threshold(BASE_LOG_NOTHING); /* of the space that is not known */
     assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));
     assert_int_equal(camera_path.count, 1);
-    assert_near(camera_path.fps, 12, 0);
+    assert_near(camera_path.fps, 0.25, 0); /* one picture for four seconds */
     const struct scene_camera *camera = &camera_path.cameras[0];
     assert_rotation(camera->pose);
     assert_int_equal(camera->width * 100 + camera->height, 3020);
@@ -277,6 +286,286 @@ static void test_dataparser(void **state)
         assert_near(camera_path.cameras[0].focal_y, 10, 1e-3);
         free(camera_path.cameras);
     }
+    scene_close(&scene);
+}
+
+/* The camera of EXPORT in the ways in which nerfstudio's programs write it, and in the ways that
+ * they read. */
+static void test_nerfstudio_forms(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_scene *scene = open_ring(folder, four, 4, "");
+#define FORM(more, list, key, matrix, fov)                                                     \
+    "{\"render_height\": 20, \"render_width\": 30, \"fps\": 12," more "\"" list "\": [{\"" key \
+    "\": " matrix fov ", \"aspect\": 1.5}]}"
+#define FLAT "[0,0,1,3, 1,0,0,4, 0,1,0,5, 0,0,0,1]"
+    static const char *const forms[] = {
+        FORM("", "camera_path", "camera_to_world", "[[0,0,1,3],[1,0,0,4],[0,1,0,5],[0,0,0,1]]",
+             ", \"fov\": 90"),
+        FORM("", "camera_path", "camera_to_world", "[[0,0,1,3],[1,0,0,4],[0,1,0,5]]",
+             ", \"fov\": 90"),
+        FORM("\"camera_type\": \"Perspective\",", "camera_path", "camera_to_world", FLAT,
+             ", \"fov\": 90"),
+        FORM("\"camera_type\": \"pinhole\",", "camera_path", "camera_to_world", FLAT,
+             ", \"fov\": 90"),
+        FORM("\"camera_path\": [],", "keyframes", "matrix", FLAT, ", \"fov\": 90"),
+        FORM("\"default_fov\": 90,", "keyframes", "matrix", FLAT, ""),
+        FORM("", "keyframes", "matrix", "\"[0,1,0,0, 0,0,1,0, 1,0,0,0, 3,4,5,1]\"",
+             ", \"fov\": 90"),
+        FORM("\"camera_type\": \"Equirectangular\",", "camera_path", "camera_to_world", FLAT, ""),
+        FORM("\"camera_type\": \"equirectangular\", \"camera_path\": [],", "keyframes", "matrix",
+             FLAT, ""),
+    };
+    base_log_threshold(BASE_LOG_NOTHING); /* of the space that is not known */
+    for (size_t i = 0; i < BASE_COUNT(forms); i++) {
+        struct scene_camera_path path;
+        assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", forms[i]), NULL,
+                                         NULL, &path));
+        assert_int_equal(path.count, 1);
+        assert_near(path.fps, 12, 0);
+        assert_int_equal(path.cameras[0].width * 100 + path.cameras[0].height, 3020);
+        assert_near(path.cameras[0].pose[3], 0.25 + 0.5 * 3, 1e-6);
+        assert_int_equal(path.cameras[0].lens == VKN_LENS_EQUIRECTANGULAR, i >= 7);
+        assert_sees(&path.cameras[0], 0.25, 0.25 + 0.5 * 4, 0.25 + 0.5 * 5, 15, 10);
+        if (i < 7)
+            assert_sees(&path.cameras[0], 0.75, 0.25 + 0.5 * 5, 0.25 + 0.5 * 6, 15 + 5, 10 - 5);
+        free(path.cameras);
+    }
+
+    /* A time counts where all have one, and is kept within 0 to 1. */
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        struct scene_camera_path path;
+        snprintf(text, sizeof text,
+                 "{" SIZE "\"camera_path\": [{" WORLD
+                 ", \"fov\": 9, \"render_time\": 1.01}, {" WORLD ", \"fov\": 9%s}]}",
+                 i ? ", \"render_time\": 0.5" : "");
+        assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", text), NULL,
+                                         NULL, &path));
+        assert_near(path.cameras[0].time, i, 0);
+        assert_near(path.cameras[1].time, 0.5 * i, 0);
+        free(path.cameras);
+    }
+
+    /* Several keyframes without a path: from the first to the last. */
+    static const char keys[] =
+        "{" SIZE "\"fps\": 5, \"seconds\": 2, \"camera_type\": \"fisheye\", \"keyframes\": "
+                 "[{\"matrix\": " FLAT
+        ", \"fov\": 90}, {\"matrix\": [0,0,1,3, 1,0,0,6, 0,1,0,5, 0,0,0,1], \"fov\": 60}]}";
+    struct scene_camera_path path;
+    assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", keys), NULL, NULL,
+                                     &path));
+    base_log_threshold(BASE_LOG_WARNING);
+    assert_int_equal(path.count, 10);
+    assert_near(path.fps, 5, 0);
+    for (int i = 0; i < 10; i += 9) {
+        assert_rotation(path.cameras[i].pose);
+        assert_int_equal(path.cameras[i].lens, VKN_LENS_FISHEYE);
+        assert_near(path.cameras[i].pose[7], 0.25 + 0.5 * (i > 0 ? 6 : 4), 1e-6);
+        assert_near(path.cameras[i].focal_y, i > 0 ? 1.5 / tan(M_PI / 6) : 1.5, 1e-5);
+    }
+    free(path.cameras);
+    scene_close(&scene);
+}
+
+/* A box in nerfstudio's space, of which its own transform (a turn about z by 90 degrees, then (1,
+ * 2, 3) further, then a scale of 0.25) is undone: x' = 4 x, then (y - 2, -(x - 1), z - 3). */
+static void test_crop(void **state)
+{
+    struct temporary *folder = *state;
+    struct vkn_scene *scene = open_ring(folder, four, 4, "");
+    temporary_text(folder, "dataparser_transforms.json",
+                   "{\"transform\": [[0,-1,0,1],[1,0,0,2],[0,0,1,3]], \"scale\": 0.25}");
+    static const struct {
+        const char *rotation, *color;
+        double size[3]; /* along the dataset's axes */
+        enum vkn_background background;
+    } cases[] = {
+        {"", "", {8, 4, 12}, VKN_BACKGROUND_DEFAULT},
+        {", \"crop_rot\": [0, 0, 1.5707963267948966]",
+         ", \"crop_bg_color\": {\"r\": 255, \"g\": 255, \"b\": 255}",
+         {4, 8, 12},
+         VKN_BACKGROUND_WHITE},
+        {", \"crop_rot\": [-1.5707963267948966, 0, 0]",
+         ", \"crop_bg_color\": {\"r\": 0, \"g\": 0, \"b\": 0}",
+         {12, 4, 8},
+         VKN_BACKGROUND_BLACK},
+        {", \"crop_rot\": [0, -1.5707963267948966, 0]",
+         ", \"crop_bg_color\": {\"r\": 38, \"g\": 42, \"b\": 55}",
+         {8, 12, 4},
+         VKN_BACKGROUND_DEFAULT},
+    };
+    base_log_threshold(BASE_LOG_NOTHING); /* of the colour */
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char text[512];
+        struct scene_camera_path path;
+        snprintf(text, sizeof text,
+                 "{" SIZE
+                 "\"crop\": {\"crop_center\": [0.5, 1, 1.5], \"crop_scale\": [1, 2, 3]%s%s},"
+                 "\"camera_path\": [{" WORLD ", \"fov\": 9}]}",
+                 cases[i].rotation, cases[i].color);
+        assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", text), NULL,
+                                         NULL, &path));
+        const double center[3] = {4 * 1 - 2, -(4 * 0.5 - 1), 4 * 1.5 - 3};
+        for (int k = 0; k < 3; k++) {
+            assert_near(path.crop[k], center[k] - 0.5 * cases[i].size[k], 1e-9);
+            assert_near(path.crop[3 + k], center[k] + 0.5 * cases[i].size[k], 1e-9);
+        }
+        assert_int_equal(path.background, cases[i].background);
+        free(path.cameras);
+    }
+    base_log_threshold(BASE_LOG_WARNING);
+    scene_close(&scene);
+}
+
+/* ---- instant-ngp --------------------------------------------------------------------------- */
+
+#define NGP_KEYS                                                                               \
+    "{\"R\": [0.1,0.2,0.3,0.9], \"T\": [0.5,0.25,0.75], \"fov\": 50, \"aperture_size\": 0.5, " \
+    "\"slice\": 0%s}, "                                                                        \
+    "{\"R\": [-0.3,0.1,-0.2,-0.8], \"T\": [1.5,0.5,-0.25], \"fov\": 60, \"glow_mode\": 1, "    \
+    "\"scale\": 1%s}, "                                                                        \
+    "{\"R\": [0.6,-0.1,0.2,0.7], \"T\": [0.25,1.75,0.5], \"fov\": 40%s}, "                     \
+    "{\"R\": [0,0.7,0.1,0.7], \"T\": [-1,0.5,1], \"fov\": 80%s}"
+
+/* The poses in training space, which is instant-ngp's but for the order of axes, and fields of view
+ * come from a transcription of instant-ngp's CameraPath::eval_camera_path and
+ * NerfDataset::ngp_matrix_to_nerf to Python. */
+static void test_ngp(void **state)
+{
+    static const struct {
+        bool loop;
+        int order;
+        bool timed;
+        struct {
+            int frame;
+            double values[13];
+        } frames[3];
+    } cases[] = {
+        {false,
+         3,
+         false,
+         {{0,
+           {-0.210299, -0.355843, -0.910577, 0.583333, 0.771816, 0.511255, -0.378045, 0.666667,
+            0.600062, -0.782300, 0.167129, 0.291667, 51.666667}},
+          {17,
+           {0.209221, -0.561588, -0.800529, 0.078557, 0.870776, 0.479493, -0.108794, 1.120266,
+            0.444945, -0.674319, 0.589337, 0.564995, 55.435000}},
+          {59,
+           {-0.903071, -0.358343, -0.236755, 0.903547, 0.234698, 0.049923, -0.970785, -0.758880,
+            0.359694, -0.932254, 0.039019, 0.741068, 72.285417}}}},
+        {true,
+         3,
+         false,
+         {{0,
+           {-0.396613, -0.369261, -0.840443, 0.625000, 0.725822, 0.434386, -0.533377, 0.416667,
+            0.562032, -0.821556, 0.095734, 0.333333, 56.666667}},
+          {17,
+           {0.320485, -0.661648, -0.677873, 0.039765, 0.876191, 0.479008, -0.053298, 1.089222,
+            0.359971, -0.576865, 0.733245, 0.774173, 54.102222}},
+          {59,
+           {-0.453470, -0.361221, -0.814791, 0.665000, 0.700008, 0.421522, -0.576461, 0.332383,
+            0.551682, -0.831768, 0.061710, 0.334469, 57.416790}}}},
+        {false,
+         3,
+         true,
+         {{0,
+           {-0.210299, -0.355843, -0.910577, 0.583333, 0.771816, 0.511255, -0.378045, 0.666667,
+            0.600062, -0.782300, 0.167129, 0.291667, 51.666667}},
+          {17,
+           {0.356794, -0.790050, -0.498517, 0.182146, 0.887693, 0.452976, -0.082544, 0.778328,
+            0.291030, -0.413079, 0.862941, 1.133365, 50.208125}},
+          {59,
+           {-0.913316, -0.341789, -0.221439, 0.910261, 0.215826, 0.054891, -0.974888, -0.775654,
+            0.345361, -0.938172, 0.023634, 0.724339, 72.821094}}}},
+        {true,
+         1,
+         true,
+         {{0,
+           {-0.315789, -0.315789, -0.894737, 0.750000, 0.726316, 0.526316, -0.442105, 0.500000,
+            0.610526, -0.789474, 0.063158, 0.250000, 50.000000}},
+          {17,
+           {0.419500, -0.864015, -0.278384, 0.375000, 0.884541, 0.457986, -0.088518, 0.458333,
+            0.203977, -0.209108, 0.956382, 1.541667, 43.333333}},
+          {59,
+           {-0.491142, -0.324985, -0.808186, 0.791667, 0.667074, 0.456323, -0.588882, 0.250000,
+            0.560171, -0.828345, -0.007330, 0.291667, 55.000000}}}},
+        {false,
+         2,
+         false,
+         {{0,
+           {-0.315789, -0.315789, -0.894737, 0.750000, 0.726316, 0.526316, -0.442105, 0.500000,
+            0.610526, -0.789474, 0.063158, 0.250000, 50.000000}},
+          {17,
+           {-0.078925, -0.405117, -0.910852, 0.388750, 0.817266, 0.496906, -0.291823, 0.861250,
+            0.570830, -0.767440, 0.291870, 0.340313, 53.612500}},
+          {59,
+           {-0.381779, -0.784067, -0.489371, 0.724687, 0.733193, 0.065452, -0.676863, -0.312500,
+            0.562737, -0.617216, 0.549884, 1.184375, 58.075000}}}},
+        {false,
+         0,
+         false,
+         {{0,
+           {-0.315789, -0.315789, -0.894737, 0.750000, 0.726316, 0.526316, -0.442105, 0.500000,
+            0.610526, -0.789474, 0.063158, 0.250000, 50.000000}},
+          {17,
+           {0.358974, -0.564103, -0.743590, -0.250000, 0.871795, 0.487179, 0.051282, 1.500000,
+            0.333333, -0.666667, 0.666667, 0.500000, 60.000000}},
+          {59,
+           {-0.989899, -0.141414, -0.010101, 1.000000, -0.010101, 0.141414, -0.989899, -1.000000,
+            0.141414, -0.979798, -0.141414, 0.500000, 80.000000}}}},
+    };
+    struct vkn_scene *scene = open_ring(*state, four, 4, "");
+    base_log_threshold(BASE_LOG_NOTHING); /* of what is not rendered */
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char text[2048];
+        bool timed = cases[i].timed;
+        snprintf(text, sizeof text,
+                 "{\"loop\": %s, \"time\": 1.0, \"spline_order\": %d, \"path\": [" NGP_KEYS "]}",
+                 cases[i].loop ? "true" : "false", cases[i].order,
+                 timed ? ", \"timestamp\": 0.2" : "", timed ? ", \"timestamp\": 0.3" : "",
+                 timed ? ", \"timestamp\": 0.9" : "", timed ? ", \"timestamp\": 1" : "");
+        struct scene_camera_path path = read_camera_path(scene, *state, text);
+        assert_int_equal(path.count, 60);
+        assert_near(path.fps, 60, 0);
+        for (int f = 0; f < 3; f++) {
+            const struct scene_camera *camera = &path.cameras[cases[i].frames[f].frame];
+            const double *values = cases[i].frames[f].values;
+            for (int k = 0; k < 12; k++)
+                assert_near(camera->pose[k], values[k], 2e-6);
+            assert_int_equal(camera->width * 100 + camera->height, 806);
+            assert_near(2 * atan(3 / (double)camera->focal_y) * 180 / M_PI, values[12], 1e-4);
+            assert_near(camera->focal_x, (double)camera->focal_y, 0);
+        }
+        free(path.cameras);
+    }
+
+    /* One keyframe is one picture; three seconds are 180. */
+    struct scene_camera_path path = read_camera_path(scene, *state, "{\"path\": [" NGP "]}");
+    assert_int_equal(path.count, 1);
+    assert_near(path.cameras[0].pose[1], 0, 1e-6); /* its down, y, is -z here */
+    assert_near(path.cameras[0].pose[9], -1, 1e-6);
+    free(path.cameras);
+    path =
+        read_camera_path(scene, *state, "{\"duration_seconds\": 3, \"path\": [" NGP ", " NGP "]}");
+    assert_int_equal(path.count, 180);
+    assert_near(path.fps, 60, 0);
+    free(path.cameras);
+
+    /* From Mitsuba: the axes stay, x and z of the camera are reversed, 0.66 and 0.165 are scale and
+     * offset. */
+    temporary_text(*state, "transforms.json",
+                   "{\"from_mitsuba\": true, \"fl_x\": 9, \"frames\": [{\"file_path\": \"a\", "
+                   "\"transform_matrix\": "
+                   "[[1,0,0,0],[0,1,0,0],[0,0,1,0]]}]}");
+    path = read_camera_path(
+        scene, *state, "{\"path\": [{\"R\": [0,0,0,1], \"T\": [0.495,0.825,0.165], \"fov\": 50}]}");
+    const double mitsuba[12] = {-1, 0, 0,   0.25 + 0.5 * 0.5, 0, -1, 0, 0.25 + 0.5 * 1, 0,
+                                0,  1, 0.25};
+    for (int k = 0; k < 12; k++)
+        assert_near(path.cameras[0].pose[k], mitsuba[k], 1e-6);
+    free(path.cameras);
+    base_log_threshold(BASE_LOG_WARNING);
     scene_close(&scene);
 }
 
@@ -349,9 +638,6 @@ static void test_one_camera(void **state)
 
 #define KEY   "{\"position\": [1,2,3], \"look_at\": [0,0,0]}"
 #define KEYS  "\"keyframes\": [" KEY "]"
-#define SIZE  "\"render_width\": 4, \"render_height\": 3, "
-#define WORLD "\"camera_to_world\": [1,0,0,0, 0,1,0,0, 0,0,1,0, 0,0,0,1]"
-
 static void test_bad_files(void **state)
 {
     static const char *const cases[][2] = {
@@ -392,7 +678,34 @@ static void test_bad_files(void **state)
          "path.json: camera_path[0].camera_to_world: the last row is not 0 0 0 1"},
         {"{" SIZE "\"camera_path\": [{" WORLD "}]}", "path.json: camera_path[0].fov: missing"},
         {"{" SIZE "\"camera_type\": \"vr180\", \"camera_path\": [{" WORLD "}]}",
-         "path.json: camera_type: vr180 is none of perspective, fisheye and equirectangular"},
+         "path.json: camera_type: vr180, a picture for each eye, is not supported; equirectangular "
+         "is"},
+        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": \"[1, 2\", \"fov\": 9}]}",
+         "path.json: camera_path[0].camera_to_world: not 16 numbers"},
+        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [[1,0,0,0],[0,1,0]], \"fov\": 9}]}",
+         "path.json: camera_path[0].camera_to_world: not a matrix of 3 or 4 rows"},
+        {"{" SIZE "\"camera_path\": [{" WORLD ", \"fov\": NaN}]}",
+         "path.json: camera_path[0].fov: not a finite number"},
+        {"{" SIZE "\"crop\": 5, \"camera_path\": [{" WORLD ", \"fov\": 9}]}",
+         "path.json: crop.(crop): not an object"},
+        {"{" SIZE CROP("[1,2]", "[1,1,1]", "0,0,0") "path.json: crop.crop_center: not 3 numbers"},
+        {"{" SIZE CROP("[0,0,0]", "[1,-1,1]",
+                       "0,0,0") "path.json: crop.crop_scale: -1 is no side of a box"},
+        {"{" SIZE CROP(
+            "[0,0,0]", "[1,1,1]",
+            "0.5,0,0") "path.json: crop.crop_rot: the box does not lie along the dataset's"},
+        {"{\"path\": []}", "path.json: path: no keyframes"},
+        {"{\"path\": [1]}", "path.json: path[0].(keyframe): not an object"},
+        {"{\"path\": [{\"T\": [0,0,0]}]}", "path.json: path[0].R: missing"},
+        {"{\"path\": [{\"R\": [0,0,0,0], \"T\": [0,0,0], \"fov\": 50}]}",
+         "path.json: path[0].R: its quaternion is no"},
+        {"{\"path\": [{\"R\": [0,0,0,1], \"T\": [0,0], \"fov\": 50}]}",
+         "path.json: path[0].T: not 3 numbers"},
+        {"{\"path\": [{\"R\": [0,0,0,1], \"T\": [0,0,0]}]}", "path.json: path[0].fov: missing"},
+        {"{\"spline_order\": 1.5, \"path\": [{}]}",
+         "path.json: spline_order: 1.5 is not a whole number"},
+        {"{\"duration_seconds\": 1e5, \"path\": [" NGP ", " NGP "]}",
+         "path.json: duration_seconds: more than 100000"},
     };
     struct vkn_scene *scene = open_ring(*state, four, 4, "");
     struct scene_camera_path camera_path;
@@ -432,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_spline), TEST(test_keyframes),  TEST(test_loop),
         TEST(test_nerfstudio),         TEST(test_dataparser), TEST(test_in_order),
         TEST(test_unordered),          TEST(test_one_camera), TEST(test_bad_files),
+        TEST(test_nerfstudio_forms),   TEST(test_crop),       TEST(test_ngp),
     };
     return cmocka_run_group_tests_name("camera paths", tests, NULL, NULL);
 }

@@ -95,6 +95,17 @@ succeeds render run --orbit 2 --width 24 --crop=-99,-99,-99,99,99,99 --out cropp
 cmp orbit/frame_0001.png cropped/frame_0001.png || fail "a box around everything changes the picture"
 succeeds render run --orbit 2 --width 24 --crop 50,50,50,51,51,51 --maps rgb,opacity --out cropped --quiet
 cmp cropped/frame_0000.png cropped/frame_0001.png || fail "something is in a box far away"
+# A nerfstudio path's crop and background, and those that the command line has instead.
+cat >box.json <<'EOF'
+{"render_width": 24, "render_height": 24, "seconds": 1, "camera_type": "perspective",
+ "crop": {"crop_center": [50, 50, 50], "crop_scale": [1, 1, 1], "crop_bg_color": {"r": 0, "g": 0, "b": 0}},
+ "camera_path": [{"camera_to_world": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 4], [0, 0, 0, 1]], "fov": 40}]}
+EOF
+succeeds render run --path box.json --out boxed --quiet
+succeeds render run --path box.json --crop 50,50,50,51,51,51 --background black --out nothing --quiet
+succeeds render run --path box.json --crop=-99,-99,-99,99,99,99 --background white --out something --quiet
+cmp boxed/frame_0000.png nothing/frame_0000.png || fail "the crop of a camera path is not what pictures show"
+! cmp -s boxed/frame_0000.png something/frame_0000.png || fail "--crop does not go before a path's own"
 succeeds render run --orbit 1 --width 24 --background transparent --maps rgb,depth --out clear --quiet
 od -An -tu1 -j24 -N2 clear/frame_0000.png >kind
 contains kind '^ *8 *6$' # bits, RGBA

@@ -7,8 +7,11 @@
 
 #include <cmocka.h>
 
+#include <vknerf/context.h>
+
 #include "captures.h"
 #include "scene/colmap.h"
+#include "scene/inspect.h"
 #include "scene/space.h"
 
 #define WIDTH  400
@@ -814,6 +817,8 @@ static void test_bad_text(void **state)
     check_text(colmap_text_cameras, "-1 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
     check_text(colmap_text_cameras, "1.5 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
     check_text(colmap_text_cameras, "1 PINHOLE 4", "x.txt: line 1: HEIGHT: missing");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 3.5 1 1 2 2", "x.txt: line 1: HEIGHT: not a whole number");
+    check_text(colmap_text_cameras, "1 PINHOLE 0x4 3 1 1 2 2", "x.txt: line 1: WIDTH: not a number");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2", "x.txt: line 1: PARAMS: missing");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2 2 2", "PARAMS: more than the model has");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1e999 1 2 2", "PARAMS: not a finite number");
@@ -829,6 +834,208 @@ static void test_bad_text(void **state)
     check_text(colmap_text_points, "1 2 3 4 5 6 7", "x.txt: line 1: ERROR: missing");
     assert_int_equal(parse(colmap_text_points, "x.txt", "1 2\0 3", 6), VKN_BAD_INPUT);
     assert_error("x.txt: not a text (byte 3 is zero)");
+}
+
+/* Two lines an image, or one where no image has points: anything else names the line. */
+static void test_image_lines(void **state)
+{
+    (void)state;
+#define IMAGE(id, name) #id " 1 0 0 0 1 2 3 7 " name "\n"
+    static const struct {
+        const char *text;
+        size_t images;
+    } good[] = {
+        {IMAGE(1, "a.png") "\n" IMAGE(2, "b c 3.png") "5 6 -1 7.5 nan 12\n", 2},
+        {IMAGE(1, "a.png") "5 6 -1\n" IMAGE(2, "b.png"), 2},
+        {IMAGE(1, "2024-01-31") IMAGE(2, "my photograph 2.png") IMAGE(3, "1.2.3"), 3},
+        {"# one line an image\n" IMAGE(1, "a.png") "\n\n" IMAGE(2, "b.png") "# more\n" IMAGE(3,
+                                                                                             "c"),
+         3},
+        {IMAGE(1, "a.png") "\n" IMAGE(2, "b.png") "# its points:\n1 2 3\n" IMAGE(3, "c.png"), 3},
+        {IMAGE(1, "0001") "\n" IMAGE(2, "0002") "1 2 3\n", 2},
+        {"\t" IMAGE(1, "a.png") " \t\r\n\f" IMAGE(2, "b.png") "\v\n", 2},
+    };
+    static const char *const bad[][2] = {
+        {IMAGE(1, "a.png") "5 6 -1\n" IMAGE(2, "b.png") IMAGE(3, "c.png"),
+         "x.txt: line 4: POINTS2D: the line of an image, where the points of image 2 belong (an "
+         "empty line"},
+        {IMAGE(1, "a.png") IMAGE(2, "b.png") "5 6 -1\n",
+         "x.txt: line 2: POINTS2D: the line of an image, where the points of image 1 belong"},
+        {IMAGE(1, "0001") IMAGE(2, "0002"),
+         "x.txt: line 2: POINTS2D: 10 numbers are not X Y POINT3D_ID"},
+        {IMAGE(1, "a.png") "5 6 -1 7\n",
+         "x.txt: line 2: POINTS2D: 4 numbers are not X Y POINT3D_ID, three"},
+        {IMAGE(1, "a.png") "5 6 -1 7 8 x\n", "x.txt: line 2: POINTS2D: not a number"},
+        {IMAGE(1, "a.png") "\n5 6 -1\n", "x.txt: line 3: a line of points (X Y POINT3D_ID), which "
+                                         "belongs directly below that of its image"},
+        {IMAGE(4, "a.png") "\n" IMAGE(2, "b.png") "\n" IMAGE(4, "c.png"),
+         "x.txt: line 5: image 4: also in line 1"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(good); i++) {
+        struct colmap model = {0};
+        assert_ok(colmap_text_images("x.txt", good[i].text, strlen(good[i].text), &model));
+        assert_int_equal(model.image_count, good[i].images);
+        for (size_t n = 0; n < model.image_count; n++)
+            assert_int_equal(model.images[n].id, n + 1);
+        colmap_free(&model);
+    }
+    for (size_t i = 0; i < BASE_COUNT(bad); i++)
+        check_text(colmap_text_images, bad[i][0], bad[i][1]);
+    check_text(colmap_text_cameras, "3 PINHOLE 4 3 1 1 2 2\n\n3 PINHOLE 4 3 1 1 2 2\n",
+               "x.txt: line 3: camera 3: also in line 1");
+}
+
+/* In binary there are no lines to name. */
+static void test_same_ids(void **state)
+{
+    (void)state;
+    struct texts texts;
+    make_binary(&texts);
+    memcpy(texts.images.data + 8, "\x5d\0\0\0", 4); /* 93, as the eighth */
+    assert_int_equal(
+        parse(colmap_binary_images, "images.bin", texts.images.data, texts.images.size),
+        VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "images.bin: image 93: comes twice");
+    texts.cameras.data[8] = 10; /* the last as well */
+    assert_int_equal(
+        parse(colmap_binary_cameras, "cameras.bin", texts.cameras.data, texts.cameras.size),
+        VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "cameras.bin: camera 10: comes twice");
+    free_texts(&texts);
+}
+
+static void check_tracks(colmap_parser *parser, const struct base_text *text)
+{
+    struct colmap model = {0};
+    assert_ok(parser("x", text->data, text->size, &model));
+    assert_true(model.point_count == 2 && model.left_out.count == 4);
+    assert_true(model.track_ends[0] == 2 && model.track_ends[1] == 4);
+    colmap_free(&model);
+}
+
+static void take_line(void *context, enum vkn_log_level level, const char *line)
+{
+    char *warning = context;
+    if (level == VKN_LOG_WARNING)
+        snprintf(warning, 512, "%s", line);
+}
+
+/* Training says it in a warning, and `vknerf info` lists it. */
+static void check_told(const struct vkn_scene *scene, const struct scene_findings *findings,
+                       const char *warning)
+{
+    struct inspection *inspection = NULL;
+    assert_ok(inspect_scene(scene, findings, 0, &inspection));
+    bool told = false;
+    for (size_t i = 0; i < inspection->problem_count; i++)
+        told = told || strcmp(inspection->problems[i].problem, warning) == 0;
+    assert_true(told);
+    assert_non_null(strstr(warning, findings->first_bad_point));
+    assert_true(strncmp(warning, "4 of 6 points are left out; the first: /", 40) == 0);
+    inspect_free(&inspection);
+}
+
+/* A point with a number that is none is left out, with its track; the others and the scene stay. */
+static void check_left_out(struct temporary *folder, const char *first)
+{
+    struct scene_findings findings = {0};
+    struct scene_options options = {.path = folder->path};
+    char warning[512] = "";
+    vkn_log_to(take_line, warning);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    vkn_log_to(NULL, NULL);
+    assert_int_equal(scene->point_count, 2);
+    float near = scene->near;
+    scene_close(&scene);
+    scene = look_over(&options, &findings);
+    assert_int_equal(findings.point_count, 2);
+    assert_int_equal(findings.bad_points, 4);
+    assert_non_null(strstr(findings.first_bad_point, first));
+    /* Of frame 3, which sees both points that are left. */
+    assert_true(scene->near == near && near > 0);
+    check_told(scene, &findings, warning);
+    scene_close(&scene);
+    scene_findings_free(&findings);
+}
+
+static void test_points_left_out(void **state)
+{
+    struct temporary *folder = *state;
+    static const double all[6][4] = {{1.3, 1.8, 3.1, 0.5},    {NAN, 2.9, 3.4, 0.5},
+                                     {0.2, INFINITY, 3.4, 1}, {0.2, 2.9, 1e10, 1},
+                                     {0.2, 2.9, 3.4, NAN},    {1.9, 1.2, 2.3, 0.5}};
+    make_images(folder, "images", 10);
+    make_model(folder, "", false);
+    struct base_text text = {0}, binary = {0};
+    base_text_add(&text, "# ID X Y Z R G B ERROR TRACK\n");
+    add_u64(&binary, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        base_text_add(&text, "%u %.17g %.17g %.17g 1 2 3 %g 100 0 97 1\n", i, all[i][0], all[i][1],
+                      all[i][2], all[i][3]);
+        add_u64(&binary, i);
+        add_doubles(&binary, all[i], 3);
+        base_text_add_bytes(&binary, "\1\2\3", 3);
+        add_doubles(&binary, all[i] + 3, 1);
+        add_u64(&binary, 2);
+        for (uint32_t k = 0; k < 4; k++)
+            add_u32(&binary, k == 0 ? 100 : k == 2 ? 97 : k);
+    }
+    temporary_file(folder, "points3D.txt", text.data, text.size);
+    check_left_out(folder, "points3D.txt: line 3: X: not a finite number");
+    for (const char *name = "cameras.txt\0images.txt\0points3D.txt\0"; *name;
+         name += strlen(name) + 1) {
+        char *path = temporary_path(folder, name);
+        assert_int_equal(unlink(path), 0);
+    }
+    make_model(folder, "", true);
+    temporary_file(folder, "points3D.bin", binary.data, binary.size);
+    check_left_out(folder, "points3D.bin: point 2 of 6: its position is not finite or beyond 1e9");
+    check_tracks(colmap_text_points, &text);
+    check_tracks(colmap_binary_points, &binary);
+    temporary_file(folder, "points3D.bin", "\0\0\0\0\0\0\0", 8);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    assert_int_equal(scene->point_count, 0);
+    scene_close(&scene);
+    /* Of colours and of the error alone. */
+    struct colmap model = {0};
+    static const char colors[] =
+        "1 2 3 4 nan 6 7 8\n2 2 3 4 5 inf 7 8\n3 2 3 4 5 6 7 -nan\n4 2 3 4 5 6 7 8\n";
+    assert_ok(colmap_text_points("x.txt", colors, strlen(colors), &model));
+    assert_true(model.point_count == 1 && model.left_out.count == 3);
+    assert_string_equal(model.left_out.first, "x.txt: line 1: R: not a finite number");
+    colmap_free(&model);
+    free(text.data);
+    free(binary.data);
+}
+
+/* As other programs save text: byte order mark, lines that end otherwise, blanks at their ends. */
+static void test_saved_elsewhere(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const names[] = {"cameras.txt", "images.txt", "points3D.txt"};
+    static const char *const ends[] = {" \t\r\n", "\r"};
+    make_images(folder, "images", 1);
+    struct texts texts;
+    make_text(&texts);
+    const struct base_text *const all[] = {&texts.cameras, &texts.images, &texts.points};
+    for (size_t end = 0; end < BASE_COUNT(ends); end++) {
+        for (int i = 0; i < 3; i++) {
+            struct base_text text = {0};
+            base_text_add(&text, "\xef\xbb\xbf");
+            for (size_t k = 0; k < all[i]->size; k++)
+                if (all[i]->data[k] == '\n')
+                    base_text_add(&text, "%s", ends[end]);
+                else if (all[i]->data[k] != '\r')
+                    base_text_add_bytes(&text, all[i]->data + k, 1);
+            temporary_file(folder, names[i], text.data, text.size);
+            free(text.data);
+        }
+        check_model(folder);
+    }
+    temporary_file(folder, "images.txt", "\xff\xfe#\0", 4);
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, "images.txt: text in UTF-16; save it as UTF-8");
+    free_texts(&texts);
 }
 
 static void check_open_refused(struct temporary *folder, const char *images, const char *message)
@@ -849,17 +1056,17 @@ static void test_bad_models(void **state)
     assert_open_fails(&options, "images.txt: No such file");
     check_open_refused(folder, "", "images.txt: images: no images to train on");
     check_open_refused(folder, "5 1 0 0 0 1 2 3 7 a/0.png\n",
-                       "images.txt: image 5: there is no camera 7");
+                       "images.txt: line 1: image 5: there is no camera 7");
     check_open_refused(folder, "5 0 0 0 0 1 2 3 1 a/0.png\n",
-                       "images.txt: image 5: its quaternion is no rotation");
+                       "images.txt: line 1: image 5: its quaternion is no rotation");
     check_open_refused(folder, "5 1 0 0 0 1 2e10 3 1 a/0.png\n",
-                       "images.txt: image 5: a number is not finite or beyond 1e9");
+                       "images.txt: line 1: image 5: a number is not finite or beyond 1e9");
     temporary_picture(folder, "images/b.png", 40, 40, 0);
     check_open_refused(folder, "5 1 0 0 0 1 2 3 1 b.png\n", "images.txt: images[0]: ");
     assert_error("b.png has 40x40 pixels, wrong size: w and h say 400x300");
-    temporary_text(folder, "points3D.txt", "1 2 1e10 4 5 6 7 8\n");
+    temporary_text(folder, "points3D.txt", "1 2 3 4 5 6 7 eight\n");
     check_open_refused(folder, "5 1 0 0 0 1 2 3 1 a/0.png\n",
-                       "points3D.txt: point 1 of 1: its position is not finite or beyond 1e9");
+                       "points3D.txt: line 1: ERROR: not a number");
 }
 
 #define TEST(function) \
@@ -887,6 +1094,10 @@ int main(void)
         cmocka_unit_test(test_bad_cameras),
         cmocka_unit_test(test_bad_text),
         TEST(test_bad_models),
+        cmocka_unit_test(test_image_lines),
+        cmocka_unit_test(test_same_ids),
+        TEST(test_points_left_out),
+        TEST(test_saved_elsewhere),
     };
     return cmocka_run_group_tests_name("colmap", tests, NULL, NULL);
 }

@@ -799,6 +799,10 @@ static void reads_points(void **state)
                 points);
     read_points("[[0, 1024], [500, 65536],\n [20000, 0.5]]\n", 3, points);
     read_points("\n [[0, 1024]]", 1, points);
+    read_points("\xef\xbb\xbf"
+                "0 1024\r\f500 65536 \v\r20000 0.5\r",
+                3, points); /* as old editors save it */
+    read_points("\xef\xbb\xbf[[0, 1024]]", 1, points);
     read_points("0 1024", 1, points);
     char full[VKN_SCHEDULE_POINTS * 8] = "";
     struct vkn_schedule_point many[VKN_SCHEDULE_POINTS];
@@ -824,6 +828,9 @@ static void refuses_bad_points(void **state)
     refuse_points("", "no line with a step and a scale");
     refuse_points("# nothing\n\n", "no line with a step and a scale");
     refuse_points("[]", "no line with a step and a scale");
+    refuse_points("\xff\xfe"
+                  "0",
+                  "text in UTF-16; save it as UTF-8");
     refuse_points("0 8\n5\n", "line 2: not a step and a scale");
     refuse_points("0 8\n\n5 8 9\n", "line 3: not a step and a scale");
     refuse_points("five 8", "line 1: not a step and a scale");
@@ -1035,6 +1042,10 @@ static void reads_files(void **state)
     assert_int_equal(base_file_replace(path, "{\"seed\": 9}", 11), VKN_OK);
     assert_int_equal(vkn_config_read_json(&config, path), VKN_OK);
     assert_int_equal(config.seed, 9);
+    static const char marked[] = "\xef\xbb\xbf// saved on Windows\r\n{\"seed\": 10}\r\n";
+    assert_int_equal(base_file_replace(path, marked, sizeof marked - 1), VKN_OK);
+    assert_int_equal(vkn_config_read_json(&config, path), VKN_OK);
+    assert_int_equal(config.seed, 10);
     unlink(path);
     assert_int_equal(vkn_config_read_json(&config, path), VKN_BAD_INPUT);
     assert_error(path);

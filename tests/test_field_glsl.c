@@ -230,6 +230,20 @@ static void test_facts(void **state)
     ok(vkn_field_register(&(struct vkn_field){.text = source}, &config));
     assert_int_equal(config.glsl.source, number);
     assert_ptr_equal(vkn_field_source(&config), source);
+    /* A file as Windows' editors save it is the same text. */
+    char marked[] = "/tmp/vknerf-field-XXXXXX";
+    int descriptor = mkstemp(marked);
+    assert_true(descriptor >= 0 && close(descriptor) == 0);
+    char *text = base_format("\xef\xbb\xbf%s", source);
+    ok(base_file_replace(marked, text, strlen(text)));
+    ok(vkn_field_register(&(struct vkn_field){.file = marked}, &config));
+    assert_int_equal(config.glsl.source, number);
+    ok(base_file_replace(marked, "\xfe\xff\0v\0o", 6));
+    assert_int_equal(vkn_field_register(&(struct vkn_field){.file = marked}, &config),
+                     VKN_BAD_INPUT);
+    assert_error("text in UTF-16; save it as UTF-8");
+    unlink(marked);
+    free(text);
     struct vkn_config whole = tiny_config(true);
     whole.model = VKN_MODEL_GLSL;
     whole.glsl.source = number;

@@ -434,6 +434,32 @@ static void test_near_distance(void **state)
     }
 }
 
+/* Depths are of use, but no view needs them: those that are none do not count, and the others do.
+ */
+static void test_unknown_bounds(void **state)
+{
+    struct temporary *folder = *state;
+    double rows[IMAGES][17];
+    float near[3], scale[3];
+    make_capture(folder, "images", 40, 30);
+    for (unsigned i = 0; i < IMAGES; i++)
+        make_row(i, 3 + 0.01 * i, 9 + i, rows[i]);
+    for (int which = 0; which < 3; which++) {
+        if (which > 0)
+            rows[2][14 + which] = which == 1 ? NAN : INFINITY; /* 15 first, then 16 as well */
+        write_poses(folder, rows, IMAGES);
+        base_log_threshold(BASE_LOG_NOTHING);
+        struct vkn_scene *scene = open_scene(folder->path, 1);
+        base_log_threshold(BASE_LOG_WARNING);
+        near[which] = scene->near;
+        scale[which] = scene->scale;
+        scene_close(&scene);
+    }
+    assert_true(near[0] > 0 && near[1] > 0 &&
+                fabsf(near[1] / scale[1] - near[0] / scale[0]) < 0.05F);
+    assert_true(near[2] == near[1] && scale[2] == scale[1]);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void check_row_refused(struct temporary *folder, unsigned row, unsigned column, double value,
@@ -460,7 +486,6 @@ static void test_refused(void **state)
     check_row_refused(folder, 2, 4, 0, "poses[2]: height 0, width 400 and focal length 350");
     check_row_refused(folder, 2, 14, -1, "poses[2]: height 300, width 400 and focal length -1");
     check_row_refused(folder, 2, 14, INFINITY, "poses[2]: height 300");
-    check_row_refused(folder, 2, 16, INFINITY, "poses[2]: a depth bound is not finite");
     check_row_refused(folder, 2, 9, 500, "poses[2]: ");
     assert_error("wrong size: w and h say 500x300");
 
@@ -523,6 +548,7 @@ int main(void)
         TEST(test_far_content),
         TEST(test_looking_around),
         cmocka_unit_test(test_corners),
+        TEST(test_unknown_bounds),
         cmocka_unit_test(test_near_distance),
         TEST(test_refused),
         TEST(test_broken_images),

@@ -169,6 +169,11 @@ static void test_intrinsics(void **state)
         {"35. 19. 16. 0.\n0. 0. 0.\n0.\n1.\n30. 40.\n", 35},
         {"35 19 16 0\n", 35},
         {"35 19 16", 35},
+        {"35 0 19 0 36 16 0 0 1", 36},
+        {"35 19 16 0\n0 0 0\nnan\n", 35},
+        {"\xef\xbb\xbf"
+         "35 0 19\r0 36 16\r\f0 0 1\v\r",
+         36},
     };
     make_capture(folder);
     for (size_t i = 0; i < BASE_COUNT(spellings); i++) {
@@ -201,6 +206,15 @@ static void test_box(void **state)
     assert_true(fabsf(scene->scale - 0.1F) < 1e-7F);
     assert_true(fabsf(scene->offset[1] - 0.3F) < 1e-6F);
     assert_int_equal(scene->aabb_scale, 4);
+    scene_close(&scene);
+
+    base_log_threshold(BASE_LOG_NOTHING);
+    temporary_text(folder, "bbox.txt",
+                   "\xef\xbb\xbf"
+                   "0 0 2.5 2 4 3.5 nan\n"); /* as if it were not there */
+    scene = open_scene(folder->path);
+    base_log_threshold(BASE_LOG_WARNING);
+    assert_true(fabsf(scene->scale - 0.25F) < 1e-7F);
     scene_close(&scene);
 
     temporary_text(folder, "bbox.txt", "0 0 2.5\n2 4 3.5\n");
@@ -339,6 +353,10 @@ static void test_refused_intrinsics(void **state)
         {"1 2 3 4 5\n1\n", ": neither a matrix"},
         {"35 0 19 0\n0 36 16 0\n0 0 1 0\n", ": neither a matrix"},
         {"35 0 19\n0 36 16\n0 0 1\n0 0 0\n", ": neither a matrix"},
+        {"35 0 19\n0 36\n0 0 1\n", ": line 2: 2 numbers, where the first line has 3"},
+        {"\xff\xfe"
+         "3",
+         ": text in UTF-16; save it as UTF-8"},
         {"35 0 19\n0 x 16\n", ": line 2: not a number"},
         {"35 0 19\n0 3,6 16\n", ": line 2: not a number"},
         {"\n35 nan 19\n", ": line 2: not a finite number"},
@@ -369,14 +387,15 @@ static void test_refused_poses(void **state)
         {"", ": 0 numbers in 0 lines are not a matrix of 4x4"},
         {"1 0 0 0\n0 1 0 0\n0 0 1 0\n", ": 12 numbers in 3 lines are not a matrix of 4x4"},
         {"1 0 0 0 0 1 0 0\n0 0 1 0 0 0 0 1\n", ": 16 numbers in 2 lines are not"},
-        {"1 0 0 0 0\n1 0 0\n0 0 1 0\n0 0 0 1\n", ": 16 numbers in 4 lines are not"},
-        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n1\n", ": 17 numbers in 5 lines are not"},
+        {"1 0 0 0 0\n1 0 0\n0 0 1 0\n0 0 0 1\n", ": line 2: 3 numbers, where the first line has 5"},
+        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n1\n",
+         ": line 5: 1 numbers, where the first line has 4"},
         {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 2\n", ": the last row is not 0 0 0 1"},
         {"1 0 0 0\n0 1 0 0\n0 0 -1 0\n0 0 0 1\n", ": the rotation part is a mirror image"},
         {"1 0 0 0\n0 1 0 0\n0 0 0 0\n0 0 0 1\n", ": the rotation part is degenerate"},
         {"1 1 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n", ": the rotation part is not a rotation"},
         {"1 0 0 2e9\n0 1 0 0\n0 0 1 0\n0 0 0 1\n", ": a number is not finite or beyond 1e9"},
-        {"1 0 0 0\n0 1 0 inf\n", ": line 2: not a finite number"},
+        {"1 0 0 0\n0 1 0 inf\n0 0 1 0\n0 0 0 1\n", ": line 2: not a finite number"},
         {"1 0 0 0\n0 1 0 a\n", ": line 2: not a number"},
     };
     struct temporary *folder = *state;
@@ -394,7 +413,7 @@ static void test_refused_boxes(void **state)
         {"0 0 0 1 1 2e9 1\n", ": zmin 0 and zmax 2e+09 are no side"},
         {"0 0 0 1 1 1e-10 1\n", ": zmin 0 and zmax 1e-10 are no side"},
         {"0 0 0 1 1 1 -1\n", ": voxelsize: -1 is out of range (0 to 1e+09)"},
-        {"0 0 0 1 1 1 nan\n", ": line 1: not a finite number"},
+        {"0 0 0\n1 1 nan 1\n", ": line 2: not a finite number"},
     };
     struct temporary *folder = *state;
     refuse_each(folder, "bbox.txt", cases, BASE_COUNT(cases));

@@ -118,7 +118,7 @@ static void check_kind(enum kind kind, char position)
         assert_int_equal(cloud.points[i].color[1], i == 0 ? 0 : i == 1 ? 128 : 255);
         assert_int_equal(cloud.points[i].color[2], 0);
     }
-    free(cloud.points);
+    ply_free(&cloud);
     free(text.data);
 }
 
@@ -133,7 +133,7 @@ static void test_kinds(void **state)
                         "property float y\nproperty float z\nend_header\n";
     assert_ok(parse(empty, strlen(empty), &cloud));
     assert_int_equal(cloud.count, 0);
-    free(cloud.points);
+    ply_free(&cloud);
 }
 
 /* Cut off anywhere before its last number is complete, a file is refused. */
@@ -147,7 +147,7 @@ static void test_truncated(void **state)
             struct ply cloud;
             assert_int_equal(parse(text.data, size, &cloud), VKN_BAD_INPUT);
             assert_error("a.ply: ");
-            free(cloud.points);
+            ply_free(&cloud);
         }
         free(text.data);
     }
@@ -159,7 +159,7 @@ static void refuse(const char *text, const char *message)
     assert_int_equal(parse(text, strlen(text), &cloud), VKN_BAD_INPUT);
     assert_error("a.ply: ");
     assert_error(message);
-    free(cloud.points);
+    ply_free(&cloud);
 }
 
 #define HEAD    "ply\nformat ascii 1.0\n"
@@ -190,9 +190,12 @@ static void test_refused(void **state)
     refuse(HEAD "element vertex 1\nproperty list uchar float x\n" END, "property x: missing");
     refuse(HEAD VERTEX1 END "1 2 x\n", "vertex 1 of 1: z: not a number");
     refuse(HEAD VERTEX1 END "1 2 3x\n", "vertex 1 of 1: z: not a number");
-    refuse(HEAD VERTEX1 END "1 nan 3\n", "vertex 1 of 1: y: not finite or beyond 1e9");
-    refuse(HEAD VERTEX1 END "-2e9 2 3\n", "vertex 1 of 1: x: not finite or beyond 1e9");
     refuse(HEAD VERTEX1 END "1       2\n", "vertex 1 of 1: z: cut off");
+    refuse(HEAD VERTEX1 END "1 2 3 4\n",
+           "a.ply: line 8: vertex 1 of 1: its line: more or fewer values than there are");
+    refuse(HEAD "element vertex 2\n" XYZ END "1 2\n3000 4000 5000\n",
+           "a.ply: line 9: vertex 1 of 2: its line: more or fewer values");
+    refuse(HEAD VERTEX1 END "1 2 3\n\n4 5 6\n", "a.ply: line 10: behind all that the header says");
     refuse(HEAD "element vertex 99999999999999\n" XYZ END "1 2 3\n",
            "element vertex: 99999999999999 do not fit into the 6 bytes that follow");
     refuse(BINARY "element vertex 18446744073709551615\n" XYZ END "0123456789ab",
@@ -213,6 +216,66 @@ static void test_refused(void **state)
         base_text_add(&many, "property float p%d\n", i);
     refuse(many.data, "line 516: property: more than 512 of them");
     free(many.data);
+}
+
+/* Points of which a coordinate or colour is none are left out, whatever the encoding; a value that
+ * nothing uses may be one. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    static const char properties[] = "property float64 x\nproperty double y\nproperty double "
+                                     "z\nproperty double red\nproperty double error\n";
+    static const double values[6][5] = {{1, 2, 3, 1, 0},         {1, NAN, 3, 1, 0},
+                                        {1, 2, -INFINITY, 1, 0}, {1, 2, 3, NAN, 0},
+                                        {-2e9, 2, 3, 1, 0},      {4, 5, 6, 0.2, NAN}};
+    for (int ascii = 0; ascii < 2; ascii++) {
+        struct base_text text = {0};
+        base_text_add(&text, "%selement vertex 6\n%s" END, ascii ? HEAD : BINARY, properties);
+        for (int i = 0; i < 6; i++) {
+            for (int k = 0; k < 5 && ascii; k++)
+                base_text_add(&text, "%.17g%c", values[i][k], k == 4 ? '\n' : ' ');
+            if (!ascii)
+                add_doubles(&text, values[i], 5);
+        }
+        struct ply cloud;
+        assert_ok(parse(text.data, text.size, &cloud));
+        assert_int_equal(cloud.count, 2);
+        assert_true(cloud.points[0].position[2] == 3 && cloud.points[1].position[2] == 6);
+        assert_int_equal(cloud.points[0].color[0], 255);
+        assert_int_equal(cloud.points[1].color[0], 51);
+        assert_int_equal(cloud.left_out.count, 4);
+        assert_string_equal(cloud.left_out.first,
+                            ascii ? "a.ply: line 11: vertex 2 of 6: y: not finite or beyond 1e9"
+                                  : "a.ply: vertex 2 of 6: y: not finite or beyond 1e9");
+        ply_free(&cloud);
+        free(text.data);
+    }
+}
+
+/* A byte order mark; lines that end as on Windows and as Turk has it, in front of binary numbers
+ * too. */
+static void test_line_ends(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"\n", "\r\n", "\r"};
+    for (unsigned i = 0; i < 6; i++) {
+        struct base_text text = {0};
+        base_text_add(&text, "%s", i < 3 ? "\xef\xbb\xbf" : "");
+        for (const char *c = i < 3 ? HEAD VERTEX1 END "1 2 13\n" : BINARY VERTEX1 END; *c != '\0';
+             c++)
+            base_text_add(&text, *c == '\n' ? "%s" : "%.1s", *c == '\n' ? ends[i % 3] : c);
+        const float numbers[3] = {1, 2, 13};
+        if (i >= 3)
+            base_text_add_bytes(&text, numbers, sizeof numbers);
+        struct ply cloud;
+        assert_ok(parse(text.data, text.size, &cloud));
+        assert_true(cloud.count == 1 && cloud.points[0].position[2] == 13);
+        ply_free(&cloud);
+        free(text.data);
+    }
+    struct ply cloud;
+    assert_int_equal(parse("p\0l\0y\0\n\0", 8, &cloud), VKN_BAD_INPUT);
+    assert_string_equal(vkn_last_error(), "a.ply: text in UTF-16; save it as UTF-8");
 }
 
 /* ---- captures -------------------------------------------------------------------------------- */
@@ -321,6 +384,24 @@ static void test_capture(void **state)
     scene_close(&scene);
 }
 
+/* One that is no place costs no more than itself. */
+static void test_left_out(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_findings findings = {0};
+    struct scene_options options = {.path = folder->path};
+    make_capture(folder, "");
+    make_capture(folder, "\"ply_file_path\": \"a.ply\",");
+    temporary_text(folder, "a.ply", HEAD "element vertex 2\n" XYZ END "1 2 nan\n1 2 3\n");
+    struct vkn_scene *scene = look_over(&options, &findings);
+    assert_int_equal(findings.point_count, 1);
+    assert_int_equal(findings.bad_points, 1);
+    assert_non_null(
+        strstr(findings.first_bad_point, "/a.ply: line 8: vertex 1 of 2: z: not finite"));
+    scene_close(&scene);
+    scene_findings_free(&findings);
+}
+
 /* What the file says itself wins, and a missing cloud is none. */
 static void test_precedence(void **state)
 {
@@ -376,9 +457,15 @@ static void test_lenses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),   cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_refused), TEST(test_capture),
-        TEST(test_precedence),          TEST(test_lenses),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_refused),
+        TEST(test_capture),
+        TEST(test_left_out),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_line_ends),
+        TEST(test_precedence),
+        TEST(test_lenses),
     };
     return cmocka_run_group_tests_name("ply", tests, NULL, NULL);
 }

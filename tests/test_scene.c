@@ -558,7 +558,7 @@ static void test_bad_matrices(void **state)
     free(text);
 #define REFUSED(rows, message) check_refused(folder, WITH("\"fl_x\": 3,", MATRIX(rows)), message)
     REFUSED("[[1,NaN,0,0],[0,1,0,0],[0,0,1,0]]",
-            "transforms.json: line 1, column 63: not valid JSON near NaN,0,0],[0,1,0,0],[");
+            "transforms.json: frames[0].transform_matrix[0][1]: not a finite number");
     REFUSED("[[1,0,0,0],[0,\"1\",0,0],[0,0,1,0]]",
             "transforms.json: frames[0].transform_matrix[1][1]: not a number");
     REFUSED("[[1,0,0,0],[0,null,0,0],[0,0,1,0]]",

@@ -253,7 +253,7 @@ struct vkn_render_params {
     enum vkn_split split; /* the views of a split; default as for vkn_eval_params */
     uint32_t orbit;       /* this many views on a circle */
     uint32_t interpolate; /* this many views on a smooth way through the training cameras */
-    const char *camera_path; /* keyframes, nerfstudio's, or frames as in transforms.json */
+    const char *camera_path; /* keyframes, nerfstudio's, instant-ngp's, or frames as in transforms.json */
     const char *dataparser;  /* dataparser_transforms.json of nerfstudio's; NULL: beside the path */
 
     bool frozen; /* all views show the moment `time`, 0..1, instead of their cameras' */

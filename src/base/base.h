@@ -124,6 +124,11 @@ vkn_status base_status_of_errno(int error);
 vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size);
 /* Pipes and devices, too, up to 64 MiB: files that the user names, such as <(COMMAND) of a shell. */
 vkn_status base_file_read_any(const char *path, size_t limit, char **data, size_t *size);
+/* The same of a text: without a byte order mark, with line feeds where carriage returns alone ended its lines. */
+vkn_status base_text_read(const char *path, size_t limit, char **text, size_t *size);
+vkn_status base_text_read_any(const char *path, size_t limit, char **text, size_t *size);
+/* Bytes of the UTF-8 byte order mark that `text` begins with (3 or 0); VKN_BAD_INPUT for UTF-16 and UTF-32. */
+vkn_status base_text_mark(const char *name, const char *text, size_t size, size_t *mark);
 /* Up to `most` bytes from a regular file's beginning into `data`; its size, unless `file_size` is NULL. */
 vkn_status base_file_read_beginning(const char *path, void *data, size_t most, size_t *size, uint64_t *file_size);
 /* Writes `path` through a temporary file in the same folder, fsync and rename: after a crash, a full disk or Ctrl-C
@@ -166,7 +171,8 @@ vkn_status base_lock_take(const char *path, const char *folder, const char *doin
  * cJSON_Delete. */
 #define BASE_JSON_VALUES 4000000u
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json);
-/* The same from memory; `text[size]` need not be readable, `name` stands for the file. */
+/* The same from memory; `text[size]` need not be readable, `name` stands for the file. NaN, Infinity and -Infinity, which
+ * Python writes, are read as numbers that are not finite. */
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json);
 /* The tree, which may be NULL, as UTF-8 text that the caller frees: cJSON_Print, or PrintUnformatted; bytes of
  * strings that are not UTF-8 become U+FFFD. NULL with an error recorded when memory was short, also while this thread

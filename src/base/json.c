@@ -54,10 +54,8 @@ vkn_status json_fail_near(const char *name, const char *text, size_t size, size_
     return json_fail_at(name, text, position, problem);
 }
 
-vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json)
+static vkn_status parse(const char *name, const char *text, size_t size, struct cJSON **json)
 {
-    *json = NULL;
-    BASE_TRY(json_check_syntax(name, text, size));
     const char *end = text;
     unsigned before = failures;
     *json = cJSON_ParseWithLengthOpts(text, size, &end, 0);
@@ -68,12 +66,29 @@ vkn_status base_json_parse(const char *name, const char *text, size_t size, stru
     return json_fail_near(name, text, size, (size_t)(end - text));
 }
 
+vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json)
+{
+    size_t mark = 0, not_finite = 0;
+    *json = NULL;
+    BASE_TRY(base_text_mark(name, text, size, &mark));
+    BASE_TRY(json_check_syntax(name, text + mark, size - mark, &not_finite));
+    if (not_finite == 0)
+        return parse(name, text + mark, size - mark, json);
+    size_t replaced_size = 0;
+    char *replaced = json_replace_words(text + mark, size - mark, &replaced_size);
+    vkn_status status = VKN_ERROR;
+    if (replaced != NULL)
+        status = parse(name, replaced, replaced_size, json);
+    free(replaced);
+    return status;
+}
+
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
 {
     *json = NULL;
     char *text = NULL;
     size_t size = 0;
-    BASE_TRY(base_file_read(path, limit, &text, &size));
+    BASE_TRY(base_text_read(path, limit, &text, &size));
     vkn_status status = base_json_parse(path, text, size, json);
     free(text);
     return status;

@@ -1,6 +1,7 @@
 /* Is a text JSON (RFC 8259)? Says where it stops being so and why, before cJSON, which recurses and says
  * neither, takes it apart. Bounds depth and number of values: a hostile file decides neither stack nor
  * memory. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/internal.h"
@@ -15,6 +16,7 @@ struct scan {
     char closing[MAX_DEPTH]; /* of the arrays and objects that are open */
     size_t depth, values;
     size_t comma; /* the last one */
+    size_t not_finite; /* NaN, Infinity and -Infinity */
 };
 
 static vkn_status fail_at(const struct scan *scan, size_t position, const char *problem)
@@ -111,9 +113,10 @@ static vkn_status scan_number(struct scan *scan)
     return VKN_OK;
 }
 
+/* The last two are no JSON, but what Python's json writes. */
 static vkn_status scan_word(struct scan *scan)
 {
-    static const char *const words[] = {"true", "false", "null"};
+    static const char *const words[] = {"true", "false", "null", "NaN", "Infinity"};
     size_t left = scan->size - scan->at;
     for (size_t i = 0; i < BASE_COUNT(words); i++) {
         size_t size = strlen(words[i]);
@@ -123,6 +126,7 @@ static vkn_status scan_word(struct scan *scan)
         if (compared < size)
             return fail_early(scan);
         scan->at += size;
+        scan->not_finite += i >= 3 ? 1 : 0;
         return VKN_OK;
     }
     return fail_near(scan);
@@ -153,6 +157,9 @@ static vkn_status scan_item(struct scan *scan, enum expected *expected)
         return open_level(scan, expected);
     if (is_one_of(scan, "\""))
         return scan_string(scan);
+    bool infinite =
+        is_one_of(scan, "-") && scan->size - scan->at > 1 && scan->text[scan->at + 1] == 'I';
+    scan->at += infinite ? 1 : 0;
     return is_one_of(scan, "-0123456789") ? scan_number(scan) : scan_word(scan);
 }
 
@@ -213,14 +220,32 @@ static vkn_status scan_next(struct scan *scan, enum expected *expected)
     return key ? scan_key(scan, expected) : scan_item(scan, expected);
 }
 
-vkn_status json_check_syntax(const char *name, const char *text, size_t size)
+vkn_status json_check_syntax(const char *name, const char *text, size_t size, size_t *not_finite)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin a file with it */
     struct scan scan = {.name = name, .text = text, .size = size};
     enum expected expected = ITEM;
-    if (size >= 3 && memcmp(text, mark, 3) == 0)
-        scan.at = 3;
     for (skip_space(&scan); more(&scan); skip_space(&scan))
         BASE_TRY(scan_next(&scan, &expected));
+    *not_finite = scan.not_finite;
     return expected == AFTER_ITEM && scan.depth == 0 ? VKN_OK : fail_early(&scan);
+}
+
+char *json_replace_words(const char *text, size_t size, size_t *new_size)
+{
+    struct base_text replaced = {0};
+    bool quoted = false;
+    for (size_t i = 0, length = 1; i < size; i += length) {
+        bool nan = !quoted && text[i] == 'N', infinity = !quoted && text[i] == 'I';
+        quoted = quoted != (text[i] == '"');
+        length = nan ? strlen("NaN") : infinity ? strlen("Infinity") : text[i] == '\\' ? 2 : 1;
+        if (nan || infinity)
+            base_text_add(&replaced, "9e999");
+        else
+            base_text_add_bytes(&replaced, text + i, length);
+    }
+    *new_size = replaced.size;
+    if (!replaced.failed)
+        return replaced.data;
+    free(replaced.data);
+    return NULL;
 }

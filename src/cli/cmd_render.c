@@ -165,8 +165,8 @@ int cmd_render(int argc, char **argv)
          .target = &params.interpolate},
         {.name = "--path",
          .value = "FILE",
-         .help = "a camera path in JSON: keyframes, what nerfstudio's viewer writes, or frames "
-                 "like those of transforms.json",
+         .help = "a camera path in JSON: keyframes, what nerfstudio's viewer or instant-ngp "
+                 "writes, or frames like those of transforms.json",
          .kind = OPTION_TEXT,
          .target = (void *)&params.camera_path},
         {.name = "--dataparser",

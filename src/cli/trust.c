@@ -16,7 +16,7 @@ static bool says_yes(void)
         continue;
     if (cli_stop || !fgets(line, sizeof line, stdin))
         return false;
-    line[strcspn(line, "\n")] = 0;
+    line[strcspn(line, "\r\n")] = 0;
     return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
 }
 

@@ -96,7 +96,7 @@ cJSON *config_points_json(const struct config_setting *setting, const struct vkn
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-#define BLANKS " \t\r"
+#define BLANKS " \t\r\v\f"
 
 /* "500 1024" or "500, 1024"; nothing; and what follows a # is a comment. */
 static vkn_status take_line(struct points *points, size_t number, char *line)
@@ -145,7 +145,7 @@ vkn_status config_read_points(const struct config_setting *setting, const char *
     struct points points = points_of(setting, file, config);
     char *text = NULL;
     size_t size = 0;
-    BASE_TRY(base_file_read_any(file, FILE_LIMIT, &text, &size));
+    BASE_TRY(base_text_read_any(file, FILE_LIMIT, &text, &size));
     vkn_status status = VKN_OK;
     if (strlen(text) != size)
         status = base_fail(VKN_BAD_INPUT, "%s: not a text file", file);

@@ -115,7 +115,7 @@ static vkn_status read_tree(const char *file, unsigned depth, cJSON **tree)
 {
     char *text = NULL;
     size_t size = 0;
-    BASE_TRY((depth == 0 ? base_file_read_any : base_file_read)(file, FILE_LIMIT, &text, &size));
+    BASE_TRY((depth == 0 ? base_text_read_any : base_text_read)(file, FILE_LIMIT, &text, &size));
     if (strlen(text) == size) /* else it is no JSON */
         blank_comments(text);
     vkn_status status = base_json_parse(file, text, size, tree);

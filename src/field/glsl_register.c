@@ -97,7 +97,7 @@ static vkn_status read_source(const struct vkn_field *field, char **source)
     if (!field->text && !field->file)
         return base_fail(VKN_BAD_INPUT, "vkn_field_register: neither `file` nor `text` is given");
     if (!field->text)
-        BASE_TRY(base_file_read_any(field->file, MOST_BYTES, &read, &size));
+        BASE_TRY(base_text_read_any(field->file, MOST_BYTES, &read, &size));
     const char *text = field->text ? field->text : read;
     vkn_status status = check_text(file, text, size);
     if (status == VKN_OK) {

@@ -25,7 +25,7 @@ static vkn_status read_include(const void *shader_dir, const char *requested,
 {
     included->name = find_include(shader_dir, requested, requesting);
     return included->name
-               ? base_file_read(included->name, MAX_SHADER_BYTES, &included->text, &included->size)
+               ? base_text_read(included->name, MAX_SHADER_BYTES, &included->text, &included->size)
                : VKN_ERROR;
 }
 
@@ -37,7 +37,7 @@ bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source
     size_t size = 0;
     *words = NULL;
     *word_count = 0;
-    if (path && base_file_read(path, MAX_SHADER_BYTES, &text, &size) == VKN_OK) {
+    if (path && base_text_read(path, MAX_SHADER_BYTES, &text, &size) == VKN_OK) {
         const struct gpu_glsl glsl = {
             path, text, size, program->defines, program->environment, read_include, shader_dir};
         done = gpu_compile(&glsl, words, word_count, message, message_size);

@@ -85,7 +85,7 @@ static vkn_status drop_later_lines(const char *path, uint64_t resume_step)
 {
     char *text;
     size_t size;
-    BASE_TRY(base_file_read(path, FILE_LIMIT, &text, &size));
+    BASE_TRY(base_text_read(path, FILE_LIMIT, &text, &size));
     struct kept_lines kept = {.lines = base_alloc(count_lines(text, size), sizeof(*kept.lines))};
     if (kept.lines)
         keep_lines(text, size, resume_step, &kept);

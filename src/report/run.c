@@ -98,7 +98,7 @@ vkn_status run_read_metrics(const char *path, struct run_metrics *metrics)
     *metrics = (struct run_metrics){0};
     char *text = NULL;
     size_t size = 0;
-    BASE_TRY(base_file_read(path, METRICS_LIMIT, &text, &size));
+    BASE_TRY(base_text_read(path, METRICS_LIMIT, &text, &size));
     vkn_status status = allocate_columns(text, size, metrics);
     if (status == VKN_OK)
         status = parse_lines(path, text, size, metrics);

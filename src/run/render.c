@@ -74,13 +74,26 @@ static vkn_status check_params(const struct vkn_render_params *params)
     return VKN_OK;
 }
 
+/* The box and the background that a camera path names, where the caller names none. */
+static vkn_status take_path_choices(struct rendering *r)
+{
+    const struct vkn_render_params *params = r->params;
+    bool given = false;
+    for (size_t i = 0; i < BASE_COUNT(params->crop); i++)
+        given = given || params->crop[i] != 0;
+    if (params->background == VKN_BACKGROUND_DEFAULT && !params->transparent &&
+        r->views.background != VKN_BACKGROUND_DEFAULT)
+        r->background = r->views.background;
+    return render_crop(r->opened.renderer, given ? params->crop : r->views.crop);
+}
+
 static vkn_status render_run(struct rendering *r, struct vkn_render_result *result)
 {
     const struct vkn_render_params *params = r->params;
     if (params->frozen)
         BASE_TRY(run_freeze(&r->opened, params->time));
-    BASE_TRY(render_crop(r->opened.renderer, params->crop));
     BASE_TRY(render_views(r->opened.scene, params, &r->views));
+    BASE_TRY(take_path_choices(r));
     if (params->normal)
         BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
     BASE_TRY(render_frames_begin(params, &r->views, &r->frames));

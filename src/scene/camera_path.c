@@ -135,11 +135,13 @@ vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file, co
     *camera_path = (struct scene_camera_path){0};
     if (camera_path_is_nerfstudio(json))
         return camera_path_parse_nerfstudio(scene, file, json, space, camera_path);
+    if (camera_path_is_ngp(json))
+        return camera_path_parse_ngp(scene, file, json, like, camera_path);
     if (camera_path_is_keyframes(json))
         return camera_path_parse_keyframes(scene, file, json, like, camera_path);
     if (cJSON_IsObject(json) && !cJSON_HasObjectItem(json, "frames"))
-        return base_fail(VKN_BAD_INPUT, "%s: none of camera_path, keyframes and frames is there",
-                         file);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: none of camera_path, keyframes, path and frames is there", file);
     return parse_frames(scene, file, json, like, camera_path);
 }
 
@@ -154,7 +156,7 @@ vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *fil
         camera_path_undistorted(like != NULL ? like : &scene->splits[SCENE_TRAIN].cameras[0]);
     char *text = NULL;
     size_t size = 0;
-    BASE_TRY(base_file_read_any(file, MAX_JSON_SIZE, &text, &size));
+    BASE_TRY(base_text_read_any(file, MAX_JSON_SIZE, &text, &size));
     vkn_status status = base_json_parse(file, text, size, &json);
     free(text);
     if (status == VKN_OK && camera_path_is_nerfstudio(json))

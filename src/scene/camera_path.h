@@ -61,6 +61,15 @@ vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const cha
                                         const struct cJSON *json,
                                         const struct camera_path_space *space,
                                         struct scene_camera_path *camera_path);
+/* The box of its `crop`, an object of "crop_center", "crop_scale", "crop_rot" (radians) and "crop_bg_color";
+ * VKN_BAD_INPUT where the box does not lie along the dataset's axes. */
+vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
+                                 const struct camera_path_space *space,
+                                 struct scene_camera_path *camera_path);
+bool camera_path_is_ngp(const struct cJSON *json);
+vkn_status camera_path_parse_ngp(const struct vkn_scene *scene, const char *file, const struct cJSON *json,
+                                 const struct scene_camera *like,
+                                 struct scene_camera_path *camera_path);
 bool camera_path_is_keyframes(const struct cJSON *json);
 vkn_status camera_path_parse_keyframes(const struct vkn_scene *scene, const char *file,
                                        const struct cJSON *json, const struct scene_camera *like,

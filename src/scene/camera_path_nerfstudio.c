@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cjson/cJSON.h>
 
@@ -13,9 +14,12 @@
 
 const struct camera_path_space camera_path_same_space = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, 1};
 
+/* Its keyframes have a matrix, ours a position. */
 bool camera_path_is_nerfstudio(const struct cJSON *json)
 {
-    return cJSON_IsObject(json) && cJSON_HasObjectItem(json, "camera_path");
+    const cJSON *keys = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
+    return cJSON_IsObject(json) && (cJSON_HasObjectItem(json, "camera_path") ||
+                                    cJSON_HasObjectItem(cJSON_GetArrayItem(keys, 0), "matrix"));
 }
 
 /* ---- spaces -------------------------------------------------------------------------------- */
@@ -115,69 +119,218 @@ struct export
     const char *file;
     const struct camera_path_space *space;
     struct scene_camera like; /* size and lens */
+    bool timed;               /* all cameras say their time; else none counts */
+    double fov, fps, seconds; /* degrees, where a keyframe does not say; 0: not given */
 };
 
-static vkn_status read_common(const cJSON *json, struct export *export, double *fps)
+/* Two pictures for two eyes cannot be made; of what else it does not know nerfstudio makes a
+ * perspective. */
+static vkn_status read_lens(const cJSON *json, const char *file, enum vkn_lens *lens)
+{
+    const char *type = "perspective";
+    BASE_TRY(base_json_string(json, "camera_type", file, false, &type));
+    *lens = VKN_LENS_PERSPECTIVE;
+    if (strcasecmp(type, "omnidirectional") == 0 || strcasecmp(type, "vr180") == 0)
+        return base_json_fail(file, "camera_type",
+                              "%s, a picture for each eye, is not supported; equirectangular is",
+                              type);
+    if (strcasecmp(type, "fisheye") == 0)
+        *lens = VKN_LENS_FISHEYE;
+    else if (strcasecmp(type, "equirectangular") == 0)
+        *lens = VKN_LENS_EQUIRECTANGULAR;
+    else if (strcasecmp(type, "perspective") != 0)
+        base_log(BASE_LOG_WARNING,
+                 "%s: camera_type: %.40s is taken for perspective, as nerfstudio does", file, type);
+    return VKN_OK;
+}
+
+static vkn_status read_common(const cJSON *json, struct export *export)
 {
     double width = 0, height = 0;
-    const char *type = "perspective", *file = export->file;
+    const char *file = export->file;
     BASE_TRY(base_json_number(json, "render_width", file, true, 1, SCENE_MAX_IMAGE_SIZE, &width));
     BASE_TRY(base_json_number(json, "render_height", file, true, 1, SCENE_MAX_IMAGE_SIZE, &height));
-    BASE_TRY(base_json_number(json, "fps", file, false, 0.01, 1000, fps));
-    BASE_TRY(base_json_string(json, "camera_type", file, false, &type));
-    bool fisheye = strcmp(type, "fisheye") == 0, panorama = strcmp(type, "equirectangular") == 0;
-    if (!fisheye && !panorama && strcmp(type, "perspective") != 0)
-        return base_json_fail(file, "camera_type",
-                              "%.40s is none of perspective, fisheye and equirectangular", type);
+    BASE_TRY(base_json_number(json, "fps", file, false, 0, 1000, &export->fps));
+    BASE_TRY(base_json_number(json, "seconds", file, false, 0, 1e6, &export->seconds));
+    BASE_TRY(base_json_number(json, "default_fov", file, false, 0, 360, &export->fov));
     export->like.width = (uint32_t)width;
     export->like.height = (uint32_t)height;
-    export->like.lens = fisheye    ? VKN_LENS_FISHEYE
-                        : panorama ? VKN_LENS_EQUIRECTANGULAR
-                                   : VKN_LENS_PERSPECTIVE;
-    return VKN_OK;
+    return read_lens(json, file, &export->like.lens);
 }
 
-/* The focal length of either lens is that of a perspective with this fov; a panorama is all around. */
-static vkn_status read_camera(const struct export *export, const cJSON *json, const char *where,
-                              struct scene_camera *camera)
+static bool is_panorama(const struct export *export)
 {
-    static const uint32_t same_size[2] = {0, 0};
-    double fov = 0, time = 0, pose[12] = {0}, placed[12];
+    return export->like.lens == VKN_LENS_EQUIRECTANGULAR;
+}
+
+/* The old viewer's keyframes have matrices as JSON in a string, column by column. */
+static vkn_status read_text_matrix(const char *text, const char *name, const char *where,
+                                   double pose[12])
+{
+    cJSON *columns = NULL, *rows = cJSON_CreateArray();
+    if (base_json_parse(where, text, strlen(text), &columns) == VKN_ERROR || rows == NULL) {
+        cJSON_Delete(rows);
+        return VKN_ERROR;
+    }
+    bool whole = cJSON_IsArray(columns) && cJSON_GetArraySize(columns) == 16;
+    for (int i = 0; i < 16 && whole; i++)
+        cJSON_AddItemToArray(rows,
+                             cJSON_Duplicate(cJSON_GetArrayItem(columns, i % 4 * 4 + i / 4), true));
+    vkn_status status = pose_read_flat(rows, name, where, pose);
+    cJSON_Delete(rows);
+    cJSON_Delete(columns);
+    return status;
+}
+
+/* 16 numbers in one list or in rows. */
+static vkn_status read_matrix(const cJSON *json, const char *name, const char *where,
+                              double pose[12])
+{
+    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (matrix == NULL)
+        return base_json_fail(where, name, "missing");
+    if (cJSON_IsString(matrix))
+        return read_text_matrix(matrix->valuestring, name, where, pose);
+    return (cJSON_IsArray(matrix->child) ? pose_read : pose_read_flat)(matrix, name, where, pose);
+}
+
+/* A camera of the path or a keyframe. */
+struct view {
+    double pose[12]; /* in the dataset's space */
+    double fov, time;
+};
+
+static vkn_status read_view(const struct export *export, const cJSON *json, const char *matrix,
+                            const char *where, struct view *view)
+{
+    double pose[12] = {0};
+    bool needs_fov = !is_panorama(export) && !(export->fov > 0);
+    *view = (struct view){.fov = export->fov};
     if (!cJSON_IsObject(json))
         return base_json_fail(where, "(camera)", "not an object");
-    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, "camera_to_world");
-    if (matrix == NULL)
-        return base_json_fail(where, "camera_to_world", "missing");
-    BASE_TRY(pose_read_flat(matrix, "camera_to_world", where, pose));
-    BASE_TRY(base_json_number(json, "fov", where, true, 0.01, 179.0, &fov));
-    BASE_TRY(base_json_number(json, "render_time", where, false, 0, 1, &time));
+    BASE_TRY(read_matrix(json, matrix, where, pose));
+    if (!is_panorama(export))
+        BASE_TRY(base_json_number(json, "fov", where, needs_fov, 0.01, 179.0, &view->fov));
+    if (export->timed)
+        BASE_TRY(base_json_number(json, "render_time", where, true, -1, 2, &view->time));
     for (int i = 3; i < 12; i += 4)
         pose[i] *= export->space->factor;
-    pose_multiply(export->space->pose, pose, placed);
-    *camera = camera_path_camera(&export->like, same_size, fov * PI / 180);
-    camera->lens = export->like.lens;
-    camera->time = (float)time;
-    camera_path_place(export->scene, placed, camera);
-    if (camera->lens == VKN_LENS_EQUIRECTANGULAR)
-        *camera = scene_panorama(camera, camera->width, camera->height, NULL);
+    pose_multiply(export->space->pose, pose, view->pose);
     return VKN_OK;
 }
 
-static vkn_status read_cameras(const struct export *export, const cJSON *list,
-                               struct scene_camera_path *camera_path)
+/* The focal length of either lens is that of a perspective with this fov; a panorama is all around.
+ * Splines lead times a little beyond 0 and 1. */
+static struct scene_camera make_camera(const struct export *export, const struct view *view)
 {
-    size_t length = strlen(export->file) + 48;
+    static const uint32_t same_size[2] = {0, 0};
+    double angle = is_panorama(export) ? 0.5 * PI : view->fov * PI / 180;
+    struct scene_camera camera = camera_path_camera(&export->like, same_size, angle);
+    camera.lens = export->like.lens;
+    camera.time = (float)fmin(fmax(view->time, 0), 1);
+    camera_path_place(export->scene, view->pose, &camera);
+    return is_panorama(export) ? scene_panorama(&camera, camera.width, camera.height, NULL)
+                               : camera;
+}
+
+static bool all_have(const cJSON *list, const char *name)
+{
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, list) if (!cJSON_HasObjectItem(item, name)) return false;
+    return true;
+}
+
+static vkn_status read_views(struct export *export, const cJSON *list, const char *name,
+                             const char *matrix, struct view *views)
+{
+    size_t length = strlen(export->file) + 48, i = 0;
     char *where = base_alloc(length, 1);
-    camera_path->count = (size_t)cJSON_GetArraySize(list);
-    camera_path->cameras = base_alloc(camera_path->count, sizeof(*camera_path->cameras));
-    vkn_status status = where != NULL && camera_path->cameras != NULL ? VKN_OK : VKN_ERROR;
-    const cJSON *item = list->child;
-    for (size_t i = 0; i < camera_path->count && status == VKN_OK; i++, item = item->next) {
-        snprintf(where, length, "%s: camera_path[%zu].", export->file, i);
-        status = read_camera(export, item, where, &camera_path->cameras[i]);
+    vkn_status status = where != NULL ? VKN_OK : VKN_ERROR;
+    export->timed = all_have(list, "render_time");
+    for (const cJSON *item = list->child; item != NULL && status == VKN_OK;
+         item = item->next, i++) {
+        snprintf(where, length, "%s: %s[%zu].", export->file, name, i);
+        status = read_view(export, item, matrix, where, &views[i]);
     }
     free(where);
     return status;
+}
+
+/* ---- keyframes alone ----------------------------------------------------------------------- */
+
+static void add_vector(cJSON *json, const char *name, const double v[3])
+{
+    cJSON_AddItemToObject(json, name, cJSON_CreateDoubleArray(v, 3));
+}
+
+/* Such keyframes as one of our own paths, which are splines through them as well. */
+static cJSON *own_path(const struct export *export, const struct view *views, size_t count,
+                       bool loop)
+{
+    cJSON *json = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(json, "keyframes");
+    for (size_t i = 0; i < count; i++) {
+        cJSON *key = cJSON_CreateObject();
+        const double *pose = views[i].pose;
+        const double position[3] = {pose[3], pose[7], pose[11]},
+                     up[3] = {pose[1], pose[5], pose[9]};
+        const double look_at[3] = {pose[3] - pose[2], pose[7] - pose[6], pose[11] - pose[10]};
+        add_vector(key, "position", position);
+        add_vector(key, "look_at", look_at);
+        add_vector(key, "up", up);
+        cJSON_AddNumberToObject(key, "fov", is_panorama(export) ? 90 : views[i].fov);
+        cJSON_AddNumberToObject(key, "time", fmin(fmax(views[i].time, 0), 1));
+        cJSON_AddItemToArray(list, key);
+    }
+    cJSON_AddNumberToObject(json, "seconds", export->seconds > 0 ? export->seconds : 1);
+    cJSON_AddNumberToObject(json, "fps", export->fps > 0 ? export->fps : 24);
+    cJSON_AddBoolToObject(json, "loop", loop);
+    cJSON_AddNumberToObject(json, "width", export->like.width);
+    cJSON_AddNumberToObject(json, "height", export->like.height);
+    return json;
+}
+
+static vkn_status interpolate(const struct export *export, const struct view *views, size_t count,
+                              bool loop, struct scene_camera_path *camera_path)
+{
+    cJSON *json = own_path(export, views, count, loop);
+    char *text = base_json_print_unformatted(json); /* fails where memory was short */
+    vkn_status status = VKN_ERROR;
+    if (text != NULL)
+        status = camera_path_parse_keyframes(export->scene, export->file, json, &export->like,
+                                             camera_path);
+    for (size_t i = 0; i < camera_path->count && status == VKN_OK; i++) {
+        struct scene_camera *camera = &camera_path->cameras[i];
+        camera->lens = export->like.lens;
+        if (is_panorama(export))
+            *camera = scene_panorama(camera, camera->width, camera->height, NULL);
+    }
+    free(text);
+    cJSON_Delete(json);
+    return status;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* nerfstudio gives a video so many frames a second that it lasts for `seconds`. */
+static double frame_rate(const struct export *export, size_t count)
+{
+    double fps = export->seconds > 0 ? (double)count / export->seconds : export->fps;
+    return fps >= 0.01 && fps <= 1000 ? fps : export->fps;
+}
+
+static vkn_status make_path(const struct export *export, const struct view *views, size_t count,
+                            bool interpolated, bool loop, struct scene_camera_path *camera_path)
+{
+    if (interpolated && count > 1)
+        return interpolate(export, views, count, loop, camera_path);
+    camera_path->cameras = base_alloc(count, sizeof(*camera_path->cameras));
+    if (camera_path->cameras == NULL)
+        return VKN_ERROR;
+    camera_path->count = count;
+    camera_path->fps = frame_rate(export, count);
+    for (size_t i = 0; i < count; i++)
+        camera_path->cameras[i] = make_camera(export, &views[i]);
+    return VKN_OK;
 }
 
 vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const char *file,
@@ -185,12 +338,28 @@ vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const cha
                                         const struct camera_path_space *space,
                                         struct scene_camera_path *camera_path)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "camera_path");
     struct export export = {.scene = scene, .file = file, .space = space};
-    BASE_TRY(read_common(json, &export, &camera_path->fps));
+    bool loop = false, keys = false;
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "camera_path");
+    BASE_TRY(read_common(json, &export));
+    BASE_TRY(base_json_bool(json, "is_cycle", file, false, &loop));
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1) {
+        list = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
+        keys = true;
+    }
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1)
         return base_json_fail(file, "camera_path", "no cameras");
-    vkn_status status = read_cameras(&export, list, camera_path);
+    size_t count = (size_t)cJSON_GetArraySize(list);
+    struct view *views = base_alloc(count, sizeof(*views));
+    if (views == NULL)
+        return VKN_ERROR;
+    vkn_status status = read_views(&export, list, keys ? "keyframes" : "camera_path",
+                                   keys ? "matrix" : "camera_to_world", views);
+    if (status == VKN_OK)
+        status = camera_path_read_crop(file, json, space, camera_path);
+    if (status == VKN_OK)
+        status = make_path(&export, views, count, keys, loop, camera_path);
+    free(views);
     if (status != VKN_OK) {
         free(camera_path->cameras);
         *camera_path = (struct scene_camera_path){0};

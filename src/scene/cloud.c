@@ -100,11 +100,12 @@ static vkn_status read_points(const char *file, struct transforms *transforms)
     vkn_status status = ply_parse(file, data, size, &cloud);
     free(data);
     if (status != VKN_OK) {
-        free(cloud.points);
+        ply_free(&cloud);
         return status;
     }
     transforms->points = cloud.points;
     transforms->point_count = cloud.count;
+    transforms->left_out = cloud.left_out;
     return cloud_bound(transforms);
 }
 

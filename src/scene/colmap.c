@@ -20,6 +20,7 @@ void colmap_free(struct colmap *model)
     free(model->points);
     free(model->track_ends);
     free(model->track);
+    free(model->left_out.first);
     *model = (struct colmap){0};
 }
 
@@ -57,18 +58,28 @@ static const char *make_pose(const struct colmap_image *image, double pose[12])
     return pose_from_rows((const double(*)[4])rows, pose);
 }
 
+/* Begins messages about an image. */
+static void name_image(const char *file, const struct colmap_image *image, char where[512])
+{
+    char line[48] = "";
+    if (image->line > 0)
+        snprintf(line, sizeof(line), "line %zu: ", image->line);
+    snprintf(where, 512, "%s: %simage %u", file, line, image->id);
+}
+
 static vkn_status make_frame(const char *file, const struct colmap *model, size_t index,
                              struct transforms_frame *frame)
 {
     struct colmap_image *image = &model->images[index];
     const struct colmap_camera wanted = {.id = image->camera_id};
     const struct colmap_camera *camera = NULL;
+    char where[512];
+    name_image(file, image, where);
     if (model->camera_count > 0)
         camera =
             bsearch(&wanted, model->cameras, model->camera_count, sizeof(wanted), by_camera_id);
     if (camera == NULL)
-        return base_fail(VKN_BAD_INPUT, "%s: image %u: there is no camera %u", file, image->id,
-                         image->camera_id);
+        return base_fail(VKN_BAD_INPUT, "%s: there is no camera %u", where, image->camera_id);
     frame->index = index;
     frame->lens = camera->lens;
     frame->file_path = base_format("%s", image->name);
@@ -76,8 +87,7 @@ static vkn_status make_frame(const char *file, const struct colmap *model, size_
         return VKN_ERROR;
     const char *problem =
         image->name[0] != '\0' ? make_pose(image, frame->pose) : "its name is empty";
-    return problem == NULL ? VKN_OK
-                           : base_fail(VKN_BAD_INPUT, "%s: image %u: %s", file, image->id, problem);
+    return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", where, problem);
 }
 
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms)
@@ -97,6 +107,61 @@ vkn_status colmap_frames(const char *file, struct colmap *model, struct transfor
     for (size_t i = 0; i < model->image_count; i++)
         BASE_TRY(make_frame(file, model, i, &transforms->frames[transforms->count++]));
     return VKN_OK;
+}
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+struct numbered {
+    uint32_t id;
+    size_t line;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    int order = (x->id > y->id) - (x->id < y->id);
+    return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* Sorts the list. */
+static vkn_status check_ids(const char *file, const char *what, struct numbered *list, size_t count)
+{
+    if (count > 1)
+        qsort(list, count, sizeof(*list), by_number);
+    for (size_t i = 1; i < count; i++) {
+        const struct numbered *first = &list[i - 1], *second = &list[i];
+        if (first->id != second->id)
+            continue;
+        if (second->line == 0)
+            return base_fail(VKN_BAD_INPUT, "%s: %s %u: comes twice", file, what, second->id);
+        return base_fail(VKN_BAD_INPUT, "%s: line %zu: %s %u: also in line %zu", file, second->line,
+                         what, second->id, first->line);
+    }
+    return VKN_OK;
+}
+
+vkn_status colmap_check_cameras(const char *file, const struct colmap *model)
+{
+    struct numbered *list = base_alloc(model->camera_count, sizeof(*list));
+    if (list == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < model->camera_count; i++)
+        list[i] = (struct numbered){model->cameras[i].id, model->cameras[i].line};
+    vkn_status status = check_ids(file, "camera", list, model->camera_count);
+    free(list);
+    return status;
+}
+
+vkn_status colmap_check_images(const char *file, const struct colmap *model)
+{
+    struct numbered *list = base_alloc(model->image_count, sizeof(*list));
+    if (list == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < model->image_count; i++)
+        list[i] = (struct numbered){model->images[i].id, model->images[i].line};
+    vkn_status status = check_ids(file, "image", list, model->image_count);
+    free(list);
+    return status;
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
@@ -174,27 +239,22 @@ static void set_bounds(const struct transforms *transforms, const size_t *ends, 
         space_bound(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
-static vkn_status copy_points(const char *file, const struct colmap *model,
-                              struct transforms *transforms)
+static vkn_status copy_points(struct colmap *model, struct transforms *transforms)
 {
     transforms->points = base_alloc(model->point_count, sizeof(*transforms->points));
     if (transforms->points == NULL)
         return VKN_ERROR;
-    for (size_t i = 0; i < model->point_count; i++) {
-        for (int k = 0; k < 3; k++)
-            if (!(fabs(model->points[i].position[k]) <= 1e9))
-                return base_fail(VKN_BAD_INPUT,
-                                 "%s: point %zu of %zu: its position is not finite or beyond 1e9",
-                                 file, i + 1, model->point_count);
-        transforms->points[transforms->point_count++] = model->points[i];
-    }
+    if (model->point_count > 0)
+        memcpy(transforms->points, model->points, model->point_count * sizeof(*model->points));
+    transforms->point_count = model->point_count;
+    transforms->left_out = model->left_out;
+    model->left_out = (struct points_left_out){0};
     return VKN_OK;
 }
 
-vkn_status colmap_points(const char *file, const struct colmap *model,
-                         struct transforms *transforms)
+vkn_status colmap_points(struct colmap *model, struct transforms *transforms)
 {
-    BASE_TRY(copy_points(file, model, transforms));
+    BASE_TRY(copy_points(model, transforms));
     size_t observations = model->point_count > 0 ? model->track_ends[model->point_count - 1] : 0;
     struct id_frame *ids = list_ids(model, transforms);
     size_t *ends = base_alloc(transforms->count, sizeof(*ends));
@@ -212,11 +272,17 @@ vkn_status colmap_points(const char *file, const struct colmap *model,
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static bool is_binary(const char *file)
+{
+    return reader_ends_with(file, ".bin");
+}
+
 static vkn_status parse_file(const char *file, colmap_parser *parser, struct colmap *model)
 {
     char *data = NULL;
     size_t size = 0;
-    BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &data, &size));
+    BASE_TRY(
+        (is_binary(file) ? base_file_read : base_text_read)(file, MAX_FILE_SIZE, &data, &size));
     vkn_status status = parser(file, data, size, model);
     free(data);
     return status;
@@ -231,8 +297,7 @@ struct files {
 static vkn_status name_files(const char *cameras, struct files *files)
 {
     char *folder = base_path_folder(cameras);
-    size_t size = strlen(cameras);
-    files->binary = size > 4 && strcmp(cameras + size - 4, ".bin") == 0;
+    files->binary = is_binary(cameras);
     if (folder != NULL) {
         files->images = base_path_join(folder, files->binary ? "images.bin" : "images.txt");
         files->points = base_path_join(folder, files->binary ? "points3D.bin" : "points3D.txt");
@@ -253,7 +318,7 @@ static vkn_status read_model(const char *cameras, const struct files *files, con
     if (!base_file_exists(files->points))
         return VKN_OK;
     BASE_TRY(parse_file(files->points, binary ? colmap_binary_points : colmap_text_points, model));
-    return colmap_points(files->points, model, transforms);
+    return colmap_points(model, transforms);
 }
 
 static void free_files(struct files *files)

@@ -7,11 +7,13 @@
 
 struct colmap_camera {
     uint32_t id;
+    size_t line; /* of the text; 0: binary */
     struct transforms_lens lens;
 };
 
 struct colmap_image {
     uint32_t id, camera_id;
+    size_t line;           /* of the text; 0: binary */
     double rotation[4];    /* quaternion w x y z, world to camera (x right, y down, z forward) */
     double translation[3]; /* of the same */
     char *name;            /* owned */
@@ -28,6 +30,7 @@ struct colmap {
     size_t point_count;
     uint64_t *track_ends;    /* of each point: where its ids end in `track` */
     uint32_t *track;         /* ids of the images that see the points, point after point */
+    struct points_left_out left_out;
 };
 void colmap_free(struct colmap *model);
 
@@ -37,6 +40,10 @@ typedef vkn_status colmap_parser(const char *file, const char *data, size_t size
                                  struct colmap *model);
 colmap_parser colmap_binary_cameras, colmap_binary_images, colmap_binary_points;
 colmap_parser colmap_text_cameras, colmap_text_images, colmap_text_points;
+
+/* VKN_BAD_INPUT where two have one id; the parsers call these. */
+vkn_status colmap_check_cameras(const char *file, const struct colmap *model);
+vkn_status colmap_check_images(const char *file, const struct colmap *model);
 
 /* A camera's lens from COLMAP's model and parameters. */
 struct colmap_model {
@@ -58,8 +65,7 @@ vkn_status colmap_unsupported(const char *where, const char *name);
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms);
 /* Points, and each frame's bounds from those that it sees. frame->index is still the image's place in
  * the model; frames of other images have been dropped. */
-vkn_status colmap_points(const char *file, const struct colmap *model,
-                         struct transforms *transforms);
+vkn_status colmap_points(struct colmap *model, struct transforms *transforms);
 
 /* The model to read in a scene's folder, or where COLMAP, instant-ngp and nerfstudio leave models in it:
  * its cameras.bin or cameras.txt, NULL when there is none. Of several (sparse/0, sparse/1, ...) the one

@@ -1,5 +1,6 @@
 /* COLMAP's sparse models in binary: little-endian numbers without padding, a count before each
  * list. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +126,8 @@ vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
         BASE_TRY(read_camera(&bytes, i, count, &model->cameras[model->camera_count++]));
-    return check_end(&bytes, "camera");
+    BASE_TRY(check_end(&bytes, "camera"));
+    return colmap_check_cameras(file, model);
 }
 
 /* ---- images.bin ------------------------------------------------------------------------------ */
@@ -162,15 +164,24 @@ vkn_status colmap_binary_images(const char *file, const char *data, size_t size,
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
         BASE_TRY(read_image(&bytes, i, count, &model->images[model->image_count++]));
-    return check_end(&bytes, "image");
+    BASE_TRY(check_end(&bytes, "image"));
+    return colmap_check_images(file, model);
 }
 
 /* ---- points3D.bin ---------------------------------------------------------------------------- */
 
+static bool is_place(const struct transforms_point *point, double error)
+{
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(point->position[i]) <= POINTS_LARGEST))
+            return false;
+    return isfinite(error);
+}
+
 /* id (u64), position (f64), colour (u8), error (f64), and the track: a list of image (u32) and
- * place in that image's list (u32). */
+ * place in that image's list (u32). *usable: all of its numbers are finite. */
 static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
-                             struct transforms_point *point, struct base_text *track)
+                             struct transforms_point *point, struct base_text *track, bool *usable)
 {
     double error = 0;
     take_u64(bytes);
@@ -186,6 +197,11 @@ static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
         take_u32(bytes);
         base_text_add_bytes(track, &image, sizeof(image));
     }
+    *usable = is_place(point, error);
+    if (!*usable)
+        base_fail(VKN_BAD_INPUT, "%s: point %zu of %zu: %s", bytes->file, index + 1, count,
+                  isfinite(error) ? "its position is not finite or beyond 1e9"
+                                  : "its error is not finite");
     return VKN_OK;
 }
 
@@ -202,8 +218,16 @@ vkn_status colmap_binary_points(const char *file, const char *data, size_t size,
     struct base_text track = {0};
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        status = read_point(&bytes, i, count, &model->points[model->point_count++], &track);
-        model->track_ends[i] = track.size / sizeof(uint32_t);
+        size_t kept = model->point_count, begin = track.size;
+        bool usable = true;
+        status = read_point(&bytes, i, count, &model->points[kept], &track, &usable);
+        if (status == VKN_OK && !usable) {
+            track.size = begin;
+            status = points_leave_out(&model->left_out);
+            continue;
+        }
+        model->track_ends[kept] = track.size / sizeof(uint32_t);
+        model->point_count++;
     }
     model->track = (uint32_t *)(void *)track.data; /* from malloc, so aligned for anything */
     if (status == VKN_OK && track.failed)

@@ -24,6 +24,12 @@ static vkn_status begin(const char *file, const char *data, size_t size, struct 
     return VKN_OK;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* The next line, without blanks at its ends. */
 static bool next_line(struct lines *lines)
 {
     if (lines->next == NULL || *lines->next == '\0')
@@ -31,31 +37,39 @@ static bool next_line(struct lines *lines)
     lines->at = lines->next;
     lines->end = lines->at + strcspn(lines->at, "\n");
     lines->next = *lines->end == '\n' ? lines->end + 1 : NULL;
-    while (lines->end > lines->at && (lines->end[-1] == '\r' || lines->end[-1] == ' '))
+    while (lines->end > lines->at && is_blank(lines->end[-1]))
         lines->end--;
+    while (lines->at < lines->end && is_blank(*lines->at))
+        lines->at++;
     lines->number++;
     return true;
+}
+
+/* The same, but for comments. */
+static bool next_uncommented(struct lines *lines)
+{
+    while (next_line(lines))
+        if (lines->at == lines->end || *lines->at != '#')
+            return true;
+    return false;
 }
 
 /* The next line that says something. */
 static bool next_record(struct lines *lines)
 {
-    while (next_line(lines)) {
-        while (lines->at < lines->end && (*lines->at == ' ' || *lines->at == '\t'))
-            lines->at++;
-        if (lines->at < lines->end && *lines->at != '#')
+    while (next_uncommented(lines))
+        if (lines->at < lines->end)
             return true;
-    }
     return false;
 }
 
 /* The next word's length, from lines->at; 0 at the end of the line. */
 static size_t find_word(struct lines *lines)
 {
-    while (lines->at < lines->end && (*lines->at == ' ' || *lines->at == '\t'))
+    while (lines->at < lines->end && is_blank(*lines->at))
         lines->at++;
     size_t length = 0;
-    while (lines->at + length < lines->end && lines->at[length] != ' ' && lines->at[length] != '\t')
+    while (lines->at + length < lines->end && !is_blank(lines->at[length]))
         length++;
     return length;
 }
@@ -66,20 +80,30 @@ static vkn_status bad_word(const struct lines *lines, const char *what, const ch
                      problem);
 }
 
-/* The number has to end where the word does. */
-static vkn_status take_number(struct lines *lines, const char *what, double *value)
+/* Reads a decimal number, which may be infinite or NaN and has to end where the word does. */
+static bool read_number(const char *word, size_t length, double *value)
+{
+    char *end = NULL;
+    *value = strtod(word, &end);
+    return end == word + length && memchr(word, 'x', length) == NULL &&
+           memchr(word, 'X', length) == NULL;
+}
+
+static vkn_status take_any_number(struct lines *lines, const char *what, double *value)
 {
     size_t length = find_word(lines);
     if (length == 0)
         return bad_word(lines, what, "missing");
-    char *end = NULL;
-    *value = strtod(lines->at, &end);
-    if (end != lines->at + length)
+    if (!read_number(lines->at, length, value))
         return bad_word(lines, what, "not a number");
-    if (!isfinite(*value))
-        return bad_word(lines, what, "not a finite number");
     lines->at += length;
     return VKN_OK;
+}
+
+static vkn_status take_number(struct lines *lines, const char *what, double *value)
+{
+    BASE_TRY(take_any_number(lines, what, value));
+    return isfinite(*value) ? VKN_OK : bad_word(lines, what, "not a finite number");
 }
 
 static vkn_status take_numbers(struct lines *lines, const char *const *names, size_t count,
@@ -109,6 +133,7 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
     double size[2], parameters[COLMAP_MAX_PARAMETERS] = {0};
     char where[512], name[64];
     BASE_TRY(take_id(lines, "CAMERA_ID", &camera->id));
+    camera->line = lines->number;
     snprintf(where, sizeof(where), "%s: line %zu: camera %u", lines->file, lines->number,
              camera->id);
     size_t length = find_word(lines);
@@ -120,6 +145,9 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
         return colmap_unsupported(where, name);
     lines->at += length;
     BASE_TRY(take_numbers(lines, size_names, 2, size));
+    for (int axis = 0; axis < 2; axis++)
+        if (size[axis] != floor(size[axis]))
+            return bad_word(lines, size_names[axis], "not a whole number");
     for (unsigned i = 0; i < model->count; i++)
         BASE_TRY(take_number(lines, "PARAMS", &parameters[i]));
     if (find_word(lines) > 0)
@@ -141,7 +169,9 @@ vkn_status colmap_text_cameras(const char *file, const char *data, size_t size,
     }
     model->cameras = (struct colmap_camera *)(void *)cameras.data;
     model->camera_count = cameras.size / sizeof(*model->cameras);
-    return status == VKN_OK && cameras.failed ? VKN_ERROR : status;
+    if (status == VKN_OK && cameras.failed)
+        return VKN_ERROR;
+    return status == VKN_OK ? colmap_check_cameras(file, model) : status;
 }
 
 /* ---- images.txt ------------------------------------------------------------------------------ */
@@ -151,6 +181,7 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
 {
     static const char *const names[] = {"QW", "QX", "QY", "QZ", "TX", "TY", "TZ"};
     BASE_TRY(take_id(lines, "IMAGE_ID", &image->id));
+    image->line = lines->number;
     BASE_TRY(take_numbers(lines, names, 4, image->rotation));
     BASE_TRY(take_numbers(lines, names + 4, 3, image->translation));
     BASE_TRY(take_id(lines, "CAMERA_ID", &image->camera_id));
@@ -163,39 +194,152 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
     return image->name != NULL ? VKN_OK : VKN_ERROR;
 }
 
+/* Digits with at most one point, and a sign. */
+static bool is_plain_number(const char *word, size_t length)
+{
+    size_t digits = 0, points = 0, sign = length > 0 && word[0] == '-' ? 1 : 0;
+    for (size_t i = sign; i < length; i++) {
+        digits += word[i] >= '0' && word[i] <= '9' ? 1 : 0;
+        points += word[i] == '.' ? 1 : 0;
+    }
+    return digits > 0 && points <= 1 && sign + digits + points == length;
+}
+
+/* Whether the word at lines->at is a number; it is stepped over. There are millions of them, mostly
+ * plain. */
+static bool step_over_number(struct lines *lines, size_t length)
+{
+    double value = 0;
+    bool number = is_plain_number(lines->at, length) || read_number(lines->at, length, &value);
+    lines->at += length;
+    return number;
+}
+
+/* The words of the line, and how many of them from the first on are numbers; no more than `most`
+ * are looked at. */
+static void count_words(struct lines lines, size_t most, size_t *words, size_t *numbers)
+{
+    *words = *numbers = 0;
+    for (size_t length; *words < most && (length = find_word(&lines)) > 0; ++*words)
+        if (step_over_number(&lines, length) && *numbers == *words)
+            ++*numbers;
+}
+
+/* An image's line has nine numbers before its name, and names are mostly no numbers. */
+static bool is_image_line(const struct lines *lines)
+{
+    size_t words = 0, numbers = 0;
+    count_words(*lines, 10, &words, &numbers);
+    return words == 10 && numbers == 9;
+}
+
+static bool has_only_images(struct lines lines)
+{
+    while (next_record(&lines))
+        if (!is_image_line(&lines))
+            return false;
+    return true;
+}
+
+/* POINTS2D: X Y POINT3D_ID, any number of times, of the image above. */
+static vkn_status check_points2d(const struct lines *lines, const struct colmap_image *image)
+{
+    size_t words = 0, numbers = 0;
+    if (is_image_line(lines))
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: line %zu: POINTS2D: the line of an image, where the points of image "
+                         "%u belong (an empty line where it has none)",
+                         lines->file, lines->number, image->id);
+    count_words(*lines, SIZE_MAX, &words, &numbers);
+    if (numbers < words)
+        return bad_word(lines, "POINTS2D", "not a number");
+    return words % 3 == 0
+               ? VKN_OK
+               : base_fail(VKN_BAD_INPUT,
+                           "%s: line %zu: POINTS2D: %zu numbers are not X Y POINT3D_ID, three for "
+                           "each point",
+                           lines->file, lines->number, words);
+}
+
+/* The message about a line that is none of an image's says so where it is one of points. */
+static vkn_status refuse_points(const struct lines *lines, vkn_status status)
+{
+    size_t words = 0, numbers = 0;
+    count_words(*lines, SIZE_MAX, &words, &numbers);
+    bool lacks_name = words == 9;
+    if (status != VKN_BAD_INPUT || numbers < words || words % 3 != 0 || lacks_name)
+        return status;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: line %zu: a line of points (X Y POINT3D_ID), which belongs directly "
+                     "below that of its image",
+                     lines->file, lines->number);
+}
+
+/* An image has two lines, and its second is empty where it has no points. Programs that know no
+ * points write the first alone: such a file, in which every line is an image's, is clear as well.
+ */
+static vkn_status read_images(struct lines *lines, struct base_text *images)
+{
+    bool only_images = has_only_images(*lines);
+    while (next_record(lines)) {
+        struct colmap_image image = {0};
+        struct lines line = *lines;
+        vkn_status status = read_image(lines, &image);
+        if (status != VKN_OK)
+            return refuse_points(&line, status);
+        base_text_add_bytes(images, &image, sizeof(image));
+        if (images->failed) {
+            free(image.name);
+            return VKN_ERROR;
+        }
+        if (!only_images && next_uncommented(lines))
+            BASE_TRY(check_points2d(lines, &image));
+    }
+    return VKN_OK;
+}
+
 vkn_status colmap_text_images(const char *file, const char *data, size_t size, struct colmap *model)
 {
     struct lines lines;
     BASE_TRY(begin(file, data, size, &lines));
     struct base_text images = {0};
-    vkn_status status = VKN_OK;
-    while (status == VKN_OK && next_record(&lines)) {
-        struct colmap_image image = {0};
-        status = read_image(&lines, &image);
-        base_text_add_bytes(&images, &image, sizeof(image));
-        if (images.failed)
-            free(image.name);
-        next_line(&lines); /* the points in the image, which may be none: an empty line */
-    }
+    vkn_status status = read_images(&lines, &images);
     model->images = (struct colmap_image *)(void *)images.data;
     model->image_count = images.size / sizeof(*model->images);
-    return status == VKN_OK && images.failed ? VKN_ERROR : status;
+    return status == VKN_OK ? colmap_check_images(file, model) : status;
 }
 
 /* ---- points3D.txt ---------------------------------------------------------------------------- */
 
-/* POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times. */
-static vkn_status read_point(struct lines *lines, struct transforms_point *point,
-                             struct base_text *track)
+static const char *const point_names[] = {"POINT3D_ID", "X", "Y", "Z", "R", "G", "B", "ERROR"};
+
+/* Which number makes a point useless: NULL, or why, and *name. */
+static const char *find_unusable(const double values[8], const char **name)
 {
-    static const char *const names[] = {"POINT3D_ID", "X", "Y", "Z", "R", "G", "B", "ERROR"};
+    for (int i = 0; i < 8; i++) {
+        *name = point_names[i];
+        if (!isfinite(values[i]))
+            return "not a finite number";
+        if (i >= 1 && i <= 3 && fabs(values[i]) > POINTS_LARGEST)
+            return "beyond 1e9";
+    }
+    return NULL;
+}
+
+/* POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times. *usable:
+ * all of its numbers are finite. */
+static vkn_status read_point(struct lines *lines, struct transforms_point *point,
+                             struct base_text *track, bool *usable)
+{
     double values[8];
-    BASE_TRY(take_numbers(lines, names, 8, values));
+    for (int i = 0; i < 8; i++)
+        BASE_TRY(take_any_number(lines, point_names[i], &values[i]));
     memcpy(point->position, values + 1, sizeof(point->position));
     for (int i = 0; i < 3; i++) {
-        if (!(values[4 + i] >= 0 && values[4 + i] <= 255))
-            return bad_word(lines, names[4 + i], "not from 0 to 255");
-        point->color[i] = (uint8_t)values[4 + i];
+        double color = isfinite(values[4 + i]) ? values[4 + i] : 0;
+        if (!(color >= 0 && color <= 255))
+            return bad_word(lines, point_names[4 + i], "not from 0 to 255");
+        point->color[i] = (uint8_t)color;
     }
     while (find_word(lines) > 0) {
         uint32_t image = 0, place = 0;
@@ -203,6 +347,32 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
         BASE_TRY(take_id(lines, "TRACK", &place));
         base_text_add_bytes(track, &image, sizeof(image));
     }
+    const char *name = NULL, *problem = find_unusable(values, &name);
+    *usable = problem == NULL;
+    if (problem != NULL)
+        bad_word(lines, name, problem);
+    return VKN_OK;
+}
+
+/* Of a model's points as they come. */
+struct points {
+    struct base_text points, ends, track;
+};
+
+static vkn_status add_point(struct lines *lines, struct points *points,
+                            struct points_left_out *left_out)
+{
+    struct transforms_point point = {0};
+    size_t begin = points->track.size;
+    bool usable = true;
+    BASE_TRY(read_point(lines, &point, &points->track, &usable));
+    if (!usable) {
+        points->track.size = begin;
+        return points_leave_out(left_out);
+    }
+    uint64_t end = points->track.size / sizeof(uint32_t);
+    base_text_add_bytes(&points->points, &point, sizeof(point));
+    base_text_add_bytes(&points->ends, &end, sizeof(end));
     return VKN_OK;
 }
 
@@ -210,19 +380,14 @@ vkn_status colmap_text_points(const char *file, const char *data, size_t size, s
 {
     struct lines lines;
     BASE_TRY(begin(file, data, size, &lines));
-    struct base_text points = {0}, ends = {0}, track = {0};
+    struct points all = {0};
     vkn_status status = VKN_OK;
-    while (status == VKN_OK && next_record(&lines)) {
-        struct transforms_point point = {0};
-        status = read_point(&lines, &point, &track);
-        uint64_t end = track.size / sizeof(uint32_t);
-        base_text_add_bytes(&points, &point, sizeof(point));
-        base_text_add_bytes(&ends, &end, sizeof(end));
-    }
-    model->points = (struct transforms_point *)(void *)points.data;
-    model->point_count = points.size / sizeof(*model->points);
-    model->track_ends = (uint64_t *)(void *)ends.data;
-    model->track = (uint32_t *)(void *)track.data;
-    bool failed = points.failed || ends.failed || track.failed;
+    while (status == VKN_OK && next_record(&lines))
+        status = add_point(&lines, &all, &model->left_out);
+    model->points = (struct transforms_point *)(void *)all.points.data;
+    model->point_count = all.points.size / sizeof(*model->points);
+    model->track_ends = (uint64_t *)(void *)all.ends.data;
+    model->track = (uint32_t *)(void *)all.track.data;
+    bool failed = all.points.failed || all.ends.failed || all.track.failed;
     return status == VKN_OK && failed ? VKN_ERROR : status;
 }

@@ -26,6 +26,29 @@ vkn_status findings_pass_over(struct scene_findings *findings, struct transforms
     return frame->image_path != NULL ? take_image(findings, frame) : VKN_OK;
 }
 
+vkn_status points_leave_out(struct points_left_out *left_out)
+{
+    if (left_out->count++ == 0)
+        left_out->first = base_format("%s", vkn_last_error());
+    return left_out->first != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* Points help to place the scene, no more: those that are no place are told of and passed over. */
+static void tell_left_out(struct scene_findings *findings, struct points_left_out *left_out,
+                          size_t count)
+{
+    if (left_out->count == 0)
+        return;
+    if (findings == NULL) {
+        base_log(BASE_LOG_WARNING, "%zu of %zu points are left out; the first: %s", left_out->count,
+                 left_out->count + count, left_out->first);
+        return;
+    }
+    findings->bad_points = left_out->count;
+    findings->first_bad_point = left_out->first;
+    left_out->first = NULL;
+}
+
 static vkn_status add_points(struct scene_findings *findings, const struct vkn_scene *scene,
                              const struct transforms *transforms)
 {
@@ -43,12 +66,16 @@ static vkn_status add_points(struct scene_findings *findings, const struct vkn_s
 }
 
 vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
-                              const struct transforms files[SCENE_SPLITS])
+                              struct transforms files[SCENE_SPLITS])
 {
+    struct transforms *train = &files[SCENE_TRAIN];
+    tell_left_out(findings, &train->left_out, train->point_count);
+    if (findings == NULL)
+        return VKN_OK;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         findings->missing += files[split].missing;
     findings->missing -= findings->broken; /* which were dropped with them */
-    return add_points(findings, scene, &files[SCENE_TRAIN]);
+    return add_points(findings, scene, train);
 }
 
 void scene_findings_free(struct scene_findings *findings)
@@ -62,5 +89,6 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->turned);
     free(findings->as_stored);
     free(findings->points);
+    free(findings->first_bad_point);
     *findings = (struct scene_findings){0};
 }

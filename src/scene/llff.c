@@ -42,11 +42,9 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
     frame->lens.size[0] = width;
     frame->lens.size[1] = height;
     frame->lens.focal[0] = frame->lens.focal[1] = focal;
-    if (!isfinite(row[15]) || !isfinite(row[16]))
-        return base_fail(VKN_BAD_INPUT, "%s: poses[%zu]: a depth bound is not finite", file,
-                         frame->index);
-    frame->bounds[0] = row[15];
-    frame->bounds[1] = row[16];
+    bool bounded = isfinite(row[15]) && isfinite(row[16]);
+    frame->bounds[0] = bounded ? row[15] : (double)NAN; /* until check_bounds */
+    frame->bounds[1] = bounded ? row[16] : (double)NAN;
     return VKN_OK;
 }
 
@@ -54,15 +52,28 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
  * had none (0.1 and 500 for all images, say) and are forgotten. */
 static void check_bounds(struct transforms *transforms)
 {
-    const double *first = transforms->frames[0].bounds;
+    const double *first = NULL;
     bool differ = false, increase = true;
+    size_t unknown = 0;
     for (size_t i = 0; i < transforms->count; i++) {
         const double *bounds = transforms->frames[i].bounds;
+        if (isnan(bounds[0])) {
+            unknown++;
+            continue;
+        }
+        first = first != NULL ? first : bounds;
         differ = differ || bounds[0] != first[0] || bounds[1] != first[1];
         increase = increase && bounds[0] > 0 && bounds[1] > bounds[0];
     }
-    for (size_t i = 0; i < transforms->count && !(differ && increase); i++)
-        transforms->frames[i].bounds[0] = transforms->frames[i].bounds[1] = 0;
+    for (size_t i = 0; i < transforms->count; i++) {
+        double *bounds = transforms->frames[i].bounds;
+        if (!(differ && increase) || isnan(bounds[0]))
+            bounds[0] = bounds[1] = 0;
+    }
+    if (unknown > 0)
+        base_log(BASE_LOG_WARNING,
+                 "%s: the depth bounds of %zu of %zu poses are not finite and do not count",
+                 transforms->file, unknown, transforms->count);
 }
 
 vkn_status llff_frames(const char *file, const struct npy *array, struct transforms *transforms)

@@ -31,11 +31,16 @@ struct numbers {
     size_t count, rows;          /* rows: lines with numbers */
     size_t columns;              /* numbers in the first */
     bool even;                   /* as many in every one */
+    size_t odd_line, odd_count;  /* the first line with more or fewer */
+    size_t bad_line,
+        bad_index; /* the first number that is not finite: 0, and more than there are */
 };
+
+#define BLANKS " \t\r\v\f"
 
 static bool ends_word(char c)
 {
-    return c == '\0' || strchr(" \t\r\n#", c) != NULL;
+    return c == '\0' || strchr(BLANKS "\n#", c) != NULL;
 }
 
 /* The numbers up to the line's end, where *text is left. */
@@ -44,7 +49,7 @@ static vkn_status read_line(const char *file, size_t line, const char **text,
 {
     const char *at = *text;
     *found = 0;
-    for (at += strspn(at, " \t\r"); *at != '\0' && *at != '\n'; at += strspn(at, " \t\r")) {
+    for (at += strspn(at, BLANKS); *at != '\0' && *at != '\n'; at += strspn(at, BLANKS)) {
         if (*at == '#') {
             at += strcspn(at, "\n");
             continue;
@@ -53,8 +58,10 @@ static vkn_status read_line(const char *file, size_t line, const char **text,
         double value = strtod(at, &end);
         if (end == at || !ends_word(*end))
             return base_fail(VKN_BAD_INPUT, "%s: line %zu: not a number", file, line);
-        if (!isfinite(value))
-            return base_fail(VKN_BAD_INPUT, "%s: line %zu: not a finite number", file, line);
+        if (!isfinite(value) && numbers->bad_line == 0) {
+            numbers->bad_line = line;
+            numbers->bad_index = numbers->count;
+        }
         if (numbers->count < MOST_NUMBERS)
             numbers->values[numbers->count] = value;
         numbers->count++;
@@ -75,17 +82,35 @@ static vkn_status parse_numbers(const char *file, const char *text, struct numbe
             continue;
         if (numbers->rows++ == 0)
             numbers->columns = found;
-        numbers->even = numbers->even && found == numbers->columns;
+        if (numbers->even && found != numbers->columns) {
+            numbers->even = false;
+            numbers->odd_line = line;
+            numbers->odd_count = found;
+        }
     }
     return VKN_OK;
+}
+
+/* The first `needed` numbers have to be finite. */
+static vkn_status check_finite(const char *file, const struct numbers *numbers, size_t needed)
+{
+    if (numbers->bad_index >= needed)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: line %zu: not a finite number", file, numbers->bad_line);
+}
+
+static vkn_status fail_uneven(const char *file, const struct numbers *numbers)
+{
+    return base_fail(VKN_BAD_INPUT, "%s: line %zu: %zu numbers, where the first line has %zu", file,
+                     numbers->odd_line, numbers->odd_count, numbers->columns);
 }
 
 static vkn_status read_numbers(const char *file, struct numbers *numbers)
 {
     char *text = NULL;
     size_t size = 0;
-    *numbers = (struct numbers){.even = true};
-    BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &text, &size));
+    *numbers = (struct numbers){.even = true, .bad_index = SIZE_MAX};
+    BASE_TRY(base_text_read(file, MAX_FILE_SIZE, &text, &size));
     size_t length = strlen(text);
     vkn_status status =
         length == size
@@ -117,8 +142,8 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
     struct numbers numbers;
     const double *k = numbers.values;
     BASE_TRY(read_numbers(file, &numbers));
-    bool in_line = numbers.rows == 1 && numbers.count == 16;
-    size_t columns = in_line ? 4 : numbers.columns;
+    bool in_line = numbers.rows == 1 && (numbers.count == 9 || numbers.count == 16);
+    size_t columns = in_line ? (numbers.count == 9 ? 3 : 4) : numbers.columns;
     bool shaped = columns == 3 || columns == 4;
     bool matrix = shaped && numbers.even && (in_line || numbers.rows == columns);
     bool lines = shaped && !matrix && (numbers.rows == 1 || !numbers.even);
@@ -126,6 +151,10 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
         return base_fail(VKN_BAD_INPUT,
                          "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
                          file);
+    BASE_TRY(check_finite(file, &numbers, matrix ? SIZE_MAX : 3));
+    if (lines && !numbers.even &&
+        k[1] == 0) /* a matrix without skew rather than a centre at the edge */
+        return fail_uneven(file, &numbers);
     if (matrix)
         BASE_TRY(check_matrix(file, &numbers, columns));
     *lens = lens_none;
@@ -160,7 +189,12 @@ static vkn_status place_box(const char *file, const struct numbers *box, double 
 {
     static const char axes[] = "xyz";
     const double *low = box->values, *high = low + 3;
-    double voxel = box->count == 7 ? box->values[6] : 0, side = 0;
+    bool has_voxel = box->count == 7 && isfinite(box->values[6]);
+    double voxel = has_voxel ? box->values[6] : 0, side = 0;
+    BASE_TRY(check_finite(file, box, 6));
+    if (box->bad_line > 0)
+        base_log(BASE_LOG_WARNING, "%s: line %zu: voxelsize is not finite: taken for 0", file,
+                 box->bad_line);
     if (box->count != 6 && box->count != 7)
         return base_fail(VKN_BAD_INPUT,
                          "%s: %zu numbers are not xmin ymin zmin xmax ymax zmax voxelsize", file,
@@ -207,6 +241,9 @@ static vkn_status read_pose(const char *file, double pose[12])
     struct numbers matrix;
     BASE_TRY(read_numbers(file, &matrix));
     const double *m = matrix.values;
+    BASE_TRY(check_finite(file, &matrix, SIZE_MAX));
+    if (matrix.count > 0 && !matrix.even)
+        return fail_uneven(file, &matrix);
     if (matrix.count != 16 || !matrix.even || (matrix.rows != 4 && matrix.rows != 1))
         return base_fail(VKN_BAD_INPUT, "%s: %zu numbers in %zu lines are not a matrix of 4x4",
                          file, matrix.count, matrix.rows);

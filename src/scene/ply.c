@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGEST 1e9 /* coordinates, as those of poses */
-
 struct values {
     const char *file;
     enum ply_format format;
     const char *at, *end;
+    const char *begin; /* of the file */
 };
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -18,6 +17,24 @@ struct values {
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Of the character that is read last; one of a text. */
+static size_t line_number(const struct values *values)
+{
+    size_t line = 1;
+    for (const char *c = values->begin; c < values->at; c++)
+        line += *c == '\n' || (*c == '\r' && (c + 1 == values->end || c[1] != '\n')) ? 1 : 0;
+    return line;
+}
+
+/* Whether nothing but blanks is left of the line, or of the file. */
+static bool at_line_end(const struct values *values)
+{
+    const char *at = values->at;
+    while (at < values->end && is_space(*at) && *at != '\n' && *at != '\r')
+        at++;
+    return at == values->end || is_space(*at);
 }
 
 /* Why there is none, or NULL. */
@@ -103,26 +120,27 @@ static uint8_t color_of(enum ply_type type, double value)
     return (uint8_t)(level >= 0 ? fmin(level, 255) + 0.5 : 0);
 }
 
-/* Why it is refused, or NULL. */
+/* Why the point is of no use, or NULL. */
 static const char *store(const struct ply_property *property, double value,
                          struct transforms_point *point)
 {
     if (property->role <= PLY_Z) {
-        if (!(fabs(value) <= LARGEST))
-            return "not finite or beyond 1e9";
         point->position[property->role] = value;
-    } else if (property->role <= PLY_BLUE) {
-        point->color[property->role - PLY_RED] = color_of(property->type, value);
+        return fabs(value) <= POINTS_LARGEST ? NULL : "not finite or beyond 1e9";
     }
-    return NULL;
+    point->color[property->role - PLY_RED] = color_of(property->type, value);
+    return isfinite(value) ? NULL : "not finite";
 }
 
 static vkn_status bad_item(const struct values *values, const struct ply_element *element,
                            uint64_t index, size_t property, enum ply_role role, const char *problem)
 {
-    char name[32];
-    snprintf(name, sizeof(name), "property %zu", property + 1);
-    return base_fail(VKN_BAD_INPUT, "%s: %s %llu of %llu: %s: %s", values->file,
+    char name[32], line[48] = "";
+    snprintf(name, sizeof(name), property < element->properties ? "property %zu" : "its line",
+             property + 1);
+    if (values->format == PLY_ASCII)
+        snprintf(line, sizeof(line), "line %zu: ", line_number(values));
+    return base_fail(VKN_BAD_INPUT, "%s: %s%s %llu of %llu: %s: %s", values->file, line,
                      element->is_vertex ? "vertex" : "item", (unsigned long long)index + 1,
                      (unsigned long long)element->count,
                      role < PLY_ROLES ? ply_role_names[role] : name, problem);
@@ -130,7 +148,7 @@ static vkn_status bad_item(const struct values *values, const struct ply_element
 
 static vkn_status read_item(struct values *values, const struct ply_header *header,
                             const struct ply_element *element, uint64_t index,
-                            struct transforms_point *point)
+                            struct transforms_point *point, bool *usable)
 {
     const struct ply_property *properties = header->properties + element->first;
     for (size_t i = 0; i < element->properties; i++) {
@@ -138,11 +156,18 @@ static vkn_status read_item(struct values *values, const struct ply_header *head
         double value = 0;
         const char *problem =
             property->list ? skip_list(values, property) : take(values, property->type, &value);
-        if (problem == NULL && property->role != PLY_ROLES)
-            problem = store(property, value, point);
         if (problem != NULL)
             return bad_item(values, element, index, i, property->role, problem);
+        if (property->role != PLY_ROLES && *usable)
+            problem = store(property, value, point);
+        if (problem != NULL) {
+            bad_item(values, element, index, i, property->role, problem);
+            *usable = false;
+        }
     }
+    if (values->format == PLY_ASCII && !at_line_end(values))
+        return bad_item(values, element, index, element->properties, PLY_ROLES,
+                        "more or fewer values than there are properties in the header");
     return VKN_OK;
 }
 
@@ -166,23 +191,43 @@ static vkn_status check_count(const struct values *values, const struct ply_head
                      (unsigned long long)element->count, left);
 }
 
+static vkn_status read_vertices(struct values *values, const struct ply_header *header,
+                                const struct ply_element *element, struct ply *cloud)
+{
+    cloud->points = base_alloc((size_t)element->count, sizeof(*cloud->points));
+    if (cloud->points == NULL)
+        return VKN_ERROR;
+    for (uint64_t i = 0; i < element->count; i++) {
+        bool usable = true;
+        BASE_TRY(read_item(values, header, element, i, &cloud->points[cloud->count], &usable));
+        if (usable)
+            cloud->count++;
+        else
+            BASE_TRY(points_leave_out(&cloud->left_out));
+    }
+    return VKN_OK;
+}
+
 static vkn_status read_element(struct values *values, const struct ply_header *header,
                                const struct ply_element *element, struct ply *cloud)
 {
     if (element->properties == 0)
         return VKN_OK;
     BASE_TRY(check_count(values, header, element));
-    if (element->is_vertex) {
-        cloud->points = base_alloc((size_t)element->count, sizeof(*cloud->points));
-        if (cloud->points == NULL)
-            return VKN_ERROR;
-        cloud->count = (size_t)element->count;
-    }
     struct transforms_point other = {0}; /* nothing has a role to be stored in it */
+    bool usable = true;
+    if (element->is_vertex)
+        return read_vertices(values, header, element, cloud);
     for (uint64_t i = 0; i < element->count; i++)
-        BASE_TRY(
-            read_item(values, header, element, i, element->is_vertex ? &cloud->points[i] : &other));
+        BASE_TRY(read_item(values, header, element, i, &other, &usable));
     return VKN_OK;
+}
+
+void ply_free(struct ply *cloud)
+{
+    free(cloud->points);
+    free(cloud->left_out.first);
+    *cloud = (struct ply){0};
 }
 
 vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply *cloud)
@@ -190,8 +235,13 @@ vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply
     struct ply_header header;
     *cloud = (struct ply){0};
     BASE_TRY(ply_read_header(file, data, size, &header));
-    struct values values = {file, header.format, data + header.size, data + size};
+    struct values values = {file, header.format, data + header.size, data + size, data};
     for (size_t i = 0; i < header.element_count; i++)
         BASE_TRY(read_element(&values, &header, &header.elements[i], cloud));
+    while (values.at < values.end && is_space(*values.at))
+        values.at++;
+    if (values.format == PLY_ASCII && values.at < values.end)
+        return base_fail(VKN_BAD_INPUT, "%s: line %zu: behind all that the header says there is",
+                         file, line_number(&values));
     return VKN_OK;
 }

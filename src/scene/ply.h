@@ -9,11 +9,13 @@
 struct ply {
     struct transforms_point *points;
     size_t count;
+    struct points_left_out left_out; /* a coordinate or colour is not finite, or a coordinate beyond 1e9 */
 };
+void ply_free(struct ply *cloud);
 
 /* The positions and, where it has them, colours of the element `vertex`, from the bytes of a file, of
  * which `file` is the name for messages; data[size] is readable and 0. x y z may be of any type; other
- * properties and elements, lists too, are stepped over. The caller frees cloud->points, after a failure
+ * properties and elements, lists too, are stepped over. The caller frees with ply_free, after a failure
  * too. VKN_BAD_INPUT where something is missing, cut off, or no number; what a file claims to hold is
  * checked against its size before memory is taken. */
 vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply *cloud);

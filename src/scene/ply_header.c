@@ -16,6 +16,7 @@ struct word {
 struct lines {
     const char *file;
     const char *at, *end;
+    char ending; /* of every line, or '\0' before the first */
     size_t number;
     struct word words[MAX_WORDS];
     size_t count;
@@ -26,10 +27,23 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* Behind the header there may be binary numbers, so the first line decides how all of them end:
+ * with a line feed, before which a carriage return may stand, or with a carriage return alone, as
+ * Turk has it. */
+static char find_ending(const char *at, const char *end)
+{
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const char *carriage = memchr(at, '\r', (size_t)(end - at));
+    bool alone = carriage != NULL && (newline == NULL || carriage + 1 < newline);
+    return (char)(alone ? '\r' : '\n');
+}
+
 static bool next_line(struct lines *lines)
 {
     size_t left = (size_t)(lines->end - lines->at);
-    const char *newline = left > 0 ? memchr(lines->at, '\n', left) : NULL;
+    if (lines->ending == '\0' && left > 0)
+        lines->ending = find_ending(lines->at, lines->end);
+    const char *newline = left > 0 ? memchr(lines->at, lines->ending, left) : NULL;
     lines->count = 0;
     if (newline == NULL)
         return false;
@@ -159,9 +173,11 @@ static vkn_status check_vertices(const char *file, const struct ply_header *head
 vkn_status ply_read_header(const char *file, const char *data, size_t size,
                            struct ply_header *header)
 {
-    struct lines lines = {.file = file, .at = data, .end = data + size};
+    size_t mark = 0;
     bool formatted = false;
     *header = (struct ply_header){0};
+    BASE_TRY(base_text_mark(file, data, size, &mark));
+    struct lines lines = {.file = file, .at = data + mark, .end = data + size};
     if (!next_line(&lines) || !is_word(&lines, 0, "ply"))
         return base_fail(VKN_BAD_INPUT, "%s: not a PLY file (its first line is not \"ply\")", file);
     while (next_line(&lines) && !is_word(&lines, 0, "end_header")) {

@@ -222,6 +222,24 @@ static vkn_status check_arrangement(struct inspection *inspection)
     return VKN_OK;
 }
 
+/* ---- points ------------------------------------------------------------------------------------
+ */
+
+static vkn_status check_points(struct inspection *inspection)
+{
+    const struct scene_findings *findings = inspection->findings;
+    if (findings->bad_points == 0)
+        return VKN_OK;
+    return inspect_add_problem(
+        inspection,
+        findings->point_count > 0
+            ? "nothing, if they are few: training leaves them out as well"
+            : "write the model again, if its points matter: the training space is now measured "
+              "on the cameras alone",
+        "%zu of %zu points are left out; the first: %s", findings->bad_points,
+        findings->bad_points + findings->point_count, findings->first_bad_point);
+}
+
 /* ---- scale -------------------------------------------------------------------------------------
  */
 
@@ -296,6 +314,7 @@ static vkn_status check_scale(struct inspection *inspection)
 vkn_status inspect_problems(struct inspection *inspection)
 {
     BASE_TRY(check_images(inspection));
+    BASE_TRY(check_points(inspection));
     BASE_TRY(check_times(inspection));
     BASE_TRY(check_splits(inspection));
     BASE_TRY(check_lenses(inspection));

@@ -19,7 +19,7 @@ static vkn_status open_into(struct vkn_scene *scene, const struct scene_options 
     vkn_status status = detect_and_read(scene, options, files, &single);
     if (status == VKN_OK)
         status = scene_assemble(scene, files, single, options);
-    if (status == VKN_OK && options->findings != NULL)
+    if (status == VKN_OK)
         status = findings_add_files(options->findings, scene, files);
     if (status == VKN_OK)
         status = pictures_tell(scene->path, files, options->findings);

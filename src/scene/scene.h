@@ -78,7 +78,7 @@ struct vkn_scene {
     _Atomic uint32_t holders;     /* beside the one who opened it: the last to close it frees it */
 };
 
-/* What opening a scene passes over. The caller frees what is in it with scene_findings_free. */
+/* What opening a scene passes over. */
 struct scene_findings {
     size_t broken;                /* frames left out because their image or mask is missing or broken */
     char *first_broken;           /* the message about the first of them; NULL: none */
@@ -88,7 +88,8 @@ struct scene_findings {
     char *others;                 /* in words, which of several sparse models is taken; NULL: there is one */
     char *other_names, *turned, *as_stored; /* in words, images under other names, and with an EXIF orientation; or NULL */
     double (*points)[3];          /* of the sparse model, in training space; NULL: none */
-    size_t point_count;
+    size_t point_count, bad_points; /* bad: left out, as a number of theirs is not finite */
+    char *first_bad_point;        /* the message about the first of them; NULL: none */
 };
 void scene_findings_free(struct scene_findings *findings);
 
@@ -141,8 +142,7 @@ vkn_status scene_read_rows(const struct vkn_scene *scene, enum scene_split_name 
 struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink);
 /* The camera of those rows, which first_pixel is still not that of. */
 struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row, uint32_t rows);
-/* What the camera shows, in about `most` pixels where it has more. */
-struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most);
+struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most); /* in about `most` pixels at most */
 void scene_close(struct vkn_scene **scene);
 struct vkn_scene *scene_hold(struct vkn_scene *scene); /* for one more to close */
 /* The default is the first with views of test, val, train. VKN_BAD_INPUT when it has none. */
@@ -191,10 +191,12 @@ double inspect_inside(const struct vkn_scene *scene, size_t stride);
 struct scene_camera_path {
     struct scene_camera *cameras; /* no image_path; the caller frees */
     size_t count;
-    double fps; /* frames a second; 0: not given */
+    double fps, crop[6]; /* frames a second, 0: not given; box that is shown, as vkn_render_params has it */
+    enum vkn_background background;
 };
 
-/* Reads one of three kinds of JSON file, told apart by their keys:
+/* Reads one of four kinds of JSON file, told apart by their keys:
+ *   path         what instant-ngp writes (base_cam.json), in the space that it puts the scene into
  *   camera_path  what nerfstudio's viewer writes. Positions are in nerfstudio's own space: `dataparser`,
  *                or else a dataparser_transforms.json in the file's folder, leads back to the
  *                dataset's; without either, the two are taken to be the same, with a warning
@@ -225,8 +227,7 @@ bool scene_camera_ray(const struct scene_camera *camera, double x, double y, dou
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the undistorted ideal
  * coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle, at most pi, of others. */
 double scene_camera_limit(const struct scene_camera *camera);
-/* Distance that 1 % of the sparse points in the picture do not exceed; 0: fewer than 100. */
-double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
+/* Distance that 1 % of the sparse points in the picture do not exceed; 0: fewer than 100. */ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
 #define SCENE_NO_LIMIT 1e9
 
 /* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels, or a palette, become

@@ -279,6 +279,7 @@ void transforms_free(struct transforms *transforms)
         free_frame(&transforms->frames[i]);
     free(transforms->frames);
     free(transforms->points);
+    free(transforms->left_out.first);
     free(transforms->cloud_name);
     free(transforms->file);
     *transforms = (struct transforms){0};

@@ -54,6 +54,15 @@ struct transforms_point {
     uint8_t color[3];     /* sRGB */
 };
 
+/* Points that a file has and that are not taken, because they are no place: one number of theirs is not finite. */
+struct points_left_out {
+    size_t count;
+    char *first;          /* the message about the first; owned, NULL: none */
+};
+/* Counts one more, about which vkn_last_error() is. VKN_ERROR without memory. */
+vkn_status points_leave_out(struct points_left_out *left_out);
+#define POINTS_LARGEST 1e9 /* coordinates, as those of poses; beyond, points are left out as well */
+
 struct transforms {
     char *file;           /* for messages */
     struct transforms_frame *frames;
@@ -70,6 +79,7 @@ struct transforms {
     char *cloud_name;     /* ply_file_path as written; NULL: none */
     struct transforms_point *points;
     size_t point_count;
+    struct points_left_out left_out;
 };
 
 /* The settings scene.* of a configuration. */
@@ -108,9 +118,10 @@ vkn_status transforms_drop_missing(struct transforms *transforms, const char *fo
  * if the image were not there. */
 vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
                               vkn_status status);
-/* Sets findings->missing, and the points when the file has any. */
+/* Sets findings->missing, and the points when the file has any; with `findings` NULL a line of the log says how many
+ * points are left out. */
 vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
-                              const struct transforms files[SCENE_SPLITS]);
+                              struct transforms files[SCENE_SPLITS]);
 
 struct finder;
 

@@ -127,7 +127,7 @@ static void fuzz_model(char kind, const uint8_t *data, size_t size)
         status = colmap_frames("fuzz", &model, &transforms);
     if (status == VKN_OK) {
         pretend_images(&transforms);
-        status = colmap_points("fuzz", &model, &transforms);
+        status = colmap_points(&model, &transforms);
     }
     if (status == VKN_OK)
         assemble(&transforms);
@@ -160,7 +160,7 @@ static void fuzz_cloud(const uint8_t *data, size_t size)
         require(cloud_bound(&transforms) == VKN_OK, "a cloud without bounds");
         assemble(&transforms);
     }
-    free(cloud.points);
+    ply_free(&cloud);
     transforms_free(&transforms);
     colmap_free(&model);
     free(text);

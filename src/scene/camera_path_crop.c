@@ -1,0 +1,131 @@
+/* The crop of a nerfstudio camera path (get_crop_from_json in its scripts/render.py): a box that
+ * pictures show alone. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <cjson/cJSON.h>
+
+#include "scene/camera_path.h"
+
+#define LARGEST 1e9
+#define TURNED  1e-3 /* what the sine of an angle may be that counts as none */
+
+struct crop {
+    double center[3], size[3], rotation[3]; /* roll, pitch and yaw in radians */
+    double color[3];                        /* 0 to 255 */
+};
+
+static vkn_status read_vector(const cJSON *json, const char *name, const char *where, bool required,
+                              double v[3])
+{
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (array == NULL && !required)
+        return VKN_OK;
+    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != 3)
+        return base_json_fail(where, name, array == NULL ? "missing" : "not 3 numbers");
+    const cJSON *item = array->child;
+    for (int i = 0; i < 3; i++, item = item->next) {
+        char element[48];
+        snprintf(element, sizeof(element), "%s[%d]", name, i);
+        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &v[i]));
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_color(const cJSON *json, const char *where, double color[3])
+{
+    static const char *const names[3] = {"r", "g", "b"};
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(json, "crop_bg_color");
+    char *inside = base_format("%scrop_bg_color.", where);
+    vkn_status status = inside != NULL ? VKN_OK : VKN_ERROR;
+    for (int i = 0; i < 3 && object != NULL && status == VKN_OK; i++)
+        status = base_json_number(object, names[i], inside, true, 0, 255, &color[i]);
+    free(inside);
+    return status;
+}
+
+static vkn_status read_values(const cJSON *json, const char *where, struct crop *crop)
+{
+    if (!cJSON_IsObject(json))
+        return base_json_fail(where, "(crop)", "not an object");
+    BASE_TRY(read_vector(json, "crop_center", where, true, crop->center));
+    BASE_TRY(read_vector(json, "crop_scale", where, true, crop->size));
+    BASE_TRY(read_vector(json, "crop_rot", where, false, crop->rotation));
+    for (int i = 0; i < 3; i++)
+        if (!(crop->size[i] > 0))
+            return base_json_fail(where, "crop_scale", "%g is no side of a box", crop->size[i]);
+    return read_color(json, where, crop->color);
+}
+
+/* About z by yaw after y by pitch after x by roll. */
+static void rotation_matrix(const double rotation[3], double r[3][3])
+{
+    double cx = cos(rotation[0]), sx = sin(rotation[0]), cy = cos(rotation[1]),
+           sy = sin(rotation[1]), cz = cos(rotation[2]), sz = sin(rotation[2]);
+    const double made[3][3] = {{cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx},
+                               {sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx},
+                               {-sy, cy * sx, cy * cx}};
+    for (int i = 0; i < 9; i++)
+        r[i / 3][i % 3] = made[i / 3][i % 3];
+}
+
+/* From nerfstudio's space to the dataset's, where it has to have the axes for its sides. */
+static vkn_status place(const char *where, const struct crop *crop,
+                        const struct camera_path_space *space, double box[6])
+{
+    double r[3][3];
+    rotation_matrix(crop->rotation, r);
+    for (int i = 0; i < 3; i++) {
+        const double *row = space->pose + (ptrdiff_t)4 * i;
+        double center = row[3], half = 0;
+        for (int k = 0; k < 3; k++) {
+            double axis = row[0] * r[0][k] + row[1] * r[1][k] + row[2] * r[2][k];
+            center += row[k] * space->factor * crop->center[k];
+            half += fabs(axis) * 0.5 * space->factor * crop->size[k];
+            if (fabs(axis) > TURNED && fabs(axis) < 1 - TURNED)
+                return base_json_fail(where, "crop_rot",
+                                      "the box does not lie along the dataset's axes, as only "
+                                      "such can be shown: take `crop` out, and give --crop");
+        }
+        box[i] = center - half;
+        box[3 + i] = center + half;
+    }
+    return VKN_OK;
+}
+
+/* White or black can be behind pictures. */
+static void choose_background(const char *file, const double color[3],
+                              struct scene_camera_path *camera_path)
+{
+    bool black = true, white = true;
+    for (int i = 0; i < 3; i++) {
+        black = black && color[i] <= 0;
+        white = white && color[i] >= 255;
+    }
+    if (black || white)
+        camera_path->background = white ? VKN_BACKGROUND_WHITE : VKN_BACKGROUND_BLACK;
+    else
+        base_log(BASE_LOG_WARNING,
+                 "%s: crop.crop_bg_color: %g %g %g is not rendered; --background says what is",
+                 file, color[0], color[1], color[2]);
+}
+
+vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
+                                 const struct camera_path_space *space,
+                                 struct scene_camera_path *camera_path)
+{
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(json, "crop");
+    struct crop crop = {.color = {-1}};
+    if (object == NULL || cJSON_IsNull(object))
+        return VKN_OK;
+    char *where = base_format("%s: crop.", file);
+    if (where == NULL)
+        return VKN_ERROR;
+    vkn_status status = read_values(object, where, &crop);
+    if (status == VKN_OK)
+        status = place(where, &crop, space, camera_path->crop);
+    if (status == VKN_OK && crop.color[0] >= 0)
+        choose_background(file, crop.color, camera_path);
+    free(where);
+    return status;
+}
