@@ -388,7 +388,7 @@ static void test_bad_files(void **state)
          "path.json: camera_path[0].camera_to_world: not 16 numbers"},
         {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,\"\",0,1,0,0,0,0,1,0,0,0,0,1]}]}",
          "path.json: camera_path[0].camera_to_world[3]: "},
-        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,2]}]}",
+        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,0]}]}",
          "path.json: camera_path[0].camera_to_world: the last row is not 0 0 0 1"},
         {"{" SIZE "\"camera_path\": [{" WORLD "}]}", "path.json: camera_path[0].fov: missing"},
         {"{" SIZE "\"camera_type\": \"vr180\", \"camera_path\": [{" WORLD "}]}",

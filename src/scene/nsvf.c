@@ -1,12 +1,15 @@
 /* NSVF's captures, in which Synthetic-NSVF, Tanks and Temples and BlendedMVS are handed on (Liu et
  * al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare your own dataset"):
  *
- *   intrinsics.txt  for all images, in pixels of theirs: a 3x3 or 4x4 matrix, or a first line
- *                   f cx cy 0 as in Scene Representation Networks, whose further lines say nothing
- *                   of the camera
- *   rgb/NAME.png    or .jpg; NAME begins with 0_ for training, 1_ for validation, 2_ for testing
- *   pose/NAME.txt   a 4x4 matrix, camera to world, of a camera with x right, y down and z forwards
- *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; need not be there
+ *   intrinsics.txt  or intrinsic.txt, for all images, in pixels of theirs: a 3x3 or 4x4 matrix, or
+ * a first line f cx cy 0 as in Scene Representation Networks, whose further lines say nothing of
+ * the camera rgb/NAME.png    or .jpg, or in a folder color; NAME begins with 0_ for training, 1_
+ * for validation, 2_ for testing pose/NAME.txt   a 4x4 or 3x4 matrix, camera to world, of a camera
+ * with x right, y down and z forwards; or extrinsic/NAME.txt, world to camera bbox.txt        xmin
+ * ymin zmin xmax ymax zmax voxelsize; need not be there
+ *
+ * A line of two numbers in a matrix's file is a size, which NSVF passes over as well
+ * (fairnr/data/data_utils.py).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,6 +33,7 @@ struct numbers {
     size_t count, rows;          /* rows: lines with numbers */
     size_t columns;              /* numbers in the first */
     bool even;                   /* as many in every one */
+    bool skips_sizes;            /* lines of two numbers are passed over */
 };
 
 static bool ends_word(char c)
@@ -64,26 +68,32 @@ static vkn_status read_line(const char *file, size_t line, const char **text,
     return VKN_OK;
 }
 
+static void count_row(struct numbers *numbers, size_t found)
+{
+    if (numbers->rows++ == 0)
+        numbers->columns = found;
+    numbers->even = numbers->even && found == numbers->columns;
+}
+
 static vkn_status parse_numbers(const char *file, const char *text, struct numbers *numbers)
 {
     for (size_t line = 1; *text != '\0'; line++) {
         size_t found = 0;
         BASE_TRY(read_line(file, line, &text, numbers, &found));
         text += *text == '\n' ? 1 : 0;
-        if (found == 0)
-            continue;
-        if (numbers->rows++ == 0)
-            numbers->columns = found;
-        numbers->even = numbers->even && found == numbers->columns;
+        if (numbers->skips_sizes && found == 2)
+            numbers->count -= found;
+        else if (found > 0)
+            count_row(numbers, found);
     }
     return VKN_OK;
 }
 
-static vkn_status read_numbers(const char *file, struct numbers *numbers)
+static vkn_status read_numbers(const char *file, bool skips_sizes, struct numbers *numbers)
 {
     char *text = NULL;
     size_t size = 0;
-    *numbers = (struct numbers){.even = true};
+    *numbers = (struct numbers){.even = true, .skips_sizes = skips_sizes};
     BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &text, &size));
     size_t length = strlen(text);
     vkn_status status =
@@ -115,7 +125,7 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
 {
     struct numbers numbers;
     const double *k = numbers.values;
-    BASE_TRY(read_numbers(file, &numbers));
+    BASE_TRY(read_numbers(file, true, &numbers));
     bool in_line = numbers.rows == 1 && numbers.count == 16;
     size_t columns = in_line ? 4 : numbers.columns;
     bool shaped = columns == 3 || columns == 4;
@@ -191,7 +201,7 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
     BASE_TRY(reader_find(folder, "bbox.txt", &file));
     if (file == NULL)
         return VKN_OK;
-    vkn_status status = read_numbers(file, &box);
+    vkn_status status = read_numbers(file, false, &box);
     if (status == VKN_OK)
         status = place_box(file, &box, wanted_scale, transforms);
     free(file);
@@ -200,37 +210,44 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static vkn_status read_pose(const char *file, double pose[12])
+/* Where a capture has what. */
+struct layout {
+    const char *folder;
+    char *images, *poses; /* folders */
+    bool inverse;         /* poses are of the world in the camera's coordinates */
+};
+
+static vkn_status read_pose(const char *file, bool inverse, double pose[12])
 {
-    static const double last[4] = {0, 0, 0, 1};
     struct numbers matrix;
-    BASE_TRY(read_numbers(file, &matrix));
-    const double *m = matrix.values;
-    if (matrix.count != 16 || !matrix.even || (matrix.rows != 4 && matrix.rows != 1))
+    BASE_TRY(read_numbers(file, true, &matrix));
+    bool whole = matrix.count == 16 && (matrix.rows == 4 || matrix.rows == 1);
+    if (!matrix.even || !(whole || (matrix.count == 12 && matrix.rows == 3)))
         return base_fail(VKN_BAD_INPUT, "%s: %zu numbers in %zu lines are not a matrix of 4x4",
                          file, matrix.count, matrix.rows);
-    for (int i = 0; i < 4; i++)
-        if (!(fabs(m[12 + i] - last[i]) <= 1e-6))
-            return base_fail(VKN_BAD_INPUT, "%s: the last row is not 0 0 0 1", file);
+    double rows[4][4] = {[3] = {0, 0, 0, 1}};
+    memcpy(rows, matrix.values, matrix.count * sizeof(double));
+    if (inverse)
+        pose_invert_matrix(rows);
     /* The axes right, up and backwards are (x, -y, -z) of the file's. */
-    double rows[3][4];
-    for (ptrdiff_t i = 0; i < 3; i++) {
-        const double row[4] = {m[4 * i], -m[4 * i + 1], -m[4 * i + 2], m[4 * i + 3]};
-        memcpy(rows[i], row, sizeof(row));
+    for (int i = 0; i < 3; i++) {
+        rows[i][1] = -rows[i][1];
+        rows[i][2] = -rows[i][2];
     }
-    const char *problem = pose_from_rows((const double(*)[4])rows, pose);
+    const char *problem = pose_from_matrix((const double(*)[4])rows, pose);
     return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", file, problem);
 }
 
-static vkn_status read_frame(const char *folder, const char *name, struct transforms_frame *frame)
+static vkn_status read_frame(const struct layout *layout, const char *name,
+                             struct transforms_frame *frame)
 {
     const char *dot = strrchr(name, '.');
-    char *pose = base_format("%s/pose/%.*s.txt", folder, (int)(dot - name), name);
+    char *pose = base_format("%s/%.*s.txt", layout->poses, (int)(dot - name), name);
     frame->file_path = base_format("%s", name);
-    frame->image_path = base_format("%s/rgb/%s", folder, name);
+    frame->image_path = base_format("%s/%s", layout->images, name);
     vkn_status status = VKN_ERROR;
     if (pose != NULL && frame->file_path != NULL && frame->image_path != NULL)
-        status = read_pose(pose, frame->pose);
+        status = read_pose(pose, layout->inverse, frame->pose);
     free(pose);
     return status;
 }
@@ -271,11 +288,11 @@ static vkn_status set_splits(const char *images, struct transforms *transforms)
     return VKN_OK;
 }
 
-static vkn_status make_frames(const char *folder, const char *images, char *const *names,
-                              size_t count, struct transforms *transforms)
+static vkn_status make_frames(const struct layout *layout, char *const *names, size_t count,
+                              struct transforms *transforms)
 {
     if (count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: no PNG or JPEG images in this folder", images);
+        return base_fail(VKN_BAD_INPUT, "%s: no PNG or JPEG images in this folder", layout->images);
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;
@@ -283,23 +300,19 @@ static vkn_status make_frames(const char *folder, const char *images, char *cons
         struct transforms_frame *frame = &transforms->frames[transforms->count++];
         frame->index = i;
         frame->lens = transforms->lens;
-        BASE_TRY(read_frame(folder, names[i], frame));
+        BASE_TRY(read_frame(layout, names[i], frame));
     }
-    return set_splits(images, transforms);
+    return set_splits(layout->images, transforms);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
 /* Images that somebody has taken out leave their poses. */
-static vkn_status count_poses(const char *folder, size_t images, size_t *missing)
+static vkn_status count_poses(const char *path, size_t images, size_t *missing)
 {
-    char *path = base_path_join(folder, "pose");
-    if (path == NULL)
-        return VKN_ERROR;
     DIR *stream = opendir(path);
     vkn_status status =
         stream != NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
-    free(path);
     size_t poses = 0;
     for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;)
         poses += entry->d_name[0] != '.' && reader_ends_with(entry->d_name, ".txt") ? 1 : 0;
@@ -315,42 +328,58 @@ static vkn_status read_image(const char *folder, struct transforms_frame *frame)
     return capture_find_mask(folder, frame);
 }
 
-static vkn_status read_images(const char *folder, const char *images,
-                              struct scene_findings *findings, struct transforms *transforms)
+static vkn_status read_images(const struct layout *layout, struct scene_findings *findings,
+                              struct transforms *transforms)
 {
     size_t missing = 0, posed = transforms->count;
-    BASE_TRY(count_poses(folder, posed, &missing));
+    BASE_TRY(count_poses(layout->poses, posed, &missing));
     for (size_t i = 0; i < transforms->count; i++)
         BASE_TRY(findings_pass_over(findings, &transforms->frames[i],
-                                    read_image(folder, &transforms->frames[i])));
-    BASE_TRY(transforms_drop_missing(transforms, images, findings));
+                                    read_image(layout->folder, &transforms->frames[i])));
+    BASE_TRY(transforms_drop_missing(transforms, layout->images, findings));
     transforms->missing += missing;
     if (missing > 0 && findings == NULL)
-        base_log(BASE_LOG_WARNING, "%s: %zu of %zu poses have no image and are left out", images,
-                 missing, posed + missing);
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu poses have no image and are left out",
+                 layout->images, missing, posed + missing);
     return check_center(transforms->file, &transforms->frames[0]);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
+static bool has_folder(const char *folder, const char *name)
+{
+    char *path = base_path_join(folder, name);
+    bool there = path != NULL && base_is_folder(path);
+    free(path);
+    return there;
+}
+
+static const char *images_of(const char *folder)
+{
+    return !has_folder(folder, "rgb") && has_folder(folder, "color") ? "color" : "rgb";
+}
+
+/* A file intrinsic.txt alone tells little: the images have to be there as well. */
 static vkn_status find(const char *folder, char **file, char **others)
 {
     (void)others;
-    return reader_find(folder, "intrinsics.txt", file);
+    if (has_folder(folder, images_of(folder)))
+        BASE_TRY(reader_find(folder, "intrinsic.txt", file));
+    return *file != NULL ? VKN_OK : reader_find(folder, "intrinsics.txt", file);
 }
 
-static vkn_status read_capture(const char *folder, const char *images,
-                               const struct scene_options *options, struct transforms *transforms)
+static vkn_status read_capture(const struct layout *layout, const struct scene_options *options,
+                               struct transforms *transforms)
 {
     char **names = NULL;
     size_t count = 0;
     BASE_TRY(read_lens(transforms->file, &transforms->lens));
-    BASE_TRY(read_box(folder, (double)options->scale, transforms));
-    vkn_status status = capture_list(images, &names, &count);
+    BASE_TRY(read_box(layout->folder, (double)options->scale, transforms));
+    vkn_status status = capture_list(layout->images, &names, &count);
     if (status == VKN_OK)
-        status = make_frames(folder, images, names, count, transforms);
+        status = make_frames(layout, names, count, transforms);
     capture_free_names(names, count);
-    return status == VKN_OK ? read_images(folder, images, options->findings, transforms) : status;
+    return status == VKN_OK ? read_images(layout, options->findings, transforms) : status;
 }
 
 static vkn_status read_scene(const char *file, const struct scene_options *options,
@@ -361,11 +390,17 @@ static vkn_status read_scene(const char *file, const struct scene_options *optio
     *transforms = (struct transforms){
         .file = base_format("%s", file), .list = "images", .chooses_space = true, .prescaled = 1};
     char *folder = base_path_folder(file);
-    char *images = folder != NULL ? base_path_join(folder, "rgb") : NULL;
+    struct layout layout = {.folder = folder};
+    if (folder != NULL) {
+        layout.images = base_path_join(folder, images_of(folder));
+        layout.inverse = has_folder(folder, "extrinsic");
+        layout.poses = base_path_join(folder, layout.inverse ? "extrinsic" : "pose");
+    }
     vkn_status status = VKN_ERROR;
-    if (transforms->file != NULL && images != NULL)
-        status = read_capture(folder, images, options, transforms);
-    free(images);
+    if (transforms->file != NULL && layout.images != NULL && layout.poses != NULL)
+        status = read_capture(&layout, options, transforms);
+    free(layout.poses);
+    free(layout.images);
     free(folder);
     return status;
 }
