@@ -1,6 +1,8 @@
 /* What opening a scene passes over. */
 #include <stdlib.h>
 
+#include <cjson/cJSON.h>
+
 #include "scene/transforms.h"
 
 static vkn_status take_image(struct scene_findings *findings, struct transforms_frame *frame)
@@ -58,5 +60,6 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->first_broken);
     free(findings->others);
     free(findings->points);
+    cJSON_Delete(findings->unread);
     *findings = (struct scene_findings){0};
 }

@@ -6,7 +6,7 @@
 
 #include "scene/detect.h"
 #include "scene/image.h"
-#include "scene/transforms.h"
+#include "scene/keys.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -20,6 +20,8 @@ static vkn_status open_into(struct vkn_scene *scene, const struct scene_options 
     vkn_status status = detect_and_read(scene, options, files, &single);
     if (status == VKN_OK)
         status = scene_assemble(scene, files, single, options);
+    if (status == VKN_OK)
+        status = keys_tell(files, options->findings);
     if (status == VKN_OK && options->findings != NULL)
         status = findings_add_files(options->findings, scene, files);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)

@@ -76,8 +76,7 @@ struct vkn_scene {
     _Atomic uint32_t holders;     /* beside the one who opened it: the last to close it frees it */
 };
 
-/* What opening a scene passes over, for those who want to know. The caller frees what is in it with
- * scene_findings_free. */
+/* What opening a scene passes over. The caller frees what is in it with scene_findings_free. */
 struct scene_findings {
     size_t broken;                /* frames left out because their image or mask is missing or broken */
     char *first_broken;           /* the message about the first of them; NULL: none */
@@ -87,6 +86,7 @@ struct scene_findings {
     char *others;                 /* in words, which of several sparse models is taken; NULL: there is one */
     double (*points)[3];          /* of the sparse model, in training space; NULL: none */
     size_t point_count;
+    struct cJSON *unread;         /* keys of a transforms.json that nothing reads, as inspect_json has them; NULL: none */
 };
 void scene_findings_free(struct scene_findings *findings);
 

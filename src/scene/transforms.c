@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "scene/keys.h"
 #include "scene/reader.h"
 
 #define MAX_JSON_SIZE ((size_t)64 << 20)
@@ -24,14 +25,71 @@ static void free_frame(struct transforms_frame *frame)
     free(frame->mask_path);
 }
 
-static vkn_status read_frame(const cJSON *json, const char *where, bool needs_images,
+static vkn_status read_mask(const cJSON *json, const char *where, struct transforms_frame *frame)
+{
+    const char *mask = NULL;
+    BASE_TRY(base_json_string(json, "mask_path", where, false, &mask));
+    if (mask != NULL)
+        frame->mask_name = base_format("%s", mask);
+    return mask == NULL || frame->mask_name != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* instant-ngp's poses at the beginning and at the end of an exposure: without a rolling shutter, at
+ * the top of the file or in the frame, all of an image is of the beginning. */
+static vkn_status check_shutter(const cJSON *top, const cJSON *json, const char *where,
+                                const cJSON *start)
+{
+    const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix_end");
+    const cJSON *shutter = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter");
+    if (shutter == NULL)
+        shutter = cJSON_GetObjectItemCaseSensitive(top, "rolling_shutter");
+    if (end == NULL || shutter == NULL || keys_says_nothing(shutter) ||
+        cJSON_Compare(start, end, true))
+        return VKN_OK;
+    return base_json_fail(where, "transform_matrix_end",
+                          "another pose than at the beginning: a rolling shutter is not supported");
+}
+
+/* Mitsuba's cameras have x left, y up and z forwards. */
+static void turn_from_mitsuba(double pose[12])
+{
+    for (int i = 0; i < 12; i += 4) {
+        pose[i] = -pose[i];
+        pose[i + 2] = -pose[i + 2];
+    }
+}
+
+static vkn_status read_pose(const cJSON *top, const cJSON *json, const char *where, bool mitsuba,
+                            double pose[12])
+{
+    const char *name =
+        has(json, "transform_matrix_start") ? "transform_matrix_start" : "transform_matrix";
+    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (matrix == NULL)
+        return base_json_fail(where, name, "missing");
+    BASE_TRY(check_shutter(top, json, where, matrix));
+    BASE_TRY(pose_read(matrix, name, where, pose));
+    if (mitsuba)
+        turn_from_mitsuba(pose);
+    return VKN_OK;
+}
+
+/* What read_frame needs beside the frame itself. */
+struct frames_context {
+    const cJSON *top;
+    bool needs_images, masked;
+};
+
+static vkn_status read_frame(const struct frames_context *context, const cJSON *json,
+                             const char *where, struct transforms *transforms,
                              struct transforms_frame *frame)
 {
     if (!cJSON_IsObject(json))
         return base_json_fail(where, "(frame)", "not an object");
+    BASE_TRY(keys_check(json, false, where, transforms));
     const char *file_path = NULL;
-    BASE_TRY(base_json_string(json, "file_path", where, needs_images, &file_path));
-    if (needs_images && file_path[0] == '\0')
+    BASE_TRY(base_json_string(json, "file_path", where, context->needs_images, &file_path));
+    if (context->needs_images && file_path[0] == '\0')
         return base_json_fail(where, "file_path", "empty");
     if (file_path != NULL) {
         frame->file_path = base_format("%s", file_path);
@@ -41,17 +99,21 @@ static vkn_status read_frame(const cJSON *json, const char *where, bool needs_im
     BASE_TRY(lens_read(json, where, &frame->lens));
     BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &frame->time));
     frame->has_sharpness = has(json, "sharpness");
-    const char *mask = NULL;
-    BASE_TRY(base_json_string(json, "mask_path", where, false, &mask));
-    if (mask != NULL) {
-        frame->mask_name = base_format("%s", mask);
-        if (frame->mask_name == NULL)
-            return VKN_ERROR;
-    }
-    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix");
-    if (matrix == NULL)
-        return base_json_fail(where, "transform_matrix", "missing");
-    return pose_read(matrix, "transform_matrix", where, frame->pose);
+    if (context->masked)
+        BASE_TRY(read_mask(json, where, frame));
+    return read_pose(context->top, json, where, transforms->mitsuba, frame->pose);
+}
+
+/* instant-ngp takes the first n_frames alone, by name. */
+static vkn_status check_count(const cJSON *json, const struct transforms *transforms, size_t count)
+{
+    double most = (double)count;
+    BASE_TRY(base_json_number(json, "n_frames", transforms->file, false, 0, 1e9, &most));
+    return most >= (double)count
+               ? VKN_OK
+               : base_json_fail(transforms->file, "n_frames",
+                                "%g of %zu frames: not supported; take the others out", most,
+                                count);
 }
 
 static vkn_status read_frames(const cJSON *json, bool needs_images, struct transforms *transforms)
@@ -62,6 +124,9 @@ static vkn_status read_frames(const cJSON *json, bool needs_images, struct trans
     if (!cJSON_IsArray(frames))
         return base_json_fail(transforms->file, "frames", "not an array");
     size_t count = (size_t)cJSON_GetArraySize(frames);
+    struct frames_context context = {json, needs_images, .masked = true};
+    BASE_TRY(check_count(json, transforms, count));
+    BASE_TRY(base_json_bool(json, "has_mask", transforms->file, false, &context.masked));
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;
@@ -78,7 +143,7 @@ static vkn_status read_frames(const cJSON *json, bool needs_images, struct trans
         frame->index = transforms->count++;
         frame->lens = transforms->lens;
         snprintf(where, prefix, "%s: frames[%zu].", transforms->file, frame->index);
-        status = read_frame(item, where, needs_images, frame);
+        status = read_frame(&context, item, where, transforms, frame);
     }
     free(where);
     return status;
@@ -187,18 +252,6 @@ static vkn_status read_lists(const cJSON *json, struct transforms *transforms)
 
 /* ---- the top of the file ------------------------------------------------------------------- */
 
-static bool is_nerfstudio(const cJSON *json)
-{
-    static const char *const keys[] = {
-        "camera_model",   "applied_transform",    "applied_scale",
-        "ply_file_path",  "train_filenames",      "val_filenames",
-        "test_filenames", "orientation_override", "auto_scale_poses_override"};
-    for (size_t i = 0; i < BASE_COUNT(keys); i++)
-        if (has(json, keys[i]))
-            return true;
-    return false;
-}
-
 static vkn_status read_cloud_name(const cJSON *json, struct transforms *transforms)
 {
     const char *name = NULL;
@@ -208,56 +261,23 @@ static vkn_status read_cloud_name(const cJSON *json, struct transforms *transfor
     return name == NULL || transforms->cloud_name != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
-{
-    const cJSON *offset = cJSON_GetObjectItemCaseSensitive(json, "offset");
-    if (offset == NULL)
-        return VKN_OK;
-    transforms->has_offset = true;
-    if (!cJSON_IsArray(offset)) { /* instant-ngp takes one number for all three axes */
-        BASE_TRY(
-            base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
-        transforms->offset[1] = transforms->offset[2] = transforms->offset[0];
-        return VKN_OK;
-    }
-    if (cJSON_GetArraySize(offset) != 3)
-        return base_json_fail(transforms->file, "offset", "not 3 numbers");
-    static const char *const names[3] = {"offset[0]", "offset[1]", "offset[2]"};
-    const cJSON *item = offset->child;
-    for (int i = 0; i < 3; i++, item = item->next)
-        BASE_TRY(
-            base_json_value(item, names[i], transforms->file, -1e9, 1e9, &transforms->offset[i]));
-    return VKN_OK;
-}
-
-static vkn_status read_space(const cJSON *json, struct transforms *transforms)
-{
-    double aabb_scale = 0;
-    BASE_TRY(base_json_number(json, "aabb_scale", transforms->file, false, 1, 128, &aabb_scale));
-    transforms->aabb_scale = (uint32_t)aabb_scale;
-    if (transforms->aabb_scale != aabb_scale ||
-        (transforms->aabb_scale & (transforms->aabb_scale - 1)) != 0)
-        return base_json_fail(transforms->file, "aabb_scale",
-                              "%g is not a power of two from 1 to 128", aabb_scale);
-    BASE_TRY(
-        base_json_number(json, "scale", transforms->file, false, 1e-9, 1e9, &transforms->scale));
-    transforms->has_scale = transforms->scale > 0;
-    return read_offset(json, transforms);
-}
-
 vkn_status transforms_parse(const char *file, const struct cJSON *json, bool needs_images,
                             struct transforms *transforms)
 {
-    *transforms = (struct transforms){
-        .file = base_format("%s", file), .list = "frames", .lens = lens_none, .prescaled = 1};
+    *transforms = (struct transforms){.file = base_format("%s", file),
+                                      .list = "frames",
+                                      .lens = lens_none,
+                                      .prescaled = 1,
+                                      .loads_rays = true};
     if (transforms->file == NULL)
         return VKN_ERROR;
     if (!cJSON_IsObject(json))
         return base_fail(VKN_BAD_INPUT, "%s: not an object at the top", file);
-    transforms->chooses_space = is_nerfstudio(json);
+    BASE_TRY(keys_check(json, true, file, transforms));
     BASE_TRY(read_cloud_name(json, transforms));
     BASE_TRY(lens_read(json, file, &transforms->lens));
-    BASE_TRY(read_space(json, transforms));
+    BASE_TRY(transforms_read_space(json, transforms));
+    BASE_TRY(base_json_bool(json, "enable_ray_loading", file, false, &transforms->loads_rays));
     BASE_TRY(read_frames(json, needs_images, transforms));
     return needs_images ? read_lists(json, transforms) : VKN_OK;
 }
@@ -278,6 +298,7 @@ void transforms_free(struct transforms *transforms)
         free_frame(&transforms->frames[i]);
     free(transforms->frames);
     free(transforms->points);
+    cJSON_Delete(transforms->unread);
     free(transforms->cloud_name);
     free(transforms->file);
     *transforms = (struct transforms){0};
@@ -311,6 +332,31 @@ static vkn_status find_image(const char *folder, const char *name, char **found)
     return status;
 }
 
+/* What instant-ngp reads beside an image without being told to. */
+static vkn_status refuse_companions(const struct transforms *transforms, const char *folder,
+                                    const struct transforms_frame *frame)
+{
+    const char *slash = strrchr(frame->image_path, '/'), *dot = strrchr(frame->image_path, '.');
+    if (slash == NULL || dot == NULL || dot < slash)
+        return VKN_OK;
+    char *rays = base_format("%.*s/rays_%.*s.dat", (int)(slash - frame->image_path),
+                             frame->image_path, (int)(dot - slash - 1), slash + 1);
+    char *alpha = base_format("%s/%s.alpha%s", folder, plain(frame->file_path), dot);
+    vkn_status status = rays != NULL && alpha != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && transforms->loads_rays && base_file_exists(rays))
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: rays of single pixels are not supported; enable_ray_loading: false "
+                           "in %s says that the cameras are right without",
+                           rays, transforms->file);
+    if (status == VKN_OK && base_file_exists(alpha))
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: alpha beside an image is not supported; give %s an alpha channel",
+                           alpha, frame->image_path);
+    free(alpha);
+    free(rays);
+    return status;
+}
+
 static vkn_status find_frame_image(struct transforms *transforms, const char *folder,
                                    struct transforms_frame *frame)
 {
@@ -322,6 +368,7 @@ static vkn_status find_frame_image(struct transforms *transforms, const char *fo
                          "%s: frames[%zu].file_path: no image %s in %s (with .png, .jpg "
                          "or .jpeg added neither)",
                          transforms->file, frame->index, frame->file_path, folder);
+    BASE_TRY(refuse_companions(transforms, folder, frame));
     BASE_TRY(scene_image_size(frame->image_path, &frame->width, &frame->height));
     return transforms_find_mask(transforms, folder, frame);
 }
