@@ -206,8 +206,9 @@ static cJSON *entry_of(const cJSON *list, const char *name)
     return NULL;
 }
 
-static vkn_status add_unread(const char *name, const char *note, const char *meant,
-                             struct transforms *transforms)
+static const char unknown[] = "unknown";
+
+static vkn_status add_unread(const char *name, const char *note, struct transforms *transforms)
 {
     if (transforms->unread == NULL)
         transforms->unread = cJSON_CreateArray();
@@ -219,6 +220,7 @@ static vkn_status add_unread(const char *name, const char *note, const char *mea
     }
     if (cJSON_GetArraySize(transforms->unread) >= MOST_UNREAD)
         return VKN_OK;
+    const char *meant = note == unknown ? similar(name) : NULL;
     entry = cJSON_CreateObject();
     bool added = cJSON_AddItemToArray(transforms->unread, entry) != 0;
     bool made = added && cJSON_AddStringToObject(entry, "key", name) != NULL &&
@@ -268,11 +270,12 @@ static vkn_status check_known(const struct key *key, const cJSON *item, const ch
         return base_json_fail(where, item->string, "%s", key->what);
     const cJSON *before = *first;
     *first = item;
-    if (before != NULL && !cJSON_Compare(before, item, true))
-        return add_unread(item->string, "given twice with different values; the first is read",
-                          NULL, transforms);
+    bool deep = cJSON_IsArray(item) || cJSON_IsObject(item); /* would take too long to compare */
+    if (before != NULL && (deep || !cJSON_Compare(before, item, true)))
+        return add_unread(item->string, "given twice; the first is read",
+                          transforms);
     bool noted = key->use == NOTED && !keys_says_nothing(item);
-    return noted ? add_unread(item->string, key->what, NULL, transforms) : VKN_OK;
+    return noted ? add_unread(item->string, key->what, transforms) : VKN_OK;
 }
 
 static vkn_status check_key(const cJSON *item, bool top, const char *where, const cJSON **first,
@@ -285,12 +288,10 @@ static vkn_status check_key(const cJSON *item, bool top, const char *where, cons
         return base_json_fail(where, item->string,
                               "not read: a mask, bright where pixels count, is the mask_path of a "
                               "frame");
-    if (key == NULL)
-        return add_unread(item->string, "unknown", similar(item->string), transforms);
-    return add_unread(item->string,
-                      key->place == TOP ? "is read at the top of the file alone"
-                                        : "is read in frames alone",
-                      NULL, transforms);
+    const char *note = key == NULL         ? unknown
+                       : key->place == TOP ? "is read at the top of the file alone"
+                                           : "is read in frames alone";
+    return add_unread(item->string, note, transforms);
 }
 
 vkn_status keys_check(const struct cJSON *object, bool top, const char *where,

@@ -67,8 +67,8 @@ static vkn_status read_pose(const cJSON *top, const cJSON *json, const char *whe
     const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, name);
     if (matrix == NULL)
         return base_json_fail(where, name, "missing");
-    BASE_TRY(check_shutter(top, json, where, matrix));
     BASE_TRY(pose_read(matrix, name, where, pose));
+    BASE_TRY(check_shutter(top, json, where, matrix));
     if (mitsuba)
         turn_from_mitsuba(pose);
     return VKN_OK;
