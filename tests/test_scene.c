@@ -807,6 +807,12 @@ static void test_bad_structure(void **state)
                   "transforms.json: frames[0].file_path: not a string");
     check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_path\": \"a\"}"),
                   "transforms.json: frames[0].transform_matrix: missing");
+    check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_path\": \"a\", \"transformMatrix\": 3}"),
+                  "frames[0].transform_matrix: missing; keys that are not read: transformMatrix "
+                  "(unknown; did you mean transform_matrix?)");
+    check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_Path\": \"a\"}"),
+                  "frames[0].file_path: missing; keys that are not read: file_Path (unknown; did ");
+    check_refused(folder, "{\"Frames\": []}", "transforms.json: frames: missing; keys that are not");
     check_refused(folder, WITH("", FRAME("a", "")),
                   "transforms.json: frames[0]: no focal length (camera_angle_x, x_fov or fl_x)");
     check_refused(folder, WITH("\"Fl-X\": 50, \"fov\": 50,", FRAME("a", "\"Fl-X\": 50,")),

@@ -104,14 +104,12 @@ static vkn_status check_shared_size(const struct transforms *file,
 
 static vkn_status no_focal(const struct transforms *file, const struct transforms_frame *frame)
 {
-    struct base_text unread = {0};
-    if (file->unread != NULL) {
-        base_text_add(&unread, "; keys that are not read: ");
-        keys_list(file->unread, &unread);
-    }
+    char *hint = keys_hint(file);
+    if (hint == NULL)
+        return VKN_ERROR;
     base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: no focal length (camera_angle_x, x_fov or fl_x)%s",
-              file->file, file->list, frame->index, unread.data != NULL ? unread.data : "");
-    free(unread.data);
+              file->file, file->list, frame->index, hint);
+    free(hint);
     return VKN_BAD_INPUT;
 }
 

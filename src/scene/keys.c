@@ -272,8 +272,7 @@ static vkn_status check_known(const struct key *key, const cJSON *item, const ch
     *first = item;
     bool deep = cJSON_IsArray(item) || cJSON_IsObject(item); /* would take too long to compare */
     if (before != NULL && (deep || !cJSON_Compare(before, item, true)))
-        return add_unread(item->string, "given twice; the first is read",
-                          transforms);
+        return add_unread(item->string, "given twice; the first is read", transforms);
     bool noted = key->use == NOTED && !keys_says_nothing(item);
     return noted ? add_unread(item->string, key->what, transforms) : VKN_OK;
 }
@@ -320,7 +319,7 @@ static void give(struct transforms *transforms, struct scene_findings *findings)
 }
 
 /* Each key once, whichever of the files have it. */
-void keys_list(const struct cJSON *unread, struct base_text *text)
+static void list(const struct cJSON *unread, struct base_text *text)
 {
     int named = 0, left = 0;
     for (const cJSON *entry = unread->child; entry != NULL; entry = entry->next) {
@@ -341,10 +340,27 @@ void keys_list(const struct cJSON *unread, struct base_text *text)
         base_text_add(text, " and %d more", left);
 }
 
+char *keys_hint(const struct transforms *transforms)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "%s", transforms->unread != NULL ? "; keys that are not read: " : "");
+    if (transforms->unread != NULL)
+        list(transforms->unread, &text);
+    return text.data;
+}
+
+vkn_status keys_missing(const char *where, const char *name, const struct transforms *transforms)
+{
+    char *hint = keys_hint(transforms);
+    vkn_status status = hint != NULL ? base_json_fail(where, name, "missing%s", hint) : VKN_ERROR;
+    free(hint);
+    return status;
+}
+
 static vkn_status warn(const struct cJSON *unread)
 {
     struct base_text text = {0};
-    keys_list(unread, &text);
+    list(unread, &text);
     vkn_status status = text.failed ? VKN_ERROR : VKN_OK;
     if (status == VKN_OK)
         base_log(BASE_LOG_WARNING, "%s: keys that are not read: %s",

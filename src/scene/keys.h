@@ -16,8 +16,11 @@ vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
 /* Tells of the keys that nothing reads: moves them to findings->unread, or, where findings is NULL, logs one
  * warning about those of all files. */
 vkn_status keys_tell(struct transforms files[SCENE_SPLITS], struct scene_findings *findings);
-/* Adds to *text the names of keys that nothing reads, with what is known of each. */
-void keys_list(const struct cJSON *unread, struct base_text *text);
+/* "; keys that are not read: ..." for a message about what is missing, or "", in fresh memory; NULL without
+ * memory. */
+char *keys_hint(const struct transforms *transforms);
+/* Records that a key is missing, with that hint. */
+vkn_status keys_missing(const char *where, const char *name, const struct transforms *transforms);
 /* Whether a value says nothing: false, null, 0, an empty text, or a list of such values. */
 bool keys_says_nothing(const struct cJSON *value);
 

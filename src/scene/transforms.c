@@ -36,13 +36,12 @@ static vkn_status read_mask(const cJSON *json, const char *where, struct transfo
 
 /* instant-ngp's poses at the beginning and at the end of an exposure: without a rolling shutter, at
  * the top of the file or in the frame, all of an image is of the beginning. */
-static vkn_status check_shutter(const cJSON *top, const cJSON *json, const char *where,
+static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const char *where,
                                 const cJSON *start)
 {
     const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix_end");
-    const cJSON *shutter = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter");
-    if (shutter == NULL)
-        shutter = cJSON_GetObjectItemCaseSensitive(top, "rolling_shutter");
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter");
+    const cJSON *shutter = own != NULL ? own : shared;
     if (end == NULL || shutter == NULL || keys_says_nothing(shutter) ||
         cJSON_Compare(start, end, true))
         return VKN_OK;
@@ -59,24 +58,24 @@ static void turn_from_mitsuba(double pose[12])
     }
 }
 
-static vkn_status read_pose(const cJSON *top, const cJSON *json, const char *where, bool mitsuba,
-                            double pose[12])
+static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char *where,
+                            const struct transforms *transforms, double pose[12])
 {
     const char *name =
         has(json, "transform_matrix_start") ? "transform_matrix_start" : "transform_matrix";
     const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, name);
     if (matrix == NULL)
-        return base_json_fail(where, name, "missing");
+        return keys_missing(where, name, transforms);
     BASE_TRY(pose_read(matrix, name, where, pose));
-    BASE_TRY(check_shutter(top, json, where, matrix));
-    if (mitsuba)
+    BASE_TRY(check_shutter(shutter, json, where, matrix));
+    if (transforms->mitsuba)
         turn_from_mitsuba(pose);
     return VKN_OK;
 }
 
 /* What read_frame needs beside the frame itself. */
 struct frames_context {
-    const cJSON *top;
+    const cJSON *shutter; /* at the top of the file */
     bool needs_images, masked;
 };
 
@@ -88,7 +87,9 @@ static vkn_status read_frame(const struct frames_context *context, const cJSON *
         return base_json_fail(where, "(frame)", "not an object");
     BASE_TRY(keys_check(json, false, where, transforms));
     const char *file_path = NULL;
-    BASE_TRY(base_json_string(json, "file_path", where, context->needs_images, &file_path));
+    BASE_TRY(base_json_string(json, "file_path", where, false, &file_path));
+    if (context->needs_images && file_path == NULL)
+        return keys_missing(where, "file_path", transforms);
     if (context->needs_images && file_path[0] == '\0')
         return base_json_fail(where, "file_path", "empty");
     if (file_path != NULL) {
@@ -101,7 +102,7 @@ static vkn_status read_frame(const struct frames_context *context, const cJSON *
     frame->has_sharpness = has(json, "sharpness");
     if (context->masked)
         BASE_TRY(read_mask(json, where, frame));
-    return read_pose(context->top, json, where, transforms->mitsuba, frame->pose);
+    return read_pose(context->shutter, json, where, transforms, frame->pose);
 }
 
 /* instant-ngp takes the first n_frames alone, by name. */
@@ -120,11 +121,15 @@ static vkn_status read_frames(const cJSON *json, bool needs_images, struct trans
 {
     const cJSON *frames = cJSON_GetObjectItemCaseSensitive(json, "frames");
     if (frames == NULL)
-        return base_json_fail(transforms->file, "frames", "missing");
+        return keys_missing(transforms->file, "frames", transforms);
     if (!cJSON_IsArray(frames))
         return base_json_fail(transforms->file, "frames", "not an array");
     size_t count = (size_t)cJSON_GetArraySize(frames);
-    struct frames_context context = {json, needs_images, .masked = true};
+    struct frames_context context = {
+        .shutter = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter"),
+        .needs_images = needs_images,
+        .masked = true,
+    };
     BASE_TRY(check_count(json, transforms, count));
     BASE_TRY(base_json_bool(json, "has_mask", transforms->file, false, &context.masked));
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
