@@ -36,7 +36,7 @@ static const char no_skew[] = "lenses with skew are not supported; undistort the
 static const char no_prism[] = "thin prism lenses are not supported; undistort the images first";
 static const char no_latent[] = "appearance is not learnt for each image";
 static const char region[] = "is not used; scale and offset say where the scene is";
-static const char range[] = "is not used; rays begin at --set march.near_distance=";
+static const char range[] = "is not used; rays begin at march.near_distance";
 
 static const struct key keys[] = {
     /* images and poses */
