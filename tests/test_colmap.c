@@ -320,7 +320,8 @@ static void test_both_encodings(void **state)
     make_images(folder, "images", 1);
     make_model(folder, "sparse/0/", true);
     check_model(folder);
-    /* Since 3.12 COLMAP writes rigs and frames as well; images has each image's own pose all the same. */
+    /* Since 3.12 COLMAP writes rigs and frames as well; images has each image's own pose all the
+     * same. */
     temporary_text(folder, "sparse/0/rigs.bin", "not read");
     temporary_text(folder, "sparse/0/frames.bin", "not read");
     check_model(folder);
@@ -799,7 +800,8 @@ static void test_bad_cameras(void **state)
     check_camera_refused(12, 100, 90, "camera 3: model SIMPLE_DIVISION is not supported");
     check_camera_refused(13, 100, 90, "camera 3: model DIVISION is not supported");
     check_camera_refused(16, 100, 90, "camera 3: model EUCM is not supported");
-    check_camera_refused(17, 100, 90, "camera 3: parameter 1 of EQUIRECTANGULAR, 90, is out of range");
+    check_camera_refused(17, 100, 90,
+                         "camera 3: parameter 1 of EQUIRECTANGULAR, 90, is out of range");
     check_camera_refused(99, 100, 90, "cameras.bin: camera 3: model number 99 is not supported");
     check_camera_refused((uint32_t)-1, 100, 90, "camera 3: model number -1 is not supported");
     check_camera_refused(0, 0, 90, "cameras.bin: camera 3: width 0 is out of range");

@@ -179,8 +179,8 @@ static void test_panoramas(void **state)
 }
 
 /* One entry of unread_keys: how often a key is there, in which file, and what is known of it. */
-static void assert_unread(const cJSON *json, int index, const char *key, double count, const char *file,
-                          const char *note)
+static void assert_unread(const cJSON *json, int index, const char *key, double count,
+                          const char *file, const char *note)
 {
     const cJSON *entry = cJSON_GetArrayItem(at(json, NULL, "unread_keys"), index);
     assert_non_null(entry);
@@ -190,12 +190,14 @@ static void assert_unread(const cJSON *json, int index, const char *key, double 
     assert_string_equal(at(entry, NULL, "note")->valuestring, note);
 }
 
-/* Keys that nothing reads are listed once for each file, and are a problem where another is meant. */
+/* Keys that nothing reads are listed once for each file, and are a problem where another is meant.
+ */
 static void test_unread_keys(void **state)
 {
     struct temporary *folder = *state;
     struct rig rig = good;
-    rig.top = "\"sharpen\": 0.2, \"envmap\": \"\", \"lens_maker\": 5, \"applied_scale\": 1, \"time\": 0,";
+    rig.top =
+        "\"sharpen\": 0.2, \"envmap\": \"\", \"lens_maker\": 5, \"applied_scale\": 1, \"time\": 0,";
     rig.frame = "\"lens_maker\": 1, \"colmap_im_id\": 3, \"time\": 0, \"time\": 0.5,";
     rig.test = "{\"file_path\": \"0.png\", \"iso\": 100, \"transform_matrix\": "
                "[[1,0,0,0],[0,0,-1,-4],[0,1,0,0]]}";
@@ -220,7 +222,8 @@ static void test_unread_keys(void **state)
         json = inspect(folder, NULL);
         assert_problem(json, folder->path);
         char *end = base_format(": not read; did you mean %s?", misspelt[i][1]);
-        assert_non_null(strstr(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring, end));
+        assert_non_null(
+            strstr(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring, end));
         assert_string_equal(at(at(json, NULL, "unread_keys")->child, NULL, "meant")->valuestring,
                             misspelt[i][1]);
         free(end);
@@ -595,11 +598,15 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_good),           TEST(test_lenses),         TEST(test_panoramas),         TEST(test_spread),
-        TEST(test_images),         TEST(test_deleted_images), TEST(test_masks),
-        TEST(test_poses),          TEST(test_scale),          TEST(test_intrinsics),
-        TEST(test_nothing_to_see), TEST(test_points),         TEST(test_drawing),
-        TEST(test_drawing_is_escaped), TEST(test_times), TEST(test_unread_keys),      TEST(test_models),
+        TEST(test_good),           TEST(test_lenses),
+        TEST(test_panoramas),      TEST(test_spread),
+        TEST(test_images),         TEST(test_deleted_images),
+        TEST(test_masks),          TEST(test_poses),
+        TEST(test_scale),          TEST(test_intrinsics),
+        TEST(test_nothing_to_see), TEST(test_points),
+        TEST(test_drawing),        TEST(test_drawing_is_escaped),
+        TEST(test_times),          TEST(test_unread_keys),
+        TEST(test_models),
     };
     return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
 }

@@ -183,8 +183,10 @@ static void test_intrinsics(void **state)
     }
 }
 
-/* Writes the pose of a view in `rows` lines, times w, behind a line with a size; `inverse`: world to camera. */
-static void write_other_pose(struct temporary *folder, unsigned index, int rows, double w, bool inverse)
+/* Writes the pose of a view in `rows` lines, times w, behind a line with a size; `inverse`: world
+ * to camera. */
+static void write_other_pose(struct temporary *folder, unsigned index, int rows, double w,
+                             bool inverse)
 {
     double m[16], v[16] = {0};
     struct base_text text = {0};
@@ -201,7 +203,8 @@ static void write_other_pose(struct temporary *folder, unsigned index, int rows,
     base_text_add(&text, "30 40\n");
     for (int i = 0; i < 4 * rows; i++)
         base_text_add(&text, "%.17g%s", v[i] * w, i % 4 == 3 ? "\n" : " ");
-    snprintf(name, sizeof(name), "%s/%s_%02u.txt", inverse ? "extrinsic" : "pose", prefixes[index], index);
+    snprintf(name, sizeof(name), "%s/%s_%02u.txt", inverse ? "extrinsic" : "pose", prefixes[index],
+             index);
     temporary_file(folder, name, text.data, text.size);
     free(text.data);
 }
@@ -219,9 +222,9 @@ static void check_known_views(struct temporary *folder)
     scene_close(&scene);
 }
 
-/* What NSVF's own loader takes beside the usual: poses of three rows, with a size above them and in homogeneous
- * coordinates; matrices the other way round in a folder extrinsic, which comes first; color for rgb;
- * intrinsic.txt. */
+/* What NSVF's own loader takes beside the usual: poses of three rows, with a size above them and in
+ * homogeneous coordinates; matrices the other way round in a folder extrinsic, which comes first;
+ * color for rgb; intrinsic.txt. */
 static void test_other_layouts(void **state)
 {
     struct temporary *folder = *state;

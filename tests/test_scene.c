@@ -522,8 +522,10 @@ static void check_refused(struct temporary *folder, const char *text, const char
 
 /* ---- keys of every dialect ----------------------------------------------------------------- */
 
-/* The first camera of a file with these keys at the top and in its frame, whose image has 20x16 pixels. */
-static struct scene_camera first_camera(struct temporary *folder, const char *top, const char *frame)
+/* The first camera of a file with these keys at the top and in its frame, whose image has 20x16
+ * pixels. */
+static struct scene_camera first_camera(struct temporary *folder, const char *top,
+                                        const char *frame)
 {
     char *text = base_format("{%s \"frames\": [{\"file_path\": \"a.png\", %s}]}", top, frame);
     char *path = base_path_join(folder->path, "transforms.json");
@@ -536,15 +538,16 @@ static struct scene_camera first_camera(struct temporary *folder, const char *to
     return camera;
 }
 
-static void check_focal(struct temporary *folder, const char *top, const char *frame, double x, double y)
+static void check_focal(struct temporary *folder, const char *top, const char *frame, double x,
+                        double y)
 {
     struct scene_camera camera = first_camera(folder, top, frame);
     assert_close(camera.focal_x, x);
     assert_close(camera.focal_y, y);
 }
 
-/* x_fov is in degrees and comes before fl_x and camera_angle_x, as in instant-ngp; a frame's before the
- * file's. */
+/* x_fov is in degrees and comes before fl_x and camera_angle_x, as in instant-ngp; a frame's before
+ * the file's. */
 static void test_fields_of_view(void **state)
 {
     struct temporary *folder = *state;
@@ -563,8 +566,10 @@ static void test_fields_of_view(void **state)
     check_focal(folder, "\"x_fov\": 40,", "\"fl_x\": 30, \"fl_y\": 31, " POSE, 30, 31);
     /* Of another size than the image: the angle is that of the whole width. */
     check_focal(folder, "\"x_fov\": 40, \"w\": 40, \"h\": 32,", POSE, x, x);
-    check_refused(folder, WITH("\"x_fov\": 180,", FRAME("a", "")), "x_fov: 180 is out of range (0.01 ");
-    check_refused(folder, WITH("", FRAME("a", "\"y_fov\": \"40\",")), "frames[0].y_fov: not a number");
+    check_refused(folder, WITH("\"x_fov\": 180,", FRAME("a", "")),
+                  "x_fov: 180 is out of range (0.01 ");
+    check_refused(folder, WITH("", FRAME("a", "\"y_fov\": \"40\",")),
+                  "frames[0].y_fov: not a number");
 }
 
 /* nerfstudio's list is the single keys in another order, and comes before them. */
@@ -572,8 +577,9 @@ static void test_distortion_params(void **state)
 {
     struct temporary *folder = *state;
     temporary_picture(folder, "a.png", 20, 16, 0);
-    static const char list[] = "\"fl_x\": 50, \"k1\": 0.5, \"distortion_params\": [0.01, 0.02, 0.03, 0,"
-                               "0.001, 0.002],";
+    static const char list[] =
+        "\"fl_x\": 50, \"k1\": 0.5, \"distortion_params\": [0.01, 0.02, 0.03, 0,"
+        "0.001, 0.002],";
     struct scene_camera camera = first_camera(folder, list, POSE);
     assert_close(camera.k1, 0.01);
     assert_close(camera.k2, 0.02);
@@ -584,8 +590,9 @@ static void test_distortion_params(void **state)
                           "\"distortion_params\": [0.01, 0.02, 0.03, 0.04, 0, 0], " POSE);
     assert_int_equal(camera.lens, VKN_LENS_FISHEYE);
     assert_close(camera.k4, 0.04);
-#define REFUSED(list, message)                                                                        \
-    check_refused(folder, WITH("\"fl_x\": 50, \"distortion_params\": " list ",", FRAME("a", "")), message)
+#define REFUSED(list, message)                                                                    \
+    check_refused(folder, WITH("\"fl_x\": 50, \"distortion_params\": " list ",", FRAME("a", "")), \
+                  message)
     REFUSED("[0, 0, 0, 0.1, 0, 0]", "transforms.json: k4: not supported unless 0 (k1, k2, k3,");
     REFUSED("[0, 0, 0, 0]", "distortion_params: not the 6 numbers k1 k2 k3 k4 p1 p2");
     REFUSED("[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]", "distortion_params: not the 6 numbers");
@@ -599,8 +606,7 @@ static void test_from_mitsuba(void **state)
     struct temporary *folder = *state;
     static const char *const tops[] = {"\"fl_x\": 30, \"from_mitsuba\": true,",
                                        "\"fl_x\": 30, \"normal_mts_args\": [],"};
-    static const char pose[] =
-        "\"transform_matrix\": [[0,0,1,1],[1,0,0,2],[0,1,0,3],[0,0,0,1]]";
+    static const char pose[] = "\"transform_matrix\": [[0,0,1,1],[1,0,0,2],[0,1,0,3],[0,0,0,1]]";
     const double wanted[12] = {0, 0, -1, 1 * 0.66 + 0.165, -1, 0, 0, 2 * 0.66 + 0.165,
                                0, 1, 0,  3 * 0.66 + 0.165};
     temporary_picture(folder, "a.png", 20, 16, 0);
@@ -610,10 +616,12 @@ static void test_from_mitsuba(void **state)
             assert_close(camera.pose[k], wanted[k]);
     }
     struct scene_camera camera = first_camera(
-        folder, "\"fl_x\": 30, \"from_mitsuba\": true, \"scale\": 0.5, \"offset\": [0, 0, 1],", pose);
+        folder, "\"fl_x\": 30, \"from_mitsuba\": true, \"scale\": 0.5, \"offset\": [0, 0, 1],",
+        pose);
     assert_close(camera.pose[2], -1);
     assert_close(camera.pose[11], 3 * 0.5 + 1);
-    camera = first_camera(folder, "\"fl_x\": 30, \"from_mitsuba\": false, \"normal_mts_args\": [],", pose);
+    camera = first_camera(folder, "\"fl_x\": 30, \"from_mitsuba\": false, \"normal_mts_args\": [],",
+                          pose);
     assert_close(camera.pose[2], 1);
     assert_close(camera.pose[11], 3 * 0.33 + 0.5);
     check_refused(folder, WITH("\"fl_x\": 3, \"from_mitsuba\": 1,", FRAME("a", "")),
@@ -649,37 +657,54 @@ static void test_exposure(void **state)
         "\"transform_matrix_start\": " ABOVE ", \"transform_matrix_end\": " ABOVE;
     temporary_picture(folder, "a.png", 20, 16, 0);
     assert_close(first_camera(folder, "\"fl_x\": 30,", both).pose[11], 4 * 0.33 + 0.5);
-    assert_close(first_camera(folder, "\"fl_x\": 30, \"rolling_shutter\": [0, 0, 0, 0],", both).pose[11],
-                 4 * 0.33 + 0.5);
-    assert_close(first_camera(folder, "\"fl_x\": 30, \"rolling_shutter\": [0, 0, 1],", same).pose[11],
-                 4 * 0.33 + 0.5);
-    static const char moves[] = "transforms.json: frames[0].transform_matrix_end: another pose than at "
-                                "the beginning: a rolling shutter is not supported";
+    assert_close(
+        first_camera(folder, "\"fl_x\": 30, \"rolling_shutter\": [0, 0, 0, 0],", both).pose[11],
+        4 * 0.33 + 0.5);
+    assert_close(
+        first_camera(folder, "\"fl_x\": 30, \"rolling_shutter\": [0, 0, 1],", same).pose[11],
+        4 * 0.33 + 0.5);
+    static const char moves[] =
+        "transforms.json: frames[0].transform_matrix_end: another pose than at "
+        "the beginning: a rolling shutter is not supported";
     char *text = base_format("{\"fl_x\": 30, \"rolling_shutter\": [0, 0, 1, 0], \"frames\": [{"
-                             "\"file_path\": \"a\", %s}]}", both);
+                             "\"file_path\": \"a\", %s}]}",
+                             both);
     check_refused(folder, text, moves);
     free(text);
-    text = base_format("{\"fl_x\": 30, \"frames\": [{\"rolling_shutter\": [0, 0, 0, 1], \"file_path\": "
-                       "\"a\", %s}]}", both);
+    text = base_format(
+        "{\"fl_x\": 30, \"frames\": [{\"rolling_shutter\": [0, 0, 0, 1], \"file_path\": "
+        "\"a\", %s}]}",
+        both);
     check_refused(folder, text, moves);
     free(text);
 }
 
-/* Keys whose values change what is seen are refused by their name, and taken where they say nothing. */
+/* Keys whose values change what is seen are refused by their name, and taken where they say
+ * nothing. */
 static void test_refused_keys(void **state)
 {
     struct temporary *folder = *state;
     temporary_picture(folder, "a.png", 20, 16, 0);
     static const char *const keys[][2] = {
-        {"orthographic", "true"},       {"orthographic", "1"},        {"equirectangular", "true"},
-        {"ftheta_p3", "0.5"},           {"sk_x", "0.1"},              {"omega", "0.9"},
-        {"sx1", "0.1"},                 {"white_transparent", "true"}, {"black_transparent", "true"},
-        {"mask_filename", "\"m.png\""}, {"Mask", "\"m.png\""},       {"fisheye_crop_radius", "5"},
-        {"n_frames", "0"},              {"latlong", "\"yes\""},
+        {"orthographic", "true"},
+        {"orthographic", "1"},
+        {"equirectangular", "true"},
+        {"ftheta_p3", "0.5"},
+        {"sk_x", "0.1"},
+        {"omega", "0.9"},
+        {"sx1", "0.1"},
+        {"white_transparent", "true"},
+        {"black_transparent", "true"},
+        {"mask_filename", "\"m.png\""},
+        {"Mask", "\"m.png\""},
+        {"fisheye_crop_radius", "5"},
+        {"n_frames", "0"},
+        {"latlong", "\"yes\""},
     };
     for (size_t i = 0; i < BASE_COUNT(keys); i++) {
-        char *text = base_format("{\"fl_x\": 30, \"is_fisheye\": true, \"%s\": %s, \"frames\": [%s]}",
-                                 keys[i][0], keys[i][1], FRAME("a", ""));
+        char *text =
+            base_format("{\"fl_x\": 30, \"is_fisheye\": true, \"%s\": %s, \"frames\": [%s]}",
+                        keys[i][0], keys[i][1], FRAME("a", ""));
         char *message = base_format("transforms.json: %s: ", keys[i][0]);
         check_refused(folder, text, message);
         free(message);
@@ -688,20 +713,23 @@ static void test_refused_keys(void **state)
     check_refused(folder, WITH("\"fl_x\": 30,", FRAME("a", "\"mask_filename\": \"m.png\",")),
                   "transforms.json: frames[0].mask_filename: not read: a mask, bright where pixels "
                   "count, is the mask_path of a frame");
-    check_refused(folder, WITH("\"fl_x\": 30,", FRAME("a", "\"orthographic\": true,")),
-                  "transforms.json: frames[0].orthographic: orthographic cameras are not supported");
+    check_refused(
+        folder, WITH("\"fl_x\": 30,", FRAME("a", "\"orthographic\": true,")),
+        "transforms.json: frames[0].orthographic: orthographic cameras are not supported");
     check_focal(folder,
-                "\"fl_x\": 30, \"orthographic\": false, \"ftheta_p0\": 0, \"sk_x\": 0.0, \"latlong\": false,"
+                "\"fl_x\": 30, \"orthographic\": false, \"ftheta_p0\": 0, \"sk_x\": 0.0, "
+                "\"latlong\": false,"
                 "\"mask\": null, \"masks\": \"\", \"white_transparent\": false, \"n_frames\": 1,"
                 "\"fisheye_crop_radius\": 1,",
                 POSE, 30, 30);
     /* A radius that reaches the corners hides nothing. */
-    check_focal(folder,
-                "\"fl_x\": 30, \"is_fisheye\": true, \"w\": 20, \"h\": 16, \"fisheye_crop_radius\": 13,",
-                POSE, 30, 30);
+    check_focal(
+        folder,
+        "\"fl_x\": 30, \"is_fisheye\": true, \"w\": 20, \"h\": 16, \"fisheye_crop_radius\": 13,",
+        POSE, 30, 30);
     /* ScanNet++ says so where the masks of frames are not to be used. */
-    check_focal(folder, "\"fl_x\": 30, \"has_mask\": false,", "\"mask_path\": \"none.png\", " POSE, 30,
-                30);
+    check_focal(folder, "\"fl_x\": 30, \"has_mask\": false,", "\"mask_path\": \"none.png\", " POSE,
+                30, 30);
 }
 
 /* Files beside an image that instant-ngp reads unasked. */
@@ -723,16 +751,19 @@ static void test_companions(void **state)
     assert_open_fails(&options, "/a.alpha.png: alpha beside an image is not supported; give ");
 }
 
-/* What nerfstudio's loader asks for, at the top or in frames, makes the file nerfstudio's: its space is
- * measured; a field of view alone is Blender's. Files of splits with a field of view stay Blender's. */
+/* What nerfstudio's loader asks for, at the top or in frames, makes the file nerfstudio's: its
+ * space is measured; a field of view alone is Blender's. Files of splits with a field of view stay
+ * Blender's. */
 static void test_dialects(void **state)
 {
-    static const char all[] = "\"fl_x\": 30, \"fl_y\": 30, \"cx\": 10, \"cy\": 8, \"w\": 20, \"h\": 16,";
+    static const char all[] =
+        "\"fl_x\": 30, \"fl_y\": 30, \"cx\": 10, \"cy\": 8, \"w\": 20, \"h\": 16,";
     static const struct {
         const char *file, *top, *frame;
         bool measured;
     } cases[] = {
-        {"transforms.json", "\"fl_x\": 30, \"fl_y\": 30, \"cx\": 10,", "\"cy\": 8, \"w\": 20, \"h\": 16,", true},
+        {"transforms.json", "\"fl_x\": 30, \"fl_y\": 30, \"cx\": 10,",
+         "\"cy\": 8, \"w\": 20, \"h\": 16,", true},
         {"transforms.json", all, "", true},
         {"transforms.json", "", all, true},
         {"transforms.json", "\"fl_x\": 30,", "\"colmap_im_id\": 3,", true},
@@ -760,7 +791,6 @@ static void test_dialects(void **state)
 
 /* ---- matrices and structure ---------------------------------------------------------------- */
 
-
 /* A matrix of homogeneous coordinates is what it is times any number. */
 static void test_homogeneous(void **state)
 {
@@ -770,18 +800,21 @@ static void test_homogeneous(void **state)
     temporary_picture(folder, "a.png", 20, 16, 0);
     for (size_t i = 0; i < BASE_COUNT(factors); i++) {
         double w = factors[i];
-        char *frame = base_format("\"transform_matrix\": [[0,%g,0,%g],[%g,0,0,%g],[0,0,%g,%g],[0,0,0,%g]]",
-                                  -w, 3 * w, w, -4 * w, w, 5 * w, w);
+        char *frame =
+            base_format("\"transform_matrix\": [[0,%g,0,%g],[%g,0,0,%g],[0,0,%g,%g],[0,0,0,%g]]",
+                        -w, 3 * w, w, -4 * w, w, 5 * w, w);
         struct scene_camera camera =
             first_camera(folder, "\"fl_x\": 30, \"scale\": 1, \"offset\": 0,", frame);
         for (int k = 0; k < 12; k++)
             assert_close(camera.pose[k], pose[k]);
         free(frame);
     }
-#define REFUSED(last, message)                                                                       \
-    check_refused(folder, WITH("\"fl_x\": 3,", MATRIX("[[1,0,0,0],[0,1,0,0],[0,0,1,0]," last "]")),  \
+#define REFUSED(last, message)                                                              \
+    check_refused(folder,                                                                   \
+                  WITH("\"fl_x\": 3,", MATRIX("[[1,0,0,0],[0,1,0,0],[0,0,1,0]," last "]")), \
                   "frames[0].transform_matrix: " message)
-    REFUSED("[0,0,0,0]", "the last row is not 0 0 0 1 (or 0 0 0 w, by which the matrix is divided)");
+    REFUSED("[0,0,0,0]",
+            "the last row is not 0 0 0 1 (or 0 0 0 w, by which the matrix is divided)");
     REFUSED("[0,0,1e-3,1]", "the last row is not 0 0 0 1");
     REFUSED("[1e-9,0,0,1e-6]", "the last row is not 0 0 0 1");
     REFUSED("[0,0,0,-1]", "the rotation part is a mirror image");
@@ -812,7 +845,8 @@ static void test_bad_structure(void **state)
                   "(unknown; did you mean transform_matrix?)");
     check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_Path\": \"a\"}"),
                   "frames[0].file_path: missing; keys that are not read: file_Path (unknown; did ");
-    check_refused(folder, "{\"Frames\": []}", "transforms.json: frames: missing; keys that are not");
+    check_refused(folder, "{\"Frames\": []}",
+                  "transforms.json: frames: missing; keys that are not");
     check_refused(folder, WITH("", FRAME("a", "")),
                   "transforms.json: frames[0]: no focal length (camera_angle_x, x_fov or fl_x)");
     check_refused(folder, WITH("\"Fl-X\": 50, \"fov\": 50,", FRAME("a", "\"Fl-X\": 50,")),

@@ -121,8 +121,8 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
 }
 
 /* One axis. A focal length and an angle in the same object agree or nearly so, and the focal length
- * is the better measured; an angle alone replaces a focal length from further up. x_fov, in degrees, comes
- * before both, as in instant-ngp. *given: any of them is there. */
+ * is the better measured; an angle alone replaces a focal length from further up. x_fov, in
+ * degrees, comes before both, as in instant-ngp. *given: any of them is there. */
 static vkn_status read_focal(const cJSON *object, const char *where, int axis,
                              struct transforms_lens *lens, bool *given)
 {

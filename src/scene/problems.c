@@ -66,7 +66,8 @@ static vkn_status check_keys(struct inspection *inspection)
         const cJSON *meant = cJSON_GetObjectItemCaseSensitive(entry, "meant");
         if (meant != NULL)
             BASE_TRY(inspect_add_problem(
-                inspection, "correct its name, or take it out", "%s: %.64s: not read; did you mean %s?",
+                inspection, "correct its name, or take it out",
+                "%s: %.64s: not read; did you mean %s?",
                 cJSON_GetObjectItemCaseSensitive(entry, "file")->valuestring,
                 cJSON_GetObjectItemCaseSensitive(entry, "key")->valuestring, meant->valuestring));
     }
