@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <vknerf/context.h>
+
 #include "scenes.h"
 
 /* Poses as JSON: at the origin looking down -z; 4 units up the z axis likewise. */
@@ -732,6 +734,43 @@ static void test_refused_keys(void **state)
                 30, 30);
 }
 
+struct lines {
+    char text[1024]; /* the last */
+    size_t count;
+};
+
+static void take_line(void *user, enum vkn_log_level level, const char *text)
+{
+    struct lines *lines = user;
+    lines->count++;
+    assert_int_equal(level, VKN_LOG_WARNING);
+    snprintf(lines->text, sizeof(lines->text), "%s", text);
+}
+
+/* Training warns once of all files, and names the first eight keys. */
+static void test_warned_keys(void **state)
+{
+    struct temporary *folder = *state;
+    struct lines lines = {0};
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    temporary_text(folder, "transforms_train.json",
+                   WITH("\"fl_x\": 30, \"sharpen\": 1,", FRAME("a", "\"Time\": 1, \"one\": 1,")));
+    temporary_text(folder, "transforms_test.json",
+                   WITH("\"fl_x\": 30, \"one\": 1, \"two\": 2, \"k10\": 3, \"a\": 4, \"b\": 5,"
+                        "\"c\": 6, \"d\": 7, \"e\": 8, \"f\": 9,",
+                        FRAME("a", "\"rotation\": 1,")));
+    vkn_log_to(take_line, &lines);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    vkn_log_to(NULL, NULL);
+    scene_close(&scene);
+    assert_int_equal(lines.count, 1);
+    assert_non_null(strstr(lines.text,
+                           "/transforms_train.json: keys that are not read: sharpen (the images "
+                           "are not sharpened), Time (unknown; did you mean time?), one (unknown), "
+                           "two (unknown), k10 (unknown), a (unknown), b (unknown), c (unknown) and "
+                           "3 more"));
+}
+
 /* Files beside an image that instant-ngp reads unasked. */
 static void test_companions(void **state)
 {
@@ -1045,6 +1084,7 @@ int main(void)
         TEST(test_box),
         TEST(test_exposure),
         TEST(test_refused_keys),
+        TEST(test_warned_keys),
         TEST(test_companions),
         TEST(test_dialects),
         TEST(test_homogeneous),

@@ -215,7 +215,7 @@ static vkn_status add_unread(const char *name, const char *note, struct transfor
     cJSON *entry = entry_of(transforms->unread, name);
     if (entry != NULL) {
         cJSON *count = cJSON_GetObjectItemCaseSensitive(entry, "count");
-        cJSON_SetNumberValue(count, count->valuedouble + 1);
+        cJSON_SetNumberHelper(count, count->valuedouble + 1);
         return VKN_OK;
     }
     if (cJSON_GetArraySize(transforms->unread) >= MOST_UNREAD)

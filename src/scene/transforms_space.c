@@ -99,7 +99,7 @@ static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
 static vkn_status read_box(const cJSON *json, struct transforms *transforms)
 {
     const cJSON *box = cJSON_GetObjectItemCaseSensitive(json, "aabb");
-    double low[3], high[3], side = 0;
+    double low[3] = {0}, high[3] = {0}, side = 0;
     if (box == NULL)
         return VKN_OK;
     if (!cJSON_IsArray(box) || cJSON_GetArraySize(box) != 2)
