@@ -628,6 +628,12 @@ static void test_from_mitsuba(void **state)
     assert_close(camera.pose[11], 3 * 0.33 + 0.5);
     check_refused(folder, WITH("\"fl_x\": 3, \"from_mitsuba\": 1,", FRAME("a", "")),
                   "transforms.json: from_mitsuba: not true or false");
+    temporary_text(folder, "transforms_train.json",
+                   WITH("\"fl_x\": 30, \"from_mitsuba\": true,", FRAME("a", "")));
+    temporary_text(folder, "transforms_test.json", WITH("\"fl_x\": 30,", FRAME("a", "")));
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options,
+                      "transforms_test.json: from_mitsuba: other than in the file for training");
 }
 
 /* instant-ngp puts this box into the unit cube, whatever scale and offset are. */

@@ -1,5 +1,4 @@
-/* transforms.json: the file and its frames. */
-#include <math.h>
+/* transforms.json: the file, its lists of names and its images. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,143 +14,12 @@ static bool has(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
 }
 
-/* ---- one frame ------------------------------------------------------------------------------- */
-
 static void free_frame(struct transforms_frame *frame)
 {
     free(frame->file_path);
     free(frame->image_path);
     free(frame->mask_name);
     free(frame->mask_path);
-}
-
-static vkn_status read_mask(const cJSON *json, const char *where, struct transforms_frame *frame)
-{
-    const char *mask = NULL;
-    BASE_TRY(base_json_string(json, "mask_path", where, false, &mask));
-    if (mask != NULL)
-        frame->mask_name = base_format("%s", mask);
-    return mask == NULL || frame->mask_name != NULL ? VKN_OK : VKN_ERROR;
-}
-
-/* instant-ngp's poses at the beginning and at the end of an exposure: without a rolling shutter, at
- * the top of the file or in the frame, all of an image is of the beginning. */
-static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const char *where,
-                                const cJSON *start)
-{
-    const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix_end");
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter");
-    const cJSON *shutter = own != NULL ? own : shared;
-    if (end == NULL || shutter == NULL || keys_says_nothing(shutter) ||
-        cJSON_Compare(start, end, true))
-        return VKN_OK;
-    return base_json_fail(where, "transform_matrix_end",
-                          "another pose than at the beginning: a rolling shutter is not supported");
-}
-
-/* Mitsuba's cameras have x left, y up and z forwards. */
-static void turn_from_mitsuba(double pose[12])
-{
-    for (int i = 0; i < 12; i += 4) {
-        pose[i] = -pose[i];
-        pose[i + 2] = -pose[i + 2];
-    }
-}
-
-static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char *where,
-                            const struct transforms *transforms, double pose[12])
-{
-    const char *name =
-        has(json, "transform_matrix_start") ? "transform_matrix_start" : "transform_matrix";
-    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, name);
-    if (matrix == NULL)
-        return keys_missing(where, name, transforms);
-    BASE_TRY(pose_read(matrix, name, where, pose));
-    BASE_TRY(check_shutter(shutter, json, where, matrix));
-    if (transforms->mitsuba)
-        turn_from_mitsuba(pose);
-    return VKN_OK;
-}
-
-/* What read_frame needs beside the frame itself. */
-struct frames_context {
-    const cJSON *shutter; /* at the top of the file */
-    bool needs_images, masked;
-};
-
-static vkn_status read_frame(const struct frames_context *context, const cJSON *json,
-                             const char *where, struct transforms *transforms,
-                             struct transforms_frame *frame)
-{
-    if (!cJSON_IsObject(json))
-        return base_json_fail(where, "(frame)", "not an object");
-    BASE_TRY(keys_check(json, false, where, transforms));
-    const char *file_path = NULL;
-    BASE_TRY(base_json_string(json, "file_path", where, false, &file_path));
-    if (context->needs_images && file_path == NULL)
-        return keys_missing(where, "file_path", transforms);
-    if (context->needs_images && file_path[0] == '\0')
-        return base_json_fail(where, "file_path", "empty");
-    if (file_path != NULL) {
-        frame->file_path = base_format("%s", file_path);
-        if (frame->file_path == NULL)
-            return VKN_ERROR;
-    }
-    BASE_TRY(lens_read(json, where, &frame->lens));
-    BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &frame->time));
-    frame->has_sharpness = has(json, "sharpness");
-    if (context->masked)
-        BASE_TRY(read_mask(json, where, frame));
-    return read_pose(context->shutter, json, where, transforms, frame->pose);
-}
-
-/* instant-ngp takes the first n_frames alone, by name. */
-static vkn_status check_count(const cJSON *json, const struct transforms *transforms, size_t count)
-{
-    double most = (double)count;
-    BASE_TRY(base_json_number(json, "n_frames", transforms->file, false, 0, 1e9, &most));
-    return most >= (double)count
-               ? VKN_OK
-               : base_json_fail(transforms->file, "n_frames",
-                                "%g of %zu frames: not supported; take the others out", most,
-                                count);
-}
-
-static vkn_status read_frames(const cJSON *json, bool needs_images, struct transforms *transforms)
-{
-    const cJSON *frames = cJSON_GetObjectItemCaseSensitive(json, "frames");
-    if (frames == NULL)
-        return keys_missing(transforms->file, "frames", transforms);
-    if (!cJSON_IsArray(frames))
-        return base_json_fail(transforms->file, "frames", "not an array");
-    size_t count = (size_t)cJSON_GetArraySize(frames);
-    struct frames_context context = {
-        .shutter = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter"),
-        .needs_images = needs_images,
-        .masked = true,
-    };
-    BASE_TRY(check_count(json, transforms, count));
-    BASE_TRY(base_json_bool(json, "has_mask", transforms->file, false, &context.masked));
-    transforms->frames = base_alloc(count, sizeof(*transforms->frames));
-    if (transforms->frames == NULL)
-        return VKN_ERROR;
-
-    size_t prefix = strlen(transforms->file) + 32;
-    char *where = base_alloc(prefix, 1);
-    vkn_status status = where != NULL ? VKN_OK : VKN_ERROR;
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, frames)
-    {
-        if (status != VKN_OK)
-            break;
-        struct transforms_frame *frame = &transforms->frames[transforms->count];
-        frame->index = transforms->count++;
-        frame->lens = transforms->lens;
-        snprintf(where, prefix, "%s: frames[%zu].", transforms->file, frame->index);
-        status = read_frame(&context, item, where, transforms, frame);
-    }
-    free(where);
-    return status;
 }
 
 /* ---- filename lists (nerfstudio) ----------------------------------------------------------- */
@@ -283,7 +151,7 @@ vkn_status transforms_parse(const char *file, const struct cJSON *json, bool nee
     BASE_TRY(lens_read(json, file, &transforms->lens));
     BASE_TRY(transforms_read_space(json, transforms));
     BASE_TRY(base_json_bool(json, "enable_ray_loading", file, false, &transforms->loads_rays));
-    BASE_TRY(read_frames(json, needs_images, transforms));
+    BASE_TRY(transforms_read_frames(json, needs_images, transforms));
     return needs_images ? read_lists(json, transforms) : VKN_OK;
 }
 
@@ -452,6 +320,16 @@ static vkn_status read_split_file(const char *folder, unsigned split,
     return status;
 }
 
+/* Poses of all files are in one space. */
+static vkn_status check_mitsuba(const struct transforms files[SCENE_SPLITS])
+{
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        if (files[split].count > 0 && files[split].mitsuba != files[SCENE_TRAIN].mitsuba)
+            return base_json_fail(files[split].file, "from_mitsuba",
+                                  "other than in the file for training");
+    return VKN_OK;
+}
+
 static vkn_status read_split_files(const char *path, struct scene_findings *findings,
                                    struct transforms files[SCENE_SPLITS])
 {
@@ -460,7 +338,7 @@ static vkn_status read_split_files(const char *path, struct scene_findings *find
     for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++)
         status = read_split_file(folder, split, findings, &files[split]);
     free(folder);
-    return status;
+    return status == VKN_OK ? check_mitsuba(files) : status;
 }
 
 /* All three files when `path` is the first of them. */

@@ -125,6 +125,9 @@ vkn_status mask_read(const char *path, bool hides, uint32_t width, uint32_t heig
 /* Pixels of the camera's image that its lens does not reach become SCENE_IGNORED. */
 void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels);
 
+/* Reads the frames of the file, whose top has been read. */
+vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
+                                  struct transforms *transforms);
 /* Reads the training space that the file names, or whether its dialect names none (chooses_space). */
 vkn_status transforms_read_space(const struct cJSON *json, struct transforms *transforms);
 
