@@ -234,7 +234,20 @@ static void test_unread_keys(void **state)
     assert_null(cJSON_GetObjectItem(json, "unread_keys"));
     cJSON_Delete(json);
 
+    /* nerfstudio's loader does not look at what frames say besides. */
+    rig = good;
+    rig.top = "\"fl_y\": 10, \"cx\": 4, \"cy\": 3,";
+    rig.frame = "\"fl_x\": 11, \"cy\": 3, \"cx\": 4.5,";
+    write_scene(folder, &rig);
+    json = inspect(folder, NULL);
+    for (int i = 0; i < 2; i++)
+        assert_unread(json, i, i == 0 ? "fl_x" : "cx", 1, "transforms_train.json",
+                      "other than at the top of the file; the frame's is read, not so in nerfstudio");
+    assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 2);
+    cJSON_Delete(json);
+
     /* More than are listed. */
+    rig = good;
     struct base_text many = {0};
     for (int i = 0; i < 40; i++)
         base_text_add(&many, "\"key%d\": 1,", i);

@@ -208,7 +208,7 @@ static cJSON *entry_of(const cJSON *list, const char *name)
 
 static const char unknown[] = "unknown";
 
-static vkn_status add_unread(const char *name, const char *note, struct transforms *transforms)
+vkn_status keys_add_unread(const char *name, const char *note, struct transforms *transforms)
 {
     if (transforms->unread == NULL)
         transforms->unread = cJSON_CreateArray();
@@ -272,9 +272,9 @@ static vkn_status check_known(const struct key *key, const cJSON *item, const ch
     *first = item;
     bool deep = cJSON_IsArray(item) || cJSON_IsObject(item); /* would take too long to compare */
     if (before != NULL && (deep || !cJSON_Compare(before, item, true)))
-        return add_unread(item->string, "given twice; the first is read", transforms);
+        return keys_add_unread(item->string, "given twice; the first is read", transforms);
     bool noted = key->use == NOTED && !keys_says_nothing(item);
-    return noted ? add_unread(item->string, key->what, transforms) : VKN_OK;
+    return noted ? keys_add_unread(item->string, key->what, transforms) : VKN_OK;
 }
 
 static vkn_status check_key(const cJSON *item, bool top, const char *where, const cJSON **first,
@@ -290,7 +290,7 @@ static vkn_status check_key(const cJSON *item, bool top, const char *where, cons
     const char *note = key == NULL         ? unknown
                        : key->place == TOP ? "is read at the top of the file alone"
                                            : "is read in frames alone";
-    return add_unread(item->string, note, transforms);
+    return keys_add_unread(item->string, note, transforms);
 }
 
 vkn_status keys_check(const struct cJSON *object, bool top, const char *where,

@@ -13,6 +13,8 @@ struct cJSON;
  * (base_json_number). */
 vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
                       struct transforms *transforms);
+/* Counts a key in transforms->unread; the note of its first time is kept, by value. */
+vkn_status keys_add_unread(const char *name, const char *note, struct transforms *transforms);
 /* Tells of the keys that nothing reads: moves them to findings->unread, or, where findings is NULL, logs one
  * warning about those of all files. */
 vkn_status keys_tell(struct transforms files[SCENE_SPLITS], struct scene_findings *findings);

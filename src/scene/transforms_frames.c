@@ -59,6 +59,25 @@ static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char 
     return VKN_OK;
 }
 
+/* instant-ngp takes what a frame says before what the file says, nerfstudio the other way round. */
+static vkn_status note_overrides(const struct transforms_lens *own, struct transforms *transforms)
+{
+    static const char *const names[] = {"fl_x", "fl_y", "cx", "cy", "w", "h"};
+    const struct transforms_lens *shared = &transforms->lens;
+    const double pairs[][2] = {
+        {shared->focal[0], own->focal[0]},   {shared->focal[1], own->focal[1]},
+        {shared->center[0], own->center[0]}, {shared->center[1], own->center[1]},
+        {shared->size[0], own->size[0]},     {shared->size[1], own->size[1]},
+    };
+    for (size_t i = 0; i < BASE_COUNT(names) && transforms->chooses_space; i++)
+        if (pairs[i][0] > 0 && pairs[i][0] != pairs[i][1])
+            BASE_TRY(keys_add_unread(
+                names[i],
+                "other than at the top of the file; the frame's is read, not so in nerfstudio",
+                transforms));
+    return VKN_OK;
+}
+
 /* What read_frame needs beside the frame itself. */
 struct frames_context {
     const cJSON *shutter; /* at the top of the file */
@@ -84,6 +103,7 @@ static vkn_status read_frame(const struct frames_context *context, const cJSON *
             return VKN_ERROR;
     }
     BASE_TRY(lens_read(json, where, &frame->lens));
+    BASE_TRY(note_overrides(&frame->lens, transforms));
     BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &frame->time));
     frame->has_sharpness = has(json, "sharpness");
     if (context->masked)
