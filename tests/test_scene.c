@@ -727,7 +727,7 @@ static void test_refused_keys(void **state)
     check_focal(folder,
                 "\"fl_x\": 30, \"orthographic\": false, \"ftheta_p0\": 0, \"sk_x\": 0.0, "
                 "\"latlong\": false,"
-                "\"mask\": null, \"masks\": \"\", \"white_transparent\": false, \"n_frames\": 1,"
+                "\"mask\": null, \"masks\": \"\", \"mask_color\": \"white\", \"white_transparent\": false, \"n_frames\": 1,"
                 "\"fisheye_crop_radius\": 1,",
                 POSE, 30, 30);
     /* A radius that reaches the corners hides nothing. */

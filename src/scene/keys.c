@@ -252,13 +252,14 @@ bool keys_says_nothing(const struct cJSON *value)
            (cJSON_IsString(value) && value->valuestring[0] == '\0');
 }
 
-/* Masks have many names; one that is not read would let through what it hides. */
+/* Masks have many names; one that is not read would let through what it hides. What names no file is
+ * something else, such as a colour. */
 static bool names_mask(const cJSON *item)
 {
     const char *at = item->string;
     while (*at != '\0' && strncasecmp(at, "mask", 4) != 0)
         at++;
-    return *at != '\0' && cJSON_IsString(item) && item->valuestring[0] != '\0';
+    return *at != '\0' && cJSON_IsString(item) && strpbrk(item->valuestring, "./") != NULL;
 }
 
 /* first[i]: the item that has keys[i], or NULL. Where a key is given twice cJSON finds the first,
