@@ -252,8 +252,8 @@ bool keys_says_nothing(const struct cJSON *value)
            (cJSON_IsString(value) && value->valuestring[0] == '\0');
 }
 
-/* Masks have many names; one that is not read would let through what it hides. What names no file is
- * something else, such as a colour. */
+/* Masks have many names; one that is not read would let through what it hides. What names no file
+ * is something else, such as a colour. */
 static bool names_mask(const cJSON *item)
 {
     const char *at = item->string;
