@@ -201,11 +201,11 @@ static void test_loop(void **state)
 
 /* ---- nerfstudio ---------------------------------------------------------------------------- */
 
-/* A camera at (3, 4, 5) that looks along -x with z up, 90 degrees high. */
+/* A camera at (3, 4, 5) that looks along -x with z up, 90 degrees high; its matrix is written times -2. */
 #define EXPORT                                                                            \
     "{\"camera_type\": \"%s\", \"render_height\": 20, \"render_width\": 30, \"fps\": 12," \
     "\"seconds\": 4, \"smoothness_value\": 0.5, \"keyframes\": [{\"fov\": 50}],"          \
-    "\"camera_path\": [{\"camera_to_world\": [0,0,1,3, 1,0,0,4, 0,1,0,5, 0,0,0,1],"       \
+    "\"camera_path\": [{\"camera_to_world\": [0,0,-2,-6, -2,0,0,-8, 0,-2,0,-10, 0,0,0,-2]," \
     "\"fov\": 90, \"aspect\": 1.5, \"render_time\": 0.75}]}"
 
 static char *export_file(struct temporary *folder, const char *type)
@@ -674,7 +674,7 @@ static void test_bad_files(void **state)
          "path.json: camera_path[0].camera_to_world: not 16 numbers"},
         {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,\"\",0,1,0,0,0,0,1,0,0,0,0,1]}]}",
          "path.json: camera_path[0].camera_to_world[3]: "},
-        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,2]}]}",
+        {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,0]}]}",
          "path.json: camera_path[0].camera_to_world: the last row is not 0 0 0 1"},
         {"{" SIZE "\"camera_path\": [{" WORLD "}]}", "path.json: camera_path[0].fov: missing"},
         {"{" SIZE "\"camera_type\": \"vr180\", \"camera_path\": [{" WORLD "}]}",

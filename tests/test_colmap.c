@@ -323,6 +323,11 @@ static void test_both_encodings(void **state)
     make_images(folder, "images", 1);
     make_model(folder, "sparse/0/", true);
     check_model(folder);
+    /* Since 3.12 COLMAP writes rigs and frames as well; images has each image's own pose all the
+     * same. */
+    temporary_text(folder, "sparse/0/rigs.bin", "not read");
+    temporary_text(folder, "sparse/0/frames.bin", "not read");
+    check_model(folder);
     remove_tree(temporary_path(folder, "sparse"));
     make_model(folder, "sparse/0/", false);
     check_model(folder);
@@ -793,12 +798,48 @@ static void test_bad_cameras(void **state)
     check_camera_refused(6, 100, 90, "cameras.bin: camera 3: model FULL_OPENCV is not supported");
     check_camera_refused(11, 100, 90,
                          "camera 3: model RAD_TAN_THIN_PRISM_FISHEYE is not supported");
+    check_camera_refused(7, 100, 90, "camera 3: model FOV is not supported");
+    check_camera_refused(10, 100, 90, "camera 3: model THIN_PRISM_FISHEYE is not supported");
+    check_camera_refused(12, 100, 90, "camera 3: model SIMPLE_DIVISION is not supported");
+    check_camera_refused(13, 100, 90, "camera 3: model DIVISION is not supported");
+    check_camera_refused(16, 100, 90, "camera 3: model EUCM is not supported");
+    check_camera_refused(17, 100, 90,
+                         "camera 3: parameter 1 of EQUIRECTANGULAR, 90, is out of range");
     check_camera_refused(99, 100, 90, "cameras.bin: camera 3: model number 99 is not supported");
     check_camera_refused((uint32_t)-1, 100, 90, "camera 3: model number -1 is not supported");
     check_camera_refused(0, 0, 90, "cameras.bin: camera 3: width 0 is out of range");
     check_camera_refused(0, UINT64_MAX, 90, "cameras.bin: camera 3: width 1.84467e+19 is out of");
     check_camera_refused(0, 100, 0, "camera 3: parameter 1 of SIMPLE_PINHOLE, 0, is out of range");
     check_camera_refused(0, 100, NAN, "camera 3: parameter 1 of SIMPLE_PINHOLE, ");
+}
+
+/* Models that COLMAP has had since 4.0. */
+static void test_new_models(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum vkn_lens lens;
+        double focal[2];
+    } cases[] = {
+        {"1 SIMPLE_FISHEYE 100 80 60 49 41", VKN_LENS_FISHEYE, {60, 60}},
+        {"1 FISHEYE 100 80 60 61 49 41", VKN_LENS_FISHEYE, {60, 61}},
+        {"1 EQUIRECTANGULAR 100 80 100 80", VKN_LENS_EQUIRECTANGULAR, {0, 0}},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct colmap model = {0};
+        assert_ok(colmap_text_cameras("x.txt", cases[i].text, strlen(cases[i].text), &model));
+        const struct transforms_lens *lens = &model.cameras[0].lens;
+        assert_int_equal(lens->kind, cases[i].lens);
+        assert_true(lens->focal[0] == cases[i].focal[0] && lens->focal[1] == cases[i].focal[1]);
+        assert_true(cases[i].focal[0] == 0 ? isnan(lens->center[0]) : lens->center[0] == 49);
+        /* A panorama is all around. */
+        struct scene_camera camera = {0};
+        lens_apply(lens, 100, 80, 1, &camera);
+        if (cases[i].focal[0] == 0)
+            assert_true(fabs(camera.focal_x * 2 * acos(-1) - 100) < 1e-4);
+        colmap_free(&model);
+    }
 }
 
 static void check_text(colmap_parser *parser, const char *text, const char *message)
@@ -1092,6 +1133,7 @@ int main(void)
         TEST(test_precedence),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_bad_cameras),
+        cmocka_unit_test(test_new_models),
         cmocka_unit_test(test_bad_text),
         TEST(test_bad_models),
         cmocka_unit_test(test_image_lines),

@@ -377,6 +377,17 @@ def check_described(read, texts):
             yield where, f"reads {name}, which no document describes"
 
 
+def check_keys(page, table):
+    """Keys of transforms.json, by the table that the reader has (src/scene/keys.c), which the page describes."""
+    described = {code for _, code in spans(page)}
+    keys = re.findall(r'^    \{"(\w+)", (?:TOP|FRAME|BOTH), ', table, re.M)
+    if len(keys) < 50:
+        yield f"only {len(keys)} keys are read from src/scene/keys.c"
+    for key in keys:
+        if key not in described:
+            yield f"does not describe the key {key} of src/scene/keys.c"
+
+
 CHECKS = (check_links, check_commands, check_settings, check_paths, check_documents, check_variables)
 
 
@@ -588,6 +599,9 @@ def self_check():
     if parse_options(HELP) != {"--steps": "N", "--precision": "auto|fp32|fp16|coopmat", "--find": "[=use|all]",
                                "--lr-schedule": "step|exponential|cosine|file:FILE", "--quick": None}:
         failures.append("options are not read from the help")
+    keys = list(check_keys("`a`", '    {"a", TOP, READ, NULL},\n    {"b", BOTH, REFUSED,\n'))
+    if len(keys) != 2 or "the key b " not in keys[1]:
+        failures.append(f"keys are not looked for: {keys}")
     if parse_settings(HELP) != {"model": {"default", "ngp"}, "steps": None, "progressive.start_downscale": None}:
         failures.append("settings are not read from the help")
     return failures
@@ -614,6 +628,8 @@ def check_project():
                  for line, finding in check_policy(texts["docs/precision.md"], read_policy())]
     findings += [f"docs/scaling.md:{line}: {finding}"
                  for line, finding in check_tables(texts["docs/scaling.md"], scaling_model.tables())]
+    findings += [f"docs/scenes.md: {finding}"
+                 for finding in check_keys(texts["docs/scenes.md"], sources["src/scene/keys.c"])]
     findings += [f"{path}: {finding}" for path, finding in check_described(variables_read(sources), texts.values())]
     findings += [f"{path}:{line}: {finding}" for path, text in sources.items()
                  for line, finding in check_documents(path, text, facts)]

@@ -178,6 +178,87 @@ static void test_panoramas(void **state)
     cJSON_Delete(json);
 }
 
+/* One entry of unread_keys: how often a key is there, in which file, and what is known of it. */
+static void assert_unread(const cJSON *json, int index, const char *key, double count,
+                          const char *file, const char *note)
+{
+    const cJSON *entry = cJSON_GetArrayItem(at(json, NULL, "unread_keys"), index);
+    assert_non_null(entry);
+    assert_string_equal(at(entry, NULL, "key")->valuestring, key);
+    assert_number(at(entry, NULL, "count"), count, 0);
+    assert_string_equal(strrchr(at(entry, NULL, "file")->valuestring, '/') + 1, file);
+    assert_string_equal(at(entry, NULL, "note")->valuestring, note);
+}
+
+/* Keys that nothing reads are listed once for each file, and are a problem where another is meant.
+ */
+static void test_unread_keys(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    rig.top =
+        "\"sharpen\": 0.2, \"envmap\": \"\", \"lens_maker\": 5, \"applied_scale\": 1, \"time\": 0,";
+    rig.frame = "\"lens_maker\": 1, \"colmap_im_id\": 3, \"time\": 0, \"time\": 0.5,";
+    rig.test = "{\"file_path\": \"0.png\", \"iso\": 100, \"transform_matrix\": "
+               "[[1,0,0,0],[0,0,-1,-4],[0,1,0,0]]}";
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, NULL);
+    assert_unread(json, 0, "sharpen", 1, "transforms_train.json", "the images are not sharpened");
+    assert_unread(json, 1, "lens_maker", 2, "transforms_train.json", "unknown");
+    assert_unread(json, 2, "time", 2, "transforms_train.json", "is read in frames alone");
+    assert_unread(json, 3, "iso", 1, "transforms_test.json", "unknown");
+    assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 4);
+    cJSON_Delete(json);
+
+    static const char *const misspelt[][2] = {{"\"camera_angleX\": 1,", "camera_angle_x"},
+                                              {"\"Aabb_Scale\": 4,", "aabb_scale"},
+                                              {"\"camera_modle\": 4,", "camera_model"},
+                                              {"\"trains_filenames\": 4,", "train_filenames"}};
+    rig = good;
+    for (size_t i = 0; i < BASE_COUNT(misspelt); i++) {
+        rig.top = misspelt[i][0];
+        write_scene(folder, &rig);
+        json = inspect(folder, NULL);
+        assert_problem(json, folder->path);
+        char *end = base_format(": not read; did you mean %s?", misspelt[i][1]);
+        assert_non_null(
+            strstr(at(at(json, NULL, "problems")->child, NULL, "problem")->valuestring, end));
+        assert_string_equal(at(at(json, NULL, "unread_keys")->child, NULL, "meant")->valuestring,
+                            misspelt[i][1]);
+        free(end);
+        cJSON_Delete(json);
+    }
+    write_scene(folder, &good);
+    json = inspect(folder, NULL);
+    assert_null(cJSON_GetObjectItem(json, "unread_keys"));
+    cJSON_Delete(json);
+
+    /* nerfstudio's loader does not look at what frames say besides. */
+    rig = good;
+    rig.top = "\"fl_y\": 10, \"cx\": 4, \"cy\": 3,";
+    rig.frame = "\"fl_x\": 11, \"cy\": 3, \"cx\": 4.5,";
+    write_scene(folder, &rig);
+    json = inspect(folder, NULL);
+    for (int i = 0; i < 2; i++)
+        assert_unread(json, i, i == 0 ? "fl_x" : "cx", 1, "transforms_train.json",
+                      "other than at the top of the file; the frame's is read, not so in nerfstudio");
+    assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 2);
+    cJSON_Delete(json);
+
+    /* More than are listed. */
+    rig = good;
+    struct base_text many = {0};
+    for (int i = 0; i < 40; i++)
+        base_text_add(&many, "\"key%d\": 1,", i);
+    rig.top = many.data;
+    write_scene(folder, &rig);
+    json = inspect(folder, NULL);
+    assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 32);
+    cJSON_Delete(json);
+    free(many.data);
+}
+
 /* The same time everywhere is no movement. */
 static void test_times(void **state)
 {
@@ -530,11 +611,15 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_good),           TEST(test_lenses),         TEST(test_panoramas),         TEST(test_spread),
-        TEST(test_images),         TEST(test_deleted_images), TEST(test_masks),
-        TEST(test_poses),          TEST(test_scale),          TEST(test_intrinsics),
-        TEST(test_nothing_to_see), TEST(test_points),         TEST(test_drawing),
-        TEST(test_drawing_is_escaped), TEST(test_times),      TEST(test_models),
+        TEST(test_good),           TEST(test_lenses),
+        TEST(test_panoramas),      TEST(test_spread),
+        TEST(test_images),         TEST(test_deleted_images),
+        TEST(test_masks),          TEST(test_poses),
+        TEST(test_scale),          TEST(test_intrinsics),
+        TEST(test_nothing_to_see), TEST(test_points),
+        TEST(test_drawing),        TEST(test_drawing_is_escaped),
+        TEST(test_times),          TEST(test_unread_keys),
+        TEST(test_models),
     };
     return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
 }

@@ -167,6 +167,8 @@ static void test_intrinsics(void **state)
         {"35 0 19 0 0 36 16 0 0 0 1 0 0 0 0 1\n", 36},
         {"\n# pixels\r\n3.5e1\t0 19 # a row\r\n0 36 16\r\n0 1e-9 1\r\n\n", 36},
         {"35. 19. 16. 0.\n0. 0. 0.\n0.\n1.\n30. 40.\n", 35},
+        {"30 40\n35 0 19\n0 36 16\n0 0 1\n", 36}, /* a size, which tells nothing */
+        {"35 0 19 0\n0 36 16 0\n0 0 1 0\n0 0 0 1\n30 40\n", 36},
         {"35 19 16 0\n", 35},
         {"35 19 16", 35},
         {"35 0 19 0 36 16 0 0 1", 36},
@@ -184,6 +186,72 @@ static void test_intrinsics(void **state)
         assert_true(camera->center_x == 19 && camera->center_y == 16);
         scene_close(&scene);
     }
+}
+
+/* Writes the pose of a view in `rows` lines, times w, behind a line with a size; `inverse`: world
+ * to camera. */
+static void write_other_pose(struct temporary *folder, unsigned index, int rows, double w,
+                             bool inverse)
+{
+    double m[16], v[16] = {0};
+    struct base_text text = {0};
+    char name[64];
+    camera_rows(index, 1, m);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            v[4 * i + j] = inverse ? m[4 * j + i] : m[4 * i + j];
+            v[4 * i + 3] -= inverse ? m[4 * j + i] * m[4 * j + 3] : 0;
+        }
+        v[4 * i + 3] += inverse ? 0 : m[4 * i + 3];
+    }
+    v[15] = 1;
+    base_text_add(&text, "30 40\n");
+    for (int i = 0; i < 4 * rows; i++)
+        base_text_add(&text, "%.17g%s", v[i] * w, i % 4 == 3 ? "\n" : " ");
+    snprintf(name, sizeof(name), "%s/%s_%02u.txt", inverse ? "extrinsic" : "pose", prefixes[index],
+             index);
+    temporary_file(folder, name, text.data, text.size);
+    free(text.data);
+}
+
+static void check_known_views(struct temporary *folder)
+{
+    static const double focal[2] = {35, 36}, center[2] = {19, 16};
+    struct vkn_scene *scene = open_scene(folder->path);
+    assert_int_equal(scene->format, VKN_SCENE_NSVF);
+    for (unsigned i = 0; i < IMAGES; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "_%02u.png", i);
+        assert_known_view(scene, name, i, IMAGES, focal, center);
+    }
+    scene_close(&scene);
+}
+
+/* What NSVF's own loader takes beside the usual: poses of three rows, with a size above them and in
+ * homogeneous coordinates; matrices the other way round in a folder extrinsic, which comes first;
+ * color for rgb; intrinsic.txt. */
+static void test_other_layouts(void **state)
+{
+    struct temporary *folder = *state;
+    make_capture(folder);
+    for (unsigned i = 0; i < IMAGES; i++)
+        write_other_pose(folder, i, i % 2 == 0 ? 3 : 4, i % 2 == 0 ? 1 : 0.5 - i, false);
+    check_known_views(folder);
+
+    for (unsigned i = 0; i < IMAGES; i++)
+        write_other_pose(folder, i, i % 2 == 0 ? 3 : 4, i % 2 == 0 ? 1 : 0.5 - i, true);
+    temporary_text(folder, "pose/0_00.txt", "not looked at");
+    check_known_views(folder);
+    temporary_text(folder, "extrinsic/0_00.txt", "0 0 0 0\n0 0 0 0\n0 0 0 0\n");
+    const struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, "/extrinsic/0_00.txt: a number is not finite or beyond 1e9");
+    write_other_pose(folder, 0, 3, 1, true);
+
+    char *images = temporary_path(folder, "rgb"), *color = temporary_path(folder, "color");
+    char *file = temporary_path(folder, "intrinsics.txt");
+    assert_int_equal(rename(images, color), 0);
+    assert_int_equal(rename(file, temporary_path(folder, "intrinsic.txt")), 0);
+    check_known_views(folder);
 }
 
 /* The box, with half a voxel on each side, fills the cube along its longest side, y. */
@@ -385,12 +453,14 @@ static void test_refused_poses(void **state)
 {
     static const char *const cases[][2] = {
         {"", ": 0 numbers in 0 lines are not a matrix of 4x4"},
-        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n", ": 12 numbers in 3 lines are not a matrix of 4x4"},
+        {"1 0 0 0\n0 1 0 0\n", ": 8 numbers in 2 lines are not a matrix of 4x4"},
+        {"1 0 0 0 0 1\n0 0 0 0 1 0\n", ": 12 numbers in 2 lines are not a matrix of 4x4"},
         {"1 0 0 0 0 1 0 0\n0 0 1 0 0 0 0 1\n", ": 16 numbers in 2 lines are not"},
         {"1 0 0 0 0\n1 0 0\n0 0 1 0\n0 0 0 1\n", ": line 2: 3 numbers, where the first line has 5"},
         {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n1\n",
          ": line 5: 1 numbers, where the first line has 4"},
-        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 2\n", ": the last row is not 0 0 0 1"},
+        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 0\n", ": the last row is not 0 0 0 1"},
+        {"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 1 0 1\n", ": the last row is not 0 0 0 1"},
         {"1 0 0 0\n0 1 0 0\n0 0 -1 0\n0 0 0 1\n", ": the rotation part is a mirror image"},
         {"1 0 0 0\n0 1 0 0\n0 0 0 0\n0 0 0 1\n", ": the rotation part is degenerate"},
         {"1 1 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n", ": the rotation part is not a rotation"},
@@ -435,6 +505,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_same_as_transforms),
         TEST(test_intrinsics),
+        TEST(test_other_layouts),
         TEST(test_box),
         TEST(test_splits),
         TEST(test_masks),

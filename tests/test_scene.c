@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <vknerf/context.h>
+
 #include "scenes.h"
 
 /* Poses as JSON: at the origin looking down -z; 4 units up the z axis likewise. */
@@ -520,6 +522,350 @@ static void check_refused(struct temporary *folder, const char *text, const char
 #define WITH(top, frame) "{" top "\"frames\": [" frame "]}"
 #define MATRIX(rows)     "{\"file_path\":\"a\",\"transform_matrix\":" rows "}"
 
+/* ---- keys of every dialect ----------------------------------------------------------------- */
+
+/* The first camera of a file with these keys at the top and in its frame, whose image has 20x16
+ * pixels. */
+static struct scene_camera first_camera(struct temporary *folder, const char *top,
+                                        const char *frame)
+{
+    char *text = base_format("{%s \"frames\": [{\"file_path\": \"a.png\", %s}]}", top, frame);
+    char *path = base_path_join(folder->path, "transforms.json");
+    assert_ok(base_file_replace(path, text, strlen(text)));
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    struct scene_camera camera = scene->splits[SCENE_TRAIN].cameras[0];
+    scene_close(&scene);
+    free(path);
+    free(text);
+    return camera;
+}
+
+static void check_focal(struct temporary *folder, const char *top, const char *frame, double x,
+                        double y)
+{
+    struct scene_camera camera = first_camera(folder, top, frame);
+    assert_close(camera.focal_x, x);
+    assert_close(camera.focal_y, y);
+}
+
+/* x_fov is in degrees and comes before fl_x and camera_angle_x, as in instant-ngp; a frame's before
+ * the file's. */
+static void test_fields_of_view(void **state)
+{
+    struct temporary *folder = *state;
+    const double degree = acos(-1) / 180;
+    const double x = 10 / tan(20 * degree), y = 8 / tan(15 * degree), wide = 10 / tan(40 * degree);
+    temporary_picture(folder, "a.png", 20, 16, 0);
+#define POSE "\"transform_matrix\":" ABOVE
+    check_focal(folder, "\"x_fov\": 40,", POSE, x, x);
+    check_focal(folder, "\"y_fov\": 30,", POSE, y, y);
+    check_focal(folder, "\"x_fov\": 40, \"y_fov\": 30,", POSE, x, y);
+    check_focal(folder, "\"x_fov\": 40, \"fl_x\": 99, \"camera_angle_x\": 1,", POSE, x, x);
+    check_focal(folder, "\"fl_x\": 99, \"fl_y\": 98,", "\"x_fov\": 40, " POSE, x, x);
+    check_focal(folder, "\"x_fov\": 40, \"fl_y\": 50,", POSE, x, 50);
+    check_focal(folder, "\"x_fov\": 40,", "\"x_fov\": 80, " POSE, wide, wide);
+    check_focal(folder, "\"x_fov\": 40, \"y_fov\": 30,", "\"x_fov\": 80, " POSE, wide, wide);
+    check_focal(folder, "\"x_fov\": 40,", "\"fl_x\": 30, \"fl_y\": 31, " POSE, 30, 31);
+    /* Of another size than the image: the angle is that of the whole width. */
+    check_focal(folder, "\"x_fov\": 40, \"w\": 40, \"h\": 32,", POSE, x, x);
+    check_refused(folder, WITH("\"x_fov\": 180,", FRAME("a", "")),
+                  "x_fov: 180 is out of range (0.01 ");
+    check_refused(folder, WITH("", FRAME("a", "\"y_fov\": \"40\",")),
+                  "frames[0].y_fov: not a number");
+}
+
+/* nerfstudio's list is the single keys in another order, and comes before them. */
+static void test_distortion_params(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    static const char list[] =
+        "\"fl_x\": 50, \"k1\": 0.5, \"distortion_params\": [0.01, 0.02, 0.03, 0,"
+        "0.001, 0.002],";
+    struct scene_camera camera = first_camera(folder, list, POSE);
+    assert_close(camera.k1, 0.01);
+    assert_close(camera.k2, 0.02);
+    assert_close(camera.k3, 0.03);
+    assert_close(camera.p1, 0.001);
+    assert_close(camera.p2, 0.002);
+    camera = first_camera(folder, "\"fl_x\": 50, \"camera_model\": \"OPENCV_FISHEYE\",",
+                          "\"distortion_params\": [0.01, 0.02, 0.03, 0.04, 0, 0], " POSE);
+    assert_int_equal(camera.lens, VKN_LENS_FISHEYE);
+    assert_close(camera.k4, 0.04);
+#define REFUSED(list, message)                                                                    \
+    check_refused(folder, WITH("\"fl_x\": 50, \"distortion_params\": " list ",", FRAME("a", "")), \
+                  message)
+    REFUSED("[0, 0, 0, 0.1, 0, 0]", "transforms.json: k4: not supported unless 0 (k1, k2, k3,");
+    REFUSED("[0, 0, 0, 0]", "distortion_params: not the 6 numbers k1 k2 k3 k4 p1 p2");
+    REFUSED("[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]", "distortion_params: not the 6 numbers");
+    REFUSED("[0, 0, \"0\", 0, 0, 0]", "transforms.json: distortion_params[2]: not a number");
+#undef REFUSED
+}
+
+/* Mitsuba's cameras have x left and z forwards, and instant-ngp puts its scenes elsewhere. */
+static void test_from_mitsuba(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const tops[] = {"\"fl_x\": 30, \"from_mitsuba\": true,",
+                                       "\"fl_x\": 30, \"normal_mts_args\": [],"};
+    static const char pose[] = "\"transform_matrix\": [[0,0,1,1],[1,0,0,2],[0,1,0,3],[0,0,0,1]]";
+    const double wanted[12] = {0, 0, -1, 1 * 0.66 + 0.165, -1, 0, 0, 2 * 0.66 + 0.165,
+                               0, 1, 0,  3 * 0.66 + 0.165};
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    for (size_t i = 0; i < BASE_COUNT(tops); i++) {
+        struct scene_camera camera = first_camera(folder, tops[i], pose);
+        for (int k = 0; k < 12; k++)
+            assert_close(camera.pose[k], wanted[k]);
+    }
+    struct scene_camera camera = first_camera(
+        folder, "\"fl_x\": 30, \"from_mitsuba\": true, \"scale\": 0.5, \"offset\": [0, 0, 1],",
+        pose);
+    assert_close(camera.pose[2], -1);
+    assert_close(camera.pose[11], 3 * 0.5 + 1);
+    camera = first_camera(folder, "\"fl_x\": 30, \"from_mitsuba\": false, \"normal_mts_args\": [],",
+                          pose);
+    assert_close(camera.pose[2], 1);
+    assert_close(camera.pose[11], 3 * 0.33 + 0.5);
+    check_refused(folder, WITH("\"fl_x\": 3, \"from_mitsuba\": 1,", FRAME("a", "")),
+                  "transforms.json: from_mitsuba: not true or false");
+    temporary_text(folder, "transforms_train.json",
+                   WITH("\"fl_x\": 30, \"from_mitsuba\": true,", FRAME("a", "")));
+    temporary_text(folder, "transforms_test.json", WITH("\"fl_x\": 30,", FRAME("a", "")));
+    struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options,
+                      "transforms_test.json: from_mitsuba: other than in the file for training");
+}
+
+/* instant-ngp puts this box into the unit cube, whatever scale and offset are. */
+static void test_box(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    struct scene_camera camera = first_camera(
+        folder, "\"fl_x\": 30, \"scale\": 9, \"offset\": 9, \"aabb\": [[-2, 0, 3], [2, 2, 4]],",
+        "\"transform_matrix\": [[1,0,0,2],[0,1,0,0],[0,0,1,4]]");
+    assert_close(camera.pose[3], 1);
+    assert_close(camera.pose[7], 0.25);
+    assert_close(camera.pose[11], 0.625);
+    check_refused(folder, WITH("\"fl_x\": 3, \"aabb\": [1, 2],", FRAME("a", "")),
+                  "transforms.json: aabb[0]: not 3 numbers");
+    check_refused(folder, WITH("\"fl_x\": 3, \"aabb\": [[1, 2, 3], [1, 2, 3]],", FRAME("a", "")),
+                  "transforms.json: aabb: a box without extent");
+    check_refused(folder, WITH("\"fl_x\": 3, \"aabb\": 4,", FRAME("a", "")),
+                  "transforms.json: aabb: not two corners of 3 numbers");
+}
+
+/* Without a rolling shutter all of the image is of the beginning of its exposure. */
+static void test_exposure(void **state)
+{
+    struct temporary *folder = *state;
+    static const char both[] = "\"transform_matrix\": " HERE ", \"transform_matrix_start\": " ABOVE
+                               ", \"transform_matrix_end\": " HERE;
+    static const char same[] =
+        "\"transform_matrix_start\": " ABOVE ", \"transform_matrix_end\": " ABOVE;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    assert_close(first_camera(folder, "\"fl_x\": 30,", both).pose[11], 4 * 0.33 + 0.5);
+    assert_close(
+        first_camera(folder, "\"fl_x\": 30, \"rolling_shutter\": [0, 0, 0, 0],", both).pose[11],
+        4 * 0.33 + 0.5);
+    assert_close(
+        first_camera(folder, "\"fl_x\": 30, \"rolling_shutter\": [0, 0, 1],", same).pose[11],
+        4 * 0.33 + 0.5);
+    static const char moves[] =
+        "transforms.json: frames[0].transform_matrix_end: another pose than at "
+        "the beginning: a rolling shutter is not supported";
+    char *text = base_format("{\"fl_x\": 30, \"rolling_shutter\": [0, 0, 1, 0], \"frames\": [{"
+                             "\"file_path\": \"a\", %s}]}",
+                             both);
+    check_refused(folder, text, moves);
+    free(text);
+    text = base_format(
+        "{\"fl_x\": 30, \"frames\": [{\"rolling_shutter\": [0, 0, 0, 1], \"file_path\": "
+        "\"a\", %s}]}",
+        both);
+    check_refused(folder, text, moves);
+    free(text);
+}
+
+/* Keys whose values change what is seen are refused by their name, and taken where they say
+ * nothing. */
+static void test_refused_keys(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    static const char *const keys[][2] = {
+        {"orthographic", "true"},
+        {"orthographic", "1"},
+        {"equirectangular", "true"},
+        {"ftheta_p3", "0.5"},
+        {"sk_x", "0.1"},
+        {"omega", "0.9"},
+        {"sx1", "0.1"},
+        {"white_transparent", "true"},
+        {"black_transparent", "true"},
+        {"mask_filename", "\"m.png\""},
+        {"Mask", "\"m.png\""},
+        {"fisheye_crop_radius", "5"},
+        {"n_frames", "0"},
+        {"latlong", "\"yes\""},
+    };
+    for (size_t i = 0; i < BASE_COUNT(keys); i++) {
+        char *text =
+            base_format("{\"fl_x\": 30, \"is_fisheye\": true, \"%s\": %s, \"frames\": [%s]}",
+                        keys[i][0], keys[i][1], FRAME("a", ""));
+        char *message = base_format("transforms.json: %s: ", keys[i][0]);
+        check_refused(folder, text, message);
+        free(message);
+        free(text);
+    }
+    check_refused(folder, WITH("\"fl_x\": 30,", FRAME("a", "\"mask_filename\": \"m.png\",")),
+                  "transforms.json: frames[0].mask_filename: not read: a mask, bright where pixels "
+                  "count, is the mask_path of a frame");
+    check_refused(
+        folder, WITH("\"fl_x\": 30,", FRAME("a", "\"orthographic\": true,")),
+        "transforms.json: frames[0].orthographic: orthographic cameras are not supported");
+    check_focal(folder,
+                "\"fl_x\": 30, \"orthographic\": false, \"ftheta_p0\": 0, \"sk_x\": 0.0, "
+                "\"latlong\": false,"
+                "\"mask\": null, \"masks\": \"\", \"mask_color\": \"white\", \"white_transparent\": false, \"n_frames\": 1,"
+                "\"fisheye_crop_radius\": 1,",
+                POSE, 30, 30);
+    /* A radius that reaches the corners hides nothing. */
+    check_focal(
+        folder,
+        "\"fl_x\": 30, \"is_fisheye\": true, \"w\": 20, \"h\": 16, \"fisheye_crop_radius\": 13,",
+        POSE, 30, 30);
+    /* ScanNet++ says so where the masks of frames are not to be used. */
+    check_focal(folder, "\"fl_x\": 30, \"has_mask\": false,", "\"mask_path\": \"none.png\", " POSE,
+                30, 30);
+}
+
+struct lines {
+    char text[1024]; /* the last */
+    size_t count;
+};
+
+static void take_line(void *user, enum vkn_log_level level, const char *text)
+{
+    struct lines *lines = user;
+    lines->count++;
+    assert_int_equal(level, VKN_LOG_WARNING);
+    snprintf(lines->text, sizeof(lines->text), "%s", text);
+}
+
+/* Training warns once of all files, and names the first eight keys. */
+static void test_warned_keys(void **state)
+{
+    struct temporary *folder = *state;
+    struct lines lines = {0};
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    temporary_text(folder, "transforms_train.json",
+                   WITH("\"fl_x\": 30, \"sharpen\": 1,", FRAME("a", "\"Time\": 1, \"one\": 1,")));
+    temporary_text(folder, "transforms_test.json",
+                   WITH("\"fl_x\": 30, \"one\": 1, \"two\": 2, \"k10\": 3, \"a\": 4, \"b\": 5,"
+                        "\"c\": 6, \"d\": 7, \"e\": 8, \"f\": 9,",
+                        FRAME("a", "\"rotation\": 1,")));
+    vkn_log_to(take_line, &lines);
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    vkn_log_to(NULL, NULL);
+    scene_close(&scene);
+    assert_int_equal(lines.count, 1);
+    assert_non_null(strstr(lines.text,
+                           "/transforms_train.json: keys that are not read: sharpen (the images "
+                           "are not sharpened), Time (unknown; did you mean time?), one (unknown), "
+                           "two (unknown), k10 (unknown), a (unknown), b (unknown), c (unknown) and "
+                           "3 more"));
+}
+
+/* Files beside an image that instant-ngp reads unasked. */
+static void test_companions(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = folder->path};
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    temporary_text(folder, "transforms.json", WITH("\"fl_x\": 30,", FRAME("a", "")));
+    char *rays = temporary_text(folder, "rays_a.dat", "");
+    assert_open_fails(&options, "/rays_a.dat: rays of single pixels are not supported; "
+                                "enable_ray_loading: false in ");
+    temporary_text(folder, "transforms.json",
+                   WITH("\"fl_x\": 30, \"enable_ray_loading\": false,", FRAME("a", "")));
+    struct vkn_scene *scene = open_scene(folder->path, 1);
+    scene_close(&scene);
+    assert_int_equal(unlink(rays), 0);
+    temporary_picture(folder, "a.alpha.png", 20, 16, 0);
+    assert_open_fails(&options, "/a.alpha.png: alpha beside an image is not supported; give ");
+}
+
+/* What nerfstudio's loader asks for, at the top or in frames, makes the file nerfstudio's: its
+ * space is measured; a field of view alone is Blender's. Files of splits with a field of view stay
+ * Blender's. */
+static void test_dialects(void **state)
+{
+    static const char all[] =
+        "\"fl_x\": 30, \"fl_y\": 30, \"cx\": 10, \"cy\": 8, \"w\": 20, \"h\": 16,";
+    static const struct {
+        const char *file, *top, *frame;
+        bool measured;
+    } cases[] = {
+        {"transforms.json", "\"fl_x\": 30, \"fl_y\": 30, \"cx\": 10,",
+         "\"cy\": 8, \"w\": 20, \"h\": 16,", true},
+        {"transforms.json", all, "", true},
+        {"transforms.json", "", all, true},
+        {"transforms.json", "\"fl_x\": 30,", "\"colmap_im_id\": 3,", true},
+        {"transforms.json", "\"fl_x\": 30, \"w\": 20, \"h\": 16,", "", false},
+        {"transforms.json", "\"camera_angle_x\": 0.8,", "", false},
+        {"transforms_train.json", "", all, true},
+        {"transforms_train.json", "\"camera_angle_x\": 0.8,", all, false},
+    };
+    struct temporary *folder = *state;
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        static const char far_away[] = "\"transform_matrix\": [[1,0,0,500],[0,1,0,0],[0,0,1,0]]";
+        char *text = base_format("{%s \"frames\": [{\"file_path\": \"a\", %s %s}]}", cases[i].top,
+                                 cases[i].frame, far_away);
+        char *path = temporary_text(folder, cases[i].file, text);
+        struct vkn_scene *scene = open_scene(path, 1);
+        assert_close(scene->splits[SCENE_TRAIN].cameras[0].pose[3],
+                     cases[i].measured ? 0.5 : 500 * 0.33 + 0.5);
+        assert_int_equal(scene->aabb_scale, cases[i].measured ? 16 : 1);
+        scene_close(&scene);
+        unlink(path);
+        free(text);
+    }
+}
+
+/* ---- matrices and structure ---------------------------------------------------------------- */
+
+/* A matrix of homogeneous coordinates is what it is times any number. */
+static void test_homogeneous(void **state)
+{
+    struct temporary *folder = *state;
+    static const double factors[] = {1, 0.25, -3, 1e-6, -1e6};
+    const double pose[12] = {0, -1, 0, 3, 1, 0, 0, -4, 0, 0, 1, 5};
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    for (size_t i = 0; i < BASE_COUNT(factors); i++) {
+        double w = factors[i];
+        char *frame =
+            base_format("\"transform_matrix\": [[0,%g,0,%g],[%g,0,0,%g],[0,0,%g,%g],[0,0,0,%g]]",
+                        -w, 3 * w, w, -4 * w, w, 5 * w, w);
+        struct scene_camera camera =
+            first_camera(folder, "\"fl_x\": 30, \"scale\": 1, \"offset\": 0,", frame);
+        for (int k = 0; k < 12; k++)
+            assert_close(camera.pose[k], pose[k]);
+        free(frame);
+    }
+#define REFUSED(last, message)                                                              \
+    check_refused(folder,                                                                   \
+                  WITH("\"fl_x\": 3,", MATRIX("[[1,0,0,0],[0,1,0,0],[0,0,1,0]," last "]")), \
+                  "frames[0].transform_matrix: " message)
+    REFUSED("[0,0,0,0]",
+            "the last row is not 0 0 0 1 (or 0 0 0 w, by which the matrix is divided)");
+    REFUSED("[0,0,1e-3,1]", "the last row is not 0 0 0 1");
+    REFUSED("[1e-9,0,0,1e-6]", "the last row is not 0 0 0 1");
+    REFUSED("[0,0,0,-1]", "the rotation part is a mirror image");
+#undef REFUSED
+}
+
 static void test_bad_structure(void **state)
 {
     struct temporary *folder = *state;
@@ -539,8 +885,18 @@ static void test_bad_structure(void **state)
                   "transforms.json: frames[0].file_path: not a string");
     check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_path\": \"a\"}"),
                   "transforms.json: frames[0].transform_matrix: missing");
+    check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_path\": \"a\", \"transformMatrix\": 3}"),
+                  "frames[0].transform_matrix: missing; keys that are not read: transformMatrix "
+                  "(unknown; did you mean transform_matrix?)");
+    check_refused(folder, WITH("\"fl_x\": 3,", "{\"file_Path\": \"a\"}"),
+                  "frames[0].file_path: missing; keys that are not read: file_Path (unknown; did ");
+    check_refused(folder, "{\"Frames\": []}",
+                  "transforms.json: frames: missing; keys that are not");
     check_refused(folder, WITH("", FRAME("a", "")),
-                  "transforms.json: frames[0]: no focal length (camera_angle_x or fl_x)");
+                  "transforms.json: frames[0]: no focal length (camera_angle_x, x_fov or fl_x)");
+    check_refused(folder, WITH("\"Fl-X\": 50, \"fov\": 50,", FRAME("a", "\"Fl-X\": 50,")),
+                  "(camera_angle_x, x_fov or fl_x); keys that are not read: Fl-X (unknown; did you "
+                  "mean fl_x?), fov (unknown)");
     check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"time\": 2,")),
                   "transforms.json: frames[0].time: 2 is out of range (0 to 1)");
 }
@@ -728,6 +1084,16 @@ int main(void)
         TEST(test_automatic_space_forward),
         TEST(test_pose_is_orthonormal),
         TEST(test_pose_tolerance),
+        TEST(test_fields_of_view),
+        TEST(test_distortion_params),
+        TEST(test_from_mitsuba),
+        TEST(test_box),
+        TEST(test_exposure),
+        TEST(test_refused_keys),
+        TEST(test_warned_keys),
+        TEST(test_companions),
+        TEST(test_dialects),
+        TEST(test_homogeneous),
         TEST(test_bad_structure),
         TEST(test_bad_matrices),
         TEST(test_bad_intrinsics),

@@ -74,9 +74,10 @@ struct vkn_scene_info_params {
  * under other names than the scene's files say, and on those that EXIF turns upright), "lenses": {"pinhole", "opencv",
  * "fisheye", "equirectangular" (views), "focal_x", "focal_y" (pixels), "fov_x", "fov_y" (degrees)},
  * "training_space": {"scale", "offset", "aabb_scale", "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?,
- * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"}, "problems":
- * [{"problem", "advice"}]}. Ranges are [low, high]; "from", "to" are corners; positions are in training
- * space. Frames without images are a problem here; what cannot be read at all is VKN_BAD_INPUT. */
+ * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"},
+ * "unread_keys"?: [{"key", "count", "file", "note", "meant"? (the key that it resembles)}] of a transforms.json,
+ * "problems": [{"problem", "advice"}]}. Ranges are [low, high]; "from", "to" are corners; positions are in
+ * training space. Frames without images are a problem here; what cannot be read at all is VKN_BAD_INPUT. */
 VKN_API vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json);
 
 VKN_END_DECLARATIONS

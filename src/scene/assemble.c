@@ -6,6 +6,7 @@
 #include "config/config.h"
 
 #include "scene/camera_path.h"
+#include "scene/keys.h"
 #include "scene/space.h"
 
 #define HOLD_OUT 8u /* of a single file, every 8th frame in order of path is for testing */
@@ -104,12 +105,22 @@ static vkn_status check_shared_size(const struct transforms *file,
     return fits ? VKN_OK : wrong_size(file, frame, "the first image has", width, height);
 }
 
+static vkn_status no_focal(const struct transforms *file, const struct transforms_frame *frame)
+{
+    char *hint = keys_hint(file);
+    if (hint == NULL)
+        return VKN_ERROR;
+    base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: no focal length (camera_angle_x, x_fov or fl_x)%s",
+              file->file, file->list, frame->index, hint);
+    free(hint);
+    return VKN_BAD_INPUT;
+}
+
 static vkn_status check_frame(const struct transforms *file, const struct transforms_frame *frame,
                               uint32_t downscale, const struct transforms_frame **first)
 {
     if (!lens_has_focal(&frame->lens))
-        return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: no focal length (camera_angle_x or fl_x)",
-                         file->file, file->list, frame->index);
+        return no_focal(file, frame);
     if (frame->lens.size[0] > 0) {
         if (!lens_fits_size(&frame->lens, frame->width, frame->height))
             return wrong_size(file, frame, "w and h say", frame->lens.size[0], frame->lens.size[1]);

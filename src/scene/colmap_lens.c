@@ -9,7 +9,8 @@
 #define LARGEST_COEFFICIENT 1e3
 
 /* Parameters: f both focal lengths, x y the focal length of an axis, u v the centre, 1 2 3 4 radial
- * coefficients, p q tangential ones. Models that are not supported are here for the message. */
+ * coefficients, p q tangential ones, w h the size once more, of a panorama all around. Models that
+ * are not supported are here for the message. */
 static const struct colmap_model models[] = {
     {0, "SIMPLE_PINHOLE", 3, "fuv"},
     {1, "PINHOLE", 4, "xyuv"},
@@ -23,6 +24,12 @@ static const struct colmap_model models[] = {
     {9, "RADIAL_FISHEYE", 5, "fuv12"},
     {10, "THIN_PRISM_FISHEYE", 12, NULL},
     {11, "RAD_TAN_THIN_PRISM_FISHEYE", 16, NULL},
+    {12, "SIMPLE_DIVISION", 4, NULL},
+    {13, "DIVISION", 5, NULL},
+    {14, "SIMPLE_FISHEYE", 3, "fuv"},
+    {15, "FISHEYE", 4, "xyuv"},
+    {16, "EUCM", 6, NULL},
+    {17, "EQUIRECTANGULAR", 2, "wh"},
 };
 
 const struct colmap_model *colmap_model_by_id(int id)
@@ -63,6 +70,8 @@ static bool store(char parameter, double value, struct transforms_lens *lens)
         lens->center[parameter - 'u'] = value;
         return fabs(value) <= LARGEST_PIXELS;
     }
+    if (parameter == 'w' || parameter == 'h')
+        return value == lens->size[parameter == 'w' ? 0 : 1];
     if (parameter == 'f' || parameter == 'x')
         lens->focal[0] = value;
     if (parameter == 'f' || parameter == 'y')
@@ -83,6 +92,8 @@ vkn_status colmap_lens(const struct colmap_model *model, const char *where, cons
         lens->size[axis] = size[axis];
     }
     lens->kind = strstr(model->name, "FISHEYE") != NULL ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
+    if (strcmp(model->name, "EQUIRECTANGULAR") == 0)
+        lens->kind = VKN_LENS_EQUIRECTANGULAR;
     for (unsigned i = 0; i < model->count; i++)
         if (!store(model->parameters[i], parameters[i], lens))
             return base_fail(VKN_BAD_INPUT, "%s: parameter %u of %s, %g, is out of range", where,

@@ -1,6 +1,8 @@
 /* What opening a scene passes over. */
 #include <stdlib.h>
 
+#include <cjson/cJSON.h>
+
 #include "scene/transforms.h"
 
 static vkn_status take_image(struct scene_findings *findings, struct transforms_frame *frame)
@@ -90,5 +92,6 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->as_stored);
     free(findings->points);
     free(findings->first_bad_point);
+    cJSON_Delete(findings->unread);
     *findings = (struct scene_findings){0};
 }

@@ -125,6 +125,9 @@ struct cJSON *inspect_json(const struct inspection *inspection)
         cJSON_AddNumberToObject(masks, "views", (double)inspection->masked);
         add_number(masks, "hidden", inspection->hidden);
     }
+    if (inspection->findings->unread != NULL)
+        cJSON_AddItemToObject(json, "unread_keys",
+                              cJSON_Duplicate(inspection->findings->unread, true));
     cJSON *problems = cJSON_AddArrayToObject(json, "problems");
     for (size_t i = 0; i < inspection->problem_count; i++) {
         cJSON *problem = cJSON_CreateObject();

@@ -27,6 +27,8 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
         {"OPENCV_FISHEYE", VKN_LENS_FISHEYE},
         {"RADIAL_FISHEYE", VKN_LENS_FISHEYE},
         {"SIMPLE_RADIAL_FISHEYE", VKN_LENS_FISHEYE},
+        {"FISHEYE", VKN_LENS_FISHEYE},
+        {"SIMPLE_FISHEYE", VKN_LENS_FISHEYE},
         {"EQUIRECTANGULAR", VKN_LENS_EQUIRECTANGULAR},
     };
     const char *model = NULL;
@@ -51,25 +53,47 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
     return VKN_OK;
 }
 
-/* instant-ngp's name for a panorama all around; what it calls equirectangular is even in the sine of the
- * latitude. */
+/* instant-ngp's name for a panorama all around. */
 static vkn_status read_panorama(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, "latlong"))) {
+    bool latlong = false;
+    BASE_TRY(base_json_bool(object, "latlong", where, false, &latlong));
+    if (latlong) {
         lens->kind = VKN_LENS_EQUIRECTANGULAR;
         lens->whole = true;
     }
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, "equirectangular")))
-        return base_json_fail(where, "equirectangular",
-                              "instant-ngp's equal-area pictures are not supported (latlong and "
-                              "camera_model EQUIRECTANGULAR are)");
     return VKN_OK;
 }
 
-static vkn_status refuse_others(const cJSON *object, const char *where)
+/* nerfstudio trains on the pixels of a fisheye that are nearer to the image's middle. */
+static vkn_status refuse_crop(const cJSON *object, const char *where,
+                              const struct transforms_lens *lens)
 {
-    if (cJSON_GetObjectItemCaseSensitive(object, "ftheta_p0") != NULL)
-        return base_json_fail(where, "ftheta_p0", "f-theta lenses are not supported");
+    double radius = INFINITY;
+    BASE_TRY(base_json_number(object, "fisheye_crop_radius", where, false, 0, 1e9, &radius));
+    double corner = 0.5 * hypot(lens->size[0], lens->size[1]);
+    if (lens->kind != VKN_LENS_FISHEYE || isinf(radius) || (corner > 0 && radius >= corner))
+        return VKN_OK;
+    return base_json_fail(where, "fisheye_crop_radius",
+                          "not supported; hide what is farther from the middle by masks "
+                          "(mask_path)");
+}
+
+/* nerfstudio's list in the order k1 k2 k3 k4 p1 p2, which replaces the single keys. */
+static vkn_status read_params(const cJSON *object, const char *where, double values[8])
+{
+    static const unsigned order[] = {0, 1, 4, 5, 2, 3};
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "distortion_params");
+    if (list == NULL || cJSON_IsNull(list))
+        return VKN_OK;
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)BASE_COUNT(order))
+        return base_json_fail(where, "distortion_params", "not the 6 numbers k1 k2 k3 k4 p1 p2");
+    const cJSON *item = list->child;
+    for (size_t i = 0; i < BASE_COUNT(order); i++, item = item->next) {
+        char element[32];
+        snprintf(element, sizeof(element), "distortion_params[%zu]", i);
+        BASE_TRY(base_json_value(item, element, where, -1e3, 1e3, &values[order[i]]));
+    }
     return VKN_OK;
 }
 
@@ -80,8 +104,10 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
     static const char *const names[] = {"k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"};
     double values[8] = {0};
     memcpy(values, lens->distortion, sizeof(lens->distortion));
-    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+    for (size_t i = 0; i < BASE_COUNT(names); i++)
         BASE_TRY(base_json_number(object, names[i], where, false, -1e3, 1e3, &values[i]));
+    BASE_TRY(read_params(object, where, values));
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
         bool fisheye = lens->kind == VKN_LENS_FISHEYE, tangential = i == 2 || i == 3;
         if (values[i] != 0 && lens->kind == VKN_LENS_EQUIRECTANGULAR)
             return base_json_fail(where, names[i], "a panorama has no distortion");
@@ -95,40 +121,66 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
 }
 
 /* One axis. A focal length and an angle in the same object agree or nearly so, and the focal length
- * is the better measured; an angle alone replaces a focal length from further up. */
-static vkn_status read_axis(const cJSON *object, const char *where, int axis,
-                            struct transforms_lens *lens)
+ * is the better measured; an angle alone replaces a focal length from further up. x_fov, in
+ * degrees, comes before both, as in instant-ngp. *given: any of them is there. */
+static vkn_status read_focal(const cJSON *object, const char *where, int axis,
+                             struct transforms_lens *lens, bool *given)
 {
     static const char *const focal_names[2] = {"fl_x", "fl_y"};
     static const char *const angle_names[2] = {"camera_angle_x", "camera_angle_y"};
-    static const char *const center_names[2] = {"cx", "cy"};
-    static const char *const size_names[2] = {"w", "h"};
-    double angle = 0, focal = 0;
+    static const char *const degree_names[2] = {"x_fov", "y_fov"};
+    double angle = 0, focal = 0, degrees = 0;
     BASE_TRY(base_json_number(object, angle_names[axis], where, false, 1e-4, 3.1415, &angle));
     BASE_TRY(
         base_json_number(object, focal_names[axis], where, false, 1e-3, LARGEST_PIXELS, &focal));
+    BASE_TRY(base_json_number(object, degree_names[axis], where, false, 0.01, 179.99, &degrees));
+    if (degrees > 0) {
+        angle = degrees * PI / 180;
+        focal = 0;
+    }
     if (angle > 0) {
         lens->angle[axis] = angle;
         lens->focal[axis] = 0;
     }
     if (focal > 0)
         lens->focal[axis] = focal;
+    *given = angle > 0 || focal > 0;
+    return VKN_OK;
+}
+
+/* An angle for one axis alone makes pixels square, whatever the other axis has from further up. */
+static vkn_status read_focals(const cJSON *object, const char *where, struct transforms_lens *lens)
+{
+    bool given[2];
+    for (int axis = 0; axis < 2; axis++)
+        BASE_TRY(read_focal(object, where, axis, lens, &given[axis]));
+    for (int axis = 0; axis < 2; axis++)
+        if (given[axis] && !given[1 - axis] && lens->focal[axis] == 0)
+            lens->focal[1 - axis] = lens->angle[1 - axis] = 0;
+    return VKN_OK;
+}
+
+static vkn_status read_axis(const cJSON *object, const char *where, int axis,
+                            struct transforms_lens *lens)
+{
+    static const char *const center_names[2] = {"cx", "cy"};
+    static const char *const size_names[2] = {"w", "h"};
     BASE_TRY(base_json_number(object, center_names[axis], where, false, -LARGEST_PIXELS,
                               LARGEST_PIXELS, &lens->center[axis]));
-    BASE_TRY(base_json_number(object, size_names[axis], where, false, 1, LARGEST_PIXELS,
-                              &lens->size[axis]));
-    return VKN_OK;
+    return base_json_number(object, size_names[axis], where, false, 1, LARGEST_PIXELS,
+                            &lens->size[axis]);
 }
 
 vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens)
 {
     BASE_TRY(read_kind(object, where, lens));
     BASE_TRY(read_panorama(object, where, lens));
-    BASE_TRY(refuse_others(object, where));
+    BASE_TRY(read_focals(object, where, lens));
     for (int axis = 0; axis < 2; axis++)
         BASE_TRY(read_axis(object, where, axis, lens));
     if ((lens->size[0] > 0) != (lens->size[1] > 0))
         return base_json_fail(where, lens->size[0] > 0 ? "h" : "w", "missing");
+    BASE_TRY(refuse_crop(object, where, lens));
     return read_distortion(object, where, lens);
 }
 

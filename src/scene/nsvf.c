@@ -1,12 +1,15 @@
 /* NSVF's captures, in which Synthetic-NSVF, Tanks and Temples and BlendedMVS are handed on (Liu et
  * al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare your own dataset"):
  *
- *   intrinsics.txt  for all images, in pixels of theirs: a 3x3 or 4x4 matrix, or a first line
- *                   f cx cy 0 as in Scene Representation Networks, whose further lines say nothing
- *                   of the camera
- *   rgb/NAME.png    or .jpg; NAME begins with 0_ for training, 1_ for validation, 2_ for testing
- *   pose/NAME.txt   a 4x4 matrix, camera to world, of a camera with x right, y down and z forwards
- *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; need not be there
+ *   intrinsics.txt  or intrinsic.txt, for all images, in pixels of theirs: a 3x3 or 4x4 matrix, or
+ * a first line f cx cy 0 as in Scene Representation Networks, whose further lines say nothing of
+ * the camera rgb/NAME.png    or .jpg, or in a folder color; NAME begins with 0_ for training, 1_
+ * for validation, 2_ for testing pose/NAME.txt   a 4x4 or 3x4 matrix, camera to world, of a camera
+ * with x right, y down and z forwards; or extrinsic/NAME.txt, world to camera bbox.txt        xmin
+ * ymin zmin xmax ymax zmax voxelsize; need not be there
+ *
+ * A line of two numbers in a matrix's file is a size, which NSVF passes over as well
+ * (fairnr/data/data_utils.py).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +36,8 @@ struct numbers {
     bool even;                   /* as many in every one */
     size_t odd_line, odd_count;  /* the first line with more or fewer */
     size_t bad_line,
-        bad_index; /* the first number that is not finite: 0, and more than there are */
+        bad_index;    /* the first number that is not finite: 0, and more than there are */
+    bool skips_sizes; /* lines of two numbers are passed over */
 };
 
 #define BLANKS " \t\r\v\f"
@@ -72,21 +76,27 @@ static vkn_status read_line(const char *file, size_t line, const char **text,
     return VKN_OK;
 }
 
+static void count_row(struct numbers *numbers, size_t line, size_t found)
+{
+    if (numbers->rows++ == 0)
+        numbers->columns = found;
+    if (numbers->even && found != numbers->columns) {
+        numbers->even = false;
+        numbers->odd_line = line;
+        numbers->odd_count = found;
+    }
+}
+
 static vkn_status parse_numbers(const char *file, const char *text, struct numbers *numbers)
 {
     for (size_t line = 1; *text != '\0'; line++) {
         size_t found = 0;
         BASE_TRY(read_line(file, line, &text, numbers, &found));
         text += *text == '\n' ? 1 : 0;
-        if (found == 0)
-            continue;
-        if (numbers->rows++ == 0)
-            numbers->columns = found;
-        if (numbers->even && found != numbers->columns) {
-            numbers->even = false;
-            numbers->odd_line = line;
-            numbers->odd_count = found;
-        }
+        if (numbers->skips_sizes && found == 2)
+            numbers->count -= found;
+        else if (found > 0)
+            count_row(numbers, line, found);
     }
     return VKN_OK;
 }
@@ -105,11 +115,11 @@ static vkn_status fail_uneven(const char *file, const struct numbers *numbers)
                      numbers->odd_line, numbers->odd_count, numbers->columns);
 }
 
-static vkn_status read_numbers(const char *file, struct numbers *numbers)
+static vkn_status read_numbers(const char *file, bool skips_sizes, struct numbers *numbers)
 {
     char *text = NULL;
     size_t size = 0;
-    *numbers = (struct numbers){.even = true, .bad_index = SIZE_MAX};
+    *numbers = (struct numbers){.even = true, .bad_index = SIZE_MAX, .skips_sizes = skips_sizes};
     BASE_TRY(base_text_read(file, MAX_FILE_SIZE, &text, &size));
     size_t length = strlen(text);
     vkn_status status =
@@ -141,7 +151,7 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
 {
     struct numbers numbers;
     const double *k = numbers.values;
-    BASE_TRY(read_numbers(file, &numbers));
+    BASE_TRY(read_numbers(file, true, &numbers));
     bool in_line = numbers.rows == 1 && (numbers.count == 9 || numbers.count == 16);
     size_t columns = in_line ? (numbers.count == 9 ? 3 : 4) : numbers.columns;
     bool shaped = columns == 3 || columns == 4;
@@ -226,7 +236,7 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
     BASE_TRY(reader_find(folder, "bbox.txt", &file));
     if (file == NULL)
         return VKN_OK;
-    vkn_status status = read_numbers(file, &box);
+    vkn_status status = read_numbers(file, false, &box);
     if (status == VKN_OK)
         status = place_box(file, &box, wanted_scale, transforms);
     free(file);
@@ -235,46 +245,51 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static vkn_status read_pose(const char *file, double pose[12])
+/* Where a capture has what. */
+struct layout {
+    char *folder;
+    char *images, *poses; /* folders */
+    bool inverse;         /* poses are of the world in the camera's coordinates */
+};
+
+static vkn_status read_pose(const char *file, bool inverse, double pose[12])
 {
-    static const double last[4] = {0, 0, 0, 1};
     struct numbers matrix;
-    BASE_TRY(read_numbers(file, &matrix));
-    const double *m = matrix.values;
+    BASE_TRY(read_numbers(file, true, &matrix));
     BASE_TRY(check_finite(file, &matrix, SIZE_MAX));
     if (matrix.count > 0 && !matrix.even)
         return fail_uneven(file, &matrix);
-    if (matrix.count != 16 || !matrix.even || (matrix.rows != 4 && matrix.rows != 1))
+    bool whole = matrix.count == 16 && (matrix.rows == 4 || matrix.rows == 1);
+    if (!whole && (matrix.count != 12 || matrix.rows != 3))
         return base_fail(VKN_BAD_INPUT, "%s: %zu numbers in %zu lines are not a matrix of 4x4",
                          file, matrix.count, matrix.rows);
-    for (int i = 0; i < 4; i++)
-        if (!(fabs(m[12 + i] - last[i]) <= 1e-6))
-            return base_fail(VKN_BAD_INPUT, "%s: the last row is not 0 0 0 1", file);
+    double rows[4][4] = {[3] = {0, 0, 0, 1}};
+    memcpy(rows, matrix.values, matrix.count * sizeof(double));
+    if (inverse)
+        pose_invert_matrix(rows);
     /* The axes right, up and backwards are (x, -y, -z) of the file's. */
-    double rows[3][4];
-    for (ptrdiff_t i = 0; i < 3; i++) {
-        const double row[4] = {m[4 * i], -m[4 * i + 1], -m[4 * i + 2], m[4 * i + 3]};
-        memcpy(rows[i], row, sizeof(row));
+    for (int i = 0; i < 3; i++) {
+        rows[i][1] = -rows[i][1];
+        rows[i][2] = -rows[i][2];
     }
-    const char *problem = pose_from_rows((const double(*)[4])rows, pose);
+    const char *problem = pose_from_matrix((const double(*)[4])rows, pose);
     return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", file, problem);
 }
 
-/* The pose of an image: in pose/NAME.txt, which a name in another case or Unicode form stands for.
- */
-static vkn_status find_pose(struct finder *poses, const char *folder, const char *name,
+/* The pose of an image: in NAME.txt, which a name in another case or Unicode form stands for. */
+static vkn_status find_pose(struct finder *poses, const struct layout *layout, const char *name,
                             double pose[12])
 {
     const char *dot = strrchr(name, '.');
     char *file = base_format("%.*s.txt", (int)(dot - name), name);
-    char *path = file != NULL ? base_format("%s/%s", folder, file) : NULL;
+    char *path = file != NULL ? base_format("%s/%s", layout->poses, file) : NULL;
     struct found found = {0};
-    vkn_status status = path != NULL ? finder_in(poses, folder, file, &found) : VKN_ERROR;
+    vkn_status status = path != NULL ? finder_in(poses, layout->poses, file, &found) : VKN_ERROR;
     if (status == VKN_OK && found.other != NULL)
         status = base_fail(VKN_BAD_INPUT, "%s is not there, and both %s and %s may be meant", path,
                            found.path, found.other);
     if (status == VKN_OK)
-        status = read_pose(found.path != NULL ? found.path : path, pose);
+        status = read_pose(found.path != NULL ? found.path : path, layout->inverse, pose);
     free(found.path);
     free(found.other);
     free(path);
@@ -282,16 +297,14 @@ static vkn_status find_pose(struct finder *poses, const char *folder, const char
     return status;
 }
 
-static vkn_status read_frame(struct finder *poses, const char *folder, const char *images,
-                             const char *name, struct transforms_frame *frame)
+static vkn_status read_frame(struct finder *poses, const struct layout *layout, const char *name,
+                             struct transforms_frame *frame)
 {
-    char *pose = base_path_join(folder, "pose");
     frame->file_path = base_format("%s", name);
-    frame->image_path = base_path_join(images, name);
+    frame->image_path = base_path_join(layout->images, name);
     vkn_status status = VKN_ERROR;
-    if (pose != NULL && frame->file_path != NULL && frame->image_path != NULL)
-        status = find_pose(poses, pose, name, frame->pose);
-    free(pose);
+    if (frame->file_path != NULL && frame->image_path != NULL)
+        status = find_pose(poses, layout, name, frame->pose);
     return status;
 }
 
@@ -331,39 +344,35 @@ static vkn_status set_splits(const char *images, struct transforms *transforms)
     return VKN_OK;
 }
 
-static vkn_status make_frames(const char *folder, const char *images, char *const *names,
-                              size_t count, struct transforms *transforms)
+static vkn_status make_frames(const struct layout *layout, char *const *names, size_t count,
+                              struct transforms *transforms)
 {
     if (count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: no PNG or JPEG images in this folder", images);
+        return base_fail(VKN_BAD_INPUT, "%s: no PNG or JPEG images in this folder", layout->images);
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;
     struct finder *poses = NULL;
-    BASE_TRY(finder_open(folder, NULL, &poses));
+    BASE_TRY(finder_open(layout->folder, NULL, &poses));
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
         struct transforms_frame *frame = &transforms->frames[transforms->count++];
         frame->index = i;
         frame->lens = transforms->lens;
-        status = read_frame(poses, folder, images, names[i], frame);
+        status = read_frame(poses, layout, names[i], frame);
     }
     finder_close(&poses);
-    return status == VKN_OK ? set_splits(images, transforms) : status;
+    return status == VKN_OK ? set_splits(layout->images, transforms) : status;
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
 /* Images that somebody has taken out leave their poses. */
-static vkn_status count_poses(const char *folder, size_t images, size_t *missing)
+static vkn_status count_poses(const char *path, size_t images, size_t *missing)
 {
-    char *path = base_path_join(folder, "pose");
-    if (path == NULL)
-        return VKN_ERROR;
     DIR *stream = opendir(path);
     vkn_status status =
         stream != NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", path, strerror(errno));
-    free(path);
     size_t poses = 0;
     for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;)
         poses += entry->d_name[0] != '.' && reader_ends_with(entry->d_name, ".txt") ? 1 : 0;
@@ -373,54 +382,73 @@ static vkn_status count_poses(const char *folder, size_t images, size_t *missing
     return status;
 }
 
-static vkn_status read_images(const char *folder, const char *images,
-                              struct scene_findings *findings, struct transforms *transforms)
+static vkn_status read_images(const struct layout *layout, struct scene_findings *findings,
+                              struct transforms *transforms)
 {
     size_t missing = 0, posed = transforms->count;
-    BASE_TRY(count_poses(folder, posed, &missing));
-    BASE_TRY(capture_measure(folder, findings, transforms));
-    BASE_TRY(transforms_drop_missing(transforms, images, findings));
+    BASE_TRY(count_poses(layout->poses, posed, &missing));
+    BASE_TRY(capture_measure(layout->folder, findings, transforms));
+    BASE_TRY(transforms_drop_missing(transforms, layout->images, findings));
     transforms->missing += missing;
     if (missing > 0 && findings == NULL)
-        base_log(BASE_LOG_WARNING, "%s: %zu of %zu poses have no image and are left out", images,
-                 missing, posed + missing);
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu poses have no image and are left out",
+                 layout->images, missing, posed + missing);
     return check_center(transforms->file, &transforms->frames[0]);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
+static bool has_folder(const char *folder, const char *name)
+{
+    char *path = base_path_join(folder, name);
+    bool there = path != NULL && base_is_folder(path);
+    free(path);
+    return there;
+}
+
+static const char *images_of(const char *folder)
+{
+    return !has_folder(folder, "rgb") && has_folder(folder, "color") ? "color" : "rgb";
+}
+
+/* A file intrinsic.txt alone tells little: the images have to be there as well. */
 static vkn_status find(const char *folder, char **file, char **others)
 {
     (void)others;
-    return reader_find(folder, "intrinsics.txt", file);
+    if (has_folder(folder, images_of(folder)))
+        BASE_TRY(reader_find(folder, "intrinsic.txt", file));
+    return *file != NULL ? VKN_OK : reader_find(folder, "intrinsics.txt", file);
 }
 
-static vkn_status read_capture(const char *folder, const char *images,
-                               const struct scene_options *options, struct transforms *transforms)
+static vkn_status read_capture(const struct layout *layout, const struct scene_options *options,
+                               struct transforms *transforms)
 {
     char **names = NULL;
     size_t count = 0;
     BASE_TRY(read_lens(transforms->file, &transforms->lens));
-    BASE_TRY(read_box(folder, (double)options->scale, transforms));
-    vkn_status status = capture_list(images, &names, &count);
+    BASE_TRY(read_box(layout->folder, (double)options->scale, transforms));
+    vkn_status status = capture_list(layout->images, &names, &count);
     if (status == VKN_OK)
-        status = make_frames(folder, images, names, count, transforms);
+        status = make_frames(layout, names, count, transforms);
     capture_free_names(names, count);
-    return status == VKN_OK ? read_images(folder, images, options->findings, transforms) : status;
+    return status == VKN_OK ? read_images(layout, options->findings, transforms) : status;
 }
 
-/* The folder `rgb`, or what stands for it. */
-static vkn_status find_images(const char *folder, const char *file, char **images)
+/* The folders of a capture; that of the images is one of other formats where there is no `rgb` or
+ * `color`. */
+static vkn_status find_layout(const char *file, struct layout *layout)
 {
-    char *rgb = base_path_join(folder, "rgb");
-    if (rgb == NULL)
+    layout->folder = base_path_folder(file);
+    if (layout->folder == NULL)
         return VKN_ERROR;
-    vkn_status status = base_is_folder(rgb) ? VKN_OK : capture_folder(folder, file, images);
-    if (*images == NULL)
-        *images = rgb;
-    else
-        free(rgb);
-    return status;
+    const char *images = images_of(layout->folder);
+    if (!has_folder(layout->folder, images))
+        BASE_TRY(capture_folder(layout->folder, file, &layout->images));
+    if (layout->images == NULL)
+        layout->images = base_path_join(layout->folder, images);
+    layout->inverse = has_folder(layout->folder, "extrinsic");
+    layout->poses = base_path_join(layout->folder, layout->inverse ? "extrinsic" : "pose");
+    return layout->images != NULL && layout->poses != NULL ? VKN_OK : VKN_ERROR;
 }
 
 static vkn_status read_scene(const char *file, const struct scene_options *options,
@@ -430,13 +458,13 @@ static vkn_status read_scene(const char *file, const struct scene_options *optio
     struct transforms *transforms = &files[SCENE_TRAIN];
     *transforms = (struct transforms){
         .file = base_format("%s", file), .list = "images", .chooses_space = true, .prescaled = 1};
-    char *folder = base_path_folder(file), *images = NULL;
-    vkn_status status =
-        folder != NULL && transforms->file != NULL ? find_images(folder, file, &images) : VKN_ERROR;
+    struct layout layout = {0};
+    vkn_status status = transforms->file != NULL ? find_layout(file, &layout) : VKN_ERROR;
     if (status == VKN_OK)
-        status = read_capture(folder, images, options, transforms);
-    free(images);
-    free(folder);
+        status = read_capture(&layout, options, transforms);
+    free(layout.poses);
+    free(layout.images);
+    free(layout.folder);
     return status;
 }
 

@@ -100,14 +100,41 @@ const char *pose_from_rows(const double (*rows)[4], double pose[12])
     return NULL;
 }
 
+const char *pose_from_matrix(const double (*rows)[4], double pose[12])
+{
+    double w = rows[3][3], divided[3][4];
+    bool homogeneous = isfinite(w) && w != 0;
+    for (int j = 0; j < 3; j++)
+        homogeneous = homogeneous && fabs(rows[3][j]) <= 1e-6 * fabs(w);
+    if (!homogeneous)
+        return "the last row is not 0 0 0 1 (or 0 0 0 w, by which the matrix is divided)";
+    for (int i = 0; i < 12; i++)
+        divided[i / 4][i % 4] = rows[i / 4][i % 4] / w;
+    return pose_from_rows((const double(*)[4])divided, pose);
+}
+
+void pose_invert_matrix(double rows[4][4])
+{
+    double w = rows[3][3], linear[3][3], inverse[3][3], position[3];
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            linear[i][j] = rows[i][j] / w;
+        position[i] = rows[i][3] / w;
+    }
+    inverse_transpose((const double(*)[3])linear, inverse);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            rows[i][j] = inverse[j][i];
+        rows[i][3] = -(inverse[0][i] * position[0] + inverse[1][i] * position[1] +
+                       inverse[2][i] * position[2]);
+    }
+    rows[3][3] = 1;
+}
+
 static vkn_status make_pose(double values[4][4], const char *name, const char *where,
                             double pose[12])
 {
-    static const double last[4] = {0, 0, 0, 1};
-    for (int i = 0; i < 4; i++)
-        if (fabs(values[3][i] - last[i]) > 1e-6)
-            return base_json_fail(where, name, "the last row is not 0 0 0 1");
-    const char *problem = pose_from_rows((const double(*)[4])values, pose);
+    const char *problem = pose_from_matrix((const double(*)[4])values, pose);
     return problem == NULL ? VKN_OK : base_json_fail(where, name, "%s", problem);
 }
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #include "scene/inspect.h"
 #include "scene/reader.h"
 
@@ -58,6 +60,23 @@ static vkn_status check_images(struct inspection *inspection)
                                      "masks are bright where pixels count (dynamic_mask_NAME.png: "
                                      "where they do not); invert them, or take the views out",
                                      "the masks of %zu views hide everything", inspection->blind));
+    return VKN_OK;
+}
+
+/* A key that is nearly one that is read. */
+static vkn_status check_keys(struct inspection *inspection)
+{
+    const cJSON *entry = NULL;
+    cJSON_ArrayForEach(entry, inspection->findings->unread)
+    {
+        const cJSON *meant = cJSON_GetObjectItemCaseSensitive(entry, "meant");
+        if (meant != NULL)
+            BASE_TRY(inspect_add_problem(
+                inspection, "correct its name, or take it out",
+                "%s: %.64s: not read; did you mean %s?",
+                cJSON_GetObjectItemCaseSensitive(entry, "file")->valuestring,
+                cJSON_GetObjectItemCaseSensitive(entry, "key")->valuestring, meant->valuestring));
+    }
     return VKN_OK;
 }
 
@@ -315,6 +334,7 @@ vkn_status inspect_problems(struct inspection *inspection)
 {
     BASE_TRY(check_images(inspection));
     BASE_TRY(check_points(inspection));
+    BASE_TRY(check_keys(inspection));
     BASE_TRY(check_times(inspection));
     BASE_TRY(check_splits(inspection));
     BASE_TRY(check_lenses(inspection));

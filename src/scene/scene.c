@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "scene/detect.h"
+#include "scene/keys.h"
 #include "scene/pictures.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -19,6 +20,8 @@ static vkn_status open_into(struct vkn_scene *scene, const struct scene_options 
     vkn_status status = detect_and_read(scene, options, files, &single);
     if (status == VKN_OK)
         status = scene_assemble(scene, files, single, options);
+    if (status == VKN_OK)
+        status = keys_tell(files, options->findings);
     if (status == VKN_OK)
         status = findings_add_files(options->findings, scene, files);
     if (status == VKN_OK)

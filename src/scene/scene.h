@@ -90,6 +90,7 @@ struct scene_findings {
     double (*points)[3];          /* of the sparse model, in training space; NULL: none */
     size_t point_count, bad_points; /* bad: left out, as a number of theirs is not finite */
     char *first_bad_point;        /* the message about the first of them; NULL: none */
+    struct cJSON *unread;         /* keys of a transforms.json that nothing reads, as inspect_json has them; NULL: none */
 };
 void scene_findings_free(struct scene_findings *findings);
 

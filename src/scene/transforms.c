@@ -1,10 +1,10 @@
-/* transforms.json: the file and its frames. */
-#include <math.h>
+/* transforms.json: the file, its lists of names and its images. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
+#include "scene/keys.h"
 #include "scene/pictures.h"
 #include "scene/reader.h"
 
@@ -15,74 +15,12 @@ static bool has(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
 }
 
-/* ---- one frame ------------------------------------------------------------------------------- */
-
 static void free_frame(struct transforms_frame *frame)
 {
     free(frame->file_path);
     free(frame->image_path);
     free(frame->mask_name);
     free(frame->mask_path);
-}
-
-static vkn_status read_frame(const cJSON *json, const char *where, bool needs_images,
-                             struct transforms_frame *frame)
-{
-    if (!cJSON_IsObject(json))
-        return base_json_fail(where, "(frame)", "not an object");
-    const char *file_path = NULL;
-    BASE_TRY(base_json_string(json, "file_path", where, needs_images, &file_path));
-    if (needs_images && file_path[0] == '\0')
-        return base_json_fail(where, "file_path", "empty");
-    if (file_path != NULL) {
-        frame->file_path = base_format("%s", file_path);
-        if (frame->file_path == NULL)
-            return VKN_ERROR;
-    }
-    BASE_TRY(lens_read(json, where, &frame->lens));
-    BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &frame->time));
-    frame->has_sharpness = has(json, "sharpness");
-    const char *mask = NULL;
-    BASE_TRY(base_json_string(json, "mask_path", where, false, &mask));
-    if (mask != NULL) {
-        frame->mask_name = base_format("%s", mask);
-        if (frame->mask_name == NULL)
-            return VKN_ERROR;
-    }
-    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix");
-    if (matrix == NULL)
-        return base_json_fail(where, "transform_matrix", "missing");
-    return pose_read(matrix, "transform_matrix", where, frame->pose);
-}
-
-static vkn_status read_frames(const cJSON *json, bool needs_images, struct transforms *transforms)
-{
-    const cJSON *frames = cJSON_GetObjectItemCaseSensitive(json, "frames");
-    if (frames == NULL)
-        return base_json_fail(transforms->file, "frames", "missing");
-    if (!cJSON_IsArray(frames))
-        return base_json_fail(transforms->file, "frames", "not an array");
-    size_t count = (size_t)cJSON_GetArraySize(frames);
-    transforms->frames = base_alloc(count, sizeof(*transforms->frames));
-    if (transforms->frames == NULL)
-        return VKN_ERROR;
-
-    size_t prefix = strlen(transforms->file) + 32;
-    char *where = base_alloc(prefix, 1);
-    vkn_status status = where != NULL ? VKN_OK : VKN_ERROR;
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, frames)
-    {
-        if (status != VKN_OK)
-            break;
-        struct transforms_frame *frame = &transforms->frames[transforms->count];
-        frame->index = transforms->count++;
-        frame->lens = transforms->lens;
-        snprintf(where, prefix, "%s: frames[%zu].", transforms->file, frame->index);
-        status = read_frame(item, where, needs_images, frame);
-    }
-    free(where);
-    return status;
 }
 
 /* ---- filename lists (nerfstudio) ----------------------------------------------------------- */
@@ -188,18 +126,6 @@ static vkn_status read_lists(const cJSON *json, struct transforms *transforms)
 
 /* ---- the top of the file ------------------------------------------------------------------- */
 
-static bool is_nerfstudio(const cJSON *json)
-{
-    static const char *const keys[] = {
-        "camera_model",   "applied_transform",    "applied_scale",
-        "ply_file_path",  "train_filenames",      "val_filenames",
-        "test_filenames", "orientation_override", "auto_scale_poses_override"};
-    for (size_t i = 0; i < BASE_COUNT(keys); i++)
-        if (has(json, keys[i]))
-            return true;
-    return false;
-}
-
 static vkn_status read_cloud_name(const cJSON *json, struct transforms *transforms)
 {
     const char *name = NULL;
@@ -209,57 +135,24 @@ static vkn_status read_cloud_name(const cJSON *json, struct transforms *transfor
     return name == NULL || transforms->cloud_name != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
-{
-    const cJSON *offset = cJSON_GetObjectItemCaseSensitive(json, "offset");
-    if (offset == NULL)
-        return VKN_OK;
-    transforms->has_offset = true;
-    if (!cJSON_IsArray(offset)) { /* instant-ngp takes one number for all three axes */
-        BASE_TRY(
-            base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
-        transforms->offset[1] = transforms->offset[2] = transforms->offset[0];
-        return VKN_OK;
-    }
-    if (cJSON_GetArraySize(offset) != 3)
-        return base_json_fail(transforms->file, "offset", "not 3 numbers");
-    static const char *const names[3] = {"offset[0]", "offset[1]", "offset[2]"};
-    const cJSON *item = offset->child;
-    for (int i = 0; i < 3; i++, item = item->next)
-        BASE_TRY(
-            base_json_value(item, names[i], transforms->file, -1e9, 1e9, &transforms->offset[i]));
-    return VKN_OK;
-}
-
-static vkn_status read_space(const cJSON *json, struct transforms *transforms)
-{
-    double aabb_scale = 0;
-    BASE_TRY(base_json_number(json, "aabb_scale", transforms->file, false, 1, 128, &aabb_scale));
-    transforms->aabb_scale = (uint32_t)aabb_scale;
-    if (transforms->aabb_scale != aabb_scale ||
-        (transforms->aabb_scale & (transforms->aabb_scale - 1)) != 0)
-        return base_json_fail(transforms->file, "aabb_scale",
-                              "%g is not a power of two from 1 to 128", aabb_scale);
-    BASE_TRY(
-        base_json_number(json, "scale", transforms->file, false, 1e-9, 1e9, &transforms->scale));
-    transforms->has_scale = transforms->scale > 0;
-    return read_offset(json, transforms);
-}
-
 vkn_status transforms_parse(const char *file, const struct cJSON *json, bool needs_images,
                             struct transforms *transforms)
 {
-    *transforms = (struct transforms){
-        .file = base_format("%s", file), .list = "frames", .lens = lens_none, .prescaled = 1};
+    *transforms = (struct transforms){.file = base_format("%s", file),
+                                      .list = "frames",
+                                      .lens = lens_none,
+                                      .prescaled = 1,
+                                      .loads_rays = true};
     if (transforms->file == NULL)
         return VKN_ERROR;
     if (!cJSON_IsObject(json))
         return base_fail(VKN_BAD_INPUT, "%s: not an object at the top", file);
-    transforms->chooses_space = is_nerfstudio(json);
+    BASE_TRY(keys_check(json, true, file, transforms));
     BASE_TRY(read_cloud_name(json, transforms));
     BASE_TRY(lens_read(json, file, &transforms->lens));
-    BASE_TRY(read_space(json, transforms));
-    BASE_TRY(read_frames(json, needs_images, transforms));
+    BASE_TRY(transforms_read_space(json, transforms));
+    BASE_TRY(base_json_bool(json, "enable_ray_loading", file, false, &transforms->loads_rays));
+    BASE_TRY(transforms_read_frames(json, needs_images, transforms));
     return needs_images ? read_lists(json, transforms) : VKN_OK;
 }
 
@@ -280,6 +173,7 @@ void transforms_free(struct transforms *transforms)
     free(transforms->frames);
     free(transforms->points);
     free(transforms->left_out.first);
+    cJSON_Delete(transforms->unread);
     free(transforms->cloud_name);
     free(transforms->file);
     *transforms = (struct transforms){0};
@@ -287,11 +181,38 @@ void transforms_free(struct transforms *transforms)
 
 /* ---- images -------------------------------------------------------------------------------- */
 
+/* What instant-ngp reads beside an image without being told to. */
+static vkn_status refuse_companions(const struct transforms *transforms, const char *folder,
+                                    const struct transforms_frame *frame)
+{
+    const char *slash = strrchr(frame->image_path, '/'), *dot = strrchr(frame->image_path, '.');
+    if (slash == NULL || dot == NULL || dot < slash)
+        return VKN_OK;
+    char *rays = base_format("%.*s/rays_%.*s.dat", (int)(slash - frame->image_path),
+                             frame->image_path, (int)(dot - slash - 1), slash + 1);
+    char *alpha = base_format("%s/%s.alpha%s", folder, plain(frame->file_path), dot);
+    vkn_status status = rays != NULL && alpha != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && transforms->loads_rays && base_file_exists(rays))
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: rays of single pixels are not supported; enable_ray_loading: false "
+                           "in %s says that the cameras are right without",
+                           rays, transforms->file);
+    if (status == VKN_OK && base_file_exists(alpha))
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: alpha beside an image is not supported; give %s an alpha channel",
+                           alpha, frame->image_path);
+    free(alpha);
+    free(rays);
+    return status;
+}
+
 static vkn_status measure_frame(struct transforms *transforms, const char *folder,
                                 struct transforms_frame *frame)
 {
-    if (frame->image_path != NULL)
+    if (frame->image_path != NULL) {
+        BASE_TRY(refuse_companions(transforms, folder, frame));
         return pictures_measure(frame);
+    }
     if (frame->has_sharpness || frame->passed_over)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
@@ -397,6 +318,16 @@ static vkn_status read_split_file(const char *folder, unsigned split,
     return status;
 }
 
+/* Poses of all files are in one space. */
+static vkn_status check_mitsuba(const struct transforms files[SCENE_SPLITS])
+{
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        if (files[split].count > 0 && files[split].mitsuba != files[SCENE_TRAIN].mitsuba)
+            return base_json_fail(files[split].file, "from_mitsuba",
+                                  "other than in the file for training");
+    return VKN_OK;
+}
+
 static vkn_status read_split_files(const char *path, struct scene_findings *findings,
                                    struct transforms files[SCENE_SPLITS])
 {
@@ -405,7 +336,7 @@ static vkn_status read_split_files(const char *path, struct scene_findings *find
     for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++)
         status = read_split_file(folder, split, findings, &files[split]);
     free(folder);
-    return status;
+    return status == VKN_OK ? check_mitsuba(files) : status;
 }
 
 /* All three files when `path` is the first of them. */

@@ -14,6 +14,8 @@
 
 #include "scene/scene.h"
 
+struct cJSON;
+
 /* Intrinsics as given, in pixels of an image of size[0] x size[1]. A frame starts from the values at
  * the top of the file and overrides what it names. */
 struct transforms_lens {
@@ -76,6 +78,9 @@ struct transforms {
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
+    bool mitsuba;         /* poses are of cameras with x left, y up and z forwards */
+    bool loads_rays;      /* files of rays beside images count, as in instant-ngp */
+    struct cJSON *unread; /* keys that nothing reads (keys.h), as findings have them; NULL: none */
     char *cloud_name;     /* ply_file_path as written; NULL: none */
     struct transforms_point *points;
     size_t point_count;
@@ -86,8 +91,6 @@ struct transforms {
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config);
 /* A camera of the caller's, complete; VKN_BAD_INPUT names what is wrong with it. */
 vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera);
-
-struct cJSON;
 
 /* A camera path file may have no images and so no file_path; `needs_images` tells. The caller frees
  * with transforms_free, after a failure too. */
@@ -142,6 +145,12 @@ vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t 
 /* Pixels of the camera's image that its lens does not reach become SCENE_IGNORED. */
 void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels);
 
+/* Reads the frames of the file, whose top has been read. */
+vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
+                                  struct transforms *transforms);
+/* Reads the training space that the file names, or whether its dialect names none (chooses_space). */
+vkn_status transforms_read_space(const struct cJSON *json, struct transforms *transforms);
+
 /* Adds the keys of one JSON object to *lens. `where` is the message prefix (base_json_number). */
 vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens);
 extern const struct transforms_lens lens_none;
@@ -160,6 +169,10 @@ vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *w
 
 /* The same from three rows of four numbers: NULL, or what is wrong with them. */
 const char *pose_from_rows(const double (*rows)[4], double pose[12]);
+/* The same from four rows, of which the last is 0 0 0 w; all of the matrix is divided by w. */
+const char *pose_from_matrix(const double (*rows)[4], double pose[12]);
+/* Inverts a matrix whose last row is 0 0 0 w; not finite where there is no inverse. */
+void pose_invert_matrix(double rows[4][4]);
 
 /* The same of 16 numbers in one array, row by row. */
 vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const char *where,

@@ -1,0 +1,155 @@
+/* transforms.json: the training space that the file names, or that its dialect implies. */
+#include <math.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "scene/reader.h"
+
+/* instant-ngp's space of scenes from Mitsuba. */
+#define MITSUBA_SCALE  0.66
+#define MITSUBA_OFFSET (0.25 * MITSUBA_SCALE)
+
+static bool has(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
+}
+
+/* ---- whose file it is ------------------------------------------------------------------------ */
+
+/* Keys that only nerfstudio's converters write. */
+static bool is_nerfstudio(const cJSON *json, const cJSON *frame)
+{
+    static const char *const keys[] = {
+        "camera_model",       "applied_transform",    "applied_scale",
+        "ply_file_path",      "train_filenames",      "val_filenames",
+        "test_filenames",     "orientation_override", "auto_scale_poses_override",
+        "fisheye_crop_radius"};
+    static const char *const of_frames[] = {"camera_model", "colmap_im_id", "depth_file_path",
+                                            "distortion_params"};
+    for (size_t i = 0; i < BASE_COUNT(keys); i++)
+        if (has(json, keys[i]))
+            return true;
+    for (size_t i = 0; i < BASE_COUNT(of_frames); i++)
+        if (has(frame, of_frames[i]))
+            return true;
+    return false;
+}
+
+/* What nerfstudio's loader asks for, at the top of the file or in each frame. Blender's files have
+ * camera_angle_x instead, and instant-ngp's an aabb_scale as well. */
+static bool has_all_intrinsics(const cJSON *json, const cJSON *frame)
+{
+    static const char *const keys[] = {"fl_x", "fl_y", "cx", "cy", "w", "h"};
+    for (size_t i = 0; i < BASE_COUNT(keys); i++)
+        if (!has(json, keys[i]) && !has(frame, keys[i]))
+            return false;
+    return true;
+}
+
+/* One file for each split and a field of view for all of it is Blender's and D-NeRF's layout,
+ * whatever the frames say. */
+static bool is_blender(const cJSON *json, const char *file)
+{
+    bool split = reader_ends_with(file, "_train.json") || reader_ends_with(file, "_val.json") ||
+                 reader_ends_with(file, "_test.json");
+    return split && has(json, "camera_angle_x");
+}
+
+static bool chooses_space(const cJSON *json, const char *file)
+{
+    const cJSON *frames = cJSON_GetObjectItemCaseSensitive(json, "frames");
+    const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
+    return is_nerfstudio(json, frame) ||
+           (has_all_intrinsics(json, frame) && !is_blender(json, file));
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static vkn_status read_three(const cJSON *list, const char *name, const char *file,
+                             double values[3])
+{
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != 3)
+        return base_json_fail(file, name, "not 3 numbers");
+    const cJSON *item = list->child;
+    for (int i = 0; i < 3; i++, item = item->next) {
+        char element[64];
+        snprintf(element, sizeof(element), "%s[%d]", name, i);
+        BASE_TRY(base_json_value(item, element, file, -1e9, 1e9, &values[i]));
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
+{
+    const cJSON *offset = cJSON_GetObjectItemCaseSensitive(json, "offset");
+    if (offset == NULL)
+        return VKN_OK;
+    transforms->has_offset = true;
+    if (cJSON_IsArray(offset))
+        return read_three(offset, "offset", transforms->file, transforms->offset);
+    /* instant-ngp takes one number for all three axes */
+    BASE_TRY(base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
+    transforms->offset[1] = transforms->offset[2] = transforms->offset[0];
+    return VKN_OK;
+}
+
+/* instant-ngp puts the box [[xmin, ymin, zmin], [xmax, ymax, zmax]] into the unit cube, whatever
+ * scale and offset say. */
+static vkn_status read_box(const cJSON *json, struct transforms *transforms)
+{
+    const cJSON *box = cJSON_GetObjectItemCaseSensitive(json, "aabb");
+    double low[3] = {0}, high[3] = {0}, side = 0;
+    if (box == NULL)
+        return VKN_OK;
+    if (!cJSON_IsArray(box) || cJSON_GetArraySize(box) != 2)
+        return base_json_fail(transforms->file, "aabb", "not two corners of 3 numbers");
+    BASE_TRY(read_three(box->child, "aabb[0]", transforms->file, low));
+    BASE_TRY(read_three(box->child->next, "aabb[1]", transforms->file, high));
+    for (int i = 0; i < 3; i++)
+        side = fmax(side, fabs(high[i] - low[i]));
+    if (!(side >= 1e-9))
+        return base_json_fail(transforms->file, "aabb", "a box without extent");
+    transforms->has_scale = transforms->has_offset = true;
+    transforms->scale = 1 / side;
+    for (int i = 0; i < 3; i++)
+        transforms->offset[i] = 0.5 - 0.5 * (low[i] + high[i]) * transforms->scale;
+    return VKN_OK;
+}
+
+static vkn_status read_mitsuba(const cJSON *json, struct transforms *transforms)
+{
+    transforms->mitsuba = has(json, "normal_mts_args");
+    BASE_TRY(base_json_bool(json, "from_mitsuba", transforms->file, false, &transforms->mitsuba));
+    if (!transforms->mitsuba)
+        return VKN_OK;
+    transforms->has_scale = transforms->has_offset = true;
+    transforms->scale = MITSUBA_SCALE;
+    for (int i = 0; i < 3; i++)
+        transforms->offset[i] = MITSUBA_OFFSET;
+    return VKN_OK;
+}
+
+static vkn_status read_aabb_scale(const cJSON *json, struct transforms *transforms)
+{
+    double aabb_scale = 0;
+    BASE_TRY(base_json_number(json, "aabb_scale", transforms->file, false, 1, 128, &aabb_scale));
+    transforms->aabb_scale = (uint32_t)aabb_scale;
+    if (transforms->aabb_scale != aabb_scale ||
+        (transforms->aabb_scale & (transforms->aabb_scale - 1)) != 0)
+        return base_json_fail(transforms->file, "aabb_scale",
+                              "%g is not a power of two from 1 to 128", aabb_scale);
+    return VKN_OK;
+}
+
+vkn_status transforms_read_space(const struct cJSON *json, struct transforms *transforms)
+{
+    transforms->chooses_space = chooses_space(json, transforms->file);
+    BASE_TRY(read_aabb_scale(json, transforms));
+    BASE_TRY(read_mitsuba(json, transforms));
+    BASE_TRY(
+        base_json_number(json, "scale", transforms->file, false, 1e-9, 1e9, &transforms->scale));
+    transforms->has_scale = transforms->scale > 0;
+    BASE_TRY(read_offset(json, transforms));
+    return read_box(json, transforms);
+}
