@@ -5,6 +5,14 @@
 here=${0%/*}
 PATH=/usr/bin:/bin
 fake=$(cat "$here/fake" 2>/dev/null)
+
+# Nameless images without points, whose ids are all that is not zero.
+write_images() { # COUNT
+    for id in $(seq "$1"); do
+        printf '%b\0\0\0' "\\0$(printf %03o "$id")"
+        head -c 69 /dev/zero
+    done
+}
 command=$1
 
 if [ "$2" = -h ]; then
@@ -76,8 +84,8 @@ mapper)
     done
     # Whole files: no cameras, nameless pictures and points of zeros alone.
     head -c 8 /dev/zero | tee "$output/1/cameras.bin" >"$output/0/cameras.bin"
-    { printf '%b\0\0\0\0\0\0\0' "\\0$(printf %03o "$count")"; head -c $((73 * count)) /dev/zero; } >"$output/0/images.bin"
-    { printf '\2\0\0\0\0\0\0\0'; head -c 146 /dev/zero; } >"$output/1/images.bin"
+    { printf '%b\0\0\0\0\0\0\0' "\\0$(printf %03o "$count")"; write_images "$count"; } >"$output/0/images.bin"
+    { printf '\2\0\0\0\0\0\0\0'; write_images 2; } >"$output/1/images.bin"
     { printf '\0\1\0\0\0\0\0\0'; head -c 13056 /dev/zero; } | tee "$output/0/points3D.bin" >"$output/1/points3D.bin"
     [ "$fake" != 'cut off' ] || truncate -s -9 "$output/0/images.bin" ;;
 *)

@@ -421,7 +421,7 @@ static void test_refused_intrinsics(void **state)
         {"1 2 3 4 5\n1\n", ": neither a matrix"},
         {"35 0 19 0\n0 36 16 0\n0 0 1 0\n", ": neither a matrix"},
         {"35 0 19\n0 36 16\n0 0 1\n0 0 0\n", ": neither a matrix"},
-        {"35 0 19\n0 36\n0 0 1\n", ": line 2: 2 numbers, where the first line has 3"},
+        {"35 0 19\n0 36 16 0\n0 0 1\n", ": line 2: 4 numbers, where the first line has 3"},
         {"\xff\xfe"
          "3",
          ": text in UTF-16; save it as UTF-8"},
