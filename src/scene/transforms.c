@@ -22,6 +22,7 @@ static void free_frame(struct transforms_frame *frame)
     free(frame->image_path);
     free(frame->mask_name);
     free(frame->mask_path);
+    free(frame->tracked);
 }
 
 static vkn_status read_frame(const cJSON *json, const char *where, bool needs_images,
