@@ -185,7 +185,7 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder, &t->lock);
     if (status == VKN_OK)
-        status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
+        status = run_begin_scene(&t->begin, &t->scene);
     if (status == VKN_OK)
         status = choose_views(t);
     if (status == VKN_OK)

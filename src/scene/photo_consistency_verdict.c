@@ -10,8 +10,9 @@
  * more by the nearest points (docs/experiments.md). */
 #define TRACKED_FITS 0.5
 #define NEAREST_FITS 0.4
-/* A view's fit below this share of the median, by two standard errors, is of a wrong pose. */
-#define POOR_SHARE   0.35
+/* A view's fit below these shares of the median, by two standard errors, is of a wrong pose. */
+#define TRACKED_POOR 0.5
+#define NEAREST_POOR 0.35
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
@@ -45,6 +46,11 @@ static void find_poor(struct consistency *consistency, double least, double erro
     }
 }
 
+static double poor_below(const struct consistency *consistency)
+{
+    return (consistency->tracked ? TRACKED_POOR : NEAREST_POOR) * consistency->fit;
+}
+
 static enum consistency_verdict judge(struct consistency *consistency, size_t nearest_views)
 {
     double least = consistency->tracked ? TRACKED_FITS : NEAREST_FITS;
@@ -53,7 +59,7 @@ static enum consistency_verdict judge(struct consistency *consistency, size_t ne
     if (consistency->scored < LEAST_VIEWS)
         return CONSISTENCY_UNKNOWN;
     bool wrong = consistency->fit < least;
-    find_poor(consistency, wrong ? least : POOR_SHARE * consistency->fit, wrong ? 0 : 2);
+    find_poor(consistency, wrong ? least : poor_below(consistency), wrong ? 0 : 2);
     if (wrong || consistency->poor > 0)
         return wrong ? CONSISTENCY_NONE : CONSISTENCY_SOME;
     bool folded = consistency->tracked && nearest_views >= LEAST_VIEWS && consistency->nearest < NEAREST_FITS;
@@ -125,8 +131,7 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
         base_text_add(text,
                       "the poses of %zu of %zu views%s do not fit their pictures, by the colours of the sparse points "
                       "(fit below %.2f, where the median is %.2f)",
-                      consistency->poor, consistency->scored, sampled, POOR_SHARE * consistency->fit,
-                      consistency->fit);
+                      consistency->poor, consistency->scored, sampled, poor_below(consistency), consistency->fit);
         return "take these views out, or check whether their pictures were renamed or replaced";
     case CONSISTENCY_BLIND:
         base_text_add(text, "%zu of %zu views%s have hardly any of the %zu sparse points in their pictures",
