@@ -180,8 +180,11 @@ static struct vkn_scene *open_capture(const struct temporary *folder)
     return scene;
 }
 
-static void render(const struct vkn_scene *scene, const struct scene_camera *camera, double gain, double offset,
-                   uint8_t *pixels)
+/* What the sound capture's cameras see, with either lens: rendered once. */
+static uint8_t seen[2][VIEWS][WIDTH * HEIGHT][3];
+static bool rendered[2];
+
+static void render(const struct vkn_scene *scene, const struct scene_camera *camera, uint8_t (*pixels)[3])
 {
     for (uint32_t i = 0; i < WIDTH * HEIGHT; i++) {
         double origin[3], point[3], direction[3], color[3];
@@ -190,9 +193,22 @@ static void render(const struct vkn_scene *scene, const struct scene_camera *cam
             point[k] = (origin[k] - (double)scene->offset[k]) / (double)scene->scale;
         shade(point, direction, color);
         for (int k = 0; k < 3; k++)
-            pixels[4 * i + k] = (uint8_t)fmin(fmax(gain * color[k] + offset, 0), 255);
-        pixels[4 * i + 3] = 255;
+            pixels[i][k] = (uint8_t)color[k];
     }
+}
+
+static void render_all(struct temporary *folder, bool fisheye)
+{
+    struct fault sound = {.fisheye = fisheye};
+    write_model(folder, &sound);
+    struct vkn_scene *scene = open_capture(folder);
+    for (unsigned view = 0; view < VIEWS && !rendered[fisheye]; view++) {
+        char name[32];
+        snprintf(name, sizeof name, "/%02u.png", view);
+        render(scene, camera_of(scene, name), seen[fisheye][view]);
+    }
+    rendered[fisheye] = true;
+    scene_close(&scene);
 }
 
 /* Each pixel becomes `times` x `times`. */
@@ -207,21 +223,19 @@ static void write_enlarged(const char *path, const uint8_t *pixels, uint32_t tim
     free(large);
 }
 
-/* What the sound capture's cameras see, `times` as large. Pictures of 80 x 60 pixels are in `images`. */
+/* `times` as large. Pictures of 80 x 60 pixels are in `images`, for the cameras to be made. */
 static void write_pictures(struct temporary *folder, const struct fault *fault, const char *images, uint32_t times)
 {
-    struct fault sound = {.fisheye = fault->fisheye};
-    write_model(folder, &sound);
-    struct vkn_scene *scene = open_capture(folder);
+    render_all(folder, fault->fisheye);
     for (unsigned view = 0; view < VIEWS; view++) {
         char name[32];
         uint8_t pixels[4 * WIDTH * HEIGHT];
+        double gain = fault->exposure ? 0.5 + 0.04 * view : 1, offset = fault->exposure ? 60.0 - 5 * view : 0;
         snprintf(name, sizeof name, "%s/%02u.png", images, view);
-        render(scene, camera_of(scene, strrchr(name, '/')), fault->exposure ? 0.5 + 0.04 * view : 1,
-               fault->exposure ? 60.0 - 5 * view : 0, pixels);
+        for (uint32_t i = 0; i < 4 * WIDTH * HEIGHT; i++)
+            pixels[i] = i % 4 == 3 ? 255 : (uint8_t)(gain * seen[fault->fisheye][view][i / 4][i % 4] + offset);
         write_enlarged(temporary_path(folder, name), pixels, times);
     }
-    scene_close(&scene);
 }
 
 static void write_capture(struct temporary *folder, const struct fault *fault)
