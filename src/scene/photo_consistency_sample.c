@@ -14,6 +14,7 @@
 #define LEAST_VIEWS     6u
 #define PIXELS          96e6 /* that a processor decodes in 2 to 3 s */
 #define MOST_PROCESSORS 8u   /* beyond, reading files is what takes the time */
+#define LARGEST         48e6 /* pixels of a picture: larger ones are left out, for the memory that threads take */
 #define PICTURE_SIZE    320u /* pixels along the longer side of a small picture, to twice as many */
 #define MOST_POINTS     65536u
 #define CELLS           24u  /* along each side of a picture: in each the nearest point is taken */
@@ -126,7 +127,8 @@ static void read_picture(const struct vkn_scene *scene, struct consistency_sight
 {
     BASE_KEEP_ERROR;
     char *copy = is_loaded(scene, sight->split, sight->index) ? NULL : find_copy(scene, sight->camera);
-    if (copy == NULL || read_copy(copy, sight) != VKN_OK)
+    bool fits = is_loaded(scene, sight->split, sight->index) || file_pixels(scene, sight->camera) <= LARGEST;
+    if ((copy == NULL || read_copy(copy, sight) != VKN_OK) && fits)
         (void)read_view(scene, sight);
     free(copy);
 }
