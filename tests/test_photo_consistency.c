@@ -1,5 +1,6 @@
-/* Whether poses fit their pictures: captures of a ball with a pattern, sound ones and such whose poses, lenses, points
- * or pictures are wrong in a known way, in what vknerf info says and as a warning. */
+/* Whether poses fit their pictures: captures of a ball with a pattern, sound ones and such whose
+ * poses, lenses, points or pictures are wrong in a known way, in what vknerf info says and as a
+ * warning. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,16 +24,16 @@
 
 /* What is wrong with a capture. */
 struct fault {
-    bool untracked;      /* the model has no tracks */
-    bool swapped;        /* view i has the pose of view i + VIEWS / 2 */
-    bool two_swapped;    /* views 3 and 9 have each other's */
-    bool turned;         /* cameras look the other way: y and z of OpenGL's camera for OpenCV's */
-    bool shell;          /* half of the points are of something else, in front of the ball */
+    bool untracked;   /* the model has no tracks */
+    bool swapped;     /* view i has the pose of view i + VIEWS / 2 */
+    bool two_swapped; /* views 3 and 9 have each other's */
+    bool turned;      /* cameras look the other way: y and z of OpenGL's camera for OpenCV's */
+    bool shell;       /* half of the points are of something else, in front of the ball */
     bool random_colors, one_color;
     bool fisheye;
-    bool exposure;       /* each picture has one of its own */
-    double focal;        /* times the true focal length */
-    double turn;         /* every camera is turned by so many radians, to either side */
+    bool exposure; /* each picture has one of its own */
+    double focal;  /* times the true focal length */
+    double turn;   /* every camera is turned by so many radians, to either side */
 };
 
 static const double middle[3] = {1, 2, 3};
@@ -49,7 +50,8 @@ static double random_number(void)
 static void paint(const double direction[3], double kind, double color[3])
 {
     for (int i = 0; i < 3; i++) {
-        double wave = sin((5 + kind) * direction[i] + 2 * kind) + sin(4 * direction[(i + 1) % 3] - kind * (i + 1));
+        double wave = sin((5 + kind) * direction[i] + 2 * kind) +
+                      sin(4 * direction[(i + 1) % 3] - kind * (i + 1));
         color[i] = 127.5 + 55 * wave;
     }
 }
@@ -84,7 +86,8 @@ static unsigned pose_of(const struct fault *fault, unsigned view)
 }
 
 /* World to camera, y down and z forward, as COLMAP has it, of the view's pose in the model. */
-static void model_camera(const struct fault *fault, unsigned view, double axes[3][3], double position[3])
+static void model_camera(const struct fault *fault, unsigned view, double axes[3][3],
+                         double position[3])
 {
     known_camera(pose_of(fault, view), VIEWS, axes, position);
     double angle = view % 2 ? fault->turn : -fault->turn, c = cos(angle), s = sin(angle);
@@ -132,7 +135,9 @@ static void add_point(struct base_text *text, const struct fault *fault, unsigne
         base_text_add(text, " %.9g", middle[i] + radius * direction[i]);
     for (int i = 0; i < 3; i++)
         base_text_add(text, " %d",
-                      fault->one_color ? 90 : (int)(fault->random_colors ? 255.9 * random_number() : color[i]));
+                      fault->one_color
+                          ? 90
+                          : (int)(fault->random_colors ? 255.9 * random_number() : color[i]));
     base_text_add(text, " 0.5");
     for (unsigned view = 0; view < VIEWS && !fault->untracked && !shell; view++) {
         double axes[3][3], position[3], facing = -1;
@@ -149,16 +154,18 @@ static void write_model(struct temporary *folder, const struct fault *fault)
 {
     struct base_text cameras = {0}, images = {0}, points = {0};
     double focal = 90 * (fault->focal > 0 ? fault->focal : 1);
-    base_text_add(&cameras, "1 %s %u %u %.9g %.9g 41 29 %s\n", fault->fisheye ? "OPENCV_FISHEYE" : "OPENCV", WIDTH, HEIGHT,
-                  focal, focal, fault->fisheye ? "0.02 0 0 0" : "-0.1 0.02 0.001 0.002");
+    base_text_add(&cameras, "1 %s %u %u %.9g %.9g 41 29 %s\n",
+                  fault->fisheye ? "OPENCV_FISHEYE" : "OPENCV", WIDTH, HEIGHT, focal, focal,
+                  fault->fisheye ? "0.02 0 0 0" : "-0.1 0.02 0.001 0.002");
     for (unsigned view = 0; view < VIEWS; view++) {
         double axes[3][3], position[3], q[4];
         model_camera(fault, view, axes, position);
         quaternion_of(axes, q);
         base_text_add(&images, "%u %.9g %.9g %.9g %.9g", 20 + view, q[0], q[1], q[2], q[3]);
         for (int i = 0; i < 3; i++)
-            base_text_add(&images, " %.9g",
-                          -(axes[i][0] * position[0] + axes[i][1] * position[1] + axes[i][2] * position[2]));
+            base_text_add(
+                &images, " %.9g",
+                -(axes[i][0] * position[0] + axes[i][1] * position[1] + axes[i][2] * position[2]));
         base_text_add(&images, " 1 %02u.png\n\n", view);
     }
     random_state = 7;
@@ -184,7 +191,8 @@ static struct vkn_scene *open_capture(const struct temporary *folder)
 static uint8_t seen[2][VIEWS][WIDTH * HEIGHT][3];
 static bool rendered[2];
 
-static void render(const struct vkn_scene *scene, const struct scene_camera *camera, uint8_t (*pixels)[3])
+static void render(const struct vkn_scene *scene, const struct scene_camera *camera,
+                   uint8_t (*pixels)[3])
 {
     for (uint32_t i = 0; i < WIDTH * HEIGHT; i++) {
         double origin[3], point[3], direction[3], color[3];
@@ -218,22 +226,27 @@ static void write_enlarged(const char *path, const uint8_t *pixels, uint32_t tim
     uint8_t *large = base_alloc((size_t)width * height, 4);
     assert_non_null(large);
     for (uint32_t i = 0; i < width * height; i++)
-        memcpy(large + (size_t)4 * i, pixels + (size_t)4 * (i / width / times * WIDTH + i % width / times), 4);
+        memcpy(large + (size_t)4 * i,
+               pixels + (size_t)4 * (i / width / times * WIDTH + i % width / times), 4);
     assert_ok(scene_image_write_png(path, large, width, height, 4));
     free(large);
 }
 
 /* `times` as large. Pictures of 80 x 60 pixels are in `images`, for the cameras to be made. */
-static void write_pictures(struct temporary *folder, const struct fault *fault, const char *images, uint32_t times)
+static void write_pictures(struct temporary *folder, const struct fault *fault, const char *images,
+                           uint32_t times)
 {
     render_all(folder, fault->fisheye);
     for (unsigned view = 0; view < VIEWS; view++) {
         char name[32];
         uint8_t pixels[4 * WIDTH * HEIGHT];
-        double gain = fault->exposure ? 0.5 + 0.04 * view : 1, offset = fault->exposure ? 60.0 - 5 * view : 0;
+        double gain = fault->exposure ? 0.5 + 0.04 * view : 1,
+               offset = fault->exposure ? 60.0 - 5 * view : 0;
         snprintf(name, sizeof name, "%s/%02u.png", images, view);
         for (uint32_t i = 0; i < 4 * WIDTH * HEIGHT; i++)
-            pixels[i] = i % 4 == 3 ? 255 : (uint8_t)(gain * seen[fault->fisheye][view][i / 4][i % 4] + offset);
+            pixels[i] = i % 4 == 3
+                            ? 255
+                            : (uint8_t)(gain * seen[fault->fisheye][view][i / 4][i % 4] + offset);
         write_enlarged(temporary_path(folder, name), pixels, times);
     }
 }
@@ -296,7 +309,8 @@ static unsigned poor_views(const cJSON *json)
     unsigned found = 0;
     cJSON_ArrayForEach(view, measured(json, "per_view"))
     {
-        unsigned number = (unsigned)atoi(cJSON_GetObjectItem(view, "image")->valuestring + strlen("images/"));
+        unsigned number =
+            (unsigned)atoi(cJSON_GetObjectItem(view, "image")->valuestring + strlen("images/"));
         found |= cJSON_IsFalse(cJSON_GetObjectItem(view, "fits")) ? 1u << number : 0;
     }
     return found;
@@ -317,7 +331,8 @@ static void test_sound(void **state)
         assert_int_equal(cJSON_GetArraySize(measured(json, "per_view")), VIEWS);
         assert_string_equal(measured(json, "by")->valuestring,
                             sound[i].untracked ? "nearest points" : "tracked points");
-        assert_true(measured(json, "fit")->valuedouble > 0.8 && measured(json, "fit")->valuedouble <= 1);
+        assert_true(measured(json, "fit")->valuedouble > 0.8 &&
+                    measured(json, "fit")->valuedouble <= 1);
         assert_int_equal(poor_views(json), 0);
         cJSON_Delete(json);
     }
@@ -326,15 +341,17 @@ static void test_sound(void **state)
 static void test_wrong(void **state)
 {
     struct temporary *folder = *state;
-    static const struct fault faults[] = {{.swapped = true}, {.focal = 1.5}, {.turn = 0.1}, {.turned = true}};
+    static const struct fault faults[] = {
+        {.swapped = true}, {.focal = 1.5}, {.turn = 0.1}, {.turned = true}};
     write_capture(folder, &faults[0]);
     for (size_t i = 0; i < 2 * BASE_COUNT(faults); i++) {
         struct fault fault = faults[i / 2];
         fault.untracked = i % 2 == 1;
         bool blind = fault.turned && fault.untracked;
-        cJSON *json = check(folder, &fault,
-                            blind ? "12 of 12 views have hardly any of the 900 sparse points in their pictures"
-                                  : "views do not fit their pictures: the sparse points have the colours");
+        cJSON *json = check(
+            folder, &fault,
+            blind ? "12 of 12 views have hardly any of the 900 sparse points in their pictures"
+                  : "views do not fit their pictures: the sparse points have the colours");
         assert_int_equal(poor_views(json), (1u << VIEWS) - 1);
         if (!blind)
             assert_true(measured(json, "fit")->valuedouble < 0.4);
@@ -363,20 +380,24 @@ static void test_folded(void **state)
     const struct fault fault = {.shell = true};
     write_capture(folder, &fault);
     cJSON *json = check(folder, &fault, "parts of the model may lie over others");
-    assert_true(measured(json, "fit")->valuedouble > 0.8 && measured(json, "nearest_fit")->valuedouble < 0.4);
+    assert_true(measured(json, "fit")->valuedouble > 0.8 &&
+                measured(json, "nearest_fit")->valuedouble < 0.4);
     assert_int_equal(poor_views(json), 0);
     cJSON_Delete(json);
 }
 
-/* A cloud that is a random start for other programs says nothing of the poses, be they right or wrong. */
+/* A cloud that is a random start for other programs says nothing of the poses, be they right or
+ * wrong. */
 static void test_silent(void **state)
 {
     struct temporary *folder = *state;
-    static const struct fault faults[] = {{.random_colors = true, .swapped = true}, {.one_color = true, .swapped = true}};
+    static const struct fault faults[] = {{.random_colors = true, .swapped = true},
+                                          {.one_color = true, .swapped = true}};
     write_capture(folder, &faults[0]);
     for (size_t i = 0; i < BASE_COUNT(faults); i++) {
         cJSON *json = check(folder, &faults[i], NULL);
-        assert_non_null(strstr(measured(json, "not_checked")->valuestring, "no colours, or random ones"));
+        assert_non_null(
+            strstr(measured(json, "not_checked")->valuestring, "no colours, or random ones"));
         cJSON_Delete(json);
     }
     unlink(temporary_path(folder, "sparse/0/points3D.txt"));

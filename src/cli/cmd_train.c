@@ -34,7 +34,8 @@ static int check_search(const struct training *training)
 static int take_moved(struct training *training, const char *scene)
 {
     if (training->params.scene)
-        return cli_fail(VKN_BAD_INPUT, "--scene: the scene is given twice, as %s and as %s", training->params.scene, scene);
+        return cli_fail(VKN_BAD_INPUT, "--scene: the scene is given twice, as %s and as %s",
+                        training->params.scene, scene);
     training->params.scene = scene;
     return OPTIONS_GO_ON;
 }
@@ -62,7 +63,8 @@ static int parse(struct training *training, int argc, char **argv)
          .target = (void *)&training->params.init},
         {.name = "--scene",
          .value = "DIR",
-         .help = "the scene of a resumed run, when it is no longer where it was; SCENE does the same",
+         .help =
+             "the scene of a resumed run, when it is no longer where it was; SCENE does the same",
          .kind = OPTION_TEXT,
          .target = (void *)&moved},
         CLI_TRUST_OPTION(training->trust),

@@ -135,7 +135,8 @@ vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning
 
 vkn_status run_begin_scene(const struct run_beginning *b, vkn_scene **scene)
 {
-    return run_open_scene(b->params->scene ? b->scene_path : NULL, b->scene_path, &b->config, scene);
+    return run_open_scene(b->params->scene ? b->scene_path : NULL, b->scene_path, &b->config,
+                          scene);
 }
 
 void run_begin_close(struct run_beginning *beginning)

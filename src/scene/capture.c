@@ -95,7 +95,8 @@ static vkn_status find_image(const char *folder, const char *name, char **found)
     return status;
 }
 
-/* The last folder of the path that is called images, or images_N: where its name begins and ends, and its number. */
+/* The last folder of the path that is called images, or images_N: where its name begins and ends,
+ * and its number. */
 static const char *find_images_folder(const char *path, const char **end, uint32_t *factor)
 {
     static const char name[] = "/images";

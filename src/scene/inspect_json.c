@@ -114,7 +114,8 @@ static void add_fit(cJSON *json, const char *name, const struct consistency_fit 
     add_number(object, "fit", fit->fit);
 }
 
-static void add_view_fit(cJSON *list, const struct inspection *inspection, const struct consistency_view *view)
+static void add_view_fit(cJSON *list, const struct inspection *inspection,
+                         const struct consistency_view *view)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "image", consistency_name(inspection->scene, view));
@@ -137,7 +138,8 @@ static void add_consistency(cJSON *json, const struct inspection *inspection)
         return;
     cJSON_AddNumberToObject(object, "views", (double)consistency->count);
     if (known && consistency->verdict != CONSISTENCY_BLIND) {
-        cJSON_AddStringToObject(object, "by", consistency->tracked ? "tracked points" : "nearest points");
+        cJSON_AddStringToObject(object, "by",
+                                consistency->tracked ? "tracked points" : "nearest points");
         add_number(object, "fit", consistency->fit);
         cJSON_AddNumberToObject(object, "poor", (double)consistency->poor);
     }

@@ -1,5 +1,5 @@
-/* Photo-consistency: how far the sparse points' colours agree with the pictures under the views' own poses, and under
- * those of other views. */
+/* Photo-consistency: how far the sparse points' colours agree with the pictures under the views'
+ * own poses, and under those of other views. */
 #include "scene/photo_consistency.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@
 #define OPAQUE       128u /* alpha of pixels that are compared */
 #define LEAST_OTHERS 3u   /* poses that a view's own is compared with */
 #define SHIFTS       8    /* of a picture that there are no other poses for */
-/* A pose is another one where half of what a view sees is moved by so much of the picture, or leaves it. */
+/* A pose is another one where half of what a view sees is moved by so much of the picture, or
+ * leaves it. */
 #define MOVED        0.05
 #define MOVED_TESTED 32u
 #define BLIND_SHARE  0.01 /* of the sparse points: a view that sees fewer sees hardly any */
@@ -59,15 +60,16 @@ static uint32_t pixel_at(double position, uint32_t size)
     return at < 0 ? 0 : at < size ? (uint32_t)at : size - 1;
 }
 
-double consistency_correlation(const struct consistency_sight *sight, const struct consistency_points *points,
-                               double shift, size_t *count)
+double consistency_correlation(const struct consistency_sight *sight,
+                               const struct consistency_points *points, double shift, size_t *count)
 {
     struct sums sums = {0};
     double variance = 0;
     for (size_t i = 0; i < points->count; i++) {
         const struct consistency_point *point = &points->list[i];
         double x = (double)point->x - shift, a[3], b[3];
-        uint32_t column = pixel_at(x - floor(x), sight->width), row = pixel_at((double)point->y, sight->height);
+        uint32_t column = pixel_at(x - floor(x), sight->width),
+                 row = pixel_at((double)point->y, sight->height);
         uint32_t pixel = sight->pixels[(size_t)row * sight->width + column], alpha = pixel >> 24;
         if (pixel == SCENE_IGNORED || alpha < OPAQUE)
             continue;
@@ -83,8 +85,8 @@ double consistency_correlation(const struct consistency_sight *sight, const stru
 }
 
 /* Tracked points are in the picture when the pose is right. */
-static double agreement(const struct consistency_sight *sight, const struct consistency_points *points, double shift,
-                        size_t *count)
+static double agreement(const struct consistency_sight *sight,
+                        const struct consistency_points *points, double shift, size_t *count)
 {
     double all = (double)(points->count + points->outside);
     double correlation = consistency_correlation(sight, points, shift, count);
@@ -93,19 +95,22 @@ static double agreement(const struct consistency_sight *sight, const struct cons
 
 /* ---- other poses ----------------------------------------------------------------------------- */
 
-static const struct consistency_points *points_of(const struct consistency_sight *sight, bool tracked)
+static const struct consistency_points *points_of(const struct consistency_sight *sight,
+                                                  bool tracked)
 {
     return tracked ? &sight->tracked : &sight->nearest;
 }
 
 /* Whether the points that one view sees are elsewhere in the picture of another. */
-static bool is_elsewhere(const struct consistency_points *points, const struct consistency_sight *other)
+static bool is_elsewhere(const struct consistency_points *points,
+                         const struct consistency_sight *other)
 {
     size_t tested = 0, moved = 0, stride = 1 + points->count / MOVED_TESTED;
     for (size_t i = 0; i < points->count; i += stride, tested++) {
         const struct consistency_point *point = &points->list[i];
         double x = 0, y = 0;
-        bool seen = scene_camera_project_within(other->camera, other->limit, point->position, &x, &y);
+        bool seen =
+            scene_camera_project_within(other->camera, other->limit, point->position, &x, &y);
         x = fabs(x / other->camera->width - (double)point->x);
         y = fabs(y / other->camera->height - (double)point->y);
         moved += !seen || fmax(x, y) > MOVED ? 1 : 0;
@@ -113,16 +118,18 @@ static bool is_elsewhere(const struct consistency_points *points, const struct c
     return 2 * moved >= tested;
 }
 
-/* The agreements of a view's picture with what views of other poses see: the picture's content, in their place. */
-static size_t compare_others(const struct consistency_sample *sample, const struct consistency_sight *sight,
-                             bool tracked, double *others)
+/* The agreements of a view's picture with what views of other poses see: the picture's content, in
+ * their place. */
+static size_t compare_others(const struct consistency_sample *sample,
+                             const struct consistency_sight *sight, bool tracked, double *others)
 {
     size_t found = 0;
     for (size_t i = 0; i < sample->count; i++) {
         const struct consistency_sight *other = &sample->sights[i];
         const struct consistency_points *points = points_of(other, tracked);
         size_t count = 0;
-        if (other == sight || points->count < LEAST_POINTS || !is_elsewhere(points_of(sight, tracked), other))
+        if (other == sight || points->count < LEAST_POINTS ||
+            !is_elsewhere(points_of(sight, tracked), other))
             continue;
         double value = agreement(sight, points, 0, &count);
         if (count >= LEAST_POINTS)
@@ -141,8 +148,9 @@ static size_t compare_shifted(const struct consistency_sight *sight, bool tracke
     return SHIFTS - 1;
 }
 
-static void measure_fit(const struct consistency_sample *sample, const struct consistency_sight *sight, bool tracked,
-                        double *others, struct consistency_fit *fit)
+static void measure_fit(const struct consistency_sample *sample,
+                        const struct consistency_sight *sight, bool tracked, double *others,
+                        struct consistency_fit *fit)
 {
     const struct consistency_points *points = points_of(sight, tracked);
     size_t count = 0;
@@ -232,10 +240,12 @@ static vkn_status measure_view(void *context, size_t number)
     return VKN_OK;
 }
 
-static vkn_status measure_sample(const struct vkn_scene *scene, const struct consistency_sample *sample,
+static vkn_status measure_sample(const struct vkn_scene *scene,
+                                 const struct consistency_sample *sample,
                                  struct consistency *consistency)
 {
-    struct measuring measuring = {scene, sample, base_alloc(sample->count, sizeof *measuring.views)};
+    struct measuring measuring = {scene, sample,
+                                  base_alloc(sample->count, sizeof *measuring.views)};
     consistency->views = measuring.views;
     consistency->sampled = sample->count;
     consistency->total = sample->views;

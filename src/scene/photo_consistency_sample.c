@@ -1,5 +1,5 @@
-/* The sample of views that photo-consistency is measured on: their pictures, small, and what they see of the sparse
- * model. */
+/* The sample of views that photo-consistency is measured on: their pictures, small, and what they
+ * see of the sparse model. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,14 @@
 #define LEAST_VIEWS     6u
 #define PIXELS          96e6 /* that a processor decodes in 2 to 3 s */
 #define MOST_PROCESSORS 8u   /* beyond, reading files is what takes the time */
-#define LARGEST         48e6 /* pixels of a picture: larger ones are left out, for the memory that threads take */
-#define PICTURE_SIZE    320u /* pixels along the longer side of a small picture, to twice as many */
-#define MOST_POINTS     65536u
-#define CELLS           24u  /* along each side of a picture: in each the nearest point is taken */
-/* A point this much farther than the nearest in one of the neighbouring cells is likely behind its surface. */
-#define BEHIND          (1 / 0.9)
+#define LARGEST \
+    48e6 /* pixels of a picture: larger ones are left out, for the memory that threads take */
+#define PICTURE_SIZE 320u /* pixels along the longer side of a small picture, to twice as many */
+#define MOST_POINTS  65536u
+#define CELLS        24u /* along each side of a picture: in each the nearest point is taken */
+/* A point this much farther than the nearest in one of the neighbouring cells is likely behind its
+ * surface. */
+#define BEHIND       (1 / 0.9)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
@@ -34,8 +36,9 @@ static double file_pixels(const struct vkn_scene *scene, const struct scene_came
     return (double)camera->width * camera->height * scene->load_downscale * scene->load_downscale;
 }
 
-/* A copy of the view's picture in a folder images_N beside that of its image, still as large as a small picture; NULL:
- * there is none, or it is not needed. Masks have the size of the image itself. */
+/* A copy of the view's picture in a folder images_N beside that of its image, still as large as a
+ * small picture; NULL: there is none, or it is not needed. Masks have the size of the image itself.
+ */
 static char *find_copy(const struct vkn_scene *scene, const struct scene_camera *camera)
 {
     uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
@@ -99,11 +102,26 @@ static vkn_status read_copy(const char *path, struct consistency_sight *sight)
     bool upright = (width < height) == (sight->camera->width < sight->camera->height);
     sight->width = width / shrink;
     sight->height = height / shrink;
-    sight->pixels = upright ? base_alloc((size_t)sight->width * sight->height, sizeof *sight->pixels) : NULL;
+    sight->pixels =
+        upright ? base_alloc((size_t)sight->width * sight->height, sizeof *sight->pixels) : NULL;
     if (sight->pixels != NULL)
         (void)image_downscale(rgba, NULL, width, height, shrink, sight->pixels);
     free(rgba);
     return sight->pixels != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* The view's picture from its file. Which of the pixels a lens does not reach takes long to find,
+ * and no point is projected there: the camera has no lens. */
+static vkn_status decode_view(const struct vkn_scene *scene, const struct consistency_sight *sight,
+                              uint32_t shrink)
+{
+    struct scene_camera camera = *sight->camera;
+    struct vkn_scene plain = {
+        .path = scene->path, .format = scene->format, .load_downscale = scene->load_downscale};
+    camera.lens = VKN_LENS_PERSPECTIVE;
+    camera.k1 = camera.k2 = camera.k3 = camera.k4 = camera.p1 = camera.p2 = 0;
+    plain.splits[sight->split] = (struct scene_split){.cameras = &camera, .camera_count = 1};
+    return scene_read_view(&plain, sight->split, 0, shrink, sight->pixels);
 }
 
 static vkn_status read_view(const struct vkn_scene *scene, struct consistency_sight *sight)
@@ -114,7 +132,10 @@ static vkn_status read_view(const struct vkn_scene *scene, struct consistency_si
     sight->pixels = base_alloc((size_t)sight->width * sight->height, sizeof *sight->pixels);
     if (sight->pixels == NULL)
         return VKN_ERROR;
-    vkn_status status = scene_read_view(scene, sight->split, sight->index, shrink, sight->pixels);
+    vkn_status status =
+        is_loaded(scene, sight->split, sight->index)
+            ? scene_read_view(scene, sight->split, sight->index, shrink, sight->pixels)
+            : decode_view(scene, sight, shrink);
     if (status != VKN_OK) {
         free(sight->pixels);
         sight->pixels = NULL;
@@ -126,8 +147,10 @@ static vkn_status read_view(const struct vkn_scene *scene, struct consistency_si
 static void read_picture(const struct vkn_scene *scene, struct consistency_sight *sight)
 {
     BASE_KEEP_ERROR;
-    char *copy = is_loaded(scene, sight->split, sight->index) ? NULL : find_copy(scene, sight->camera);
-    bool fits = is_loaded(scene, sight->split, sight->index) || file_pixels(scene, sight->camera) <= LARGEST;
+    char *copy =
+        is_loaded(scene, sight->split, sight->index) ? NULL : find_copy(scene, sight->camera);
+    bool fits = is_loaded(scene, sight->split, sight->index) ||
+                file_pixels(scene, sight->camera) <= LARGEST;
     if ((copy == NULL || read_copy(copy, sight) != VKN_OK) && fits)
         (void)read_view(scene, sight);
     free(copy);
@@ -169,7 +192,8 @@ struct cell {
     struct consistency_point point;
 };
 
-static void fill_cells(const struct vkn_scene *scene, const struct consistency_sight *sight, struct cell *cells)
+static void fill_cells(const struct vkn_scene *scene, const struct consistency_sight *sight,
+                       struct cell *cells)
 {
     const float *pose = sight->camera->pose;
     for (size_t i = 0; i < scene->point_count; i += 1 + scene->point_count / MOST_POINTS) {
@@ -178,9 +202,11 @@ static void fill_cells(const struct vkn_scene *scene, const struct consistency_s
         if (!project(sight, &scene->points[i], &point))
             continue;
         for (int k = 0; k < 3; k++)
-            squared += (point.position[k] - (double)pose[4 * k + 3]) * (point.position[k] - (double)pose[4 * k + 3]);
+            squared += (point.position[k] - (double)pose[4 * k + 3]) *
+                       (point.position[k] - (double)pose[4 * k + 3]);
         uint32_t column = (uint32_t)(point.x * CELLS), row = (uint32_t)(point.y * CELLS);
-        struct cell *cell = &cells[(row < CELLS ? row : CELLS - 1) * CELLS + (column < CELLS ? column : CELLS - 1)];
+        struct cell *cell =
+            &cells[(row < CELLS ? row : CELLS - 1) * CELLS + (column < CELLS ? column : CELLS - 1)];
         if (squared > 0 && (cell->distance == 0 || squared < cell->distance))
             *cell = (struct cell){squared, point};
     }
@@ -228,7 +254,8 @@ static vkn_status read_sight(void *context, size_t number)
     const struct reading *reading = context;
     const struct vkn_scene *scene = reading->scene;
     struct consistency_sight *sight = &reading->sample->sights[number];
-    size_t view = (size_t)((double)number * (double)reading->sample->views / (double)reading->sample->count);
+    size_t view =
+        (size_t)((double)number * (double)reading->sample->views / (double)reading->sample->count);
     sight->camera = inspect_view(scene, view, &sight->split);
     sight->index = (size_t)(sight->camera - scene->splits[sight->split].cameras);
     sight->limit = scene_camera_limit(sight->camera);

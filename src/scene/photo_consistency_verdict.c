@@ -1,13 +1,14 @@
-/* What photo-consistency says of a capture: which views' poses do not fit their pictures, in words. */
+/* What photo-consistency says of a capture: which views' poses do not fit their pictures, in words.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/inspect.h"
 #include "scene/space.h"
 
-#define LEAST_VIEWS 3u
-/* Median fits below these are of captures whose poses are wrong: sound ones had 0.82 and more by tracks, and 0.68 and
- * more by the nearest points (docs/experiments.md). */
+#define LEAST_VIEWS  3u
+/* Median fits below these are of captures whose poses are wrong: sound ones had 0.82 and more by
+ * tracks, and 0.68 and more by the nearest points (docs/experiments.md). */
 #define TRACKED_FITS 0.5
 #define NEAREST_FITS 0.4
 /* A view's fit below these shares of the median, by two standard errors, is of a wrong pose. */
@@ -23,7 +24,8 @@ const struct consistency_fit *consistency_of(const struct consistency *consisten
 }
 
 /* The median fit by either kind of points, of views that have one. `values` has room for all. */
-static double median_fit(const struct consistency *consistency, bool tracked, double *values, size_t *count)
+static double median_fit(const struct consistency *consistency, bool tracked, double *values,
+                         size_t *count)
 {
     *count = 0;
     for (size_t i = 0; i < consistency->count; i++) {
@@ -62,7 +64,8 @@ static enum consistency_verdict judge(struct consistency *consistency, size_t ne
     find_poor(consistency, wrong ? least : poor_below(consistency), wrong ? 0 : 2);
     if (wrong || consistency->poor > 0)
         return wrong ? CONSISTENCY_NONE : CONSISTENCY_SOME;
-    bool folded = consistency->tracked && nearest_views >= LEAST_VIEWS && consistency->nearest < NEAREST_FITS;
+    bool folded =
+        consistency->tracked && nearest_views >= LEAST_VIEWS && consistency->nearest < NEAREST_FITS;
     return folded ? CONSISTENCY_FOLDED : CONSISTENCY_GOOD;
 }
 
@@ -89,7 +92,8 @@ vkn_status consistency_judge(struct consistency *consistency)
 
 const char *consistency_name(const struct vkn_scene *scene, const struct consistency_view *view)
 {
-    const char *path = scene->splits[view->split].cameras[view->index].image_path, *slash = strrchr(path, '/');
+    const char *path = scene->splits[view->split].cameras[view->index].image_path,
+               *slash = strrchr(path, '/');
     size_t folder = strlen(scene->path);
     if (strncmp(path, scene->path, folder) == 0 && path[folder] == '/')
         return path + folder + 1;
@@ -97,8 +101,8 @@ const char *consistency_name(const struct vkn_scene *scene, const struct consist
 }
 
 /* ": images/0007.jpg (0.02), images/0012.jpg (-0.11), ..." */
-static void add_names(const struct vkn_scene *scene, const struct consistency *consistency, size_t names,
-                      struct base_text *text)
+static void add_names(const struct vkn_scene *scene, const struct consistency *consistency,
+                      size_t names, struct base_text *text)
 {
     size_t named = 0;
     for (size_t i = 0; i < consistency->count && named <= names; i++) {
@@ -106,8 +110,8 @@ static void add_names(const struct vkn_scene *scene, const struct consistency *c
         if (!view->poor)
             continue;
         if (named < names)
-            base_text_add(text, "%s%.80s (%.2f)", named > 0 ? ", " : ": ", consistency_name(scene, view),
-                          consistency_of(consistency, view)->fit);
+            base_text_add(text, "%s%.80s (%.2f)", named > 0 ? ", " : ": ",
+                          consistency_name(scene, view), consistency_of(consistency, view)->fit);
         else
             base_text_add(text, ", ...");
         named++;
@@ -121,29 +125,40 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
     switch (consistency->verdict) {
     case CONSISTENCY_NONE:
         base_text_add(text,
-                      "the poses of %zu of %zu views%s do not fit their pictures: the sparse points have the colours "
-                      "of the pictures hardly more than under the poses of other views (fit %.2f in the median; 1 is "
+                      "the poses of %zu of %zu views%s do not fit their pictures: the sparse "
+                      "points have the colours "
+                      "of the pictures hardly more than under the poses of other views (fit %.2f "
+                      "in the median; 1 is "
                       "perfect, 0 no better)",
                       consistency->poor, consistency->scored, sampled, consistency->fit);
-        return "check that each pose belongs to the picture of its name, its convention (camera to world or world to "
-               "camera, axes) and the focal length; or make new poses from the pictures (vknerf prepare)";
+        return "check that each pose belongs to the picture of its name, its convention (camera to "
+               "world or world to "
+               "camera, axes) and the focal length; or make new poses from the pictures (vknerf "
+               "prepare)";
     case CONSISTENCY_SOME:
         base_text_add(text,
-                      "the poses of %zu of %zu views%s do not fit their pictures, by the colours of the sparse points "
+                      "the poses of %zu of %zu views%s do not fit their pictures, by the colours "
+                      "of the sparse points "
                       "(fit below %.2f, where the median is %.2f)",
-                      consistency->poor, consistency->scored, sampled, poor_below(consistency), consistency->fit);
+                      consistency->poor, consistency->scored, sampled, poor_below(consistency),
+                      consistency->fit);
         return "take these views out, or check whether their pictures were renamed or replaced";
     case CONSISTENCY_BLIND:
-        base_text_add(text, "%zu of %zu views%s have hardly any of the %zu sparse points in their pictures",
-                      consistency->blind, consistency->count, sampled, scene->point_count);
-        return "check that poses and points are of one reconstruction, and the convention of the poses (camera to "
+        base_text_add(
+            text, "%zu of %zu views%s have hardly any of the %zu sparse points in their pictures",
+            consistency->blind, consistency->count, sampled, scene->point_count);
+        return "check that poses and points are of one reconstruction, and the convention of the "
+               "poses (camera to "
                "world or world to camera, axes)";
     case CONSISTENCY_FOLDED:
         base_text_add(text,
-                      "the points nearest to the views do not have the colours of the pictures (fit %.2f in the "
-                      "median; %.2f of the points that the views' tracks name): parts of the model may lie over others",
+                      "the points nearest to the views do not have the colours of the pictures "
+                      "(fit %.2f in the "
+                      "median; %.2f of the points that the views' tracks name): parts of the model "
+                      "may lie over others",
                       consistency->nearest, consistency->fit);
-        return "look whether two sides that look alike were taken for one; if so, make new poses without the pictures "
+        return "look whether two sides that look alike were taken for one; if so, make new poses "
+               "without the pictures "
                "of one of them, or with more pictures between the two";
     case CONSISTENCY_UNKNOWN:
     case CONSISTENCY_GOOD:
@@ -152,8 +167,8 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
     return NULL;
 }
 
-vkn_status consistency_explain(const struct vkn_scene *scene, const struct consistency *consistency, size_t names,
-                               char **problem, const char **advice)
+vkn_status consistency_explain(const struct vkn_scene *scene, const struct consistency *consistency,
+                               size_t names, char **problem, const char **advice)
 {
     struct base_text text = {0};
     *advice = add_problem(scene, consistency, &text);
