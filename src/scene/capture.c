@@ -95,43 +95,6 @@ static vkn_status find_image(const char *folder, const char *name, char **found)
     return status;
 }
 
-/* The last folder of the path that is called images, or images_N: where its name begins and ends,
- * and its number. */
-static const char *find_images_folder(const char *path, const char **end, uint32_t *factor)
-{
-    static const char name[] = "/images";
-    const char *found = NULL;
-    for (const char *at = strstr(path, name); at != NULL; at = strstr(at + 1, name)) {
-        char *after = NULL;
-        const char *rest = at + strlen(name);
-        unsigned long number = rest[0] == '_' ? strtoul(rest + 1, &after, 10) : 1;
-        rest = after != NULL ? after : rest;
-        if (rest[0] != '/' || number < 1 || number > MAX_FACTOR)
-            continue;
-        found = at + 1;
-        *end = rest + 1;
-        *factor = (uint32_t)number;
-    }
-    return found;
-}
-
-char *capture_find_copy(const char *image_path, uint32_t factor)
-{
-    const char *name = NULL;
-    uint32_t number = 1;
-    bool failed = false;
-    const char *begin = find_images_folder(image_path, &name, &number);
-    if (begin == NULL || number * factor > MAX_FACTOR)
-        return NULL;
-    char *folder = base_format("%.*s.", (int)(begin - image_path), image_path), *copy = NULL;
-    char *images = folder != NULL ? find_factor(folder, number * factor, &failed) : NULL;
-    if (images != NULL && find_image(images, name, &copy) != VKN_OK)
-        copy = NULL;
-    free(images);
-    free(folder);
-    return copy;
-}
-
 vkn_status capture_find_mask(const char *folder, struct transforms_frame *frame)
 {
     char *masks = base_path_join(folder, "masks");

@@ -15,10 +15,6 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
 /* Whether the folder has `images` or some images_N; *failed is set without memory. */
 bool capture_has_images(const char *folder, bool *failed);
 
-/* A copy of the image that is `factor` times smaller: in a folder images_N beside the folder images that it is in, with
- * another extension as well. Fresh memory; NULL where there is none, or no memory. */
-char *capture_find_copy(const char *image_path, uint32_t factor);
-
 /* Sets image_path and size of every frame by its file_path in that folder, where another extension
  * will do as well (images_N are often PNG when images are JPEG), and prescaled. Frames without an image
  * are left out, with a warning; so are broken images and masks with `findings` (may be NULL), which

@@ -44,6 +44,10 @@ struct consistency_sample {
 vkn_status consistency_sample_read(const struct vkn_scene *scene,
                                    struct consistency_sample *sample);
 void consistency_sample_free(struct consistency_sample *sample);
+/* A copy of an image that is `factor` times smaller: in a folder images_N beside the folder images
+ * that it is in, with another extension as well. Fresh memory; NULL where there is none, or no
+ * memory. */
+char *consistency_find_copy(const char *image_path, uint32_t factor);
 
 /* The correlation, from -1 to 1, of the points' colours with the picture's where they are, each
  * channel about its mean: exposure, by a factor or an offset, does not change it. The picture is

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/capture.h"
 #include "scene/image.h"
 #include "scene/inspect.h"
 #include "scene/photo_consistency.h"
@@ -46,7 +45,7 @@ static char *find_copy(const struct vkn_scene *scene, const struct scene_camera 
     if (camera->mask_path == NULL)
         for (uint32_t factor = 16; factor >= 2 && copy == NULL; factor /= 2)
             if (longer * scene->load_downscale / factor >= PICTURE_SIZE)
-                copy = capture_find_copy(camera->image_path, factor);
+                copy = consistency_find_copy(camera->image_path, factor);
     return copy;
 }
 
