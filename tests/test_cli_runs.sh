@@ -84,7 +84,7 @@ refuses 2 '/by_heart: No such file or directory; .* with --scene ' render moved/
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' export moved/run --points lost.ply --quiet
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' train --resume moved/run --steps 301 --quiet
 mkdir by_heart
-refuses 2 '/by_heart: no scene in this folder .* with --scene ' eval moved/run --quiet
+refuses 2 '/by_heart: no scene of the format transforms in this folder .* with --scene ' eval moved/run --quiet
 rmdir by_heart
 run eval moved/run --scene neither --quiet
 grep -q -- '--scene' err && fail "a folder that was named is no scene that has moved: $(cat err)"
