@@ -18,8 +18,8 @@
 #include "scene/inspect.h"
 
 #define VIEWS  12u
-#define WIDTH  80u
-#define HEIGHT 60u
+#define WIDTH  48u
+#define HEIGHT 36u
 #define POINTS 900u
 
 /* What is wrong with a capture. */
@@ -153,8 +153,8 @@ static void add_point(struct base_text *text, const struct fault *fault, unsigne
 static void write_model(struct temporary *folder, const struct fault *fault)
 {
     struct base_text cameras = {0}, images = {0}, points = {0};
-    double focal = 90 * (fault->focal > 0 ? fault->focal : 1);
-    base_text_add(&cameras, "1 %s %u %u %.9g %.9g 41 29 %s\n",
+    double focal = 54 * (fault->focal > 0 ? fault->focal : 1);
+    base_text_add(&cameras, "1 %s %u %u %.9g %.9g 24.6 17.4 %s\n",
                   fault->fisheye ? "OPENCV_FISHEYE" : "OPENCV", WIDTH, HEIGHT, focal, focal,
                   fault->fisheye ? "0.02 0 0 0" : "-0.1 0.02 0.001 0.002");
     for (unsigned view = 0; view < VIEWS; view++) {
@@ -232,7 +232,7 @@ static void write_enlarged(const char *path, const uint8_t *pixels, uint32_t tim
     free(large);
 }
 
-/* `times` as large. Pictures of 80 x 60 pixels are in `images`, for the cameras to be made. */
+/* `times` as large. Pictures of 48 x 36 pixels are in `images`, for the cameras to be made. */
 static void write_pictures(struct temporary *folder, const struct fault *fault, const char *images,
                            uint32_t times)
 {
@@ -430,13 +430,13 @@ static void test_copies(void **state)
 {
     struct temporary *folder = *state;
     const struct fault sound = {0};
-    uint8_t *rows = base_alloc((size_t)64 * 64, (size_t)WIDTH * HEIGHT), *png = NULL;
+    uint8_t *rows = base_alloc((size_t)32 * 32, (size_t)WIDTH * HEIGHT), *png = NULL;
     size_t size = 0;
     assert_non_null(rows);
-    assert_ok(scene_image_encode_png(rows, 64 * WIDTH, 64 * HEIGHT, 1, &png, &size));
+    assert_ok(scene_image_encode_png(rows, 32 * WIDTH, 32 * HEIGHT, 1, &png, &size));
     free(rows);
     write_capture(folder, &sound);
-    write_pictures(folder, &sound, "images_16", 4);
+    write_pictures(folder, &sound, "images_4", 8);
     for (unsigned view = 0; view < VIEWS; view++) {
         char name[32];
         snprintf(name, sizeof name, "images/%02u.png", view);
