@@ -63,12 +63,34 @@ mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
 refuses 2 'unseen/checkpoint.safetensors: cannot be looked at: ' train "$demo" --out unseen
 rm -r unseen
 
-# A test view with another view's picture.
-scene by_heart "$(frame a)"
-sed 's/"a"/"b"/' by_heart/transforms_train.json >by_heart/transforms_test.json
+# A test view with another view's picture, and sparse points that are behind all cameras.
+scene by_heart "$(frame a),$(frame a),$(frame a)" '"ply_file_path": "points.ply",'
+{
+    printf 'ply\nformat ascii 1.0\nelement vertex 30\nproperty float x\nproperty float y\nproperty float z\n'
+    printf 'property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n'
+    awk 'BEGIN { for (i = 0; i < 30; i++) print i / 30, 0, 9, 8 * i, 8 * i, 100 }'
+} >by_heart/points.ply
+sed 's/"a"/"b"/g' by_heart/transforms_train.json >by_heart/transforms_test.json
 # shellcheck disable=SC2086  # $small is several words
 succeeds train by_heart --out by_heart/run --downscale 8 --steps 300 --quiet $small
 contains err 'by_heart: the test views are [0-9.]* dB worse than what was trained on'
+[ "$(grep -c '^warning: .*by_heart: 6 of 6 views have hardly any of the 30 sparse points in their pictures; check ' err)" = 1 ] ||
+    fail "no warning, or several, of poses that do not fit: $(cat err)"
+
+# A scene that is not where a run left it, or has left an empty folder there.
+mv by_heart moved
+refuses 2 '/by_heart: No such file or directory; .* with --scene ' eval moved/run --quiet
+refuses 2 '/by_heart: No such file or directory; .* with --scene ' render moved/run --orbit 1 --out lost --quiet
+refuses 2 '/by_heart: No such file or directory; .* with --scene ' export moved/run --points lost.ply --quiet
+refuses 2 '/by_heart: No such file or directory; .* with --scene ' train --resume moved/run --steps 301 --quiet
+mkdir by_heart
+refuses 2 '/by_heart: no scene of the format transforms in this folder .* with --scene ' eval moved/run --quiet
+rmdir by_heart
+run eval moved/run --scene neither --quiet
+grep -q -- '--scene' err && fail "a folder that was named is no scene that has moved: $(cat err)"
+refuses 2 'scene: the scene is given twice, as moved and as by_heart' train moved --resume moved/run --scene by_heart
+succeeds train --resume moved/run --scene moved --steps 301 --quiet
+contains moved/run/summary.json '"scene":.*/moved"'
 
 succeeds eval run
 contains out '(12 test views, white background, sRGB, step 40)'

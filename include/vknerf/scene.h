@@ -76,8 +76,10 @@ struct vkn_scene_info_params {
  * "training_space": {"scale", "offset", "aabb_scale", "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?,
  * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"},
  * "unread_keys"?: [{"key", "count", "file", "note", "meant"? (the key that it resembles)}] of a transforms.json,
- * "problems": [{"problem", "advice"}]}. Ranges are [low, high]; "from", "to" are corners; positions are in
- * training space. Frames without images are a problem here; what cannot be read at all is VKN_BAD_INPUT. */
+ * "photo_consistency": {"not_checked"?, "views"?, "by"?, "fit"?, "poor"?, "nearest_fit"?, "per_view"?: [{"image", "split",
+ * "tracked"?: {"points", "agreement", "others", "fit"}, "nearest"?: the same, "fits"?}]}, since 0.2, "problems":
+ * [{"problem", "advice"}]}. Ranges are [low, high]; "from", "to" are corners; positions are in training
+ * space. Frames without images are a problem here; what cannot be read at all is VKN_BAD_INPUT. */
 VKN_API vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *params, char **json);
 
 VKN_END_DECLARATIONS

@@ -129,14 +129,14 @@ static void print_field(const char *indent, const cJSON *field)
 
 static void print_fields(const char *indent, const cJSON *object)
 {
-    static const char *const title[] = {"index", "name", "chosen"};
+    static const char *const hidden[] = {"index", "name", "chosen", "per_view"}; /* in the title, or too many */
     const cJSON *field;
     cJSON_ArrayForEach(field, object)
     {
-        bool shown = false;
-        for (size_t i = 0; i < sizeof(title) / sizeof(title[0]); i++)
-            shown = shown || strcmp(field->string, title[i]) == 0;
-        if (!shown)
+        bool skipped = false;
+        for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+            skipped = skipped || strcmp(field->string, hidden[i]) == 0;
+        if (!skipped)
             print_field(indent, field);
     }
 }

@@ -31,8 +31,18 @@ static int check_search(const struct training *training)
     return OPTIONS_GO_ON;
 }
 
+static int take_moved(struct training *training, const char *scene)
+{
+    if (training->params.scene)
+        return cli_fail(VKN_BAD_INPUT, "--scene: the scene is given twice, as %s and as %s",
+                        training->params.scene, scene);
+    training->params.scene = scene;
+    return OPTIONS_GO_ON;
+}
+
 static int parse(struct training *training, int argc, char **argv)
 {
+    const char *moved = NULL;
     const struct option more[] = {
         {.name = "--format",
          .value = "auto" VKN_SCENE_FORMATS(CLI_OR_NAME),
@@ -51,6 +61,12 @@ static int parse(struct training *training, int argc, char **argv)
          .help = "begin with the weights of a run or checkpoint",
          .kind = OPTION_TEXT,
          .target = (void *)&training->params.init},
+        {.name = "--scene",
+         .value = "DIR",
+         .help =
+             "the scene of a resumed run, when it is no longer where it was; SCENE does the same",
+         .kind = OPTION_TEXT,
+         .target = (void *)&moved},
         CLI_TRUST_OPTION(training->trust),
         {.name = "--find-batch",
          .value = "use|fastest",
@@ -83,6 +99,8 @@ static int parse(struct training *training, int argc, char **argv)
         .more_help = keys_help,
     };
     int code = options_parse(&command, argc, argv, &training->params.scene);
+    if (code == OPTIONS_GO_ON && moved)
+        code = take_moved(training, moved);
     if (code == OPTIONS_GO_ON && !training->params.scene && !training->params.resume)
         code = cli_fail(VKN_BAD_INPUT, "train: SCENE is missing; see vknerf train --help");
     return code == OPTIONS_GO_ON ? check_search(training) : code;

@@ -133,6 +133,12 @@ vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning
     return choose_beginning(beginning);
 }
 
+vkn_status run_begin_scene(const struct run_beginning *b, vkn_scene **scene)
+{
+    return run_open_scene(b->params->scene ? b->scene_path : NULL, b->scene_path, &b->config,
+                          scene);
+}
+
 void run_begin_close(struct run_beginning *beginning)
 {
     BASE_KEEP_ERROR;

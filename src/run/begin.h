@@ -26,6 +26,9 @@ void run_begin_fit(struct run_beginning *beginning, const vkn_scene *scene,
 /* Makes vkn_backend.why of a resumed run's trainer say why the run computes as it does, when that
  * was decided as the run began: a trainer says "asked for" of every precision that it is given. */
 void run_begin_explain(const struct run_beginning *beginning, vkn_trainer *trainer);
+/* Opens the scene that is trained on; of a resumed run whose scene has moved the message says what
+ * to do. */
+vkn_status run_begin_scene(const struct run_beginning *beginning, vkn_scene **scene);
 void run_begin_close(struct run_beginning *beginning);
 
 #endif

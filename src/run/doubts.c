@@ -33,6 +33,14 @@ void doubts_before(const struct vkn_scene *scene, const struct vkn_config *confi
     check_times(scene, config);
 }
 
+void doubts_of_poses(const struct vkn_scene *scene)
+{
+    double began = base_seconds();
+    scene_warn_consistency(scene);
+    base_log(BASE_LOG_DEBUG, "%s: whether poses fit their pictures took %.3f s to see", scene->path,
+             base_seconds() - began);
+}
+
 /* A field can learn every picture by heart and have no idea of the place. */
 void doubts_after(const struct vkn_scene *scene, double train_psnr, enum scene_split_name split,
                   double psnr)

@@ -13,8 +13,7 @@ static vkn_status open_scene(const char *path, enum vkn_scene_format format,
     struct vkn_config config = *vkn_renderer_config(opened->renderer);
     if (format != VKN_SCENE_AUTO)
         config.scene.format = format;
-    return vkn_scene_open(path ? path : vkn_renderer_scene_path(opened->renderer), &config,
-                          &opened->scene);
+    return run_open_scene(path, vkn_renderer_scene_path(opened->renderer), &config, &opened->scene);
 }
 
 vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene_path,

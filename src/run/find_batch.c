@@ -308,7 +308,7 @@ static vkn_status open_all(struct search *s)
 {
     const struct vkn_train_params *train = s->params->train;
     BASE_TRY(run_begin(train, &s->begin));
-    BASE_TRY(vkn_scene_open(s->begin.scene_path, &s->begin.config, &s->scene));
+    BASE_TRY(run_begin_scene(&s->begin, &s->scene));
     BASE_TRY(context_of_job(train->job, &s->context));
     gpu_watch_stop(s->context->device, train->job->stop);
     BASE_TRY(report_progress_begin(train->job->quiet, 0, 0.0, &s->progress));

@@ -80,6 +80,23 @@ vkn_status vkn_run_config(const char *run, struct vkn_config *config)
     return status;
 }
 
+vkn_status run_open_scene(const char *given, const char *recorded, const struct vkn_config *config,
+                          struct vkn_scene **scene)
+{
+    vkn_status status = vkn_scene_open(given ? given : recorded, config, scene);
+    if (given || status != VKN_BAD_INPUT)
+        return status;
+    char *reason = base_format("%.800s", vkn_last_error());
+    if (!reason)
+        return VKN_ERROR;
+    base_fail(status,
+              "%s; the run was trained on the scene at %.150s: name the folder where it is now with --scene (`scene` of "
+              "the parameters)",
+              reason, recorded);
+    free(reason);
+    return status;
+}
+
 /* ---- choosing ------------------------------------------------------------------------------ */
 
 char *run_absolute_path(const char *path)

@@ -55,6 +55,10 @@ vkn_status run_choose_folder(const struct vkn_train_params *params, const char *
  * default becomes another one that is new when it exists by now. *made: it was not there before. */
 vkn_status run_prepare_folder(const struct vkn_train_params *params, char **folder,
                               struct run_lock *lock, bool *made);
+/* Opens the scene at `given`, or where that is NULL at the path that a run recorded: when it is not there any more, the
+ * message names --scene. */
+vkn_status run_open_scene(const char *given, const char *recorded, const struct vkn_config *config,
+                          struct vkn_scene **scene);
 /* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
 char *run_absolute_path(const char *path);
 

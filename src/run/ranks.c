@@ -351,7 +351,7 @@ static vkn_status hear(struct run_ranks *ranks, char **path)
 static vkn_status open_scene(struct run_ranks *ranks, const char *path)
 {
     char *own = ranks->params->scene ? run_absolute_path(ranks->params->scene) : NULL;
-    vkn_status status = vkn_scene_open(own ? own : path, &ranks->config, &ranks->scene);
+    vkn_status status = run_open_scene(own, path, &ranks->config, &ranks->scene);
     free(own);
     return status;
 }

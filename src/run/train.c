@@ -75,6 +75,7 @@ static vkn_status open_trainer(struct training *t)
     BASE_TRY(vkn_field_check(t->context, &t->begin.config));
     BASE_TRY(run_load_images(t->scene, &t->begin.config, run_ranks_end(t->ranks), t->progress));
     report_progress_pause(t->progress);
+    doubts_of_poses(t->scene);
     run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
     BASE_TRY(
         train_create(t->context, t->scene, &t->begin.config, run_ranks_end(t->ranks), &t->trainer));
@@ -184,7 +185,7 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         status = run_choose_folder(t->params, t->begin.scene_path, &t->result->folder, &t->lock);
     if (status == VKN_OK)
-        status = vkn_scene_open(t->begin.scene_path, &t->begin.config, &t->scene);
+        status = run_begin_scene(&t->begin, &t->scene);
     if (status == VKN_OK)
         status = choose_views(t);
     if (status == VKN_OK)

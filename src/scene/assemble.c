@@ -220,22 +220,31 @@ static vkn_status check_chosen(const struct vkn_scene *scene, const struct trans
     return VKN_OK;
 }
 
+/* `count` of them in fresh memory; NULL: there are none, or no memory. */
+static struct scene_point *place(const struct vkn_scene *scene, const struct transforms_point *points, size_t count)
+{
+    struct scene_point *placed = count > 0 ? base_alloc(count, sizeof(*placed)) : NULL;
+    for (size_t n = 0; n < count && placed != NULL; n++) {
+        for (int i = 0; i < 3; i++)
+            placed[n].position[i] = (float)(points[n].position[i] * scene->scale + scene->offset[i]);
+        memcpy(placed[n].color, points[n].color, sizeof(placed[n].color));
+    }
+    return placed;
+}
+
 static vkn_status place_points(struct vkn_scene *scene, const struct transforms *file)
 {
-    if (file->point_count == 0)
-        return VKN_OK;
-    scene->points = base_alloc(file->point_count, sizeof(*scene->points));
-    if (scene->points == NULL)
-        return VKN_ERROR;
-    scene->point_count = file->point_count;
-    for (size_t n = 0; n < file->point_count; n++) {
-        const struct transforms_point *from = &file->points[n];
-        struct scene_point *to = &scene->points[n];
-        for (int i = 0; i < 3; i++)
-            to->position[i] = (float)(from->position[i] * scene->scale + scene->offset[i]);
-        memcpy(to->color, from->color, sizeof(to->color));
-    }
-    return VKN_OK;
+    scene->points = place(scene, file->points, file->point_count);
+    scene->point_count = scene->points != NULL ? file->point_count : 0;
+    return scene->point_count == file->point_count ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status place_tracked(const struct vkn_scene *scene, const struct transforms_frame *frame,
+                                struct scene_camera *camera)
+{
+    camera->tracked = place(scene, frame->tracked, frame->tracked_count);
+    camera->tracked_count = camera->tracked != NULL ? frame->tracked_count : 0;
+    return camera->tracked_count == frame->tracked_count ? VKN_OK : VKN_ERROR;
 }
 
 /* ---- cameras --------------------------------------------------------------------------------- */
@@ -252,7 +261,7 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
     camera->turned_by = frame->turned ? frame->orientation : EXIF_UPRIGHT;
     bool complete =
         camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
-    return complete ? VKN_OK : VKN_ERROR;
+    return complete ? place_tracked(scene, frame, camera) : VKN_ERROR;
 }
 
 void scene_place_camera(const struct vkn_scene *scene, const struct transforms_frame *frame,

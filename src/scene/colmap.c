@@ -10,6 +10,7 @@
 #include "scene/space.h"
 
 #define MAX_FILE_SIZE ((size_t)16 << 30)
+#define MOST_TRACKED  512u /* points of a frame that are kept: what says enough of its pose */
 
 void colmap_free(struct colmap *model)
 {
@@ -239,6 +240,37 @@ static void set_bounds(const struct transforms *transforms, const size_t *ends, 
         space_bound(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
+/* Of what a frame sees, every one in so many points. */
+static vkn_status make_tracked(struct transforms_frame *frame, size_t seen, size_t *stride)
+{
+    *stride = 1 + seen / MOST_TRACKED;
+    frame->tracked = base_alloc(seen / *stride + 1, sizeof(*frame->tracked));
+    return frame->tracked != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* `ends` as set_bounds takes them. */
+static vkn_status list_tracked(const struct colmap *model, const struct id_frame *ids,
+                               struct transforms *transforms, const size_t *ends)
+{
+    struct counter {
+        size_t seen, stride;
+    } *counters = base_alloc(transforms->count, sizeof(*counters));
+    vkn_status status = counters != NULL ? VKN_OK : VKN_ERROR;
+    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++)
+        status = make_tracked(&transforms->frames[i], ends[i] - (i > 0 ? ends[i - 1] : 0),
+                              &counters[i].stride);
+    for (size_t i = 0, k = 0; i < model->point_count && status == VKN_OK; i++) {
+        for (; k < model->track_ends[i]; k++) {
+            struct transforms_frame *frame = find_frame(ids, transforms, model->track[k]);
+            struct counter *counter = frame != NULL ? &counters[frame - transforms->frames] : NULL;
+            if (counter != NULL && counter->seen++ % counter->stride == 0)
+                frame->tracked[frame->tracked_count++] = model->points[i];
+        }
+    }
+    free(counters);
+    return status;
+}
+
 static vkn_status copy_points(struct colmap *model, struct transforms *transforms)
 {
     transforms->points = base_alloc(model->point_count, sizeof(*transforms->points));
@@ -260,14 +292,16 @@ vkn_status colmap_points(struct colmap *model, struct transforms *transforms)
     size_t *ends = base_alloc(transforms->count, sizeof(*ends));
     double *depths = base_alloc(observations, sizeof(*depths));
     bool allocated = ids != NULL && ends != NULL && depths != NULL;
+    vkn_status status = allocated ? VKN_OK : VKN_ERROR;
     if (allocated) {
         list_depths(model, ids, transforms, ends, depths);
         set_bounds(transforms, ends, depths);
+        status = list_tracked(model, ids, transforms, ends);
     }
     free(depths);
     free(ends);
     free(ids);
-    return allocated ? VKN_OK : VKN_ERROR;
+    return status;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -319,6 +319,7 @@ static vkn_status measure(struct inspection *inspection)
     inspection->inside = inspect_inside(scene, 1);
     BASE_TRY(measure_points(inspection));
     BASE_TRY(measure_masks(inspection));
+    BASE_TRY(consistency_measure(scene, &inspection->consistency));
     return inspect_problems(inspection);
 }
 
@@ -383,6 +384,7 @@ void inspect_free(struct inspection **inspection)
         free(freed->problems[i].problem);
         free(freed->problems[i].advice);
     }
+    consistency_free(&freed->consistency);
     free(freed->problems);
     free(freed->sizes);
     free(freed);

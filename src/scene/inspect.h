@@ -2,6 +2,7 @@
 #ifndef SCENE_INSPECT_H
 #define SCENE_INSPECT_H
 
+#include "scene/photo_consistency.h"
 #include "scene/scene.h"
 
 /* A finding and what to do about it: one line each, fresh memory. */
@@ -42,6 +43,7 @@ struct inspection {
     size_t masked;                /* views with a mask */
     size_t blind;                 /* of those, views that it hides completely */
     double hidden;                /* mean share of a masked view that its mask hides */
+    struct consistency consistency; /* of poses and pictures */
     struct inspect_problem *problems;
     size_t problem_count;
 };
@@ -52,6 +54,8 @@ __attribute__((format(printf, 3, 4))) vkn_status
 inspect_add_problem(struct inspection *inspection, const char *advice, const char *format, ...);
 /* Pictures beside those of the views that no view uses (unposed.c). */
 vkn_status inspect_unposed(struct inspection *inspection);
+/* Views whose poses do not fit their pictures. */
+vkn_status inspect_consistency(struct inspection *inspection);
 
 /* View number `index` of all splits, in their order. *split may be NULL. */
 const struct scene_camera *inspect_view(const struct vkn_scene *scene, size_t index,

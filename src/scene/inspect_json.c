@@ -111,6 +111,53 @@ static void add_space(cJSON *json, const struct inspection *inspection)
     add_number(points, "inside", inspection->points_inside);
 }
 
+static void add_fit(cJSON *json, const char *name, const struct consistency_fit *fit)
+{
+    if (fit->points == 0)
+        return;
+    cJSON *object = cJSON_AddObjectToObject(json, name);
+    cJSON_AddNumberToObject(object, "points", (double)fit->points);
+    add_number(object, "agreement", fit->agreement);
+    add_number(object, "others", fit->others);
+    add_number(object, "fit", fit->fit);
+}
+
+static void add_view_fit(cJSON *list, const struct inspection *inspection,
+                         const struct consistency_view *view)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "image", consistency_name(inspection->scene, view));
+    cJSON_AddStringToObject(json, "split", scene_split_names[view->split]);
+    add_fit(json, "tracked", &view->tracked);
+    add_fit(json, "nearest", &view->nearest);
+    if (view->tracked.points > 0 || view->nearest.points > 0 || view->blind)
+        cJSON_AddBoolToObject(json, "fits", !view->poor && !view->blind);
+    cJSON_AddItemToArray(list, json);
+}
+
+static void add_consistency(cJSON *json, const struct inspection *inspection)
+{
+    const struct consistency *consistency = &inspection->consistency;
+    bool known = consistency->verdict != CONSISTENCY_UNKNOWN;
+    cJSON *object = cJSON_AddObjectToObject(json, "photo_consistency");
+    if (!known)
+        cJSON_AddStringToObject(object, "not_checked", consistency->reason);
+    if (consistency->count == 0)
+        return;
+    cJSON_AddNumberToObject(object, "views", (double)consistency->count);
+    if (known && consistency->verdict != CONSISTENCY_BLIND) {
+        cJSON_AddStringToObject(object, "by",
+                                consistency->tracked ? "tracked points" : "nearest points");
+        add_number(object, "fit", consistency->fit);
+        cJSON_AddNumberToObject(object, "poor", (double)consistency->poor);
+    }
+    if (known && consistency->tracked)
+        add_number(object, "nearest_fit", consistency->nearest);
+    cJSON *views = cJSON_AddArrayToObject(object, "per_view");
+    for (size_t i = 0; i < consistency->count; i++)
+        add_view_fit(views, inspection, &consistency->views[i]);
+}
+
 struct cJSON *inspect_json(const struct inspection *inspection)
 {
     cJSON *json = cJSON_CreateObject();
@@ -128,6 +175,7 @@ struct cJSON *inspect_json(const struct inspection *inspection)
     if (inspection->findings->unread != NULL)
         cJSON_AddItemToObject(json, "unread_keys",
                               cJSON_Duplicate(inspection->findings->unread, true));
+    add_consistency(json, inspection);
     cJSON *problems = cJSON_AddArrayToObject(json, "problems");
     for (size_t i = 0; i < inspection->problem_count; i++) {
         cJSON *problem = cJSON_CreateObject();

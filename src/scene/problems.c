@@ -339,6 +339,7 @@ vkn_status inspect_problems(struct inspection *inspection)
     BASE_TRY(check_splits(inspection));
     BASE_TRY(check_lenses(inspection));
     BASE_TRY(check_duplicates(inspection));
+    BASE_TRY(inspect_consistency(inspection));
     BASE_TRY(check_arrangement(inspection));
     return check_scale(inspection);
 }

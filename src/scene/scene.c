@@ -50,6 +50,7 @@ static void free_names(struct scene_camera *camera)
 {
     free(camera->image_path);
     free(camera->mask_path);
+    free(camera->tracked);
 }
 
 struct vkn_scene *scene_hold(struct vkn_scene *scene)

@@ -13,8 +13,7 @@
 /* Largest width or height of an image, in pixels. */
 #define SCENE_MAX_IMAGE_SIZE 16384u
 
-/* A pixel that does not count, neither in training nor in a comparison: masked out, or out of the lens's
- * reach. No colour is like it, since premultiplied colours without alpha are black. */
+/* A pixel that does not count: masked out, or out of the lens's reach. Premultiplied colours without alpha are black. */
 #define SCENE_IGNORED 0x00ffffffu
 
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
@@ -38,10 +37,11 @@ struct scene_camera {
     char *mask_path;              /* NULL: every pixel counts; owned by the scene */
     bool mask_hides;              /* the mask is bright where pixels do not count, instead of dark */
     unsigned turned_by;           /* EXIF orientation by which pixels are turned; EXIF_UPRIGHT, 0: as stored */
+    struct scene_point *tracked;  /* points of the sparse model that its tracks say are seen here, some of many; */
+    size_t tracked_count;         /* owned by the scene; NULL and 0: no tracks, or not in a split */
 };
 
-/* The views that a split holds the pixels of: of every `of` in a row `count`, from `first` on. With
- * `of` 0, or `count`: all. */
+/* The views that a split holds the pixels of: of every `of` in a row `count`, from `first` on; of 0, or `count`: all. */
 struct scene_share {
     uint32_t first, count, of;
 };
@@ -130,12 +130,10 @@ size_t scene_share_count(struct scene_share share, size_t views);
 size_t scene_share_view(struct scene_share share, size_t index);
 bool scene_share_has(struct scene_share share, size_t view);
 /* Decodes one split's share in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images of which no pixel counts. */
-vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
-                      void (*progress)(void *context, size_t done, size_t total), void *context);
+vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split, void (*progress)(void *context, size_t done, size_t total), void *context);
 /* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like those of scene_split: from
  * there when that holds it, else from its file, with the same result. Views can be read by several threads at once. */
-vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
-                           uint32_t shrink, uint32_t *pixels);
+vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index, uint32_t shrink, uint32_t *pixels);
 /* The same of its rows first_row .. first_row + rows - 1 alone. */
 vkn_status scene_read_rows(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels);
@@ -185,6 +183,8 @@ struct inspect_overview inspect_overview(const struct inspection *inspection);
 /* The share of the training views' rays that meet the cube, from every view in so many. */
 double inspect_inside(const struct vkn_scene *scene, size_t stride);
 #define INSPECT_LEAST_INSIDE 0.25 /* less is a problem */
+/* A warning where poses do not belong to their pictures, by a sample of these: a few seconds (photo_consistency.h). */
+void scene_warn_consistency(const struct vkn_scene *scene);
 
 /* ---- camera paths --------------------------------------------------------------------------- */
 

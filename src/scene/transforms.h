@@ -30,6 +30,7 @@ struct transforms_lens {
     double distortion[6]; /* k1 k2 p1 p2 k3 k4 */
 };
 
+struct transforms_point;
 struct transforms_frame {
     size_t index;         /* position in the file, for messages */
     char *file_path;      /* as written; its order decides what is held out */
@@ -48,6 +49,8 @@ struct transforms_frame {
     double bounds[2];     /* depths of the nearest and farthest content in view; 0: not known */
     unsigned splits;      /* bits 1 << scene_split_name, from the filename lists */
     bool has_sharpness;
+    struct transforms_point *tracked; /* points that the model's tracks say are seen here, some of many */
+    size_t tracked_count;
 };
 
 /* A point of a sparse model, in the dataset's own units. */

@@ -229,7 +229,9 @@ static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_f
     if (status == VKN_OK)
         status = vkn_scene_open(path, own, &viewer->scene);
     if (status != VKN_OK)
-        viewer_tell(viewer, "no cameras and photographs: %s", vkn_last_error());
+        viewer_tell(viewer,
+                    "no cameras and photographs: %s; if the scene has moved, name the folder where it is now with --scene",
+                    vkn_last_error());
     vkn_config_destroy(&own);
 }
 

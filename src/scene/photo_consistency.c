@@ -1,0 +1,281 @@
+/* Photo-consistency: how far the sparse points' colours agree with the pictures under the views'
+ * own poses, and under those of other views. */
+#include "scene/photo_consistency.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "scene/space.h"
+#include "scene/transforms.h"
+
+#define LEAST_POINTS 24u  /* that a correlation is taken of */
+#define LEAST_SPREAD 5.0  /* standard deviation of colours, of 255, that say something */
+#define OPAQUE       128u /* alpha of pixels that are compared */
+#define LEAST_OTHERS 3u   /* poses that a view's own is compared with */
+#define SHIFTS       8    /* of a picture that there are no other poses for */
+/* A pose is another one where half of what a view sees is moved by so much of the picture, or
+ * leaves it. */
+#define MOVED        0.05
+#define MOVED_TESTED 32u
+#define BLIND_SHARE  0.01 /* of the sparse points: a view that sees fewer sees hardly any */
+/* Nearest neighbours in a random cloud, as a start for splats, have a correlation near 0. */
+#define COHERENT     0.1
+
+/* ---- correlation ----------------------------------------------------------------------------- */
+
+/* Of pairs of colours, by channel. */
+struct sums {
+    double count, a[3], b[3], aa[3], bb[3], ab[3];
+};
+
+static void add_pair(struct sums *sums, const double a[3], const double b[3])
+{
+    sums->count++;
+    for (int i = 0; i < 3; i++) {
+        sums->a[i] += a[i];
+        sums->b[i] += b[i];
+        sums->aa[i] += a[i] * a[i];
+        sums->bb[i] += b[i] * b[i];
+        sums->ab[i] += a[i] * b[i];
+    }
+}
+
+/* Pearson's, over all channels, each about its mean. *variance: of the first colours. */
+static double correlation_of(const struct sums *s, double *variance)
+{
+    double aa = 0, bb = 0, ab = 0, n = fmax(s->count, 1);
+    for (int i = 0; i < 3; i++) {
+        aa += (s->aa[i] - s->a[i] * s->a[i] / n) / n;
+        bb += (s->bb[i] - s->b[i] * s->b[i] / n) / n;
+        ab += (s->ab[i] - s->a[i] * s->b[i] / n) / n;
+    }
+    *variance = aa;
+    return aa > 1e-6 && bb > 1e-6 ? ab / sqrt(aa * bb) : 0;
+}
+
+/* A position from 0 to 1 to a pixel along an edge of `size` pixels. */
+static uint32_t pixel_at(double position, uint32_t size)
+{
+    double at = floor(position * size);
+    return at < 0 ? 0 : at < size ? (uint32_t)at : size - 1;
+}
+
+double consistency_correlation(const struct consistency_sight *sight,
+                               const struct consistency_points *points, double shift, size_t *count)
+{
+    struct sums sums = {0};
+    double variance = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        const struct consistency_point *point = &points->list[i];
+        double x = (double)point->x - shift, a[3], b[3];
+        uint32_t column = pixel_at(x - floor(x), sight->width),
+                 row = pixel_at((double)point->y, sight->height);
+        uint32_t pixel = sight->pixels[(size_t)row * sight->width + column], alpha = pixel >> 24;
+        if (pixel == SCENE_IGNORED || alpha < OPAQUE)
+            continue;
+        for (int c = 0; c < 3; c++) {
+            a[c] = (double)point->color[c];
+            b[c] = (pixel >> (8 * c) & 255) * (255.0 / alpha);
+        }
+        add_pair(&sums, a, b);
+    }
+    double correlation = correlation_of(&sums, &variance);
+    *count = variance < LEAST_SPREAD * LEAST_SPREAD ? 0 : (size_t)sums.count;
+    return *count > 0 ? correlation : 0;
+}
+
+/* Tracked points are in the picture when the pose is right. */
+static double agreement(const struct consistency_sight *sight,
+                        const struct consistency_points *points, double shift, size_t *count)
+{
+    double all = (double)(points->count + points->outside);
+    double correlation = consistency_correlation(sight, points, shift, count);
+    return all > 0 ? correlation * (double)points->count / all : 0;
+}
+
+/* ---- other poses ----------------------------------------------------------------------------- */
+
+static const struct consistency_points *points_of(const struct consistency_sight *sight,
+                                                  bool tracked)
+{
+    return tracked ? &sight->tracked : &sight->nearest;
+}
+
+/* Whether the points that one view sees are elsewhere in the picture of another. */
+static bool is_elsewhere(const struct consistency_points *points,
+                         const struct consistency_sight *other)
+{
+    size_t tested = 0, moved = 0, stride = 1 + points->count / MOVED_TESTED;
+    for (size_t i = 0; i < points->count; i += stride, tested++) {
+        const struct consistency_point *point = &points->list[i];
+        double x = 0, y = 0;
+        bool seen =
+            scene_camera_project_within(other->camera, other->limit, point->position, &x, &y);
+        x = fabs(x / other->camera->width - (double)point->x);
+        y = fabs(y / other->camera->height - (double)point->y);
+        moved += !seen || fmax(x, y) > MOVED ? 1 : 0;
+    }
+    return 2 * moved >= tested;
+}
+
+/* The agreements of a view's picture with what views of other poses see: the picture's content, in
+ * their place. */
+static size_t compare_others(const struct consistency_sample *sample,
+                             const struct consistency_sight *sight, bool tracked, double *others)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < sample->count; i++) {
+        const struct consistency_sight *other = &sample->sights[i];
+        const struct consistency_points *points = points_of(other, tracked);
+        size_t count = 0;
+        if (other == sight || points->count < LEAST_POINTS ||
+            !is_elsewhere(points_of(sight, tracked), other))
+            continue;
+        double value = agreement(sight, points, 0, &count);
+        if (count >= LEAST_POINTS)
+            others[found++] = value;
+    }
+    return found;
+}
+
+/* Where there are no other poses, the picture is moved to the side. */
+static size_t compare_shifted(const struct consistency_sight *sight, bool tracked, double *others)
+{
+    for (int i = 1; i < SHIFTS; i++) {
+        size_t count = 0;
+        others[i - 1] = agreement(sight, points_of(sight, tracked), (double)i / SHIFTS, &count);
+    }
+    return SHIFTS - 1;
+}
+
+static void measure_fit(const struct consistency_sample *sample,
+                        const struct consistency_sight *sight, bool tracked, double *others,
+                        struct consistency_fit *fit)
+{
+    const struct consistency_points *points = points_of(sight, tracked);
+    size_t count = 0;
+    double own = agreement(sight, points, 0, &count);
+    /* Tracked points that are not in the picture are evidence as well. */
+    size_t evidence = count > 0 || points->count < LEAST_POINTS ? count + points->outside : 0;
+    if (evidence < LEAST_POINTS)
+        return;
+    size_t found = compare_others(sample, sight, tracked, others);
+    if (found < LEAST_OTHERS)
+        found = compare_shifted(sight, tracked, others);
+    double median = fmax(space_quantile(others, found, 0.5), 0), room = fmax(1 - median, 0.05);
+    *fit = (struct consistency_fit){
+        .points = evidence,
+        .agreement = own,
+        .others = median,
+        .fit = (own - median) / room,
+        .error = (1 - own * own) / sqrt((double)evidence) / room,
+    };
+}
+
+/* ---- what the points' colours say ------------------------------------------------------------ */
+
+static size_t nearest_to(const struct vkn_scene *scene, size_t point, size_t stride)
+{
+    const struct scene_point *points = scene->points;
+    size_t nearest = point;
+    double least = INFINITY;
+    for (size_t k = 0; k < scene->point_count; k += stride) {
+        double squared = 0;
+        for (int i = 0; i < 3; i++)
+            squared += pow((double)points[k].position[i] - (double)points[point].position[i], 2);
+        if (k != point && squared < least) {
+            least = squared;
+            nearest = k;
+        }
+    }
+    return nearest;
+}
+
+/* Whether points that are near each other have like colours, as those on surfaces have. */
+static bool is_coherent(const struct vkn_scene *scene)
+{
+    enum { TESTED = 512, AMONG = 8192 };
+    size_t stride = 1 + scene->point_count / AMONG, step = 1 + scene->point_count / stride / TESTED;
+    struct sums sums = {0};
+    double variance = 0;
+    for (size_t i = 0; i < scene->point_count; i += stride * step) {
+        double a[3], b[3];
+        size_t nearest = nearest_to(scene, i, stride);
+        for (int c = 0; c < 3; c++) {
+            a[c] = scene->points[i].color[c];
+            b[c] = scene->points[nearest].color[c];
+        }
+        add_pair(&sums, a, b);
+    }
+    return correlation_of(&sums, &variance) > COHERENT && variance >= LEAST_SPREAD * LEAST_SPREAD;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+struct measuring {
+    const struct vkn_scene *scene;
+    const struct consistency_sample *sample;
+    struct consistency_view *views; /* of the whole sample */
+};
+
+/* Work of base_parallel. */
+static vkn_status measure_view(void *context, size_t number)
+{
+    const struct measuring *measuring = context;
+    const struct consistency_sample *sample = measuring->sample;
+    const struct consistency_sight *sight = &sample->sights[number];
+    struct consistency_view *view = &measuring->views[number];
+    *view = (struct consistency_view){.split = sight->split, .index = sight->index};
+    if (sight->pixels == NULL)
+        return VKN_OK;
+    double *others = base_alloc(sample->count + SHIFTS, sizeof *others);
+    if (others == NULL)
+        return VKN_ERROR;
+    measure_fit(sample, sight, true, others, &view->tracked);
+    measure_fit(sample, sight, false, others, &view->nearest);
+    size_t seen = sight->nearest.count + sight->tracked.count;
+    view->blind = view->tracked.points == 0 && seen < LEAST_POINTS &&
+                  (double)seen < BLIND_SHARE * (double)measuring->scene->point_count;
+    free(others);
+    return VKN_OK;
+}
+
+static vkn_status measure_sample(const struct vkn_scene *scene,
+                                 const struct consistency_sample *sample,
+                                 struct consistency *consistency)
+{
+    struct measuring measuring = {scene, sample,
+                                  base_alloc(sample->count, sizeof *measuring.views)};
+    consistency->views = measuring.views;
+    consistency->sampled = sample->count;
+    consistency->total = sample->views;
+    if (measuring.views == NULL)
+        return VKN_ERROR;
+    BASE_TRY(base_parallel(sample->count, measure_view, &measuring, NULL));
+    for (size_t i = 0; i < sample->count; i++)
+        if (sample->sights[i].pixels != NULL)
+            consistency->views[consistency->count++] = measuring.views[i];
+    return VKN_OK;
+}
+
+vkn_status consistency_measure(const struct vkn_scene *scene, struct consistency *consistency)
+{
+    struct consistency_sample sample = {0};
+    *consistency = (struct consistency){.reason = "there are no sparse points"};
+    if (scene->point_count == 0)
+        return VKN_OK;
+    consistency->reason = "the points have no colours, or random ones";
+    if (!is_coherent(scene))
+        return VKN_OK;
+    vkn_status status = consistency_sample_read(scene, &sample);
+    if (status == VKN_OK)
+        status = measure_sample(scene, &sample, consistency);
+    consistency_sample_free(&sample);
+    return status == VKN_OK ? consistency_judge(consistency) : status;
+}
+
+void consistency_free(struct consistency *consistency)
+{
+    free(consistency->views);
+    *consistency = (struct consistency){0};
+}

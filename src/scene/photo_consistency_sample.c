@@ -1,0 +1,292 @@
+/* The sample of views that photo-consistency is measured on: their pictures, small, and what they
+ * see of the sparse model. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/image.h"
+#include "scene/inspect.h"
+#include "scene/photo_consistency.h"
+#include "scene/transforms.h"
+
+#define MOST_VIEWS      128u
+#define LEAST_VIEWS     6u
+#define PIXELS          96e6 /* that a processor decodes in 2 to 3 s */
+#define MOST_PROCESSORS 8u   /* beyond, reading files is what takes the time */
+#define LARGEST \
+    48e6 /* pixels of a picture: larger ones are left out, for the memory that threads take */
+#define PICTURE_SIZE 320u /* pixels along the longer side of a small picture, to twice as many */
+#define MOST_POINTS  65536u
+#define CELLS        24u /* along each side of a picture: in each the nearest point is taken */
+/* A point this much farther than the nearest in one of the neighbouring cells is likely behind its
+ * surface. */
+#define BEHIND       (1 / 0.9)
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+static bool is_loaded(const struct vkn_scene *scene, enum scene_split_name split, size_t index)
+{
+    const struct scene_split *from = &scene->splits[split];
+    return from->pixels != NULL && scene_share_has(from->share, index);
+}
+
+static double file_pixels(const struct vkn_scene *scene, const struct scene_camera *camera)
+{
+    return (double)camera->width * camera->height * scene->load_downscale * scene->load_downscale;
+}
+
+/* A copy of the view's picture in a folder images_N beside that of its image, still as large as a
+ * small picture; NULL: there is none, or it is not needed. Masks have the size of the image itself.
+ */
+static char *find_copy(const struct vkn_scene *scene, const struct scene_camera *camera)
+{
+    uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
+    char *copy = NULL;
+    /* Copies are read as they are stored. */
+    if (camera->mask_path == NULL && camera->turned_by <= EXIF_UPRIGHT)
+        for (uint32_t factor = 16; factor >= 2 && copy == NULL; factor /= 2)
+            if (longer * scene->load_downscale / factor >= PICTURE_SIZE)
+                copy = consistency_find_copy(camera->image_path, factor);
+    return copy;
+}
+
+/* Of a few views, the share whose picture has no copy. */
+static double share_without_copy(const struct vkn_scene *scene, size_t views)
+{
+    size_t tried = views < LEAST_VIEWS ? views : LEAST_VIEWS, without = 0;
+    for (size_t i = 0; i < tried; i++) {
+        char *copy = find_copy(scene, inspect_view(scene, i * views / tried, NULL));
+        without += copy == NULL ? 1 : 0;
+        free(copy);
+    }
+    return (double)without / (double)tried;
+}
+
+/* Pixels to decode for a view's picture, on average; copies are small enough to be free. */
+static double mean_cost(const struct vkn_scene *scene, size_t views)
+{
+    double cost = 0;
+    for (size_t n = 0; n < views; n++) {
+        enum scene_split_name split;
+        const struct scene_camera *camera = inspect_view(scene, n, &split);
+        size_t index = (size_t)(camera - scene->splits[split].cameras);
+        cost += is_loaded(scene, split, index) ? 0 : file_pixels(scene, camera);
+    }
+    return cost > 0 ? cost / (double)views * share_without_copy(scene, views) : 0;
+}
+
+static size_t count_sample(const struct vkn_scene *scene, size_t views)
+{
+    uint32_t processors = base_processors();
+    double most = PIXELS * (processors < MOST_PROCESSORS ? processors : MOST_PROCESSORS);
+    double cost = mean_cost(scene, views);
+    double affordable = fmax(LEAST_VIEWS, cost > 0 ? fmin(most / cost, MOST_VIEWS) : MOST_VIEWS);
+    return views < (size_t)affordable ? views : (size_t)affordable;
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+static uint32_t shrink_of(uint32_t width, uint32_t height)
+{
+    uint32_t longer = width > height ? width : height, shorter = width + height - longer;
+    uint32_t shrink = longer / PICTURE_SIZE;
+    return shrink == 0 ? 1 : shrink > shorter ? shorter : shrink;
+}
+
+static vkn_status read_copy(const char *path, struct consistency_sight *sight)
+{
+    uint8_t *rgba = NULL;
+    uint32_t width = 0, height = 0;
+    BASE_TRY(scene_image_read(path, &rgba, &width, &height));
+    uint32_t shrink = shrink_of(width, height);
+    bool upright = (width < height) == (sight->camera->width < sight->camera->height);
+    sight->width = width / shrink;
+    sight->height = height / shrink;
+    sight->pixels =
+        upright ? base_alloc((size_t)sight->width * sight->height, sizeof *sight->pixels) : NULL;
+    if (sight->pixels != NULL)
+        (void)image_downscale(rgba, NULL, width, height, shrink, sight->pixels);
+    free(rgba);
+    return sight->pixels != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* The view's picture from its file. Which of the pixels a lens does not reach takes long to find,
+ * and no point is projected there: the camera has no lens. */
+static vkn_status decode_view(const struct vkn_scene *scene, const struct consistency_sight *sight,
+                              uint32_t shrink)
+{
+    struct scene_camera camera = *sight->camera;
+    struct vkn_scene plain = {
+        .path = scene->path, .format = scene->format, .load_downscale = scene->load_downscale};
+    camera.lens = VKN_LENS_PERSPECTIVE;
+    camera.k1 = camera.k2 = camera.k3 = camera.k4 = camera.p1 = camera.p2 = 0;
+    plain.splits[sight->split] = (struct scene_split){.cameras = &camera, .camera_count = 1};
+    return scene_read_view(&plain, sight->split, 0, shrink, sight->pixels);
+}
+
+static vkn_status read_view(const struct vkn_scene *scene, struct consistency_sight *sight)
+{
+    uint32_t shrink = shrink_of(sight->camera->width, sight->camera->height);
+    sight->width = sight->camera->width / shrink;
+    sight->height = sight->camera->height / shrink;
+    sight->pixels = base_alloc((size_t)sight->width * sight->height, sizeof *sight->pixels);
+    if (sight->pixels == NULL)
+        return VKN_ERROR;
+    vkn_status status =
+        is_loaded(scene, sight->split, sight->index)
+            ? scene_read_view(scene, sight->split, sight->index, shrink, sight->pixels)
+            : decode_view(scene, sight, shrink);
+    if (status != VKN_OK) {
+        free(sight->pixels);
+        sight->pixels = NULL;
+    }
+    return status;
+}
+
+/* What is wrong with a picture is told by those who need it. */
+static void read_picture(const struct vkn_scene *scene, struct consistency_sight *sight)
+{
+    BASE_KEEP_ERROR;
+    char *copy =
+        is_loaded(scene, sight->split, sight->index) ? NULL : find_copy(scene, sight->camera);
+    bool fits = is_loaded(scene, sight->split, sight->index) ||
+                file_pixels(scene, sight->camera) <= LARGEST;
+    if ((copy == NULL || read_copy(copy, sight) != VKN_OK) && fits)
+        (void)read_view(scene, sight);
+    free(copy);
+}
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+/* Where the view has it in its picture, from 0 to 1; false: it does not. */
+static bool project(const struct consistency_sight *sight, const struct scene_point *from,
+                    struct consistency_point *point)
+{
+    double x = 0, y = 0;
+    for (int i = 0; i < 3; i++) {
+        point->position[i] = (double)from->position[i];
+        point->color[i] = (float)from->color[i];
+    }
+    if (!scene_camera_project_within(sight->camera, sight->limit, point->position, &x, &y))
+        return false;
+    point->x = (float)(x / sight->camera->width);
+    point->y = (float)(y / sight->camera->height);
+    return x >= 0 && y >= 0 && x < sight->camera->width && y < sight->camera->height;
+}
+
+static vkn_status list_tracked(struct consistency_sight *sight)
+{
+    const struct scene_camera *camera = sight->camera;
+    struct consistency_points *points = &sight->tracked;
+    points->list = base_alloc(camera->tracked_count, sizeof *points->list);
+    if (points->list == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < camera->tracked_count; i++)
+        points->count += project(sight, &camera->tracked[i], &points->list[points->count]) ? 1 : 0;
+    points->outside = camera->tracked_count - points->count;
+    return VKN_OK;
+}
+
+struct cell {
+    double distance; /* of the nearest point, squared; 0: there is none */
+    struct consistency_point point;
+};
+
+static void fill_cells(const struct vkn_scene *scene, const struct consistency_sight *sight,
+                       struct cell *cells)
+{
+    const float *pose = sight->camera->pose;
+    for (size_t i = 0; i < scene->point_count; i += 1 + scene->point_count / MOST_POINTS) {
+        struct consistency_point point;
+        double squared = 0;
+        if (!project(sight, &scene->points[i], &point))
+            continue;
+        for (int k = 0; k < 3; k++)
+            squared += (point.position[k] - (double)pose[4 * k + 3]) *
+                       (point.position[k] - (double)pose[4 * k + 3]);
+        uint32_t column = (uint32_t)(point.x * CELLS), row = (uint32_t)(point.y * CELLS);
+        struct cell *cell =
+            &cells[(row < CELLS ? row : CELLS - 1) * CELLS + (column < CELLS ? column : CELLS - 1)];
+        if (squared > 0 && (cell->distance == 0 || squared < cell->distance))
+            *cell = (struct cell){squared, point};
+    }
+}
+
+/* Whether a neighbouring cell has a point that is clearly nearer. */
+static bool is_behind(const struct cell *cells, uint32_t row, uint32_t column)
+{
+    double own = cells[row * CELLS + column].distance;
+    for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < CELLS; y++)
+        for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < CELLS; x++) {
+            double other = cells[y * CELLS + x].distance;
+            if (other > 0 && other * BEHIND * BEHIND < own)
+                return true;
+        }
+    return false;
+}
+
+static vkn_status list_nearest(const struct vkn_scene *scene, struct consistency_sight *sight)
+{
+    struct cell *cells = base_alloc((size_t)CELLS * CELLS, sizeof *cells);
+    sight->nearest.list = base_alloc((size_t)CELLS * CELLS, sizeof *sight->nearest.list);
+    if (cells == NULL || sight->nearest.list == NULL) {
+        free(cells);
+        return VKN_ERROR;
+    }
+    fill_cells(scene, sight, cells);
+    for (uint32_t i = 0; i < CELLS * CELLS; i++)
+        if (cells[i].distance > 0 && !is_behind(cells, i / CELLS, i % CELLS))
+            sight->nearest.list[sight->nearest.count++] = cells[i].point;
+    free(cells);
+    return VKN_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+struct reading {
+    const struct vkn_scene *scene;
+    struct consistency_sample *sample;
+};
+
+/* Work of base_parallel. */
+static vkn_status read_sight(void *context, size_t number)
+{
+    const struct reading *reading = context;
+    const struct vkn_scene *scene = reading->scene;
+    struct consistency_sight *sight = &reading->sample->sights[number];
+    size_t view =
+        (size_t)((double)number * (double)reading->sample->views / (double)reading->sample->count);
+    sight->camera = inspect_view(scene, view, &sight->split);
+    sight->index = (size_t)(sight->camera - scene->splits[sight->split].cameras);
+    sight->limit = scene_camera_limit(sight->camera);
+    read_picture(scene, sight);
+    if (sight->pixels == NULL)
+        return VKN_OK;
+    BASE_TRY(list_tracked(sight));
+    return list_nearest(scene, sight);
+}
+
+vkn_status consistency_sample_read(const struct vkn_scene *scene, struct consistency_sample *sample)
+{
+    *sample = (struct consistency_sample){0};
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        sample->views += scene->splits[split].camera_count;
+    size_t count = count_sample(scene, sample->views);
+    sample->sights = base_alloc(count, sizeof *sample->sights);
+    if (sample->sights == NULL)
+        return VKN_ERROR;
+    sample->count = count;
+    struct reading reading = {scene, sample};
+    return base_parallel(count, read_sight, &reading, NULL);
+}
+
+void consistency_sample_free(struct consistency_sample *sample)
+{
+    for (size_t i = 0; i < sample->count; i++) {
+        free(sample->sights[i].pixels);
+        free(sample->sights[i].tracked.list);
+        free(sample->sights[i].nearest.list);
+    }
+    free(sample->sights);
+    *sample = (struct consistency_sample){0};
+}
