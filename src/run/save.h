@@ -18,6 +18,7 @@ struct run_saver {
     double wait;     /* seconds before the next try after a failure; 0: the last one worked */
     uint64_t step;   /* of the checkpoint that is there */
     bool there, own; /* there is one; this saver wrote it */
+    bool put_off;    /* the last that was due: the weights were in doubt */
 };
 
 /* For a trainer that begins or was resumed, with trainer, progress, lock and folder set; these must

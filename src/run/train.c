@@ -282,6 +282,7 @@ static void take_result(struct training *t)
     struct vkn_train_result *result = t->result;
     result->step = vkn_trainer_step(t->trainer);
     result->seconds = vkn_trainer_seconds(t->trainer);
+    result->skipped_steps = train_gradients(t->trainer).skipped_steps;
     result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, TRAIN_MAX_PASSES);
 }
 
@@ -368,9 +369,11 @@ static vkn_status write_trace(struct training *t)
 static vkn_status write_results(struct training *t, vkn_status status)
 {
     char *message = status != VKN_OK ? base_format("%s", vkn_last_error()) : NULL;
-    struct run_record record = record_of(t, status == VKN_OK            ? "finished"
+    bool failed = status != VKN_OK && status != VKN_INTERRUPTED;
+    struct run_record record = record_of(t, failed                      ? "failed"
                                             : status == VKN_INTERRUPTED ? "interrupted"
-                                                                        : "failed");
+                                                                        : "finished");
+    record.failure = failed ? message : NULL;
     vkn_status written = write_trace(t);
     if (written == VKN_OK)
         written = run_write_summary(t->result->folder, &record);
@@ -407,6 +410,22 @@ static vkn_status save_failed(struct training *t, vkn_status status)
     return status;
 }
 
+/* Of a training that has diverged nothing is saved: the checkpoint that is there is better. */
+static vkn_status tell_ended(const struct training *t, vkn_status status)
+{
+    char *message = base_format("%s", vkn_last_error());
+    if (t->saver.there)
+        base_fail(status, "%s. The last good checkpoint is %s, of step %llu; go on from it with such a "
+                          "change: vknerf train --resume %s --set KEY=VALUE",
+                  message ? message : "out of memory", t->saver.path,
+                  (unsigned long long)t->saver.step, t->result->folder);
+    else
+        base_fail(status, "%s. Nothing is saved: no checkpoint was due before",
+                  message ? message : "out of memory");
+    free(message);
+    return status;
+}
+
 /* Once more at the end, where it is seen, with how often it was. */
 static void check_gradients(const struct training *t)
 {
@@ -421,7 +440,11 @@ static void check_gradients(const struct training *t)
 static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
+    if (status == VKN_OK)
+        status = train_check_end(t->trainer);
     run_ranks_tell(t->ranks, status);
+    if (train_has_ended(t->trainer))
+        return write_results(t, tell_ended(t, status));
     if (status != VKN_OK && status != VKN_INTERRUPTED)
         return write_results(t, save_failed(t, status));
     vkn_status saved = run_saver_finish(&t->saver);

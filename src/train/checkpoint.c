@@ -199,7 +199,8 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
     trainer->steps_done = state.step;
     trainer->sought = false;
     trainer->rate_cuts = state.rate_cuts;
-    trainer->skipped_steps = state.skipped_steps;
+    monitor_begin(&trainer->monitor, &trainer->step.setup.constants, state.skipped_steps,
+                  trainer->monitor.course.plain);
     return gpu_upload(trainer->device, buffer, 0, &state, sizeof state);
 }
 
