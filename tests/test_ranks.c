@@ -905,6 +905,35 @@ static void test_average_with_skips(void **state)
     }
 }
 
+static void lose_field(struct rank *rank)
+{
+    if (rank->config->parallel.mode != VKN_PARALLEL_AVERAGE || parallel_rank(rank->end) == spoiled)
+        put_word(&rank->tiny, BIND_PARAMS, 0, NAN);
+}
+
+/* A training that has diverged ends on all ranks, whether they have seen it themselves or not. */
+static void test_divergence_ends_all(void **state)
+{
+    struct vkn_config config = tiny_config(false);
+    struct rank ranks[MOST_RANKS];
+    struct rank like = {.tests = *state, .config = &config, .until = 200, .prepare = lose_field};
+    config.steps = 200;
+    spoiled = 1;
+    for (int average = 0; average < 2; average++) {
+        config.parallel.mode = average ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
+        run_team(&like, 2, ranks);
+        for (uint32_t number = 0; number < 2; number++) {
+            assert_int_equal(ranks[number].status, VKN_ERROR);
+            assert_non_null(strstr(ranks[number].message, "the training has diverged: since step 1 "
+                                                          "no loss was finite; not finite first: "));
+            assert_true(train_has_ended(ranks[number].tiny.trainer));
+        }
+        assert_int_equal(vkn_trainer_step(ranks[0].tiny.trainer),
+                         vkn_trainer_step(ranks[1].tiny.trainer));
+        destroy_team(ranks, 2);
+    }
+}
+
 static void spoil_weight(struct rank *rank)
 {
     if (parallel_rank(rank->end) == 1)
@@ -1068,6 +1097,7 @@ int main(void)
         cmocka_unit_test(test_first_step),
         cmocka_unit_test(test_nan_skips_all),
         cmocka_unit_test(test_average_with_skips),
+        cmocka_unit_test(test_divergence_ends_all),
         cmocka_unit_test(test_other_weights_are_seen),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_lost_rank),

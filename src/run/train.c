@@ -440,9 +440,9 @@ static void check_gradients(const struct training *t)
 static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
+    run_ranks_tell(t->ranks, status);
     if (status == VKN_OK)
         status = train_check_end(t->trainer);
-    run_ranks_tell(t->ranks, status);
     if (train_has_ended(t->trainer))
         return write_results(t, tell_ended(t, status));
     if (status != VKN_OK && status != VKN_INTERRUPTED)

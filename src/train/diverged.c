@@ -2,6 +2,7 @@
  * the step back once, and what to change. */
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,19 +185,28 @@ static vkn_status clear(const struct vkn_trainer *t, const struct gpu_buffer *bu
 }
 
 /* Records and runs a step up to the update of weights, which would clear what it has found. */
+static vkn_status run_part(struct vkn_trainer *t)
+{
+    struct gpu_recording *recording = NULL;
+    BASE_TRY(gpu_record_begin(t->device, "what is not finite", 0, &recording));
+    step_record_part(&t->step, recording, ANY_SLOT, NULL, "update_weights");
+    return gpu_run_once(&recording);
+}
+
+/* The same, whatever limit of steps is reached. */
 static vkn_status run_gradients(struct vkn_trainer *t)
 {
     struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
-    struct gpu_recording *recording = NULL;
+    const struct gpu_buffer *config = &t->step.buffers.at[BIND_CONFIG];
+    const uint64_t place = offsetof(struct Config, total_steps);
+    const uint32_t total = t->step.setup.constants.total_steps, none = UINT32_MAX;
     uint32_t limit = control->step_limit;
+    BASE_TRY(gpu_upload(t->device, config, place, &none, sizeof none));
     control->step_limit = UINT32_MAX;
-    vkn_status status = gpu_record_begin(t->device, "what is not finite", 0, &recording);
-    if (status == VKN_OK) {
-        step_record_part(&t->step, recording, ANY_SLOT, NULL, "update_weights");
-        status = gpu_run_once(&recording);
-    }
+    vkn_status status = run_part(t);
     control->step_limit = limit;
-    return status;
+    vkn_status restored = gpu_upload(t->device, config, place, &total, sizeof total);
+    return status == VKN_OK ? restored : status;
 }
 
 /* Of samples as they are marched: [sample][r g b density]. */
