@@ -36,7 +36,7 @@ rm -r flushed
 cp -r mixed skipped
 printf '0 8\n14 1e30\n' >high.txt
 succeeds train --resume skipped --steps 16 --precision fp16 --loss-scale schedule:high.txt
-contains out '^trained 16 steps in .* s, 2 skipped (12 %): loss or gradient was not finite'
+contains out '^trained 16 steps in .* s, 2 skipped (12 %): their loss or gradient was not finite'
 contains skipped/summary.json '"skipped_steps":.2,'
 succeeds info skipped
 contains out '^skipped steps  *2$'

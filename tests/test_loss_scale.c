@@ -472,7 +472,7 @@ static void test_divergence_ends(void **state)
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     static const char *const parts[] = {
         "step 69: the training has diverged: since step 6 no loss was finite; not finite first: the "
-        "weights of layer 2 of 2 of the colour MLP (1 of 256); lower optimizer.learning_rate (0.00",
+        "weights of layer 2 of 2 of the colour MLP (1 of 256); lower optimizer.learning_rate (0.01 "
         "now), or cut large gradients (optimizer.clip_norm)"};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 5);
@@ -492,7 +492,7 @@ static void test_skipping_ends(void **state)
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     config.loss_scale.initial = 0x1p126f;
     static const char *const parts[] = {
-        "step 64: the training does not get on: since step 1 every step was skipped",
+        "step 64: no step is taken any more: every step since step 1 was skipped",
         "; not finite first: the gradients of layer 2 of 2 of the colour MLP (",
         "; use a smaller loss scale than 8.507e+37, such as --loss-scale dynamic"};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
@@ -500,7 +500,8 @@ static void test_skipping_ends(void **state)
     struct copies before = copies_take(&tiny);
     assert_ends(&tiny, 150, parts, BASE_COUNT(parts));
     struct copies after = copies_take(&tiny);
-    assert_true(same_weights(&tiny, &before, &after));
+    assert_memory_equal(before.params, after.params, tiny.trainer->step.buffers.at[BIND_PARAMS].size);
+    assert_int_equal(after.state.updates, 0);
     assert_int_equal(after.state.step, vkn_trainer_step(tiny.trainer));
     assert_int_equal(after.state.skipped_steps, after.state.step);
     copies_free(&before);

@@ -165,8 +165,10 @@ static void test_all(void **state)
 
 static struct made_up begin_scaled(uint32_t kind, float growth, uint32_t interval)
 {
-    const struct Config constants = {
-        .scale_kind = kind, .scale_growth = growth, .scale_backoff = 0.5f, .scale_interval = interval};
+    const struct Config constants = {.scale_kind = kind,
+                                     .scale_growth = growth,
+                                     .scale_backoff = 0.5f,
+                                     .scale_interval = interval};
     struct made_up made = begin();
     made.stats.skipped_steps = 100; /* of a run that goes on */
     monitor_begin(&made.monitor, &constants, 100, 0);
@@ -211,11 +213,11 @@ static void test_skipped_window(void **state)
     assert_int_equal(made.told, 0);
     skip_steps(&made, 1);
     assert_int_equal(made.told, 1);
-    assert_string_equal(made.line,
-                        "step 70: 17 of the last 64 steps were skipped: at a loss scale of 8 their "
-                        "gradients are not finite; the scale grows too much too often: use a smaller "
-                        "loss_scale.growth (1024 now, 2 by default) or a longer "
-                        "loss_scale.interval (1 now, 2000 by default)");
+    assert_string_equal(
+        made.line, "step 70: 17 of the last 64 steps were skipped: at a loss scale of 8 their "
+                   "gradients are not finite; the scale grows too much too often: use a smaller "
+                   "loss_scale.growth (1024 now, 2 by default) or a longer "
+                   "loss_scale.interval (1 now, 2000 by default)");
     skip_steps(&made, 200); /* is told once */
     assert_int_equal(made.told, 1);
     assert_summary(&made, "220 of 270 steps (81 %) were skipped");
@@ -301,6 +303,7 @@ static void test_no_loss(void **state)
     made.stats.loss = 0.5f;
     add(&made, 1, 1, 0);
     assert_ended(&made, MONITOR_GOES_ON, 0, "");
+    assert_int_equal(made.told, 1); /* of the loss, not of the steps that are skipped for it */
     made.stats.loss = INFINITY;
     skip_steps(&made, 70);
     assert_ended(&made, MONITOR_NO_LOSS, 128, "since step 65 no loss was finite");
@@ -315,13 +318,13 @@ static void test_no_step(void **state)
     assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
     assert_false(monitor_is_sound(&made.monitor));
     skip_steps(&made, 1);
-    assert_ended(&made, MONITOR_NO_STEP, 64, "since step 1 every step was skipped");
+    assert_ended(&made, MONITOR_NO_STEP, 64, "every step since step 1 was skipped");
     made = begin_scaled(SCALE_DYNAMIC, 2, 2000);
     skip_steps(&made, 200);
     assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
     made.stats.loss_scale = 0x1p-126f;
     skip_steps(&made, 64);
-    assert_ended(&made, MONITOR_NO_STEP, 264, "since step 201 every step was skipped");
+    assert_ended(&made, MONITOR_NO_STEP, 264, "every step since step 201 was skipped");
     made = begin_scaled(SCALE_SCHEDULE, 1, 1);
     made.monitor.scale.points = 3;
     made.monitor.scale.schedule[0] = (SchedulePoint){0, 8};
@@ -331,7 +334,7 @@ static void test_no_step(void **state)
     assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
     made.stats.loss_scale = 4;
     skip_steps(&made, 64);
-    assert_ended(&made, MONITOR_NO_STEP, 214, "since step 151 every step was skipped");
+    assert_ended(&made, MONITOR_NO_STEP, 214, "every step since step 151 was skipped");
 }
 
 /* Of steps whose colours have that error. */
@@ -382,13 +385,15 @@ static void test_plain(void **state)
     made.monitor.course.plain = 0.03;
     add_error(&made, 2047, 0.028);
     assert_int_equal(made.told, 0);
-    assert_summary(&made, "the training rays ended at 15.53 dB, where one colour for all of them has "
-                          "15.23 dB: nothing was learnt; train longer, or lower "
-                          "optimizer.learning_rate");
+    assert_summary(&made,
+                   "the training rays ended at 15.53 dB, where one colour for all of them has "
+                   "15.23 dB: nothing was learnt; train longer, or lower "
+                   "optimizer.learning_rate");
     add_error(&made, 1, 0.028);
     assert_int_equal(made.told, 1);
-    assert_non_null(strstr(made.line, "step 2048: nothing has been learnt: the training rays are at "
-                                      "15.53 dB, where one colour for all of them has 15.23 dB"));
+    assert_non_null(strstr(made.line,
+                           "step 2048: nothing has been learnt: the training rays are at "
+                           "15.53 dB, where one colour for all of them has 15.23 dB"));
     /* A training too short to say so, and one whose views nobody could look at. */
     for (int i = 0; i < 2; i++) {
         made = begin_scaled(SCALE_STATIC, 1, 1);
@@ -462,15 +467,23 @@ static void test_exploding_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flushed),    cmocka_unit_test(test_zero),
-        cmocka_unit_test(test_jump),       cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_healthy),    cmocka_unit_test(test_all),
-        cmocka_unit_test(test_search), cmocka_unit_test(test_skipped_window),
-        cmocka_unit_test(test_skipped_share), cmocka_unit_test(test_skipped_advice),
-        cmocka_unit_test(test_no_loss), cmocka_unit_test(test_no_step),
-        cmocka_unit_test(test_worse), cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_flushed),
+        cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_jump),
+        cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_healthy),
+        cmocka_unit_test(test_all),
+        cmocka_unit_test(test_search),
+        cmocka_unit_test(test_skipped_window),
+        cmocka_unit_test(test_skipped_share),
+        cmocka_unit_test(test_skipped_advice),
+        cmocka_unit_test(test_no_loss),
+        cmocka_unit_test(test_no_step),
+        cmocka_unit_test(test_worse),
+        cmocka_unit_test(test_plain),
         cmocka_unit_test(test_healthy_course),
-        cmocka_unit_test(test_dead_field), cmocka_unit_test(test_exploding_field),
+        cmocka_unit_test(test_dead_field),
+        cmocka_unit_test(test_exploding_field),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -924,8 +924,9 @@ static void test_divergence_ends_all(void **state)
         run_team(&like, 2, ranks);
         for (uint32_t number = 0; number < 2; number++) {
             assert_int_equal(ranks[number].status, VKN_ERROR);
-            assert_non_null(strstr(ranks[number].message, "the training has diverged: since step 1 "
-                                                          "no loss was finite; not finite first: "));
+            assert_non_null(strstr(ranks[number].message,
+                                   "the training has diverged: since step 1 "
+                                   "no loss was finite; not finite first: "));
             assert_true(train_has_ended(ranks[number].tiny.trainer));
         }
         assert_int_equal(vkn_trainer_step(ranks[0].tiny.trainer),

@@ -219,8 +219,8 @@ static void curves(void **state)
     free(page);
 }
 
-/* What tells one precision from another: steps skipped, by the summary or the log, whichever knows of
- * more; the share that underflowed, the norm and the idle share, means of the log. */
+/* What tells one precision from another: steps skipped, by the summary or the log, whichever knows
+ * of more; the share that underflowed, the norm and the idle share, means of the log. */
 static void gradients(void **state)
 {
     struct temporary *folder = *state;

@@ -25,9 +25,11 @@ bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)
 {
     BASE_KEEP_ERROR;
     const struct safetensors_tensor *state = NULL;
-    if (safetensors_find(file, "state", SAFETENSORS_U32, sizeof(struct State) / 4, &state) != VKN_OK)
+    if (safetensors_find(file, "state", SAFETENSORS_U32, sizeof(struct State) / 4, &state) !=
+        VKN_OK)
         return false;
-    memcpy(skipped, (const char *)state->data + offsetof(struct State, skipped_steps), sizeof *skipped);
+    memcpy(skipped, (const char *)state->data + offsetof(struct State, skipped_steps),
+           sizeof *skipped);
     return true;
 }
 

@@ -205,7 +205,7 @@ static void print_steps(const struct vkn_train_result *result)
     double share = 100.0 * (double)result->skipped_steps / (double)result->step;
     printf("trained %llu steps in %.1f s", (unsigned long long)result->step, result->seconds);
     if (result->skipped_steps > 0)
-        printf(", %llu skipped (%.*f %%): loss or gradient was not finite at the loss scale",
+        printf(", %llu skipped (%.*f %%): their loss or gradient was not finite",
                (unsigned long long)result->skipped_steps, share < 1.0 ? 2 : 0, share);
     puts("");
 }

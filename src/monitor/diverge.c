@@ -1,20 +1,20 @@
 /* When a training has diverged or learns nothing: by losses that are not finite, by steps that are
- * all skipped, and by the error of the training rays beside its best and beside that of a picture of
- * one colour. */
+ * all skipped, and by the error of the training rays beside its best and beside that of a picture
+ * of one colour. */
 #include "monitor/internal.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Errors are means of 64 steps. Over whole trainings (docs/precision.md) those of sound ones rise to
- * 1.6 times their best at the most, and are below a half of one colour's after 256 steps. */
-#define WORSE_FACTOR 4.0 /* of the best: 6 dB */
-#define WORSE_STEPS  256u /* in a row, to be told */
-#define GONE_STEPS   512u /* in a row as bad as one colour, for the end */
-#define PLAIN_SHARE  0.9 /* of the error of one colour: as good as nothing is learnt above it */
+/* Errors are means of 64 steps. Over whole trainings (docs/precision.md) those of sound ones rise
+ * to 1.6 times their best at the most, and are below a half of one colour's after 256 steps. */
+#define WORSE_FACTOR 4.0   /* of the best: 6 dB */
+#define WORSE_STEPS  256u  /* in a row, to be told */
+#define GONE_STEPS   512u  /* in a row as bad as one colour, for the end */
+#define PLAIN_SHARE  0.9   /* of the error of one colour: as good as nothing is learnt above it */
 #define PLAIN_STEPS  2048u /* after which that is told */
-#define LEAST_STEPS  128u /* of a training at whose end it is */
-#define DOUBTFUL     16u  /* skipped steps in a row */
+#define LEAST_STEPS  128u  /* of a training at whose end it is */
+#define DOUBTFUL     16u   /* skipped steps in a row */
 
 double course_psnr(double error)
 {
@@ -104,11 +104,12 @@ static bool check_plain(struct monitor_course *course, const struct Stats *stats
         course->best < PLAIN_SHARE * course->plain)
         return false;
     course->told_plain = true;
-    snprintf(line, MONITOR_LINE,
-             "step %u: nothing has been learnt: the training rays are at %.2f dB, where one colour "
-             "for all of them has %.2f dB: lower optimizer.learning_rate, and see whether the poses "
-             "fit (vknerf info SCENE)",
-             stats->step, course_psnr(course->error), course_psnr(course->plain));
+    snprintf(
+        line, MONITOR_LINE,
+        "step %u: nothing has been learnt: the training rays are at %.2f dB, where one colour "
+        "for all of them has %.2f dB: lower optimizer.learning_rate, and see whether the poses "
+        "fit (vknerf info SCENE)",
+        stats->step, course_psnr(course->error), course_psnr(course->plain));
     return true;
 }
 
@@ -138,14 +139,15 @@ bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE])
     const struct monitor_course *course = &monitor->course;
     switch (course->end) {
     case MONITOR_NO_LOSS:
-        snprintf(line, MONITOR_LINE,
-                 "the training has diverged: since step %u no loss was finite", course->since);
+        snprintf(line, MONITOR_LINE, "the training has diverged: since step %u no loss was finite",
+                 course->since);
         return true;
     case MONITOR_NO_STEP:
-        snprintf(line, MONITOR_LINE,
-                 "the training does not get on: since step %u every step was skipped, since "
-                 "gradients are not finite, and no lower loss scale is to come",
-                 course->since);
+        snprintf(
+            line, MONITOR_LINE,
+            "no step is taken any more: every step since step %u was skipped, for gradients are "
+            "not finite, and no lower loss scale is to come",
+            course->since);
         return true;
     case MONITOR_WORSE:
         snprintf(line, MONITOR_LINE,
@@ -163,5 +165,6 @@ bool monitor_is_sound(const struct monitor *monitor)
 {
     const struct monitor_course *course = &monitor->course;
     return course->end == MONITOR_GOES_ON && course->lost_in_row == 0 &&
-           monitor->skips.in_row < DOUBTFUL && course->worse_in_row == 0 && course->gone_in_row == 0;
+           monitor->skips.in_row < DOUBTFUL && course->worse_in_row == 0 &&
+           course->gone_in_row == 0;
 }

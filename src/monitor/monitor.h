@@ -49,11 +49,11 @@ struct monitor_course {
     float scale;  /* loss scale of the last step */
     double plain; /* error of the best picture of one colour; 0: not known */
     enum monitor_end end;
-    uint32_t end_step, since;                 /* of the end; of what led to it */
-    uint32_t lost_in_row, bottom_in_row;      /* steps without a loss; skipped at the lowest scale */
-    uint32_t count;                           /* errors taken, the last MONITOR_NORMS of which */
-    float errors[MONITOR_NORMS];              /* are kept, in a ring */
-    double error, best;                       /* mean of the ring; the lowest there was */
+    uint32_t end_step, since;            /* of the end; of what led to it */
+    uint32_t lost_in_row, bottom_in_row; /* steps without a loss; skipped at the lowest scale */
+    uint32_t count;                      /* errors taken, the last MONITOR_NORMS of which */
+    float errors[MONITOR_NORMS];         /* are kept, in a ring */
+    double error, best;                  /* mean of the ring; the lowest there was */
     uint32_t best_step, worse_in_row, gone_in_row;
     bool told_worse, told_plain;
 };
@@ -73,17 +73,19 @@ struct monitor {
     struct monitor_course course;
 };
 
-/* A training that begins or goes on, `skipped_steps` having been skipped before. `plain`: see struct
- * monitor_course. */
+/* A training that begins or goes on, `skipped_steps` having been skipped before. `plain`: see
+ * struct monitor_course. */
 void monitor_begin(struct monitor *monitor, const struct Config *constants, uint32_t skipped_steps,
                    double plain);
 /* Whether there is something to tell that has not been told: `line` then holds it. */
 bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE]);
-/* Whether anything has been told, or many steps were skipped: `line` then says how often it held. */
+/* Whether anything has been told, or many steps were skipped: `line` then says how often it held.
+ */
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE]);
 /* Whether the training is over, since the step monitor->course.end_step: `line` then says why. */
 bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE]);
-/* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place. */
+/* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place.
+ */
 bool monitor_is_sound(const struct monitor *monitor);
 
 #endif

@@ -9,7 +9,7 @@
 #define RECENT          64
 #define MANY_RECENT     16 /* of these */
 #define SHARE_OF_ALL    0.05
-#define FEW             8 /* skipped steps that no end tells of, whatever their share */
+#define FEW             8   /* skipped steps that no end tells of, whatever their share */
 #define LEAST_FOR_SHARE 256 /* steps that such a share is told of at once */
 
 static unsigned count_bits(uint64_t bits)
@@ -57,10 +57,11 @@ static void advise_dynamic(const struct monitor *monitor, char *text, size_t siz
     if (!monitor->skips.settled)
         snprintf(text, size, "begin with a smaller loss_scale.initial");
     else if (scale->growth > 2.0f && scale->interval < 2000)
-        snprintf(text, size,
-                 "the scale grows too much too often: use a smaller loss_scale.growth (%g now, 2 by "
-                 "default) or a longer loss_scale.interval (%u now, 2000 by default)",
-                 (double)scale->growth, scale->interval);
+        snprintf(
+            text, size,
+            "the scale grows too much too often: use a smaller loss_scale.growth (%g now, 2 by "
+            "default) or a longer loss_scale.interval (%u now, 2000 by default)",
+            (double)scale->growth, scale->interval);
     else if (scale->interval < 2000)
         snprintf(text, size,
                  "the scale grows too often: use a longer loss_scale.interval (%u now, 2000 by "
@@ -71,16 +72,17 @@ static void advise_dynamic(const struct monitor *monitor, char *text, size_t siz
                  "the scale grows too much: use a smaller loss_scale.growth (%g now, 2 by default)",
                  (double)scale->growth);
     else if (scale->backoff > 0.5f)
-        snprintf(text, size,
-                 "the scale comes down too slowly: use a smaller loss_scale.backoff (%g now, 0.5 by "
-                 "default)",
-                 (double)scale->backoff);
+        snprintf(
+            text, size,
+            "the scale comes down too slowly: use a smaller loss_scale.backoff (%g now, 0.5 by "
+            "default)",
+            (double)scale->backoff);
     else
-        snprintf(text, size,
-                 "lower optimizer.learning_rate, or compute in --precision fp32");
+        snprintf(text, size, "lower optimizer.learning_rate, or compute in --precision fp32");
 }
 
-static void advise(const struct monitor *monitor, const struct Stats *stats, char *text, size_t size)
+static void advise(const struct monitor *monitor, const struct Stats *stats, char *text,
+                   size_t size)
 {
     uint32_t kind = monitor->scale.kind;
     if (kind == SCALE_DYNAMIC)
@@ -105,7 +107,8 @@ bool skips_tell(struct monitor *monitor, const struct Stats *stats, char line[MO
     bool share = !skips->told_share && skips->steps - skips->searched >= LEAST_FOR_SHARE &&
                  share_of(skips) > SHARE_OF_ALL;
     char advice[MONITOR_LINE / 2], count[96];
-    if (!row && !many && !share)
+    if ((!row && !many && !share) ||
+        monitor->course.lost_in_row > 0) /* check_loss tells of those */
         return false;
     skips->told_row = skips->told_row || row;
     skips->told_share = skips->told_share || many || share;

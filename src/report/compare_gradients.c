@@ -1,5 +1,5 @@
-/* The table of several runs' gradients: steps that were skipped, what 16 bits turned into zero, the norm,
- * and the device's idle time. */
+/* The table of several runs' gradients: steps that were skipped, what 16 bits turned into zero, the
+ * norm, and the device's idle time. */
 #include <math.h>
 
 #include "report/compare.h"

@@ -130,7 +130,8 @@ static double seconds_left(const struct report_goal *goal, const struct report_m
 static void add_skipped(struct parts *parts, const struct report_metrics *metrics)
 {
     double share = (double)metrics->skipped_steps / (double)metrics->step;
-    if (metrics->skipped_steps > 0 && share > NOTABLE_SHARE && metrics->step >= metrics->skipped_steps)
+    if (metrics->skipped_steps > 0 && share > NOTABLE_SHARE &&
+        metrics->step >= metrics->skipped_steps)
         add(parts, 75, "%" PRIu64 " steps skipped (%.0f%%)", metrics->skipped_steps, 100.0 * share);
     else if (metrics->skipped_steps > 0)
         add(parts, 75, "%" PRIu64 " steps skipped", metrics->skipped_steps);

@@ -76,7 +76,8 @@ static void add_end(cJSON *json, const char *folder)
     if (path && base_file_exists(path) && base_json_read(path, RUN_JSON_LIMIT, &summary) == VKN_OK)
         for (size_t i = 0; i < 2; i++) {
             const char *name = i == 0 ? "status" : "failure";
-            const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, name));
+            const char *text =
+                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, name));
             if (text)
                 cJSON_AddStringToObject(json, name, text);
         }

@@ -1,5 +1,5 @@
-/* The end of a training that has diverged: says what was not finite first, by reading the buffers of
- * the step back once, and what to change. */
+/* The end of a training that has diverged: says what was not finite first, by reading the buffers
+ * of the step back once, and what to change. */
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -93,13 +93,14 @@ static uint64_t count_beyond(const float *values, uint64_t count, float most)
     return beyond;
 }
 
-/* Looks through a buffer with a value for each parameter, whose magnitude is `most` at the most: from
- * the first place, or `backwards`, as gradients come about. */
+/* Looks through a buffer with a value for each parameter, whose magnitude is `most` at the most:
+ * from the first place, or `backwards`, as gradients come about. */
 static bool find_beyond(const struct examined *field, const float *values, float most,
                         bool backwards, const char *what, char *text, size_t size)
 {
     struct place places[MOST_PLACES];
-    size_t count = list_places(field->model, places), others = 0, layers = field->model->layer_count;
+    size_t count = list_places(field->model, places), others = 0,
+           layers = field->model->layer_count;
     const struct place *first = NULL;
     uint64_t found = 0;
     for (size_t i = 0; i < count; i++) {
@@ -166,7 +167,7 @@ static bool find_large_weights(const struct vkn_trainer *t, char *text, size_t s
     size_t count = t->step.setup.backend.half ? list_fields(t, fields) : 0;
     for (size_t n = 0; n < count; n++)
         if (examine_buffer(t, &fields[n], BIND_PARAMS, MOST_F16,
-                           "beyond the largest number of 16 bits: the weights", text, size))
+                           "as numbers of 16 bits, the weights", text, size))
             return true;
     return false;
 }
@@ -178,8 +179,7 @@ static vkn_status clear(const struct vkn_trainer *t, const struct gpu_buffer *bu
     void *zeros = buffer->size > 0 ? base_alloc(buffer->size, 1) : NULL;
     if (buffer->size > 0 && !zeros)
         return VKN_ERROR;
-    vkn_status status =
-        zeros ? gpu_upload(t->device, buffer, 0, zeros, buffer->size) : VKN_OK;
+    vkn_status status = zeros ? gpu_upload(t->device, buffer, 0, zeros, buffer->size) : VKN_OK;
     free(zeros);
     return status;
 }
@@ -227,8 +227,9 @@ static bool find_values(const struct vkn_trainer *t, uint32_t number, const char
     }
     free(values);
     if (densities + colors > 0)
-        snprintf(text, size, "%s of samples, though weights are finite (%llu densities and %llu "
-                             "colours of %llu samples)",
+        snprintf(text, size,
+                 "%s of samples, though weights are finite (%llu densities and %llu "
+                 "colours of %llu samples)",
                  what, (unsigned long long)densities, (unsigned long long)colors,
                  (unsigned long long)samples);
     return densities + colors > 0;
@@ -240,8 +241,8 @@ static bool find_gradients(const struct vkn_trainer *t, char *text, size_t size)
     size_t count = list_fields(t, fields);
     for (size_t n = 0; n < count; n++) {
         float *values = read_back(t, &fields[n].buffers->at[BIND_GRADIENTS]);
-        bool found = values && find_beyond(&fields[n], values, FLT_MAX, true, "the gradients", text,
-                                           size);
+        bool found =
+            values && find_beyond(&fields[n], values, FLT_MAX, true, "the gradients", text, size);
         free(values);
         if (found)
             return true;
@@ -310,10 +311,9 @@ static vkn_status fail(struct vkn_trainer *t, uint32_t step, const char *why, co
     struct base_text advice = {0};
     add_advice(t, &advice);
     t->ended = true;
-    vkn_status status =
-        base_fail(VKN_ERROR, "step %u: %s%s%s; %s", step, why,
-                  first[0] ? "; not finite first: " : "", first,
-                  advice.failed || !advice.data ? "lower optimizer.learning_rate" : advice.data);
+    vkn_status status = base_fail(
+        VKN_ERROR, "step %u: %s%s%s; %s", step, why, first[0] ? "; not finite first: " : "", first,
+        advice.failed || !advice.data ? "lower optimizer.learning_rate" : advice.data);
     free(advice.data);
     return status;
 }

@@ -1,5 +1,5 @@
-/* What the best picture of one colour comes to on the training views: an error that a training which
- * learns anything is below. */
+/* What the best picture of one colour comes to on the training views: an error that a training
+ * which learns anything is below. */
 #include <stdlib.h>
 
 #include "train/internal.h"

@@ -68,7 +68,8 @@ vkn_status train_spread(vkn_trainer *t)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     size_t count = buffers_kept(t->step.coarse.arena, kept);
-    struct progress progress = {t->steps_done, t->seconds, t->seconds_before, t->rate_cuts,
+    struct progress progress = {t->steps_done,           t->seconds,
+                                t->seconds_before,       t->rate_cuts,
                                 t->monitor.skips.before, t->monitor.course.plain};
     BASE_TRY(train_meet(t->parallel, VKN_OK)); /* a rank may have failed before it had a trainer */
     for (size_t i = 0; i < count; i++)

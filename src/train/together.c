@@ -332,7 +332,8 @@ static vkn_status take_steps(struct loop *loop, struct note *notes)
         if (base_seconds() - loop->window.began >= interval)
             loop_report(loop);
     }
-    return loop_ended(loop) ? VKN_OK : together_check(t, notes); /* all have seen the same figures */
+    return loop_ended(loop) ? VKN_OK
+                            : together_check(t, notes); /* all have seen the same figures */
 }
 
 vkn_status together_run(struct loop *loop)
