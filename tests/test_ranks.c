@@ -905,10 +905,12 @@ static void test_average_with_skips(void **state)
     }
 }
 
+/* A weight of the last layer, behind which no activation function turns NaN into zero. */
 static void lose_field(struct rank *rank)
 {
+    const struct field_model *model = &rank->tiny.trainer->step.setup.model;
     if (rank->config->parallel.mode != VKN_PARALLEL_AVERAGE || parallel_rank(rank->end) == spoiled)
-        put_word(&rank->tiny, BIND_PARAMS, 0, NAN);
+        put_word(&rank->tiny, BIND_PARAMS, model->layers[model->layer_count - 1].first, NAN);
 }
 
 /* A training that has diverged ends on all ranks, whether they have seen it themselves or not. */

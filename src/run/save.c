@@ -305,3 +305,46 @@ vkn_status run_saver_finish(struct run_saver *saver)
     vkn_status status = save(saver);
     return status == VKN_OK ? VKN_OK : tell_lost(saver, status);
 }
+
+/* ---- a run that failed --------------------------------------------------------------------- */
+
+/* What was trained until then is kept, unless it is gone with the device. */
+static void tell_failed(struct run_saver *saver, vkn_status status, const char *message)
+{
+    if (vkn_trainer_step(saver->trainer) == 0)
+        base_fail(status, "%s", message);
+    else if (!train_is_lost(saver->trainer) && run_saver_finish(saver) == VKN_OK)
+        base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s", message,
+                  (unsigned long long)saver->step, saver->folder);
+    else if (saver->there)
+        base_fail(status, "%s; step %llu is what is saved, go on with: vknerf train --resume %s",
+                  message, (unsigned long long)saver->step, saver->folder);
+    else
+        base_fail(status, "%s; nothing is saved", message);
+}
+
+/* Of a training that has diverged nothing is saved: the checkpoint that is there is better. */
+static void tell_ended(const struct run_saver *saver, vkn_status status, const char *message)
+{
+    if (saver->there)
+        base_fail(status,
+                  "%s. The last good checkpoint is %s, of step %llu; go on from it with such a "
+                  "change: vknerf train --resume %s --set KEY=VALUE",
+                  message, saver->path, (unsigned long long)saver->step, saver->folder);
+    else
+        base_fail(status, "%s. Nothing is saved: no checkpoint was due before", message);
+}
+
+vkn_status run_saver_fail(struct run_saver *saver, vkn_status status)
+{
+    if (status == VKN_BAD_INPUT && run_lock_check(saver->lock) != VKN_OK)
+        status = VKN_ERROR; /* not the input went away, but where the run is written */
+    char *message = base_format("%s", vkn_last_error());
+    const char *text = message ? message : "out of memory";
+    if (train_has_ended(saver->trainer))
+        tell_ended(saver, status, text);
+    else
+        tell_failed(saver, status, text);
+    free(message);
+    return status;
+}

@@ -38,6 +38,11 @@ vkn_status run_saver_save(struct run_saver *saver);
  * or VKN_NO_DEVICE. */
 vkn_status run_saver_finish(struct run_saver *saver);
 
+/* Whatever ends a run, such as an image that cannot be read any more, with the last error as the
+ * reason: saves what is worth it, and adds to the error what is saved and how to go on. Returns the
+ * status. */
+vkn_status run_saver_fail(struct run_saver *saver, vkn_status status);
+
 /* Removes the checkpoint of a run that is trained anew, and those that were kept beside it. */
 void run_remove_checkpoints(const char *folder);
 

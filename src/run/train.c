@@ -387,45 +387,6 @@ static vkn_status write_results(struct training *t, vkn_status status)
     return status != VKN_OK ? status : written;
 }
 
-/* Whatever ends a run, such as an image that cannot be read any more: what was trained until then
- * is kept, unless it is gone with the device. */
-static vkn_status save_failed(struct training *t, vkn_status status)
-{
-    if (status == VKN_BAD_INPUT && run_lock_check(&t->lock) != VKN_OK)
-        status = VKN_ERROR; /* not the input went away, but where the run is written */
-    char *message = base_format("%s", vkn_last_error());
-    if (t->result->step == 0)
-        base_fail(status, "%s", message ? message : "out of memory");
-    else if (!train_is_lost(t->trainer) && run_saver_finish(&t->saver) == VKN_OK)
-        base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s",
-                  message ? message : "out of memory", (unsigned long long)t->saver.step,
-                  t->result->folder);
-    else if (t->saver.there)
-        base_fail(status, "%s; step %llu is what is saved, go on with: vknerf train --resume %s",
-                  message ? message : "out of memory", (unsigned long long)t->saver.step,
-                  t->result->folder);
-    else
-        base_fail(status, "%s; nothing is saved", message ? message : "out of memory");
-    free(message);
-    return status;
-}
-
-/* Of a training that has diverged nothing is saved: the checkpoint that is there is better. */
-static vkn_status tell_ended(const struct training *t, vkn_status status)
-{
-    char *message = base_format("%s", vkn_last_error());
-    if (t->saver.there)
-        base_fail(status, "%s. The last good checkpoint is %s, of step %llu; go on from it with such a "
-                          "change: vknerf train --resume %s --set KEY=VALUE",
-                  message ? message : "out of memory", t->saver.path,
-                  (unsigned long long)t->saver.step, t->result->folder);
-    else
-        base_fail(status, "%s. Nothing is saved: no checkpoint was due before",
-                  message ? message : "out of memory");
-    free(message);
-    return status;
-}
-
 /* Once more at the end, where it is seen, with how often it was. */
 static void check_gradients(const struct training *t)
 {
@@ -443,10 +404,8 @@ static vkn_status finish(struct training *t, vkn_status status)
     run_ranks_tell(t->ranks, status);
     if (status == VKN_OK)
         status = train_check_end(t->trainer);
-    if (train_has_ended(t->trainer))
-        return write_results(t, tell_ended(t, status));
     if (status != VKN_OK && status != VKN_INTERRUPTED)
-        return write_results(t, save_failed(t, status));
+        return write_results(t, run_saver_fail(&t->saver, status));
     vkn_status saved = run_saver_finish(&t->saver);
     run_ranks_leave(t->ranks, saved);
     if (saved != VKN_OK)
@@ -458,7 +417,7 @@ static vkn_status finish(struct training *t, vkn_status status)
     if (status == VKN_OK)
         doubts_after(t->scene, t->train_psnr, t->split, t->result->evaluation->psnr);
     else if (status != VKN_INTERRUPTED)
-        status = save_failed(t, status);
+        status = run_saver_fail(&t->saver, status);
     check_gradients(t);
     if (status == VKN_INTERRUPTED)
         status =
