@@ -97,7 +97,7 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
         status = create_step(t);
     if (status == VKN_OK)
         monitor_begin(&t->monitor, &t->step.setup.constants, 0,
-                      train_plain_error(t->scene, t->config.background));
+                      images_plain_error(t->scene, t->config.background));
     if (status != VKN_OK)
         vkn_trainer_destroy(&t);
     *trainer = t;

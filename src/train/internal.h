@@ -42,9 +42,6 @@ struct vkn_trainer {
     _Atomic uint32_t holders; /* beside the one who created it: the last to destroy it does */
 };
 
-/* Mean squared error of the best picture of one colour, as rays of the training views with such a
- * background see it (plain.c); 0: not known. */
-double train_plain_error(const struct vkn_scene *scene, enum vkn_background background);
 /* VKN_ERROR: the training is over before its limit, with the step, why, what was not finite first, and
  * what to change (diverged.c). */
 vkn_status train_end_early(struct vkn_trainer *trainer);

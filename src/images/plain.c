@@ -2,7 +2,7 @@
  * which learns anything is below. */
 #include <stdlib.h>
 
-#include "train/internal.h"
+#include "images/images.h"
 
 #define MOST_VIEWS  64u /* that are looked at; of those that would have to be decoded a few: */
 #define FEW_VIEWS   4u
@@ -74,7 +74,7 @@ static double least_error(const struct sums *sums, double first, double second)
     return error / 3.0 + second * share_variance;
 }
 
-double train_plain_error(const struct vkn_scene *scene, enum vkn_background background)
+double images_plain_error(const struct vkn_scene *scene, enum vkn_background background)
 {
     BASE_KEEP_ERROR;
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
