@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* A dynamic scale overflows once in an interval of 2000 steps. On the bundled scene one that begins
- * with 2^40 backs off 7 times in 64 steps after its search, while gradients grow. */
+ * with 2^40 backs off 7 times after its search, while gradients grow. */
 #define RECENT          64
 #define MANY_RECENT     16 /* of these */
 #define SHARE_OF_ALL    0.05
