@@ -476,11 +476,17 @@ static void test_divergence_ends(void **state)
         "now), or cut large gradients (optimizer.clip_norm)"};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 5);
+    char *good = tiny_save(tests, &tiny, "good");
     size_t index;
     break_field(&tiny, &index);
     assert_ends(&tiny, 150, parts, BASE_COUNT(parts));
     assert_int_equal(take_state(&tiny).updates, 5);
+    ok(vkn_trainer_resume(tiny.trainer, good)); /* and trains again */
+    assert_true(!train_has_ended(tiny.trainer) && train_is_sound(tiny.trainer));
+    tiny_run(&tiny, 7);
+    assert_int_equal(take_state(&tiny).updates, 7);
     tiny_destroy(&tiny);
+    free(good);
 }
 
 /* The same of a static scale that no gradient of 32 bits fits, which an examination of one more step
