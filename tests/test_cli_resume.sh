@@ -55,7 +55,7 @@ contains none/report.html 'Failed: step 4: no step was taken'
 # One that diverges ends early, names what was not finite first, and leaves the last good checkpoint.
 cp -r mixed diverged
 cksum <diverged/checkpoint.safetensors >before
-run train --resume diverged --steps 200 --quiet --precision fp32 --set policy.moments=f16
+run train --resume diverged --steps 200 --save-every 8 --quiet --precision fp32 --set policy.moments=f16
 [ "$code" = 1 ] || fail "diverged: exit status $code"
 contains err '^vknerf: step [78][0-9]: the training has diverged: since step 1[34] no loss was finite; not finite first: the outputs of the MLPs, .*; the largest weight is .*, in l'
 contains err 'undo policy.moments=f16'
