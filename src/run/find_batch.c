@@ -133,7 +133,13 @@ static vkn_status measure(struct running *running, struct vkn_batch_trial *trial
     vkn_status status = run_and_judge(running, trial);
     if (!train_has_ended(running->trainer))
         return status;
-    judge(trial, VKN_BATCH_UNSTABLE, "%.250s", vkn_last_error());
+    const struct train_gradients gradients = train_gradients(running->trainer);
+    if (gradients.lost > 0)
+        judge(trial, VKN_BATCH_UNSTABLE, "the loss is not finite");
+    else
+        judge(trial, VKN_BATCH_UNSTABLE, "%llu of %llu steps were skipped",
+              (unsigned long long)gradients.skipped,
+              (unsigned long long)vkn_trainer_step(running->trainer));
     return VKN_OK;
 }
 
