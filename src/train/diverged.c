@@ -7,35 +7,23 @@
 
 /* ---- what to change -------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void advise(struct base_text *text, const char *format,
-                                                         ...)
-{
-    va_list arguments;
-    char part[256];
-    va_start(arguments, format);
-    vsnprintf(part, sizeof part, format, arguments);
-    va_end(arguments);
-    base_text_add(text, "%s%s", text->size > 0 ? ", or " : "", part);
-}
-
 /* `skipped`: by the loss scale; else the loss is what was not finite, or large. */
 static void add_advice(const struct vkn_trainer *t, bool skipped, struct base_text *text)
 {
-    bool half = t->config.precision != VKN_PRECISION_FP32;
+    float scale = t->monitor.course.scale;
     char *rate = NULL;
-    if (skipped && t->config.loss_scale.kind != VKN_LOSS_SCALE_DYNAMIC &&
-        t->monitor.course.scale > 1.0f)
-        advise(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic",
-               (double)t->monitor.course.scale);
+    if (skipped && t->config.loss_scale.kind != VKN_LOSS_SCALE_DYNAMIC && scale > 1.0f)
+        base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",
+                      (double)scale);
     if (t->backend_policy[0])
-        advise(text, "undo %s", t->backend_policy);
+        base_text_add(text, "undo %s, or ", t->backend_policy);
     if (vkn_config_get(&t->config, "optimizer.learning_rate", &rate) == VKN_OK)
-        advise(text, "lower optimizer.learning_rate (%s now)", rate);
+        base_text_add(text, "lower optimizer.learning_rate (%s now)", rate);
     vkn_free(rate);
     if (t->config.optimizer.clip_norm <= 0.0f && !skipped)
-        advise(text, "cut large gradients (optimizer.clip_norm)");
-    if (half)
-        advise(text, "compute in --precision fp32");
+        base_text_add(text, ", or cut large gradients (optimizer.clip_norm)");
+    if (t->config.precision != VKN_PRECISION_FP32)
+        base_text_add(text, ", or compute in --precision fp32");
 }
 
 static vkn_status fail(struct vkn_trainer *t, uint32_t step, bool skipped, const char *why,
