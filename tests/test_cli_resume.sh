@@ -31,6 +31,39 @@ contains err 'warning: flushed: in 48 of 48 steps 16 bits turned more than 2 % o
 contains flushed/summary.json '"flushed_steps":.48,$'
 contains flushed/report.html '>Gradients: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero<'
 rm -r flushed
+# Steps that are skipped are counted in the last line and the summary; a schedule that only begins too high is
+# no failure.
+cp -r mixed skipped
+printf '0 8\n14 1e30\n' >high.txt
+succeeds train --resume skipped --steps 16 --precision fp16 --loss-scale schedule:high.txt
+contains out '^trained 16 steps in .* s, 2 skipped (12 %): their loss or gradient was not finite'
+contains skipped/summary.json '"skipped_steps":.2,'
+succeeds info skipped
+contains out '^skipped steps  *2$'
+contains out '^status  *finished$'
+rm -r skipped
+# A run none of whose steps was taken fails, and saves nothing.
+# shellcheck disable=SC2086
+run train "$demo" --out none --downscale 4 --steps 4 --quiet --precision fp16 --loss-scale static:8.5e37 $small
+[ "$code" = 1 ] || fail "no step was taken: exit status $code"
+contains err '^vknerf: step 4: no step was taken: all 4 were skipped, .* at a loss scale of 8.5e+37; not finite first: '
+contains err 'use a smaller loss scale than 8.5e+37, such as --loss-scale dynamic'
+contains none/summary.json '"status":.*"failed"'
+contains none/summary.json '"failure":.*"step 4: no step was taken'
+contains none/report.html 'Failed: step 4: no step was taken'
+[ ! -e none/checkpoint.safetensors ] || fail 'untrained weights were saved'
+# One that diverges ends early, names what was not finite first, and leaves the last good checkpoint.
+cp -r mixed diverged
+cksum <diverged/checkpoint.safetensors >before
+run train --resume diverged --steps 200 --save-every 8 --quiet --precision fp32 --set policy.moments=f16
+[ "$code" = 1 ] || fail "diverged: exit status $code"
+contains err '^vknerf: step [78][0-9]: the training has diverged: since step 1[34] no loss was finite; not finite first: the outputs of the MLPs, .*; the largest weight is .*, in l'
+contains err 'undo policy.moments=f16'
+contains err 'The last good checkpoint is diverged/checkpoint.safetensors, of step 12; .*--resume diverged '
+contains diverged/summary.json '"status":.*"failed"'
+cksum <diverged/checkpoint.safetensors >after
+cmp -s before after || fail 'the last good checkpoint was replaced'
+rm -r none diverged
 for precision in fp32 fp16; do
     succeeds eval mixed --precision $precision --json --stride 12 --quiet
     contains out "\"precision\":.*\"$precision\""

@@ -905,6 +905,44 @@ static void test_average_with_skips(void **state)
     }
 }
 
+/* Of ranks that take steps together all have a weight that is no number; of those that are averaged
+ * one has a loss that is none, whatever its weights become. */
+static void lose_field(struct rank *rank)
+{
+    const struct field_model *model = &rank->tiny.trainer->step.setup.model;
+    if (rank->config->parallel.mode != VKN_PARALLEL_AVERAGE)
+        put_word(&rank->tiny, BIND_PARAMS, model->layers[model->layer_count - 1].first, NAN);
+    else if (parallel_rank(rank->end) == 1)
+        put_word(&rank->tiny, BIND_CONFIG, offsetof(struct Config, loss_delta) / 4, NAN);
+}
+
+/* A training that has diverged ends on all ranks, whether they have seen it themselves or not. */
+static void test_divergence_ends_all(void **state)
+{
+    static const char *const parts[] = {
+        "step 64: the training has diverged: since step 1 no loss was finite; not finite first: "
+        "the "
+        "weights of layer 2 of 2 of the colour MLP (1 of 256)",
+        "rank 1: step 64: the training has diverged: since step 1 no loss was finite; not finite "
+        "first: the gradients of the outputs, though weights are finite ("};
+    struct vkn_config config = tiny_config(false);
+    struct rank ranks[MOST_RANKS];
+    struct rank like = {.tests = *state, .config = &config, .until = 200, .prepare = lose_field};
+    config.steps = 200;
+    for (int average = 0; average < 2; average++) {
+        config.parallel.mode = average ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
+        run_team(&like, 2, ranks);
+        for (uint32_t number = 0; number < 2; number++) {
+            assert_int_equal(ranks[number].status, VKN_ERROR);
+            if (!strstr(ranks[number].message, parts[average]))
+                fail_msg("\"%s\" is not in: %s", parts[average], ranks[number].message);
+            assert_true(train_has_ended(ranks[number].tiny.trainer));
+            assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), 64);
+        }
+        destroy_team(ranks, 2);
+    }
+}
+
 static void spoil_weight(struct rank *rank)
 {
     if (parallel_rank(rank->end) == 1)
@@ -1077,6 +1115,7 @@ int main(void)
         cmocka_unit_test(test_first_step),
         cmocka_unit_test(test_nan_skips_all),
         cmocka_unit_test(test_average_with_skips),
+        cmocka_unit_test(test_divergence_ends_all),
         cmocka_unit_test(test_other_weights_are_seen),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_lost_rank),

@@ -271,6 +271,12 @@ static void train_lines(void **state)
     skipping.skipped_steps = 7;
     report_train_line(line, 65, &steps, &skipping, 41.2);
     assert_string_equal(line, "step 1234/5000 (24%)  psnr 28.31 dB  7 steps skipped  ETA 1:31");
+    skipping.skipped_steps = 61; /* 4.9 % */
+    report_train_line(line, 65, &steps, &skipping, 41.2);
+    assert_non_null(strstr(line, "  61 steps skipped  "));
+    skipping.skipped_steps = 100;
+    report_train_line(line, 75, &steps, &skipping, 41.2);
+    assert_non_null(strstr(line, "  100 steps skipped (8%)  "));
     struct report_metrics wild = {.step = UINT64_MAX,
                                   .seconds = HUGE_VAL,
                                   .loss = (double)NAN,

@@ -219,6 +219,45 @@ static void curves(void **state)
     free(page);
 }
 
+/* What tells one precision from another: steps skipped, by the summary or the log, whichever knows
+ * of more; the share that underflowed, the norm and the idle share, means of the log. */
+static void gradients(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const ids[] = {"grad-norm-steps", "skipped-steps-steps", "flushed-steps",
+                                      "idle-share-steps"};
+    const char *const runs[] = {
+        make_run(folder, "wide", "{}",
+                 "{\"step\": 10, \"grad_norm\": 0.002, \"skipped_steps\": 0, \"flushed\": 0, "
+                 "\"idle_share\": 0.25}\n"
+                 "{\"step\": 20, \"grad_norm\": 0.004, \"skipped_steps\": 0, \"flushed\": 0, "
+                 "\"idle_share\": 0.75}\n",
+                 "{\"path\": \"fp32\", \"skipped_steps\": 0}"),
+        make_run(folder, "scaled", "{}",
+                 "{\"step\": 10, \"grad_norm\": 0.5, \"skipped_steps\": 3, \"flushed\": 0.02, "
+                 "\"idle_share\": null}\n"
+                 "{\"step\": 16, \"grad_norm\": null, \"skipped_steps\": 8, \"flushed\": 0.04}\n",
+                 "{\"path\": \"fp16\", \"skipped_steps\": 6, \"step\": 14}"),
+        make_run(folder, "old", "{}", "{\"step\": 10}\n", NULL),
+    };
+    char *page = compare(folder, runs, 3);
+    assert_has(page, "<td>fp32</td><td class=\"number\"><b>0</b></td>"
+                     "<td class=\"number\"><b>0.0</b></td><td class=\"number\"><b>0.00</b></td>"
+                     "<td class=\"number\">0.003</td><td class=\"number\">50.0</td>");
+    assert_has(page, "<td>fp16</td><td class=\"number\">8</td><td class=\"number\">50.0</td>"
+                     "<td class=\"number\">3.00</td><td class=\"number\">0.50</td>"
+                     "<td class=\"number\">–</td>");
+    for (size_t i = 0; i < BASE_COUNT(ids); i++)
+        free(figure_of(page, ids[i]));
+    assert_figure_has(page, "skipped-steps-steps", "scaled: lowest 3, highest 8, last 8.");
+    free(page);
+    const char *const olds[] = {runs[2], runs[2]};
+    page = compare(folder, olds, 2);
+    for (size_t i = 0; i < BASE_COUNT(ids); i++)
+        assert_null(strstr(page, ids[i]));
+    free(page);
+}
+
 /* Long times are counted in minutes and hours; times that run backwards leave a point out. */
 static void clocks(void **state)
 {
@@ -524,6 +563,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(results),
         CASE(equal_time),
+        CASE(gradients),
         CASE(curves),
         CASE(clocks),
         CASE(sliders),

@@ -352,6 +352,10 @@ static void incomplete_runs(void **state)
     write_text("summary.json",
                "{\"gradients\": {\"steps\": 9, \"warning\": \"in 8 of 9 <steps>\"}}");
     assert_page_has("<p class=\"note\">Gradients: in 8 of 9 &lt;steps&gt;</p>");
+    write_text("summary.json", "{\"status\": \"failed\", \"step\": 40, \"skipped_steps\": 30, "
+                               "\"failure\": \"step 40: <gone>\"}");
+    assert_page_has("<p class=\"note\">Failed: step 40: &lt;gone&gt;</p>");
+    assert_page_has("30 skipped (overflow), 75.0%");
     unlink(path_of("summary.json"));
     assert_page_has("There is no summary.json");
     write_text("config.json",

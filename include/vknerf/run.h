@@ -118,10 +118,12 @@ struct vkn_train_result {
     struct vkn_pass_time *passes; /* mean milliseconds per step */
     size_t pass_count;            /* of these */
     struct vkn_profile *profile; /* NULL unless it was asked for */
+    uint64_t skipped_steps; /* of these steps, loss or gradient not finite, since the run began; since 0.2 */
 };
 
 /* Trains, evaluates and writes the report. VKN_INTERRUPTED: the checkpoint, summary and report are
- * written. The caller frees *result, which is there after a failure too unless it is NULL (bad `params`, no
+ * written. VKN_ERROR, with a message that says at which step: the training has diverged, or no step was taken;
+ * the last good checkpoint stays. The caller frees *result, which is there after a failure too unless it is NULL (bad `params`, no
  * memory). */
 VKN_API vkn_status vkn_run_train(const struct vkn_train_params *params, struct vkn_train_result **result);
 VKN_API void vkn_train_result_free(struct vkn_train_result **result);
@@ -193,8 +195,8 @@ VKN_API vkn_status vkn_run_config(const char *run, vkn_config *config);
 VKN_API vkn_status vkn_run_field(const char *run, char **glsl, char sha256[65]);
 
 /* What `vknerf info RUN` says as a JSON object in fresh memory that the caller frees: "checkpoint", "scene",
- * "step", "model", "precision" and, of a field in GLSL, "field" with "bytes", "sha256" and "trusted", see
- * vkn_field_is_trusted. Errors and threads as vkn_run_field has them. */
+ * "step", "skipped_steps", "model", "precision", of a run directory "status" and "failure" as in summary.json and, of a
+ * field in GLSL, "field" with "bytes", "sha256" and "trusted", see vkn_field_is_trusted. Errors and threads as vkn_run_field has them. */
 VKN_API vkn_status vkn_run_info_json(const char *run, char **json);
 
 /* ---- report -------------------------------------------------------------------------------- */

@@ -114,7 +114,7 @@ struct vkn_train_run {
     void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL. It, `warn` and `due` are called
                                  while the device is at work, and use nothing of the context but what only tells */
     /* One line for people, without newline: steps skipped, learning rate lowered, gradients that become
-     * zero in 16 bits, are zero or jump. NULL: to the log. */
+     * zero in 16 bits, are zero or jump, rays that get worse or of which nothing is learnt. NULL: to the log. */
     void (*warn)(void *context, const char *line);
     void *context; /* of both, and of: */
     /* Somebody who looks at the field while it trains (since 0.2). Seconds from now until a visit is wanted: 0: at
@@ -128,6 +128,8 @@ struct vkn_train_run {
 };
 
 /* Trains until a limit of the configuration, until_step or stop. The last report is of the last step.
+ * VKN_ERROR, with a message that says since which step, what was not finite first, and what to change: the
+ * training has diverged, or no step is taken any more (docs/precision.md).
  * `run` may be NULL: to a limit of the configuration, without reports. */
 VKN_API vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run);
 /* Whether the configuration's limit is reached. */

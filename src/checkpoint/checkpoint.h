@@ -20,6 +20,8 @@
  * numbers, counts that the steps allow. VKN_BAD_INPUT names the file and the field. The caller
  * closes it. */
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
+/* Steps that were skipped since the run began; false: the file does not say. */
+bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped);
 /* The path of the scene in fresh memory; the file has one (CHECKPOINT_SCENE). */
 char *checkpoint_scene(const struct safetensors_file *file);
 /* The content of one that is about to be written, a tensor for each of buffers_kept in their order:

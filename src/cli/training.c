@@ -200,11 +200,21 @@ static int print_json(const struct training *training, const struct vkn_train_re
     return cli_print_object(json, cJSON_AddRawToObject(json, "find_batch", training->found));
 }
 
+static void print_steps(const struct vkn_train_result *result)
+{
+    double share = 100.0 * (double)result->skipped_steps / (double)result->step;
+    printf("trained %llu steps in %.1f s", (unsigned long long)result->step, result->seconds);
+    if (result->skipped_steps > 0)
+        printf(", %llu skipped (%.*f %%): their loss or gradient was not finite",
+               (unsigned long long)result->skipped_steps, share < 1.0 ? 2 : 0, share);
+    puts("");
+}
+
 static int print_result(const struct training *training, const struct vkn_train_result *result)
 {
     if (training->json)
         return print_json(training, result);
-    printf("trained %llu steps in %.1f s\n", (unsigned long long)result->step, result->seconds);
+    print_steps(result);
     cli_print_evaluation(result->evaluation);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
     return cli_printed();

@@ -151,4 +151,8 @@ struct stream_state {
 };
 struct stream_state stream_state(const struct stream *stream);
 
+/* Mean squared error of the best picture of one colour, as rays of the training views with such a
+ * background see it; 0: the views could not be read. */
+double images_plain_error(const struct vkn_scene *scene, enum vkn_background background);
+
 #endif

@@ -1,6 +1,7 @@
-#include "monitor/monitor.h"
+#include "monitor/internal.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,11 +98,27 @@ static bool check_loss(struct monitor *monitor, const struct Stats *stats, char 
     return true;
 }
 
-bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
+void monitor_begin(struct monitor *monitor, const struct Config *constants, uint32_t skipped_steps,
+                   double plain)
 {
-    if (check_loss(monitor, stats, line))
-        return true;
-    if (!isfinite(stats->grad_norm)) /* skipped, which is told elsewhere */
+    *monitor = (struct monitor){
+        .scale = {.kind = constants->scale_kind,
+                  .growth = constants->scale_growth,
+                  .backoff = constants->scale_backoff,
+                  .lowest = 0x1p-126f, /* as shaders/optim/loss_scale.glsl has it */
+                  .interval = constants->scale_interval,
+                  .points = constants->scale_points},
+        .skips = {.before = skipped_steps},
+        .course = {.plain = plain},
+    };
+    memcpy(monitor->scale.schedule, constants->schedule, sizeof monitor->scale.schedule);
+}
+
+/* One line by step: what is not told in this one is in a later one. */
+static bool check_gradient(struct monitor *monitor, const struct Stats *stats,
+                           char line[MONITOR_LINE])
+{
+    if (!isfinite(stats->grad_norm)) /* skipped, which skips_tell tells */
         return false;
     monitor->steps++;
     bool flushed = check_flushed(monitor, stats, line);
@@ -110,21 +127,58 @@ bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[
     return flushed || zero || jumps;
 }
 
+bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
+{
+    bool skipped = skips_count(monitor, stats);
+    bool course = course_step(monitor, stats, skipped, line);
+    if (check_loss(monitor, stats, line))
+        return true;
+    return course || check_gradient(monitor, stats, line) || skips_tell(monitor, stats, line);
+}
+
+/* "; " between two parts of a line. */
+__attribute__((format(printf, 3, 4))) static size_t append(char line[MONITOR_LINE], size_t used,
+                                                           const char *format, ...)
+{
+    va_list arguments;
+    if (used > 0 && used < MONITOR_LINE)
+        used += (size_t)snprintf(line + used, MONITOR_LINE - used, "; ");
+    if (used >= MONITOR_LINE)
+        return used;
+    va_start(arguments, format);
+    used += (size_t)vsnprintf(line + used, MONITOR_LINE - used, format, arguments);
+    va_end(arguments);
+    return used;
+}
+
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
 {
     static const char *const texts[] = {
         [MONITOR_FLUSHED] = "16 bits turned more than 2 % of the gradients into zero",
         [MONITOR_JUMP] = "the gradient's norm was more than 100 times the usual one",
         [MONITOR_ZERO] = "the gradient was zero"};
+    const struct monitor_skips *skips = &monitor->skips;
+    const struct monitor_course *course = &monitor->course;
     size_t used = 0;
     for (size_t i = 0; i < MONITOR_CONDITIONS; i++)
-        if (monitor->told[i] && used < MONITOR_LINE)
-            used += (size_t)snprintf(line + used, MONITOR_LINE - used, "%sin %llu of %llu steps %s",
-                                     used > 0 ? "; " : "", (unsigned long long)monitor->counts[i],
-                                     (unsigned long long)monitor->steps, texts[i]);
-    if (monitor->lost > 0 && used < MONITOR_LINE)
-        used += (size_t)snprintf(line + used, MONITOR_LINE - used,
-                                 "%ssteps whose loss was not finite: %llu", used > 0 ? "; " : "",
-                                 (unsigned long long)monitor->lost);
+        if (monitor->told[i])
+            used = append(line, used, "in %llu of %llu steps %s",
+                          (unsigned long long)monitor->counts[i],
+                          (unsigned long long)monitor->steps, texts[i]);
+    if (monitor->lost > 0)
+        used = append(line, used, "steps whose loss was not finite: %llu",
+                      (unsigned long long)monitor->lost);
+    if (skips_are_many(monitor))
+        used = append(line, used, "%llu of %llu steps (%.0f %%) were skipped",
+                      (unsigned long long)skips->skipped, (unsigned long long)skips->steps,
+                      100.0 * (double)skips->skipped / (double)skips->steps);
+    if (course->told_worse)
+        used = append(line, used, "the training rays ended at %.2f dB, and had %.2f dB at step %u",
+                      course_psnr(course->error), course_psnr(course->best), course->best_step);
+    if (course_is_plain(monitor))
+        used = append(line, used,
+                      "the training rays ended at %.2f dB, where one colour for all of them has "
+                      "%.2f dB: nothing was learnt; train longer, or lower optimizer.learning_rate",
+                      course_psnr(course->error), course_psnr(course->plain));
     return used > 0;
 }

@@ -1,6 +1,6 @@
-/* Watches the gradients of a training for what nobody would notice: 16 bits that turn them into
- * zero, a norm that jumps, gradients that are zero, and a loss that is not finite. Host only; takes
- * a step's figures after the step. */
+/* Watches the figures of a training for what nobody would notice: 16 bits that turn gradients into
+ * zero, a norm that jumps, gradients that are zero, steps that are skipped, and a training that has
+ * diverged or learns nothing. Host only; takes a step's figures after the step. */
 #ifndef MONITOR_MONITOR_H
 #define MONITOR_MONITOR_H
 
@@ -10,12 +10,55 @@
 
 #include "shared/layout.h"
 
-#define MONITOR_NORMS 64  /* whose median is the usual norm */
-#define MONITOR_LINE  256 /* bytes of a warning, without newline */
+#define MONITOR_NORMS 64  /* whose median is the usual norm; steps that errors are means of */
+#define MONITOR_LINE  512 /* bytes of a warning, without newline */
+#define MONITOR_LOST  64  /* steps in a row without a finite loss, or skipped at the lowest scale */
 
 enum monitor_condition { MONITOR_FLUSHED, MONITOR_JUMP, MONITOR_ZERO, MONITOR_CONDITIONS };
 
-/* Zero: nothing watched yet. */
+/* Why a training is over before its limit. */
+enum monitor_end {
+    MONITOR_GOES_ON,
+    MONITOR_NO_LOSS, /* the losses of the last MONITOR_LOST steps were not finite */
+    MONITOR_NO_STEP, /* they were skipped, and no lower loss scale is to come */
+    MONITOR_WORSE    /* what was learnt is lost: the error is that of a picture of one colour */
+};
+
+/* How losses are scaled, as struct Config has it. */
+struct monitor_scale {
+    uint32_t kind; /* SCALE_* */
+    float growth, backoff, lowest;
+    uint32_t interval, points;
+    SchedulePoint schedule[MAX_SCHEDULE_POINTS];
+};
+
+/* Steps that are skipped (skips.c). */
+struct monitor_skips {
+    uint32_t before;   /* State.skipped_steps after the step before */
+    uint64_t steps;    /* watched, whether skipped or not */
+    uint64_t skipped;  /* of these */
+    uint64_t searched; /* of these before the first good one, while a dynamic scale comes down */
+    bool settled;      /* no such search, or it is over */
+    uint64_t recent;   /* a bit for each of the last 64 steps behind the search */
+    uint32_t in_row;
+    bool told_row, told_share;
+};
+
+/* Whether the training still learns (diverge.c). Errors are mean squared ones of training rays. */
+struct monitor_course {
+    float scale;  /* loss scale of the last step */
+    double plain; /* error of the best picture of one colour; 0: not known */
+    enum monitor_end end;
+    uint32_t end_step, since;            /* of the end; of what led to it */
+    uint32_t lost_in_row, bottom_in_row; /* steps without a loss; skipped at the lowest scale */
+    uint32_t count;                      /* errors taken, the last MONITOR_NORMS of which */
+    float errors[MONITOR_NORMS];         /* are kept, in a ring */
+    double error, best;                  /* mean of the ring; the lowest there was */
+    uint32_t best_step, worse_in_row, gone_in_row;
+    bool told_worse, told_plain;
+};
+
+/* Zero: nothing watched yet; losses are not scaled, and the error of one colour is not known. */
 struct monitor {
     uint64_t steps;                      /* watched, whose gradient was finite */
     uint64_t counts[MONITOR_CONDITIONS]; /* steps in which each held */
@@ -25,11 +68,24 @@ struct monitor {
     uint32_t zeros;             /* in a row */
     uint32_t norm_count;        /* taken, the last MONITOR_NORMS of which are kept */
     float norms[MONITOR_NORMS]; /* above zero */
+    struct monitor_scale scale;
+    struct monitor_skips skips;
+    struct monitor_course course;
 };
 
+/* A training that begins or goes on, `skipped_steps` having been skipped before. `plain`: see
+ * struct monitor_course. */
+void monitor_begin(struct monitor *monitor, const struct Config *constants, uint32_t skipped_steps,
+                   double plain);
 /* Whether there is something to tell that has not been told: `line` then holds it. */
 bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE]);
-/* Whether anything has been told: `line` then says how often it held. */
+/* Whether anything has been told, or many steps were skipped: `line` then says how often it held.
+ */
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE]);
+/* Whether the training is over, since the step monitor->course.end_step: `line` then says why. */
+bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE]);
+/* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place.
+ */
+bool monitor_is_sound(const struct monitor *monitor);
 
 #endif

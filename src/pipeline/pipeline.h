@@ -21,7 +21,6 @@ vkn_status context_options(const struct vkn_context_params *params, struct gpu_o
 vkn_status context_of_job(const struct vkn_job *job, vkn_context **context);
 
 /* ---- configuration --------------------------------------------------------------------------- */
-
 /* Makes a configuration effective: what is open becomes what suits scene and device. VKN_BAD_INPUT
  * names the key of what cannot be. */
 vkn_status pipeline_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
@@ -72,7 +71,6 @@ double setup_ray_steps(const struct setup *setup, const struct vkn_scene *scene)
 struct Camera setup_camera(const struct scene_camera *camera); /* as the device has it */
 
 /* ---- the training step ----------------------------------------------------------------------- */
-
 #define STEP_RECORDINGS   2u
 #define STEP_MAX_SETS     4u
 #define STEP_MAX_TURNS    16u
@@ -160,6 +158,10 @@ const struct gpu_buffer *step_kept(const struct step *step, const struct kept_bu
 vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's threshold */
 /* Refreshes the 16-bit copies after parameters or their average were uploaded. */
 vkn_status step_round_parameters(struct step *step);
+#define STEP_FOUND 384u /* bytes of a text that names what is not finite, first as it is computed: */
+/* of weights, Adam's moments, average; of what else one more step comes to, alone, which leaves no trace. */
+bool step_find_weights(struct step *step, char text[STEP_FOUND]);
+bool step_find_values(struct step *step, char text[STEP_FOUND]);
 struct step_timing { /* one run of a pass */
     const char *name;
     uint32_t slot;     /* place of its step in the period; PERIOD_STEPS: once a period */
@@ -198,7 +200,6 @@ struct cost_peaks { double flops, bytes, atomics; }; /* what a device reaches, p
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
 
 /* ---- steps that several ranks take together -------------------------------------------------- */
-
 /* Each from rays to gradients; all from their sums, which the caller forms, to the same weights.
  * The device plays step_turns ranks one after the other (parallel.virtual), whose rays are numbered
  * from constants.first_ray + turn * constants.ray_capacity on. */
@@ -240,7 +241,6 @@ uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
                            struct step_timing timings[STEP_MAX_TIMINGS]);
 
 /* ---- ranks that take periods alone ----------------------------------------------------------- */
-
 /* All ranks are the same: steps are counted from here on. */
 vkn_status step_begin_blend(struct step *step);
 /* Averages what ranks have come to, and begins anew. `updates`: of the one that has done fewest. */

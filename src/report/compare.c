@@ -111,6 +111,7 @@ static void add_sections(struct base_text *page, const void *context)
     const struct comparison *comparison = context;
     compare_results(page, comparison);
     compare_samples(page, comparison);
+    compare_gradients(page, comparison);
     compare_curves(page, comparison);
     compare_pictures(page, comparison);
     compare_settings(page, comparison);

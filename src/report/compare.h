@@ -51,6 +51,7 @@ double compare_mean(const struct run *run, enum run_column column);
 void compare_head(struct base_text *page, const struct comparison *comparison);
 void compare_results(struct base_text *page, const struct comparison *comparison);
 void compare_samples(struct base_text *page, const struct comparison *comparison);
+void compare_gradients(struct base_text *page, const struct comparison *comparison);
 void compare_curves(struct base_text *page, const struct comparison *comparison);
 void compare_pictures(struct base_text *page, const struct comparison *comparison);
 void compare_settings(struct base_text *page, const struct comparison *comparison);

@@ -46,6 +46,28 @@ static const struct chart loss_scale = {.id = "loss-scale",
                                         .logarithmic = true,
                                         .stairs = true,
                                         .column = RUN_LOSS_SCALE};
+static const struct chart grad_norm = {.id = "grad-norm",
+                                       .title = "Gradient norm",
+                                       .unit = "",
+                                       .logarithmic = true,
+                                       .column = RUN_GRAD_NORM};
+static const struct chart skipped = {.id = "skipped-steps",
+                                     .title = "Skipped steps",
+                                     .unit = "",
+                                     .decimals = -1,
+                                     .from_zero = true,
+                                     .stairs = true,
+                                     .column = RUN_SKIPPED};
+static const struct chart flushed = {.id = "flushed",
+                                     .title = "Share of gradients that underflowed in 16 bits",
+                                     .unit = "",
+                                     .from_zero = true,
+                                     .column = RUN_FLUSHED};
+static const struct chart idle = {.id = "idle-share",
+                                  .title = "Share of idle time of the device",
+                                  .unit = "",
+                                  .from_zero = true,
+                                  .column = RUN_IDLE};
 static const struct chart throughput = {.id = "throughput",
                                         .title = "Live samples",
                                         .unit = "/s",
@@ -173,12 +195,35 @@ static bool any_ssim(const struct comparison *comparison)
     return false;
 }
 
-static bool any_loss_scaling(const struct comparison *comparison)
+static bool any_differs(const struct comparison *comparison, enum run_column column, double usual)
 {
     for (size_t i = 0; i < comparison->count; i++)
-        if (run_differs(&comparison->runs[i].run.metrics, RUN_LOSS_SCALE, 1.0))
+        if (run_differs(&comparison->runs[i].run.metrics, column, usual))
             return true;
     return false;
+}
+
+static bool any_finite(const struct comparison *comparison, enum run_column column)
+{
+    for (size_t i = 0; i < comparison->count; i++)
+        if (isfinite(run_last(&comparison->runs[i].run.metrics, column)))
+            return true;
+    return false;
+}
+
+/* What tells nothing of any run is left out. */
+static void add_gradient_charts(struct base_text *page, const struct comparison *comparison)
+{
+    if (any_finite(comparison, RUN_GRAD_NORM))
+        add_chart(page, comparison, &grad_norm, AXIS_STEP);
+    if (any_differs(comparison, RUN_LOSS_SCALE, 1.0))
+        add_chart(page, comparison, &loss_scale, AXIS_STEP);
+    if (any_differs(comparison, RUN_SKIPPED, 0.0))
+        add_chart(page, comparison, &skipped, AXIS_STEP);
+    if (any_differs(comparison, RUN_FLUSHED, 0.0))
+        add_chart(page, comparison, &flushed, AXIS_STEP);
+    if (any_finite(comparison, RUN_IDLE))
+        add_chart(page, comparison, &idle, AXIS_STEP);
 }
 
 void compare_curves(struct base_text *page, const struct comparison *comparison)
@@ -194,8 +239,7 @@ void compare_curves(struct base_text *page, const struct comparison *comparison)
     base_text_add(page, "</div>\n</section>\n");
     page_section(page, "speed", "Precision and throughput");
     base_text_add(page, "<div class=\"charts\">\n");
-    if (any_loss_scaling(comparison))
-        add_chart(page, comparison, &loss_scale, AXIS_STEP);
+    add_gradient_charts(page, comparison);
     add_chart(page, comparison, &throughput, AXIS_STEP);
     add_chart(page, comparison, &rays, AXIS_STEP);
     base_text_add(page, "</div>\n</section>\n");

@@ -169,8 +169,11 @@ static void add_effort_tiles(struct base_text *page, const struct run *run)
     char text[32], more[96] = "";
     open_tile(page, "Steps");
     page_count(page, step);
-    double skipped = run_last(metrics, RUN_SKIPPED);
-    if (isfinite(skipped))
+    double skipped = fmax(run->summary.skipped_steps, run_last(metrics, RUN_SKIPPED));
+    if (skipped > 0.0 && step > 0.0)
+        snprintf(more, sizeof(more), "%.0f skipped (overflow), %.1f%%", skipped,
+                 100.0 * skipped / step);
+    else if (isfinite(skipped))
         snprintf(more, sizeof(more), "%.0f skipped (overflow)", skipped);
     close_tile(page, more);
     open_tile(page, "Training time");
@@ -278,6 +281,11 @@ void page_head(struct base_text *page, const struct run *run)
         base_text_add(
             page, "<p class=\"note\">There is no summary.json: the run is still going on or was "
                   "stopped before its evaluation. What follows comes from its log.</p>\n");
+    if (run->summary.failure) {
+        base_text_add(page, "<p class=\"note\">Failed: ");
+        page_text(page, run->summary.failure);
+        base_text_add(page, "</p>\n");
+    }
     if (run->summary.gradient_warning) {
         base_text_add(page, "<p class=\"note\">Gradients: ");
         page_text(page, run->summary.gradient_warning);

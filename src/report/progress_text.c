@@ -46,7 +46,8 @@ void report_quantity(char text[32], double value)
 
 /* ---- fitting -------------------------------------------------------------------------------- */
 
-#define MAX_PARTS 10
+#define MAX_PARTS     10
+#define NOTABLE_SHARE 0.05 /* of steps that were skipped */
 
 struct parts {
     char text[MAX_PARTS][96];
@@ -125,6 +126,17 @@ static double seconds_left(const struct report_goal *goal, const struct report_m
     return left;
 }
 
+/* With their share where it is more than a loss scale's search comes to. */
+static void add_skipped(struct parts *parts, const struct report_metrics *metrics)
+{
+    double share = (double)metrics->skipped_steps / (double)metrics->step;
+    if (metrics->skipped_steps > 0 && share > NOTABLE_SHARE &&
+        metrics->step >= metrics->skipped_steps)
+        add(parts, 75, "%" PRIu64 " steps skipped (%.0f%%)", metrics->skipped_steps, 100.0 * share);
+    else if (metrics->skipped_steps > 0)
+        add(parts, 75, "%" PRIu64 " steps skipped", metrics->skipped_steps);
+}
+
 void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct report_goal *goal,
                        const struct report_metrics *metrics, double steps_per_second)
 {
@@ -146,8 +158,7 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     add(&parts, 20, "%s rays/s", text);
     report_quantity(text, metrics->samples_per_second);
     add(&parts, 40, "%s samples/s", text);
-    if (metrics->skipped_steps)
-        add(&parts, 75, "%" PRIu64 " steps skipped", metrics->skipped_steps);
+    add_skipped(&parts, metrics);
     if (isfinite(metrics->exchange_share))
         add(&parts, 30, "%.0f%% exchange", 100.0 * metrics->exchange_share);
     report_duration(text, metrics->seconds);

@@ -67,10 +67,10 @@ struct run_parallel {
 
 struct run_summary {
     bool present;
-    double psnr, ssim, blank_psnr, floaters, views, step, seconds;
+    double psnr, ssim, blank_psnr, floaters, views, step, seconds, skipped_steps;
     const char *background, *color_space, *precision, *path, *gradient_sums, *policy;
     const char *device, *driver, *scene, *status;
-    const char *gradient_warning;
+    const char *gradient_warning, *failure;
     struct run_evaluation *evaluations;
     struct run_picture *pictures;
     struct run_view *by_time; /* in order of time; those without come last */

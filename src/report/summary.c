@@ -272,8 +272,10 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"blank_psnr", -HUGE_VAL, HUGE_VAL, &summary->blank_psnr},
         {"floaters", 0.0, 1.0, &summary->floaters},
         {"seconds", 0.0, HUGE_VAL, &summary->seconds},
+        {"skipped_steps", 0.0, HUGE_VAL, &summary->skipped_steps},
     };
     const struct text_field texts[] = {
+        {"failure", &summary->failure},
         {"background", &summary->background},
         {"color_space", &summary->color_space},
         {"precision", &summary->precision},

@@ -67,6 +67,24 @@ static vkn_status add_setting(cJSON *json, const struct vkn_config *config, cons
     return VKN_OK;
 }
 
+/* How the run in that folder ended, as its summary says. */
+static void add_end(cJSON *json, const char *folder)
+{
+    BASE_KEEP_ERROR;
+    cJSON *summary = NULL;
+    char *path = base_path_join(folder, RUN_SUMMARY);
+    if (path && base_file_exists(path) && base_json_read(path, RUN_JSON_LIMIT, &summary) == VKN_OK)
+        for (size_t i = 0; i < 2; i++) {
+            const char *name = i == 0 ? "status" : "failure";
+            const char *text =
+                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, name));
+            if (text)
+                cJSON_AddStringToObject(json, name, text);
+        }
+    cJSON_Delete(summary);
+    free(path);
+}
+
 static vkn_status add_run(cJSON *json, const char *path, const struct safetensors_file *file)
 {
     const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
@@ -79,6 +97,9 @@ static vkn_status add_run(cJSON *json, const char *path, const struct safetensor
     cJSON_AddStringToObject(json, "checkpoint", path);
     cJSON_AddStringToObject(json, "scene", scene);
     cJSON_AddNumberToObject(json, "step", strtod(step, NULL));
+    uint32_t skipped = 0;
+    if (checkpoint_skipped(file, &skipped))
+        cJSON_AddNumberToObject(json, "skipped_steps", skipped);
     BASE_TRY(add_setting(json, &config, "model"));
     BASE_TRY(add_setting(json, &config, "precision"));
     add_field(json, file);
@@ -96,6 +117,8 @@ vkn_status vkn_run_info_json(const char *run, char **json)
     BASE_TRY(open_checkpoint(run, &path, &file));
     cJSON *object = cJSON_CreateObject();
     vkn_status status = add_run(object, path, file);
+    if (status == VKN_OK && base_is_folder(run))
+        add_end(object, run);
     *json = status == VKN_OK ? base_json_print(object) : NULL;
     if (status == VKN_OK && !*json)
         status = VKN_ERROR;

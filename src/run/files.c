@@ -360,6 +360,8 @@ static void add_gradients(cJSON *json, const struct train_gradients *gradients)
     cJSON_AddNumberToObject(item, "flushed_steps", (double)gradients->flushed);
     cJSON_AddNumberToObject(item, "jump_steps", (double)gradients->jumps);
     cJSON_AddNumberToObject(item, "zero_steps", (double)gradients->zeros);
+    cJSON_AddNumberToObject(item, "skipped_steps", (double)gradients->skipped);
+    cJSON_AddNumberToObject(item, "lost_steps", (double)gradients->lost);
     if (gradients->warning[0] != '\0')
         cJSON_AddStringToObject(item, "warning", gradients->warning);
 }
@@ -392,11 +394,14 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     const struct vkn_train_result *result = record->result;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "status", record->status);
+    if (record->failure)
+        cJSON_AddStringToObject(json, "failure", record->failure);
     if (result->evaluation)
         add_evaluation(json, result->evaluation);
     else
         cJSON_AddNumberToObject(json, "step", (double)result->step);
     add_measure(json, "seconds", result->seconds, 1e3);
+    cJSON_AddNumberToObject(json, "skipped_steps", (double)record->gradients.skipped_steps);
     cJSON_AddStringToObject(json, "precision", config_precision_names[record->config->precision]);
     cJSON_AddStringToObject(json, "path", record->backend->name);
     cJSON_AddStringToObject(json, "path_why", record->backend->why);

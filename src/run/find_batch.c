@@ -108,7 +108,7 @@ static vkn_status warm_up(struct running *running)
     return VKN_OK;
 }
 
-static vkn_status measure(struct running *running, struct vkn_batch_trial *trial)
+static vkn_status run_and_judge(struct running *running, struct vkn_batch_trial *trial)
 {
     BASE_TRY(warm_up(running));
     uint64_t skipped = running->stats.skipped_steps;
@@ -124,6 +124,22 @@ static vkn_status measure(struct running *running, struct vkn_batch_trial *trial
     else if (skipped > 0)
         judge(trial, VKN_BATCH_UNSTABLE, "%llu of %u steps were skipped",
               (unsigned long long)skipped, count);
+    return VKN_OK;
+}
+
+/* A training that is over before its limit says something about the batch. */
+static vkn_status measure(struct running *running, struct vkn_batch_trial *trial)
+{
+    vkn_status status = run_and_judge(running, trial);
+    if (!train_has_ended(running->trainer))
+        return status;
+    const struct train_gradients gradients = train_gradients(running->trainer);
+    if (gradients.lost > 0)
+        judge(trial, VKN_BATCH_UNSTABLE, "the loss is not finite");
+    else
+        judge(trial, VKN_BATCH_UNSTABLE, "%llu of %llu steps were skipped",
+              (unsigned long long)gradients.skipped,
+              (unsigned long long)vkn_trainer_step(running->trainer));
     return VKN_OK;
 }
 

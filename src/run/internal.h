@@ -67,6 +67,7 @@ char *run_absolute_path(const char *path);
 /* Everything that summary.json says. */
 struct run_record {
     const char *status; /* "running", "finished", "interrupted", "failed" */
+    const char *failure; /* why it failed; NULL: it did not */
     const char *scene;
     const char *device, *driver;
     const struct vkn_config *config; /* effective */

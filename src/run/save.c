@@ -168,6 +168,8 @@ static double interval(const struct run_saver *saver)
     double asked = config->save_seconds;
     if (saver->wait > 0.0)
         return saver->wait;
+    if (saver->put_off)
+        return FIRST_WAIT;
     if (asked > 0.0)
         return asked;
     if (asked < 0.0 || config->save_every > 0)
@@ -179,7 +181,7 @@ uint64_t run_saver_until_step(const struct run_saver *saver)
 {
     uint32_t every = vkn_trainer_config(saver->trainer)->save_every;
     uint64_t step = vkn_trainer_step(saver->trainer);
-    return every > 0 && saver->wait <= 0.0 ? (step / every + 1) * every : UINT32_MAX;
+    return every > 0 && saver->wait <= 0.0 && !saver->put_off ? (step / every + 1) * every : UINT32_MAX;
 }
 
 double run_saver_seconds(const struct run_saver *saver)
@@ -248,10 +250,30 @@ vkn_status run_saver_save(struct run_saver *saver)
     return VKN_OK;
 }
 
+/* A checkpoint of weights that have just gone wrong would take the last good one's place. */
+static vkn_status put_off(struct run_saver *saver)
+{
+    if (!saver->put_off) {
+        report_progress_pause(saver->progress);
+        base_log(BASE_LOG_INFO,
+                 "step %llu: the last steps were skipped or much worse than before: no checkpoint "
+                 "is saved until they are not",
+                 (unsigned long long)vkn_trainer_step(saver->trainer));
+    }
+    saver->put_off = true;
+    saver->last = base_seconds();
+    return VKN_OK;
+}
+
 vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
 {
     bool due = vkn_trainer_step(saver->trainer) >= until || base_seconds() - saver->last >= interval(saver);
-    return due ? run_saver_save(saver) : VKN_OK;
+    if (!due)
+        return VKN_OK;
+    if (!train_is_sound(saver->trainer))
+        return put_off(saver);
+    saver->put_off = false;
+    return run_saver_save(saver);
 }
 
 /* The message of the failure, then what is lost and what to do. */
@@ -264,6 +286,8 @@ static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
                   "%s; step %llu is not saved, but step %llu is: go on with: vknerf train --resume "
                   "%s",
                   message, step, (unsigned long long)saver->step, saver->folder);
+    else if (message && !train_is_sound(saver->trainer))
+        base_fail(status, "%s; step %llu is not saved, nor is one before", message, step);
     else if (message)
         base_fail(status,
                   "%s; step %llu is not saved, nor is one before: make sure that %s can be "
@@ -280,4 +304,47 @@ vkn_status run_saver_finish(struct run_saver *saver)
         return VKN_OK;
     vkn_status status = save(saver);
     return status == VKN_OK ? VKN_OK : tell_lost(saver, status);
+}
+
+/* ---- a run that failed --------------------------------------------------------------------- */
+
+/* What was trained until then is kept, unless it is gone with the device. */
+static void tell_failed(struct run_saver *saver, vkn_status status, const char *message)
+{
+    if (vkn_trainer_step(saver->trainer) == 0)
+        base_fail(status, "%s", message);
+    else if (!train_is_lost(saver->trainer) && run_saver_finish(saver) == VKN_OK)
+        base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s", message,
+                  (unsigned long long)saver->step, saver->folder);
+    else if (saver->there)
+        base_fail(status, "%s; step %llu is what is saved, go on with: vknerf train --resume %s",
+                  message, (unsigned long long)saver->step, saver->folder);
+    else
+        base_fail(status, "%s; nothing is saved", message);
+}
+
+/* Of a training that has diverged nothing is saved: the checkpoint that is there is better. */
+static void tell_ended(const struct run_saver *saver, vkn_status status, const char *message)
+{
+    if (saver->there)
+        base_fail(status,
+                  "%s. The last good checkpoint is %s, of step %llu; go on from it with such a "
+                  "change: vknerf train --resume %s --set KEY=VALUE",
+                  message, saver->path, (unsigned long long)saver->step, saver->folder);
+    else
+        base_fail(status, "%s. Nothing is saved: no checkpoint was due before", message);
+}
+
+vkn_status run_saver_fail(struct run_saver *saver, vkn_status status)
+{
+    if (status == VKN_BAD_INPUT && run_lock_check(saver->lock) != VKN_OK)
+        status = VKN_ERROR; /* not the input went away, but where the run is written */
+    char *message = base_format("%s", vkn_last_error());
+    const char *text = message ? message : "out of memory";
+    if (train_has_ended(saver->trainer))
+        tell_ended(saver, status, text);
+    else
+        tell_failed(saver, status, text);
+    free(message);
+    return status;
 }

@@ -18,6 +18,7 @@ struct run_saver {
     double wait;     /* seconds before the next try after a failure; 0: the last one worked */
     uint64_t step;   /* of the checkpoint that is there */
     bool there, own; /* there is one; this saver wrote it */
+    bool put_off;    /* the last that was due: the weights were in doubt */
 };
 
 /* For a trainer that begins or was resumed, with trainer, progress, lock and folder set; these must
@@ -36,6 +37,11 @@ vkn_status run_saver_save(struct run_saver *saver);
 /* Saves what is not saved yet. An error says which step is lost and how to go on; it is VKN_ERROR
  * or VKN_NO_DEVICE. */
 vkn_status run_saver_finish(struct run_saver *saver);
+
+/* Whatever ends a run, such as an image that cannot be read any more, with the last error as the
+ * reason: saves what is worth it, and adds to the error what is saved and how to go on. Returns the
+ * status. */
+vkn_status run_saver_fail(struct run_saver *saver, vkn_status status);
 
 /* Removes the checkpoint of a run that is trained anew, and those that were kept beside it. */
 void run_remove_checkpoints(const char *folder);

@@ -283,6 +283,7 @@ static void take_result(struct training *t)
     struct vkn_train_result *result = t->result;
     result->step = vkn_trainer_step(t->trainer);
     result->seconds = vkn_trainer_seconds(t->trainer);
+    result->skipped_steps = train_gradients(t->trainer).skipped_steps;
     result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, TRAIN_MAX_PASSES);
 }
 
@@ -369,9 +370,11 @@ static vkn_status write_trace(struct training *t)
 static vkn_status write_results(struct training *t, vkn_status status)
 {
     char *message = status != VKN_OK ? base_format("%s", vkn_last_error()) : NULL;
-    struct run_record record = record_of(t, status == VKN_OK            ? "finished"
+    bool failed = status != VKN_OK && status != VKN_INTERRUPTED;
+    struct run_record record = record_of(t, failed                      ? "failed"
                                             : status == VKN_INTERRUPTED ? "interrupted"
-                                                                        : "failed");
+                                                                        : "finished");
+    record.failure = failed ? message : NULL;
     vkn_status written = write_trace(t);
     if (written == VKN_OK)
         written = run_write_summary(t->result->folder, &record);
@@ -383,29 +386,6 @@ static vkn_status write_results(struct training *t, vkn_status status)
     if (written == VKN_BAD_INPUT) /* of files that are the run's own */
         written = VKN_ERROR;
     return status != VKN_OK ? status : written;
-}
-
-/* Whatever ends a run, such as an image that cannot be read any more: what was trained until then
- * is kept, unless it is gone with the device. */
-static vkn_status save_failed(struct training *t, vkn_status status)
-{
-    if (status == VKN_BAD_INPUT && run_lock_check(&t->lock) != VKN_OK)
-        status = VKN_ERROR; /* not the input went away, but where the run is written */
-    char *message = base_format("%s", vkn_last_error());
-    if (t->result->step == 0)
-        base_fail(status, "%s", message ? message : "out of memory");
-    else if (!train_is_lost(t->trainer) && run_saver_finish(&t->saver) == VKN_OK)
-        base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s",
-                  message ? message : "out of memory", (unsigned long long)t->saver.step,
-                  t->result->folder);
-    else if (t->saver.there)
-        base_fail(status, "%s; step %llu is what is saved, go on with: vknerf train --resume %s",
-                  message ? message : "out of memory", (unsigned long long)t->saver.step,
-                  t->result->folder);
-    else
-        base_fail(status, "%s; nothing is saved", message ? message : "out of memory");
-    free(message);
-    return status;
 }
 
 /* Once more at the end, where it is seen, with how often it was. */
@@ -423,8 +403,10 @@ static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
     run_ranks_tell(t->ranks, status);
+    if (status == VKN_OK)
+        status = train_check_end(t->trainer);
     if (status != VKN_OK && status != VKN_INTERRUPTED)
-        return write_results(t, save_failed(t, status));
+        return write_results(t, run_saver_fail(&t->saver, status));
     vkn_status saved = run_saver_finish(&t->saver);
     run_ranks_leave(t->ranks, saved);
     if (saved != VKN_OK)
@@ -436,7 +418,7 @@ static vkn_status finish(struct training *t, vkn_status status)
     if (status == VKN_OK)
         doubts_after(t->scene, t->train_psnr, t->split, t->result->evaluation->psnr);
     else if (status != VKN_INTERRUPTED)
-        status = save_failed(t, status);
+        status = run_saver_fail(&t->saver, status);
     check_gradients(t);
     if (status == VKN_INTERRUPTED)
         status =

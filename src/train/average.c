@@ -57,7 +57,9 @@ static vkn_status agree(struct loop *loop, struct note *notes, uint64_t limit, u
     struct vkn_trainer *t = loop->trainer;
     uint64_t next = (t->steps_done / PERIOD_STEPS + 1) * PERIOD_STEPS;
     bool over = t->steps_done >= limit || loop_out_of_time(loop);
-    const struct note mine = {
+    struct note mine = {
+        .status = loop_ended(loop) ? train_end_early(t) : VKN_OK,
+        .ended = loop_ended(loop),
         .stop = loop_stopped(loop),
         .pause = !loop->follows && over,
         .step = t->steps_done,
@@ -65,7 +67,11 @@ static vkn_status agree(struct loop *loop, struct note *notes, uint64_t limit, u
         .seconds = loop_elapsed(loop),
     };
     double began = base_seconds();
-    BASE_TRY(notes_exchange(t->parallel, &mine, notes));
+    notes_take_reason(&mine);
+    vkn_status status = notes_exchange(t->parallel, &mine, notes);
+    for (uint32_t rank = 0; rank < t->ranks; rank++) /* its weights have gone into all */
+        t->ended = t->ended || notes[rank].ended;
+    BASE_TRY(status);
     count_wait(loop, began);
     together_hear(t, notes);
     *target = notes[0].target;

@@ -184,6 +184,14 @@ static vkn_status check_field(const vkn_trainer *trainer, const char *path,
                      path);
 }
 
+/* What was seen of other weights says nothing about these. */
+static void watch_anew(vkn_trainer *trainer, uint32_t skipped_steps)
+{
+    monitor_begin(&trainer->monitor, &trainer->step.setup.constants, skipped_steps,
+                  trainer->monitor.course.plain);
+    trainer->ended = false;
+}
+
 static vkn_status resume_state(vkn_trainer *trainer, const char *path,
                                const struct safetensors_file *file)
 {
@@ -199,7 +207,7 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
     trainer->steps_done = state.step;
     trainer->sought = false;
     trainer->rate_cuts = state.rate_cuts;
-    trainer->skipped_steps = state.skipped_steps;
+    watch_anew(trainer, state.skipped_steps);
     return gpu_upload(trainer->device, buffer, 0, &state, sizeof state);
 }
 
@@ -243,6 +251,8 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
     BASE_TRY(checkpoint_open(checkpoint, &file));
     vkn_status status = upload_tensors(trainer, file, true);
     safetensors_close(&file);
+    if (status == VKN_OK)
+        watch_anew(trainer, trainer->monitor.skips.before);
     /* The threshold is the state's: until the first update decides, what the file holds counts. */
     return status == VKN_OK ? step_pack_occupancy(&trainer->step) : status;
 }

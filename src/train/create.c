@@ -95,6 +95,9 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
         status = create_step(t);
+    if (status == VKN_OK)
+        monitor_begin(&t->monitor, &t->step.setup.constants, 0,
+                      images_plain_error(t->scene, t->config.background));
     if (status != VKN_OK)
         vkn_trainer_destroy(&t);
     *trainer = t;

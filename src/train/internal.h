@@ -29,9 +29,9 @@ struct vkn_trainer {
     uint64_t steps_done;   /* as of the last recording waited for */
     double seconds;        /* training time before the current run */
     double seconds_before; /* the same before the trainer went on */
-    /* As of the last step read: for what is reported when it changes. */
-    uint32_t rate_cuts, skipped_steps, skipped_in_row;
-    struct monitor monitor; /* of the gradients since the trainer began */
+    uint32_t rate_cuts;     /* as of the last step read: a change is reported */
+    struct monitor monitor; /* of the steps since the trainer began or went on */
+    bool ended;             /* by the monitor, see train_has_ended */
     /* Of one that trains together with others. */
     struct parallel *parallel;    /* NULL: it does not, or not any more */
     uint32_t ranks;               /* of all, but turns; 1: alone */
@@ -41,6 +41,10 @@ struct vkn_trainer {
     struct vkn_exchange exchange; /* seconds alone */
     _Atomic uint32_t holders; /* beside the one who created it: the last to destroy it does */
 };
+
+/* VKN_ERROR: the training is over before its limit, with the step, why, what was not finite first, and
+ * what to change (diverged.c). */
+vkn_status train_end_early(struct vkn_trainer *trainer);
 
 /* Alone, or as rank 0. */
 static inline bool trainer_leads(const struct vkn_trainer *t)

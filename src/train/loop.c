@@ -15,9 +15,6 @@ double loop_elapsed(const struct loop *loop)
 
 /* ---- warnings ------------------------------------------------------------------------------- */
 
-/* Skipped in a row, for a warning: a scale of 65536 comes down to 1 in 16 steps. */
-#define MANY_SKIPPED 64
-
 __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format,
                                                        ...)
 {
@@ -33,27 +30,17 @@ __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, 
         base_log(BASE_LOG_WARNING, "%s", line);
 }
 
-/* Warns when the device skipped steps or lowered the learning rate because gradients were not
- * finite. */
-static void watch_loss_scale(const struct loop *loop, const struct Stats *stats)
+/* Warns when the device lowered the learning rate because the loss scale keeps falling. */
+static void watch_rate_cuts(const struct loop *loop, const struct Stats *stats)
 {
     struct vkn_trainer *t = loop->trainer;
-    double scale = (double)stats->loss_scale;
     if (stats->rate_cuts > t->rate_cuts)
         warn(loop,
              "step %u: the loss scale keeps falling (%.4g, then x%.4g): the learning rate is "
              "multiplied by %.4g from here on",
-             stats->step, scale, (double)t->config.loss_scale.backoff,
+             stats->step, (double)stats->loss_scale, (double)t->config.loss_scale.backoff,
              pow((double)t->config.loss_scale.fall_factor, stats->rate_cuts));
     t->rate_cuts = stats->rate_cuts;
-    bool skipped = stats->skipped_steps != t->skipped_steps;
-    t->skipped_steps = stats->skipped_steps;
-    t->skipped_in_row = skipped ? t->skipped_in_row + 1 : 0;
-    if (t->skipped_in_row == MANY_SKIPPED)
-        warn(loop,
-             "step %u: the last %d steps were skipped: at a loss scale of %.4g their gradients are "
-             "not finite",
-             stats->step, MANY_SKIPPED, scale);
 }
 
 /* ---- figures -------------------------------------------------------------------------------- */
@@ -76,7 +63,7 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
         loop->trainer->profile.rays += stats.rays;
         loop->trainer->profile.marched += stats.samples;
         loop->trainer->profile.live += stats.live;
-        watch_loss_scale(loop, &stats);
+        watch_rate_cuts(loop, &stats);
         if (monitor_step(&loop->trainer->monitor, &stats, line))
             warn(loop, "%s", line);
     }
@@ -137,6 +124,11 @@ void loop_report(struct loop *loop)
         profile_add_host(&loop->trainer->profile, "report", now, stats.step);
     }
     *window = (struct window){.began = now};
+}
+
+bool loop_ended(const struct loop *loop)
+{
+    return loop->trainer->monitor.course.end != MONITOR_GOES_ON;
 }
 
 bool loop_stopped(const struct loop *loop)

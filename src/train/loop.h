@@ -36,6 +36,8 @@ struct loop {
 double loop_elapsed(const struct loop *loop); /* seconds of training, all resumes together */
 /* Share of the training by the clock, which a run that shall repeat does not look at. */
 double loop_time_progress(const struct loop *loop);
+/* The monitor has seen that the training is over before its limit. */
+bool loop_ended(const struct loop *loop);
 bool loop_stopped(const struct loop *loop);
 bool loop_out_of_time(const struct loop *loop);
 /* Adds the ring's entries of steps (from, to]. */

@@ -35,7 +35,7 @@ vkn_status notes_exchange(struct parallel *parallel, const struct note *mine, st
     return check_steps(parallel, notes);
 }
 
-static void take_reason(struct note *note)
+void notes_take_reason(struct note *note)
 {
     if (note->status != VKN_OK)
         snprintf(note->reason, sizeof note->reason, "%s", vkn_last_error());
@@ -44,7 +44,7 @@ static void take_reason(struct note *note)
 vkn_status train_meet(struct parallel *parallel, vkn_status status)
 {
     struct note mine = {.status = status};
-    take_reason(&mine);
+    notes_take_reason(&mine);
     struct note *notes = base_alloc(parallel_size(parallel), sizeof *notes);
     status = notes ? notes_exchange(parallel, &mine, notes) : VKN_ERROR;
     free(notes);
@@ -56,7 +56,7 @@ void train_tell(struct parallel *parallel, vkn_status status)
 {
     BASE_KEEP_ERROR;
     struct note *notes = NULL, mine = {.status = status};
-    take_reason(&mine);
+    notes_take_reason(&mine);
     if (status != VKN_OK && !parallel_is_over(parallel))
         notes = base_alloc(parallel_size(parallel), sizeof *notes);
     if (notes)

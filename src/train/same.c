@@ -46,6 +46,7 @@ struct progress {
     uint64_t steps_done;
     double seconds, seconds_before;
     uint32_t rate_cuts, skipped_steps;
+    double plain; /* of the views that rank 0 has */
 };
 
 static vkn_status spread_buffer(struct vkn_trainer *t, const struct gpu_buffer *buffer)
@@ -67,8 +68,9 @@ vkn_status train_spread(vkn_trainer *t)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     size_t count = buffers_kept(t->step.coarse.arena, kept);
-    struct progress progress = {t->steps_done, t->seconds, t->seconds_before, t->rate_cuts,
-                                t->skipped_steps};
+    struct progress progress = {t->steps_done,           t->seconds,
+                                t->seconds_before,       t->rate_cuts,
+                                t->monitor.skips.before, t->monitor.course.plain};
     BASE_TRY(train_meet(t->parallel, VKN_OK)); /* a rank may have failed before it had a trainer */
     for (size_t i = 0; i < count; i++)
         BASE_TRY(spread_buffer(t, step_kept(&t->step, &kept[i])));
@@ -79,7 +81,7 @@ vkn_status train_spread(vkn_trainer *t)
     t->seconds = progress.seconds;
     t->seconds_before = progress.seconds_before;
     t->rate_cuts = progress.rate_cuts;
-    t->skipped_steps = progress.skipped_steps;
+    monitor_begin(&t->monitor, &t->step.setup.constants, progress.skipped_steps, progress.plain);
     t->sought = false;
     BASE_TRY(step_round_parameters(&t->step));
     return step_pack_occupancy(&t->step);

@@ -327,14 +327,15 @@ static vkn_status take_steps(struct loop *loop, struct note *notes)
     bool last = trainer_leads(t) && loop->submitted >= loop->limit;
     t->told_seconds = t->seconds;
     t->told_stop = false;
-    while (!last && !t->told_stop) {
+    while (!last && !t->told_stop && !loop_ended(loop)) {
         loop_ask(loop);
         BASE_TRY(loop_receive(loop));
         BASE_TRY(take_step(loop, notes, &last));
         if (base_seconds() - loop->window.began >= interval)
             loop_report(loop);
     }
-    return together_check(t, notes);
+    return loop_ended(loop) ? VKN_OK
+                            : together_check(t, notes); /* all have seen the same figures */
 }
 
 vkn_status together_run(struct loop *loop)

@@ -57,6 +57,9 @@ struct train_gradients train_gradients(const vkn_trainer *trainer)
         .flushed = monitor->counts[MONITOR_FLUSHED],
         .jumps = monitor->counts[MONITOR_JUMP],
         .zeros = monitor->counts[MONITOR_ZERO],
+        .skipped = monitor->skips.skipped,
+        .lost = monitor->lost,
+        .skipped_steps = monitor->skips.before,
     };
     _Static_assert(sizeof gradients.warning == MONITOR_LINE, "a line of the monitor");
     if (!monitor_summary(monitor, gradients.warning))

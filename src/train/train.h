@@ -74,9 +74,20 @@ struct train_gradients {
     uint64_t steps;                 /* whose gradient was finite */
     uint64_t flushed, jumps, zeros; /* of these, in which 16 bits turned much into zero, the norm
                                        was far above the usual one, all was zero */
-    char warning[256]; /* how often there was what people were warned of; empty: they were not */
+    uint64_t skipped, lost; /* steps that were skipped; whose loss was not finite */
+    uint64_t skipped_steps; /* since the start of the run */
+    char warning[512]; /* how often there was what people were warned of; empty: they were not */
 };
 struct train_gradients train_gradients(const vkn_trainer *trainer);
+
+/* Whether vkn_trainer_run failed because the training is over before its limit: it has diverged, or
+ * no step is taken any more. Its state is not worth a checkpoint. */
+bool train_has_ended(const vkn_trainer *trainer);
+/* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place. */
+bool train_is_sound(const vkn_trainer *trainer);
+/* At the end of a training, before it is saved: VKN_ERROR as from a training that ended early where no
+ * step was taken at all, or where the weights are not finite. */
+vkn_status train_check_end(vkn_trainer *trainer);
 
 /* How rays were sampled since the trainer began or went on; shares and samples of a ray are means,
  * zero while there is nothing to tell them from. */

@@ -243,6 +243,8 @@ static vkn_status submit_periods(struct loop *loop)
             BASE_TRY(receive(loop));
         if (!loop->bound && (loop_stopped(loop) || loop_out_of_time(loop)))
             break;
+        if (!loop->bound && loop_ended(loop)) /* ranks that are averaged agree on it behind the period */
+            break;
         if (seconds > 0)
             control->time_progress = (float)(loop_elapsed(loop) / seconds);
         BASE_TRY(loop_exchange_images(loop));
@@ -305,6 +307,8 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
     loop_report(&loop);
     trainer->seconds = loop_elapsed(&loop);
     bool together = trainer->step.ranks || trainer->parallel;
+    if (status == VKN_OK && loop_ended(&loop))
+        return train_end_early(trainer);
     if (status == VKN_OK && (together ? trainer->told_stop : loop_stopped(&loop)))
         return base_fail(VKN_INTERRUPTED, "interrupted at step %llu",
                          (unsigned long long)trainer->steps_done);

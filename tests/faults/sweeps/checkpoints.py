@@ -273,7 +273,7 @@ def try_case(case, place):
     if "huge" in name or "." in name:
         # Settings that no machine has the memory for are no bad input.
         codes += [faults.FAILED, faults.NO_DEVICE]
-    elif command in ("resume", "init") and "diverged" in ended.err:
+    elif command in ("resume", "init") and ("diverged" in ended.err or "no step was taken" in ended.err):
         # Numbers that are finite but absurd, such as moments of 1e38.
         codes.append(faults.FAILED)
     problems = faults.check_refused(ended, codes)

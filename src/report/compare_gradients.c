@@ -1,0 +1,60 @@
+/* The table of several runs' gradients: steps that were skipped, what 16 bits turned into zero, the
+ * norm, and the device's idle time. */
+#include <math.h>
+
+#include "report/compare.h"
+
+static double skipped_of(const struct run *run, double seconds)
+{
+    (void)seconds;
+    return fmax(run->summary.skipped_steps, run_last(&run->metrics, RUN_SKIPPED));
+}
+
+static double skipped_share_of(const struct run *run, double seconds)
+{
+    double steps = fmax(run->summary.step, run_last(&run->metrics, RUN_STEP));
+    return steps > 0.0 ? 100.0 * skipped_of(run, seconds) / steps : (double)NAN;
+}
+
+static double flushed_of(const struct run *run, double seconds)
+{
+    (void)seconds;
+    return 100.0 * compare_mean(run, RUN_FLUSHED);
+}
+
+static double norm_of(const struct run *run, double seconds)
+{
+    (void)seconds;
+    return compare_mean(run, RUN_GRAD_NORM);
+}
+
+static double idle_of(const struct run *run, double seconds)
+{
+    (void)seconds;
+    return 100.0 * compare_mean(run, RUN_IDLE);
+}
+
+static const struct measure gradients[] = {
+    {"Skipped steps", skipped_of, BETTER_LOW, FORMAT_COUNT, 0},
+    {"Skipped, %", skipped_share_of, BETTER_LOW, FORMAT_NUMBER, 1},
+    {"Underflowed, %", flushed_of, BETTER_LOW, FORMAT_NUMBER, 2},
+    {"Gradient norm", norm_of, BETTER_NONE, FORMAT_QUANTITY, 0},
+    {"Idle, %", idle_of, BETTER_LOW, FORMAT_NUMBER, 1},
+};
+
+void compare_gradients(struct base_text *page, const struct comparison *comparison)
+{
+    page_section(page, "gradients", "Gradients and idle time");
+    compare_open_table(page, "Gradients", "Precision", gradients, BASE_COUNT(gradients));
+    base_text_add(page, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < comparison->count; i++) {
+        compare_open_row(page, comparison, i, page_path(&comparison->runs[i].run), gradients,
+                         BASE_COUNT(gradients));
+        base_text_add(page, "</tr>\n");
+    }
+    compare_close_table(page);
+    base_text_add(page, "<p>Skipped: steps whose loss or gradient was not finite. Underflowed: "
+                        "gradients of activations that became zero in 16 bits. Idle: time in which "
+                        "the device ran no step. But for skipped steps, means over the log.</p>\n"
+                        "</section>\n");
+}
