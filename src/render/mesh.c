@@ -21,16 +21,44 @@ bool render_box_given(const double low[3], const double high[3])
     return given;
 }
 
+/* The nearest multiple of the smallest power of ten that is not below `size`: programs that hold such a number in single
+ * precision mostly have it exactly. */
+static double round_origin(double position, double size)
+{
+    double step = pow(10, ceil(log10(size))), steps = pow(10, -ceil(log10(size)));
+    return step >= 1 ? round(position / step) * step : round(position * steps) / steps;
+}
+
+void render_local_origin(const struct vkn_scene *scene, double origin[3])
+{
+    bool far = scene_is_far(scene->offset);
+    for (int i = 0; i < 3; i++)
+        origin[i] = far ? round_origin((0.5 - scene->offset[i]) / scene->scale, 1 / scene->scale) : 0.0;
+}
+
+bool render_has_origin(const double origin[3])
+{
+    return origin[0] != 0.0 || origin[1] != 0.0 || origin[2] != 0.0;
+}
+
+void render_local_offset(const struct vkn_scene *scene, float offset[3])
+{
+    double origin[3];
+    render_local_origin(scene, origin);
+    for (int i = 0; i < 3; i++)
+        offset[i] = (float)(origin[i] * scene->scale + scene->offset[i]);
+}
+
 /* The box in training space. */
 static vkn_status place_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
                             double low[3], double high[3])
 {
     bool given = render_box_given(params->low, params->high);
     for (int i = 0; i < 3; i++) {
-        low[i] = given ? params->low[i] * (double)scene->scale + (double)scene->offset[i] : 0.0;
-        high[i] = given ? params->high[i] * (double)scene->scale + (double)scene->offset[i] : 1.0;
+        low[i] = given ? params->low[i] * scene->scale + scene->offset[i] : 0.0;
+        high[i] = given ? params->high[i] * scene->scale + scene->offset[i] : 1.0;
         if (!(low[i] < high[i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %g to %g along %c: nothing is between",
+            return base_fail(VKN_BAD_INPUT, "crop: %.17g to %.17g along %c: nothing is between",
                              params->low[i], params->high[i], "xyz"[i]);
     }
     return VKN_OK;
@@ -39,16 +67,31 @@ static vkn_status place_box(const struct vkn_scene *scene, const struct render_m
 /* Some of the box has to lie in the cube that was trained. */
 static vkn_status check_box(const struct vkn_scene *scene, const double low[3], const double high[3])
 {
-    double reach = 0.5 * scene->aabb_scale, scale = (double)scene->scale;
+    double reach = 0.5 * scene->aabb_scale, scale = scene->scale;
     for (int i = 0; i < 3; i++) {
-        double offset = (double)scene->offset[i];
+        double offset = scene->offset[i];
         if (low[i] >= 0.5 + reach || high[i] <= 0.5 - reach)
             return base_fail(VKN_BAD_INPUT,
-                             "crop: %g to %g along %c is outside of what was trained, %g to %g",
+                             "crop: %.17g to %.17g along %c is outside of what was trained, %.17g to %.17g",
                              (low[i] - offset) / scale, (high[i] - offset) / scale, "xyz"[i],
                              (0.5 - reach - offset) / scale, (0.5 + reach - offset) / scale);
     }
     return VKN_OK;
+}
+
+/* Of training space, what corners of a box are multiples of: coarser than the rounding of dataset coordinates there and
+ * back, so that the box that is told is, when it is asked for, the same to the last bit. */
+static double corner_step(const struct vkn_scene *scene)
+{
+    double largest = 1;
+    for (int i = 0; i < 3; i++)
+        largest = fmax(largest, fabs(scene->offset[i]));
+    return ldexp(1, ilogb(largest) - 46);
+}
+
+static double to_multiple(double value, double step)
+{
+    return round(value / step) * step;
 }
 
 vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_config *config,
@@ -63,15 +106,18 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
                          MARCHING_MAX_POINTS - 1);
     for (int i = 0; i < 3; i++)
         longest = fmax(longest, high[i] - low[i]);
-    double spacing = longest / params->resolution;
-    *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = scene->scale};
+    double step = corner_step(scene);
+    double spacing = to_multiple(longest / params->resolution, step / MARCHING_MAX_POINTS);
+    if (!(spacing > 0))
+        return base_fail(VKN_BAD_INPUT, "crop: a box of %.17g is too small for so far from the origin", longest / scene->scale);
+    *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = (float)scene->scale};
+    render_local_offset(scene, grid->offset);
     for (int i = 0; i < 3; i++) {
         uint32_t voxels = (uint32_t)fmax(1.0, ceil((high[i] - low[i]) / spacing - 1e-3));
         grid->points[i] = voxels + 1;
-        grid->origin[i] = (float)(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing);
-        grid->offset[i] = scene->offset[i];
+        grid->origin[i] = (float)to_multiple(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing, step);
     }
-    double threshold = params->threshold > 0.0 ? params->threshold / (double)scene->scale
+    double threshold = params->threshold > 0.0 ? params->threshold / scene->scale
                                                : SURFACE_SIZE_INVERSE * log(2.0);
     grid->threshold = (float)log(threshold);
     if (!isfinite(grid->threshold))

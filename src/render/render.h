@@ -121,10 +121,15 @@ vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
 
 /* ---- meshes and points --------------------------------------------------------------------- */
 
+/* Where positions of exports count from, in the dataset's space: 0 0 0, or of a scene that is far from there
+ * (scene_is_far) a round position near its middle, because single precision has no digits left for the scene. */
+void render_local_origin(const struct vkn_scene *scene, double origin[3]);
+
 /* A mesh, or without triangles points. Owns both arrays; zero-initialise it, free it with
  * render_mesh_free. */
 struct render_mesh {
-    struct MeshVertex *vertices;
+    struct MeshVertex *vertices; /* positions count from `origin` */
+    double origin[3];            /* in the dataset's space, of render_local_origin */
     uint32_t (*triangles)[3]; /* vertices, counterclockwise seen from outside */
     size_t vertex_count, triangle_count;
     size_t vertex_capacity, triangle_capacity;
@@ -213,6 +218,7 @@ vkn_status render_mesh_write(struct base_file_writer *writer, enum mesh_format f
 /* Gaussians. Zero-initialise, free with render_splats_free. */
 struct render_splats {
     struct Splat *splats;
+    double origin[3]; /* that positions count from, as those of render_mesh do */
     size_t count;
     uint64_t device_bytes; /* of device memory held while they were made */
 };
@@ -224,7 +230,7 @@ vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_splats *splats);
 void render_splats_free(struct render_splats *splats);
-/* A PLY file in the layout of Kerbl et al. 2023, into a writer as render_mesh_write takes it. */
+/* A PLY file in the layout of Kerbl et al. 2023, with the origin as a comment where it is not 0 0 0, into a writer as render_mesh_write takes it. */
 vkn_status render_splats_write(struct base_file_writer *writer, const struct render_splats *splats);
 
 /* ---- what is shown --------------------------------------------------------------------------- */

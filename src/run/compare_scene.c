@@ -82,15 +82,14 @@ static void add_count(struct base_text *list, const char *what, uint64_t count)
 
 static void add_space(struct base_text *list, const vkn_scene *scene)
 {
-    char text[160];
+    char text[192];
     for (size_t i = 0; i < SCENE_SPLITS; i++) {
         snprintf(text, sizeof text, "%s views", scene_split_names[i]);
         add_count(list, text, scene->splits[i].camera_count);
     }
     add_count(list, "downscale", scene->downscale);
-    snprintf(text, sizeof text, "scale %.9g, offset %.9g %.9g %.9g, aabb_scale %u",
-             (double)scene->scale, (double)scene->offset[0], (double)scene->offset[1],
-             (double)scene->offset[2], scene->aabb_scale);
+    snprintf(text, sizeof text, "scale %.17g, offset %.17g %.17g %.17g, aabb_scale %u",
+             scene->scale, scene->offset[0], scene->offset[1], scene->offset[2], scene->aabb_scale);
     compare_add_value(list, "training space", text);
 }
 

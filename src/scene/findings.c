@@ -37,7 +37,7 @@ static vkn_status add_points(struct scene_findings *findings, const struct vkn_s
     for (size_t n = 0; n < transforms->point_count; n++)
         for (int i = 0; i < 3; i++)
             findings->points[n][i] =
-                transforms->points[n].position[i] * (double)scene->scale + (double)scene->offset[i];
+                transforms->points[n].position[i] * scene->scale + scene->offset[i];
     return VKN_OK;
 }
 
