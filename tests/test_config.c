@@ -423,7 +423,7 @@ static void accepts_units(void **state)
         const struct config_setting *setting = config_find(cases[i].key);
         const char *place = (const char *)&config + setting->offset;
         double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
-                       : setting->type == CONFIG_DOUBLE ? *(const double *)place
+                       : setting->type == CONFIG_SECONDS ? *(const double *)place
                                                         : (double)*(const uint64_t *)place;
         if (value != cases[i].value)
             fail_msg("%s=%s is %.17g", cases[i].key, cases[i].text, value);
@@ -670,7 +670,7 @@ static void assert_stored(const struct vkn_config *config, const struct config_s
     const char *place = (const char *)config + setting->offset;
     double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
                    : setting->type == CONFIG_FLOAT  ? (double)*(const float *)place
-                   : setting->type == CONFIG_DOUBLE ? *(const double *)place
+                   : setting->type == CONFIG_DOUBLE || setting->type == CONFIG_SECONDS ? *(const double *)place
                                                     : (double)*(const uint64_t *)place;
     if (value != expected)
         fail_msg("%s: %g instead of %g", setting->key, value, expected);

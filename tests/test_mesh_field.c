@@ -862,7 +862,7 @@ static struct render_mesh make_whole(uint32_t resolution, struct render_voxels *
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
     ok(render_mesh(known.renderer, &grid, VKN_UNSEEN_KEEP, NULL, NULL, NULL, &mesh));
     voxels->edge = render_mesh_voxel(&grid);
-    render_mesh_box(&grid, voxels->low, voxels->high);
+    render_mesh_box(known.tiny.scene, &grid, voxels->low, voxels->high);
     return mesh;
 }
 

@@ -111,6 +111,9 @@ void config_inherit(struct vkn_config *config, const struct vkn_config *from, co
 VKN_ENUMERATIONS(CONFIG_NAMES)
 #undef CONFIG_NAMES
 
+/* The shortest decimal that reads back as the same value, of a float when `single`. */
+void config_print_number(char text[40], double value, bool single);
+
 /* ---- defaults -------------------------------------------------------------------------------- */
 
 /* What defaults depend on beside other settings. */

@@ -64,17 +64,22 @@ static vkn_status place_box(const struct vkn_scene *scene, const struct render_m
     return VKN_OK;
 }
 
-/* Some of the box has to lie in the cube that was trained. */
-static vkn_status check_box(const struct vkn_scene *scene, const double low[3], const double high[3])
+/* Some of the box, which in training space is from `low` to `high`, has to lie in the cube that was trained. */
+static vkn_status check_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
+                            const double low[3], const double high[3])
 {
-    double reach = 0.5 * scene->aabb_scale, scale = scene->scale;
+    double reach = 0.5 * scene->aabb_scale;
     for (int i = 0; i < 3; i++) {
-        double offset = scene->offset[i];
+        const double numbers[4] = {params->low[i], params->high[i],
+                                   (0.5 - reach - scene->offset[i]) / scene->scale,
+                                   (0.5 + reach - scene->offset[i]) / scene->scale};
+        char texts[4][40];
+        for (int n = 0; n < 4; n++)
+            config_print_number(texts[n], numbers[n], false);
         if (low[i] >= 0.5 + reach || high[i] <= 0.5 - reach)
             return base_fail(VKN_BAD_INPUT,
-                             "crop: %.17g to %.17g along %c is outside of what was trained, %.17g to %.17g",
-                             (low[i] - offset) / scale, (high[i] - offset) / scale, "xyz"[i],
-                             (0.5 - reach - offset) / scale, (0.5 + reach - offset) / scale);
+                             "crop: %s to %s along %c is outside of what was trained, %s to %s",
+                             texts[0], texts[1], "xyz"[i], texts[2], texts[3]);
     }
     return VKN_OK;
 }
@@ -100,7 +105,7 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
     double low[3] = {0}, high[3] = {0}, longest = 0.0;
     BASE_TRY(place_box(scene, params, low, high));
     if (config->scene.contraction != VKN_CONTRACTION_CUBE)
-        BASE_TRY(check_box(scene, low, high));
+        BASE_TRY(check_box(scene, params, low, high));
     if (params->resolution < 1 || params->resolution >= MARCHING_MAX_POINTS)
         return base_fail(VKN_BAD_INPUT, "resolution: %u is not from 1 to %u", params->resolution,
                          MARCHING_MAX_POINTS - 1);
@@ -135,11 +140,11 @@ double render_mesh_voxel(const struct MeshGrid *grid)
     return (double)grid->spacing / (double)grid->scale;
 }
 
-void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
+void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid, double low[3], double high[3])
 {
     for (int i = 0; i < 3; i++) {
-        low[i] = ((double)grid->origin[i] - (double)grid->offset[i]) / (double)grid->scale;
-        high[i] = low[i] + (grid->points[i] - 1) * render_mesh_voxel(grid);
+        low[i] = ((double)grid->origin[i] - scene->offset[i]) / scene->scale;
+        high[i] = low[i] + (grid->points[i] - 1) * ((double)grid->spacing / scene->scale);
     }
 }
 

@@ -20,10 +20,10 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
                             const struct render_mesh_params *params,
                             struct MeshGrid *grid);
 /* Of a grid, in the dataset's units: the density of the surface, a voxel's edge, and the box
- * between the faces, which counts from render_local_origin. */
+ * between the faces. */
 double render_mesh_threshold(const struct MeshGrid *grid);
 double render_mesh_voxel(const struct MeshGrid *grid);
-void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3]);
+void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid, double low[3], double high[3]);
 
 /* The surface of the renderer's field in the dataset's space. Its colours are those that are seen
  * from straight above each vertex, at the time that the renderer is frozen at, else 0. Nothing is
