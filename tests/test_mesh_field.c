@@ -959,6 +959,73 @@ static void test_texture(void **state)
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
 }
 
+/* Mesh, points in a box and splats of the field as it is. */
+struct exported {
+    struct render_mesh mesh, cloud;
+    struct render_splats splats;
+};
+
+static struct exported export_all(const double shift[3])
+{
+    struct exported made;
+    struct render_voxels voxels;
+    struct render_points_params points = {.count = 300, .seed = 5};
+    for (int i = 0; i < 3; i++) {
+        points.low[i] = shift[i] - 2;
+        points.high[i] = shift[i] + (i == 0 ? 0 : 2);
+    }
+    made.mesh = make_whole(24, &voxels);
+    ok(render_points(known.renderer, known.tiny.scene, &points, NULL, NULL, &made.cloud));
+    ok(render_splats(known.renderer, known.tiny.scene, &points, NULL, NULL, &made.splats));
+    return made;
+}
+
+/* What counts from the origin in the far scene is where it is in the near one. */
+static void assert_moved(const float position[3], const float far[3], const double origin[3], const double shift[3])
+{
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs((double)far[i] + origin[i] - shift[i] - (double)position[i]) < 1e-5);
+}
+
+/* The same field in a scene that lies far from its origin. */
+static void test_far(void **state)
+{
+    (void)state;
+    const double here[3] = {0}, there[3] = {512345.25, 5412345.75, -312.5};
+    struct vkn_scene *scene = known.tiny.scene;
+    double kept[3], origin[3];
+    set_occupancy(&known.tiny, 1.0);
+    memcpy(kept, scene->offset, sizeof kept);
+    struct exported near = export_all(here);
+    for (int i = 0; i < 3; i++)
+        scene->offset[i] -= there[i] * scene->scale;
+    struct exported far = export_all(there);
+    render_local_origin(scene, origin);
+    memcpy(scene->offset, kept, sizeof kept);
+    assert_memory_equal(far.cloud.origin, origin, sizeof origin);
+    assert_memory_equal(far.splats.origin, origin, sizeof origin);
+    assert_true(near.mesh.vertex_count > 100 && near.cloud.vertex_count > 100 && near.splats.count > 100);
+    assert_int_equal(far.mesh.vertex_count, near.mesh.vertex_count);
+    assert_int_equal(far.cloud.vertex_count, near.cloud.vertex_count);
+    assert_int_equal(far.splats.count, near.splats.count);
+    for (size_t v = 0; v < near.mesh.vertex_count; v++)
+        assert_moved(near.mesh.vertices[v].position, far.mesh.vertices[v].position, origin, there);
+    for (size_t v = 0; v < near.cloud.vertex_count; v++)
+        assert_moved(near.cloud.vertices[v].position, far.cloud.vertices[v].position, origin, there);
+    for (size_t n = 0; n < near.splats.count; n++) {
+        assert_moved(near.splats.splats[n].position, far.splats.splats[n].position, origin, there);
+        assert_true(near.splats.splats[n].position[0] <= 0);
+        for (int i = 0; i < 48; i++)
+            assert_true(fabsf(near.splats.splats[n].harmonics[i] - far.splats.splats[n].harmonics[i]) < 1e-2F);
+    }
+    for (int n = 0; n < 2; n++) {
+        struct exported *made = n ? &far : &near;
+        render_mesh_free(&made->mesh);
+        render_mesh_free(&made->cloud);
+        render_splats_free(&made->splats);
+    }
+}
+
 /* The harmonics of degrees up to 3 towards d: Kerbl et al. 2023. */
 static void harmonics_at(const double d[3], double y[16])
 {
@@ -1130,7 +1197,7 @@ int main(void)
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),
-        cmocka_unit_test(test_texture),
+        cmocka_unit_test(test_texture), cmocka_unit_test(test_far),
         cmocka_unit_test(test_splats),
         cmocka_unit_test(test_without_grid),
         cmocka_unit_test(test_with_proposal),

@@ -672,7 +672,8 @@ static const double far_middles[][3] = {
     {512345.25, 5412345.75, 312.5}, {4177000.5, 855000.25, 4727000.125}, {0, 0, -1e7}};
 
 /* Cameras that look at `middle`, or past it, from about `size` away; their space is measured. */
-static struct vkn_scene *make_ring(const double middle[3], double size, bool outwards, const vkn_config *config)
+static struct vkn_scene *make_ring(const double middle[3], double size, bool outwards,
+                                   const vkn_config *config)
 {
     static const uint8_t pixels[8 * 6 * 4];
     struct vkn_camera cameras[RING];
@@ -686,17 +687,21 @@ static struct vkn_scene *make_ring(const double middle[3], double size, bool out
             eye[i] = middle[i] + out[i];
             target[i] = outwards ? eye[i] + out[i] : middle[i];
         }
-        cameras[n] = (struct vkn_camera){.size = sizeof *cameras, .width = 8, .height = 6, .focal_x = 10};
+        cameras[n] =
+            (struct vkn_camera){.size = sizeof *cameras, .width = 8, .height = 6, .focal_x = 10};
         assert_ok(vkn_camera_look_at(&cameras[n], eye, target, (const double[3]){0, 0, 1}));
-        views[n] = (struct vkn_view){.size = sizeof *views, .camera = &cameras[n], .pixels = pixels};
+        views[n] =
+            (struct vkn_view){.size = sizeof *views, .camera = &cameras[n], .pixels = pixels};
         pointers[n] = &views[n];
     }
     assert_ok(vkn_scene_create("ring", pointers, RING, config, &scene));
     return scene;
 }
 
-/* Both have the same cameras, up to the rounding of single precision and of the dataset's own coordinates. */
-static void assert_same_cameras(const struct scene_camera *a, const struct scene_camera *b, size_t count)
+/* Both have the same cameras, up to the rounding of single precision and of the dataset's own
+ * coordinates. */
+static void assert_same_cameras(const struct scene_camera *a, const struct scene_camera *b,
+                                size_t count)
 {
     for (size_t n = 0; n < count; n++)
         for (int i = 0; i < 12; i++)
@@ -710,12 +715,15 @@ static void test_far(void **state)
     for (size_t m = 0; m < 3 * BASE_COUNT(sizes); m++) {
         const double *middle = far_middles[m / 3], size = sizes[m % 3];
         double point[3], up[3];
-        struct vkn_scene *near = make_ring(origin, size, false, NULL), *far = make_ring(middle, size, false, NULL);
+        struct vkn_scene *near = make_ring(origin, size, false, NULL),
+                         *far = make_ring(middle, size, false, NULL);
         assert_true(scene_is_far(far->offset) && !scene_is_far(near->offset));
-        assert_true(near->scale == (double)(float)near->scale && near->offset[0] == (double)(float)near->offset[0]);
+        assert_true(near->scale == (double)(float)near->scale &&
+                    near->offset[0] == (double)(float)near->offset[0]);
         assert_near(far->scale / near->scale, 1, 1e-6);
         assert_int_equal(far->aabb_scale, near->aabb_scale);
-        assert_same_cameras(far->splits[SCENE_TRAIN].cameras, near->splits[SCENE_TRAIN].cameras, RING);
+        assert_same_cameras(far->splits[SCENE_TRAIN].cameras, near->splits[SCENE_TRAIN].cameras,
+                            RING);
         /* And back. */
         assert_ok(vkn_scene_look_at(far, point, up));
         for (int i = 0; i < 3; i++) {
@@ -753,14 +761,15 @@ static void test_far_and_placed(void **state)
     again = make_ring(far_middles[0], 0.2, false, &read);
     assert_memory_equal(again->offset, scene->offset, sizeof scene->offset);
     for (size_t n = 0; n < RING; n++)
-        assert_memory_equal(again->splits[SCENE_TRAIN].cameras[n].pose, scene->splits[SCENE_TRAIN].cameras[n].pose,
-                            12 * sizeof(float));
+        assert_memory_equal(again->splits[SCENE_TRAIN].cameras[n].pose,
+                            scene->splits[SCENE_TRAIN].cameras[n].pose, 12 * sizeof(float));
     scene_close(&scene);
     scene_close(&again);
     free(text);
 }
 
-/* Cameras that look at nothing together look at the cube's middle, for orbits and for the viewer. */
+/* Cameras that look at nothing together look at the cube's middle, for orbits and for the viewer.
+ */
 static void test_looking_around(void **state)
 {
     (void)state;
@@ -783,18 +792,20 @@ static void test_looking_around(void **state)
 }
 
 /* A path with such keyframes, or with such frames. */
-static void read_far_path(struct temporary *folder, const double middle[3], bool frames, struct scene_camera_path *path)
+static void read_far_path(struct temporary *folder, const double middle[3], bool frames,
+                          struct scene_camera_path *path)
 {
     struct vkn_scene *scene = make_ring(middle, 0.2, false, NULL);
     char *text = base_format(
         frames ? "{\"fl_x\": 10, \"w\": 8, \"h\": 6, \"frames\": [{\"transform_matrix\": "
                  "[[1,0,0,%.17g],[0,1,0,%.17g],[0,0,1,%.17g]]}, {\"transform_matrix\": "
                  "[[0,0,1,%.17g],[1,0,0,%.17g],[0,1,0,%.17g]]}]}"
-               : "{\"seconds\": 1, \"fps\": 5, \"keyframes\": [{\"position\": [%.17g, %.17g, %.17g], \"look_at\": [%.17g, "
+               : "{\"seconds\": 1, \"fps\": 5, \"keyframes\": [{\"position\": [%.17g, %.17g, "
+                 "%.17g], \"look_at\": [%.17g, "
                  "%.17g, %.17g], \"up\": [0, 0, 1]}, {\"position\": [%.17g, %.17g, "
                  "%.17g], \"look_at\": [%.17g, %.17g, %.17g]}]}",
-        middle[0] + 0.25, middle[1], middle[2], middle[0], middle[1] + 0.125, middle[2], middle[0], middle[1] - 0.25,
-        middle[2] + 0.125, middle[0], middle[1], middle[2]);
+        middle[0] + 0.25, middle[1], middle[2], middle[0], middle[1] + 0.125, middle[2], middle[0],
+        middle[1] - 0.25, middle[2] + 0.125, middle[0], middle[1], middle[2]);
     const char *file = temporary_text(folder, "path.json", text);
     assert_ok(scene_read_camera_path(scene, file, NULL, NULL, path));
     free(text);
@@ -830,7 +841,8 @@ static void test_far_points(void **state)
         for (int n = 0; n < 512; n++)
             for (int i = 0; i < 3; i++)
                 points[n].position[i] = middle[i] + ((n >> 3 * i & 7) - 3.5) / 80;
-        struct transforms transforms = {.frames = &frame, .count = 1, .points = points, .point_count = 512};
+        struct transforms transforms = {
+            .frames = &frame, .count = 1, .points = points, .point_count = 512};
         assert_ok(cloud_bound(&transforms));
         memcpy(bounds[far], frame.bounds, sizeof frame.bounds);
     }

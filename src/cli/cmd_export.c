@@ -31,15 +31,16 @@ static void print_numbers(const double numbers[3], char between)
     }
 }
 
-/* What positions of formats with single precision alone count from, where that is not the dataset's origin. */
+/* What positions of formats with single precision alone count from, where that is not the dataset's
+ * origin. */
 static void print_origin(const struct vkn_export_params *params, const double origin[3])
 {
     size_t length = params->mesh ? strlen(params->mesh) : 0;
     bool glb = length > 4 && strcasecmp(params->mesh + length - 4, ".glb") == 0;
     if (!(glb || params->splats) || (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
         return;
-    printf("%s%s%s: positions count from the origin ", glb ? params->mesh : "", glb && params->splats ? ", " : "",
-           params->splats ? params->splats : "");
+    printf("%s%s%s: positions count from the origin ", glb ? params->mesh : "",
+           glb && params->splats ? ", " : "", params->splats ? params->splats : "");
     print_numbers(origin, ' ');
     puts(" of the dataset");
 }

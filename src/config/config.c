@@ -309,10 +309,10 @@ static vkn_status not_a_number(const struct config_setting *setting, const char 
         return base_json_fail(source, setting->key, "%s is not a list of %zu numbers", text,
                               setting->count);
     return base_json_fail(source, setting->key, "%s is not a number%s", text,
-                          setting->type == CONFIG_BYTES    ? " of bytes, such as 512M"
+                          setting->type == CONFIG_BYTES     ? " of bytes, such as 512M"
                           : setting->type == CONFIG_SECONDS ? " of seconds, such as 90, 5m or 2h"
                           : is_fractional(setting)          ? ""
-                                                           : ", such as 20000 or 20k");
+                                                            : ", such as 20000 or 20k");
 }
 
 /* "0.5,0.75,0.9", as long as the setting's list. */

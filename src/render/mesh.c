@@ -114,7 +114,8 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
     double step = corner_step(scene);
     double spacing = to_multiple(longest / params->resolution, step / MARCHING_MAX_POINTS);
     if (!(spacing > 0))
-        return base_fail(VKN_BAD_INPUT, "crop: a box of %.17g is too small for so far from the origin", longest / scene->scale);
+        return base_fail(VKN_BAD_INPUT, "crop: a box of %g is too small so far from the origin",
+                         longest / scene->scale);
     *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = (float)scene->scale};
     render_local_offset(scene, grid->offset);
     for (int i = 0; i < 3; i++) {

@@ -30,7 +30,8 @@ static void put_ply_header(struct sink *sink, const struct render_mesh *mesh)
     fprintf(stream, "ply\nformat binary_little_endian 1.0\ncomment vknerf %s\nelement vertex %zu\n",
             VKNERF_VERSION, mesh->vertex_count);
     for (size_t i = 0; i < BASE_COUNT(floats); i++)
-        fprintf(stream, "property %s %s\n", i < 3 && render_has_origin(mesh->origin) ? "double" : "float", floats[i]);
+        fprintf(stream, "property %s %s\n",
+                i < 3 && render_has_origin(mesh->origin) ? "double" : "float", floats[i]);
     for (size_t i = 0; i < BASE_COUNT(bytes); i++)
         fprintf(stream, "property uchar %s\n", bytes[i]);
     if (mesh->triangle_count > 0)
@@ -65,8 +66,8 @@ static void put_ply(struct sink *sink, const struct render_mesh *mesh)
 
 /* ---- OBJ ----------------------------------------------------------------------------------- */
 
-/* Colours behind the coordinates, as MeshLab and Blender read and write them. Nine more digits than those of single
- * precision hold the larger part of a position far from the dataset's origin. */
+/* Colours behind the coordinates, as MeshLab and Blender read and write them. Nine more digits than
+ * those of single precision hold the larger part of a position far from the dataset's origin. */
 static void put_obj(struct sink *sink, const struct render_mesh *mesh)
 {
     int digits = render_has_origin(mesh->origin) ? 16 : 7;
@@ -82,7 +83,8 @@ static void put_obj(struct sink *sink, const struct render_mesh *mesh)
         char *line = sink_next(sink);
         sink->used += (size_t)snprintf(line, SINK_SPACE,
                                        "v %.*g %.*g %.*g %.4f %.4f %.4f\nvn %.4f %.4f %.4f\n",
-                                       digits, p[0], digits, p[1], digits, p[2], rgb[0], rgb[1], rgb[2], (double)n[0], (double)n[1], (double)n[2]);
+                                       digits, p[0], digits, p[1], digits, p[2], rgb[0], rgb[1],
+                                       rgb[2], (double)n[0], (double)n[1], (double)n[2]);
     }
     for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {
         const uint32_t *corner = mesh->triangles[t];

@@ -23,8 +23,8 @@ static void solve(const double m[3][3], const double b[3], double x[3])
 }
 
 /* The squared distance of p to the line o + t d is |(I - d d^T) (p - o)|^2; summed over the lines
- * it is smallest where sum (I - d d^T) p = sum (I - d d^T) o. Positions count from the first view's: of
- * georeferenced ones, sums would have few digits left for the differences. */
+ * it is smallest where sum (I - d d^T) p = sum (I - d d^T) o. Positions count from the first
+ * view's: of georeferenced ones, sums would have few digits left for the differences. */
 bool scene_attention(const double (*views)[6], size_t count, double point[3])
 {
     double m[3][3] = {{0}}, b[3] = {0};

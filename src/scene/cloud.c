@@ -23,8 +23,8 @@ struct view {
 
 static struct view view_of(const struct transforms_frame *frame)
 {
-    const struct vkn_scene here = {
-        .scale = 1, .offset = {-frame->pose[3], -frame->pose[7], -frame->pose[11]}};
+    const struct vkn_scene here = {.scale = 1,
+                                   .offset = {-frame->pose[3], -frame->pose[7], -frame->pose[11]}};
     struct view view = {.widest = frame->lens.kind == VKN_LENS_EQUIRECTANGULAR ? -1 : 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);

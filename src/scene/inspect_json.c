@@ -77,8 +77,8 @@ static void add_lenses(cJSON *json, const struct inspection *inspection)
         add_numbers(lenses, "first_k1_k2_p1_p2_k3_k4", distortion, 6);
 }
 
-/* As settings take them: scene.placed with these numbers is the same training space to the last bit. Near the dataset's
- * origin they are of single precision, which has shorter texts. */
+/* As settings take them: scene.placed with these numbers is the same training space to the last
+ * bit. Near the dataset's origin they are of single precision, which has shorter texts. */
 static void add_exact(cJSON *space, const struct vkn_scene *scene)
 {
     char text[40];

@@ -280,10 +280,13 @@ static vkn_status check_origin(struct inspection *inspection)
         return VKN_OK;
     return inspect_add_problem(
         inspection,
-        "nothing to do for training, pictures and exports, which are exact there; for programs that read "
+        "nothing to do for training, pictures and exports, which are exact there; for programs "
+        "that read "
         "coordinates in single precision, move the origin before the scene is written",
-        "the scene lies far from its origin: %.4g dataset units, %.3g times the side of the cube that is reconstructed",
-        inspection->from_origin, inspection->from_origin * inspection->scene->scale / inspection->scene->aabb_scale);
+        "the scene lies far from its origin: %.4g dataset units, %.3g times the side of the cube "
+        "that is reconstructed",
+        inspection->from_origin,
+        inspection->from_origin * inspection->scene->scale / inspection->scene->aabb_scale);
 }
 
 static vkn_status check_scale(struct inspection *inspection)
