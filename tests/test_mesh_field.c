@@ -1143,7 +1143,7 @@ static void test_grid(void **state)
     assert_true(fabs(render_mesh_voxel(&grid) - 0.02) < 1e-7);
     /* Half of the light in 1/128 of the unit cube, which is 1/64 of a dataset unit. */
     assert_true(fabs(render_mesh_threshold(&grid) / 64 - log(2)) < 1e-6);
-    render_mesh_box(&grid, low, high);
+    render_mesh_box(&scene, &grid, low, high);
     assert_true(fabs(low[0] + 1) < 1e-6 && fabs(low[1] + 0.5) < 1e-6 && fabs(high[2] - 2) < 1e-6);
 
     /* 1 x 0.33 x 0.2 in voxels of 0.1. */
@@ -1153,7 +1153,7 @@ static void test_grid(void **state)
     assert_int_equal(grid.points[0], 11);
     assert_int_equal(grid.points[1], 5);
     assert_int_equal(grid.points[2], 3);
-    render_mesh_box(&grid, low, high);
+    render_mesh_box(&scene, &grid, low, high);
     assert_true(fabs(low[1] + 0.035) < 1e-6 && fabs(high[1] - 0.365) < 1e-6);
     assert_true(fabs(render_mesh_threshold(&grid) - 7) < 1e-5);
 }

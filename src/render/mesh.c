@@ -58,7 +58,7 @@ static vkn_status place_box(const struct vkn_scene *scene, const struct render_m
         low[i] = given ? params->low[i] * scene->scale + scene->offset[i] : 0.0;
         high[i] = given ? params->high[i] * scene->scale + scene->offset[i] : 1.0;
         if (!(low[i] < high[i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %.17g to %.17g along %c: nothing is between",
+            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c: nothing is between",
                              params->low[i], params->high[i], "xyz"[i]);
     }
     return VKN_OK;
