@@ -718,8 +718,8 @@ static void test_far(void **state)
         struct vkn_scene *near = make_ring(origin, size, false, NULL),
                          *far = make_ring(middle, size, false, NULL);
         assert_true(scene_is_far(far->offset) && !scene_is_far(near->offset));
-        assert_true(near->scale == (double)(float)near->scale &&
-                    near->offset[0] == (double)(float)near->offset[0]);
+        assert_true(scene_number(near->scale, near->offset) == (double)(float)near->scale &&
+                    scene_number(far->scale, far->offset) == far->scale);
         assert_near(far->scale / near->scale, 1, 1e-6);
         assert_int_equal(far->aabb_scale, near->aabb_scale);
         assert_same_cameras(far->splits[SCENE_TRAIN].cameras, near->splits[SCENE_TRAIN].cameras,

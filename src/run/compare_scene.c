@@ -88,8 +88,12 @@ static void add_space(struct base_text *list, const vkn_scene *scene)
         add_count(list, text, scene->splits[i].camera_count);
     }
     add_count(list, "downscale", scene->downscale);
-    snprintf(text, sizeof text, "scale %.17g, offset %.17g %.17g %.17g, aabb_scale %u",
-             scene->scale, scene->offset[0], scene->offset[1], scene->offset[2], scene->aabb_scale);
+    char numbers[4][40];
+    config_print_number(numbers[3], scene->scale, false);
+    for (int i = 0; i < 3; i++)
+        config_print_number(numbers[i], scene->offset[i], false);
+    snprintf(text, sizeof text, "scale %s, offset %s %s %s, aabb_scale %u", numbers[3], numbers[0],
+             numbers[1], numbers[2], scene->aabb_scale);
     compare_add_value(list, "training space", text);
 }
 

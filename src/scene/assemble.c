@@ -158,6 +158,26 @@ bool scene_is_far(const double offset[3])
     return !(fabs(offset[0]) < FAR_OFFSET && fabs(offset[1]) < FAR_OFFSET && fabs(offset[2]) < FAR_OFFSET);
 }
 
+double scene_number(double number, const double offset[3])
+{
+    return scene_is_far(offset) ? number : (double)(float)number;
+}
+
+void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3])
+{
+    double scale = scene_number(scene->scale, scene->offset);
+    for (int i = 0; i < 3; i++)
+        result[i] = position[i] * scale + scene_number(scene->offset[i], scene->offset);
+}
+
+/* The shortest decimal of the nearest number of single precision. */
+static double shorten(double number)
+{
+    char text[40];
+    config_print_number(text, number, true);
+    return strtod(text, NULL);
+}
+
 /* `offset`: NULL puts the space's centre into the cube's. Near the dataset's origin scale and offset are what single
  * precision has, which moves a scene by less than 1e-6; far from it that would be more than the scene is large. */
 static void set_space(struct vkn_scene *scene, const struct space *space, const double *offset)
@@ -167,10 +187,10 @@ static void set_space(struct vkn_scene *scene, const struct space *space, const 
         scene->offset[i] = offset != NULL ? offset[i] : 0.5 - space->center[i] * scene->scale;
     if (scene_is_far(scene->offset))
         return;
-    scene->scale = (double)(float)space->scale;
+    double scale = (double)(float)space->scale;
     for (int i = 0; i < 3; i++)
-        scene->offset[i] =
-            (double)(float)(offset != NULL ? offset[i] : 0.5 - space->center[i] * scene->scale);
+        scene->offset[i] = shorten(offset != NULL ? offset[i] : 0.5 - space->center[i] * scale);
+    scene->scale = shorten(scale);
 }
 
 /* The file's space, or where it has none and its dialect leaves that to us, a measured one. */
@@ -236,8 +256,10 @@ static vkn_status place_points(struct vkn_scene *scene, const struct transforms 
     for (size_t n = 0; n < file->point_count; n++) {
         const struct transforms_point *from = &file->points[n];
         struct scene_point *to = &scene->points[n];
+        double position[3];
+        scene_to_training(scene, from->position, position);
         for (int i = 0; i < 3; i++)
-            to->position[i] = (float)(from->position[i] * scene->scale + scene->offset[i]);
+            to->position[i] = (float)position[i];
         memcpy(to->color, from->color, sizeof(to->color));
     }
     return VKN_OK;

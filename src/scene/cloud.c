@@ -23,12 +23,13 @@ struct view {
 
 static struct view view_of(const struct transforms_frame *frame)
 {
-    const struct vkn_scene here = {.scale = 1,
-                                   .offset = {-frame->pose[3], -frame->pose[7], -frame->pose[11]}};
+    const struct vkn_scene dataset = {.scale = 1};
     struct view view = {.widest = frame->lens.kind == VKN_LENS_EQUIRECTANGULAR ? -1 : 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
-    scene_place_camera(&here, frame, &view.camera);
+    scene_place_camera(&dataset, frame, &view.camera);
+    for (int i = 0; i < 3; i++)
+        view.camera.pose[4 * i + 3] = 0;
     for (unsigned corner = 0; corner < 4; corner++) {
         double origin[3], direction[3], along = 0;
         scene_camera_ray(&view.camera, (corner & 1) * (double)frame->width,

@@ -127,7 +127,8 @@ struct vkn_camera scene_public_camera(const struct scene_camera *camera, double 
         made.pose[i] = (double)camera->pose[i];
     for (size_t row = 0; row < 3; row++)
         made.pose[4 * row + 3] =
-            ((double)camera->pose[4 * row + 3] - offset[row]) / scale;
+            ((double)camera->pose[4 * row + 3] - scene_number(offset[row], offset)) /
+            scene_number(scale, offset);
     return made;
 }
 
@@ -221,7 +222,8 @@ vkn_status scene_own_camera(const struct vkn_camera *given, double scale, const 
     for (size_t i = 0; i < 12; i++)
         camera->pose[i] = (float)read.pose[i];
     for (size_t row = 0; row < 3; row++)
-        camera->pose[4 * row + 3] = (float)(read.pose[4 * row + 3] * scale + offset[row]);
+        camera->pose[4 * row + 3] = (float)(read.pose[4 * row + 3] * scene_number(scale, offset) +
+                                            scene_number(offset[row], offset));
     return VKN_OK;
 }
 

@@ -78,16 +78,15 @@ static void add_lenses(cJSON *json, const struct inspection *inspection)
 }
 
 /* As settings take them: scene.placed with these numbers is the same training space to the last
- * bit. Near the dataset's origin they are of single precision, which has shorter texts. */
+ * bit. */
 static void add_exact(cJSON *space, const struct vkn_scene *scene)
 {
     char text[40];
-    bool single = !scene_is_far(scene->offset);
-    config_print_number(text, scene->scale, single);
+    config_print_number(text, scene->scale, false);
     cJSON_AddRawToObject(space, "scale", text);
     cJSON *list = cJSON_AddArrayToObject(space, "offset");
     for (int i = 0; i < 3; i++) {
-        config_print_number(text, scene->offset[i], single);
+        config_print_number(text, scene->offset[i], false);
         cJSON_AddItemToArray(list, cJSON_CreateRaw(text));
     }
 }

@@ -60,7 +60,7 @@ struct scene_point {
 };
 
 /* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side aabb_scale;
- * training = dataset * scale + offset (axes kept, so that exports keep the dataset's), both rounded to float unless scene_is_far. */
+ * training = dataset * scale + offset (axes kept, so that exports keep the dataset's), both of single precision unless scene_is_far. */
 struct vkn_scene {
     char *path;                   /* the folder or .json file as given */
     struct scene_split splits[SCENE_SPLITS];
