@@ -1093,7 +1093,7 @@ static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float nea
 {
     const struct vkn_scene scene = {.format = VKN_SCENE_TRANSFORMS,
                                 .downscale = 1,
-                                .scale = 0.33f,
+                                .scale = 0.33,
                                 .offset = {0.5f, 0.5f, 0.5f},
                                 .aabb_scale = aabb_scale,
                                 .near = near};

@@ -174,7 +174,7 @@ void scene_to_training(const struct vkn_scene *scene, const double position[3], 
 static double shorten(double number)
 {
     char text[40];
-    config_print_number(text, number, true);
+    config_print_number(text, (double)(float)number, true);
     return strtod(text, NULL);
 }
 
@@ -190,7 +190,7 @@ static void set_space(struct vkn_scene *scene, const struct space *space, const 
     double scale = (double)(float)space->scale;
     for (int i = 0; i < 3; i++)
         scene->offset[i] = shorten(offset != NULL ? offset[i] : 0.5 - space->center[i] * scale);
-    scene->scale = shorten(scale);
+    scene->scale = shorten(space->scale);
 }
 
 /* The file's space, or where it has none and its dialect leaves that to us, a measured one. */
