@@ -1,5 +1,4 @@
-/* What a camera writes into a JPEG beside the picture: Exif 2.32 (CIPA DC-008), TIFF inside of
- * APP1. */
+/* What a camera writes into a JPEG beside the picture: Exif 2.32 (CIPA DC-008), TIFF inside of APP1. */
 #include <string.h>
 
 #include "prepare/internal.h"

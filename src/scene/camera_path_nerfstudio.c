@@ -137,8 +137,7 @@ static vkn_status read_common(const cJSON *json, struct export *export, double *
     return VKN_OK;
 }
 
-/* The focal length of either lens is that of a perspective with this fov; a panorama is all around.
- */
+/* The focal length of either lens is that of a perspective with this fov; a panorama is all around. */
 static vkn_status read_camera(const struct export *export, const cJSON *json, const char *where,
                               struct scene_camera *camera)
 {
