@@ -263,9 +263,9 @@ contains p.ply '^element vertex'
 succeeds export run --mesh a.ply --resolution 16 --unseen keep --threshold 0.1 --crop=-0.7,-0.33,0.1,0.4,0.9,1.1 --quiet
 box=$(sed -n 's/.*, surface at density \([^,]*\), --crop \(.*\)$/--threshold \1 --crop \2/p' out)
 # shellcheck disable=SC2086 # several words
-succeeds export run --mesh b.ply --resolution 16 --unseen keep $box --quiet
+succeeds export run --mesh again.ply --resolution 16 --unseen keep $box --quiet
 contains out "$(printf '%s' "$box" | sed 's/.* //')\$"
-cmp a.ply b.ply || fail "export: $box is not the box that was printed"
+cmp a.ply again.ply || fail "export: $box is not the box that was printed"
 
 # Opened by others: assimp counts what is there, and writes the colours, which glTF has linear, and the texture.
 succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --quiet
