@@ -292,6 +292,14 @@ succeeds export run --points p.ply --count 0.1k --seed 3 --quiet
 contains out '^p.ply: [0-9]* points$'
 contains p.ply '^element vertex'
 
+# What was printed for a mesh, pasted back, makes the same one.
+succeeds export run --mesh a.ply --resolution 16 --unseen keep --threshold 0.1 --crop=-0.7,-0.33,0.1,0.4,0.9,1.1 --quiet
+box=$(sed -n 's/.*, surface at density \([^,]*\), --crop \(.*\)$/--threshold \1 --crop \2/p' out)
+# shellcheck disable=SC2086 # several words
+succeeds export run --mesh again.ply --resolution 16 --unseen keep $box --quiet
+contains out "$(printf '%s' "$box" | sed 's/.* //')\$"
+cmp a.ply again.ply || fail "export: $box is not the box that was printed"
+
 # Opened by others: assimp counts what is there, and writes the colours, which glTF has linear, and the texture.
 succeeds export run --mesh a.ply --resolution 32 --threshold 0.1 --quiet
 succeeds export run --mesh a.glb --resolution 32 --threshold 0.1 --quiet

@@ -342,6 +342,16 @@ def check_picture(run, viewer, view, folder):
     assert json.loads(done.stdout)["psnr"] < psnr - 8, (psnr, done.stdout)
 
 
+def check_look(viewer, scene):
+    """The point that the page turns about is the one of `vknerf info` and of orbits."""
+    done = vknerf("info", scene, "--json")
+    info, facts = json.loads(done.stdout), viewer.scene()
+    space = info["training_space"]
+    there = [x * space["scale"] + y for x, y in zip(facts["look_at"], space["offset"])]
+    assert max(abs(x - y) for x, y in zip(there, info["cameras"]["look_at"])) < 1e-5, (there, info["cameras"])
+    assert facts["up"] == [0, 0, 1], facts["up"]
+
+
 def check_paths(viewer, run, pose):
     keys = [{"position": pose[3::4], "look_at": [0, 0, 0]}, {"position": [x + 0.1 for x in pose[3::4]], "look_at": [0, 0, 0]}]
     code, answer = viewer.post("/api/path", {"name": "turn", "path": {"keyframes": keys, "frames": 2}})
@@ -373,6 +383,7 @@ def check_view(run, folder):
     check_doors(viewer)
     assert viewer.post("/api/control", {"action": "pause"})[0] == 409
     check_picture(run, viewer, view, folder)
+    check_look(viewer, DEMO)
     check_paths(viewer, run, view["pose"])
     # Another model takes the place of what is shown.
     os.replace(run + ".early", os.path.join(run, "checkpoint.safetensors"))

@@ -168,9 +168,12 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
                         : setting->type == CONFIG_U64
                             ? which ? "18446744073709551615" : "9007199254740993"
                         : setting->type == CONFIG_BYTES  ? which ? "1125899906842624" : "3M"
-                        : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "12.000000000000002"
+                        : setting->type == CONFIG_SECONDS ? which ? "0.1" : "12.000000000000002"
                         : setting->type == CONFIG_POINTS ? points_path
                         : setting->type == CONFIG_STEPS  ? which ? "1,500,4294967295" : "100x1.1"
+                        : setting->type == CONFIG_DOUBLE && setting->count == 3
+                            ? which ? "-1690738.8711574324,-17860741.299999997,0.1" : "0.1,0.2,-0.30000000000000004"
+                        : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "0.33333333333333331"
                         : setting->count == 3 ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"
                                               : NULL;
     if (fixed)
@@ -217,7 +220,7 @@ static void every_field_has_a_key(void **state)
         size_t size = setting->type == CONFIG_BOOL     ? sizeof(bool)
                       : setting->type == CONFIG_POINTS ? sizeof(struct vkn_schedule_point)
                       : setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES ||
-                              setting->type == CONFIG_DOUBLE
+                              setting->type == CONFIG_SECONDS || setting->type == CONFIG_DOUBLE
                           ? 8
                           : 4;
         for (size_t byte = 0; byte < size * setting->count; byte++, covered++)
@@ -420,7 +423,7 @@ static void accepts_units(void **state)
         const struct config_setting *setting = config_find(cases[i].key);
         const char *place = (const char *)&config + setting->offset;
         double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
-                       : setting->type == CONFIG_DOUBLE ? *(const double *)place
+                       : setting->type == CONFIG_SECONDS ? *(const double *)place
                                                         : (double)*(const uint64_t *)place;
         if (value != cases[i].value)
             fail_msg("%s=%s is %.17g", cases[i].key, cases[i].text, value);
@@ -667,7 +670,7 @@ static void assert_stored(const struct vkn_config *config, const struct config_s
     const char *place = (const char *)config + setting->offset;
     double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
                    : setting->type == CONFIG_FLOAT  ? (double)*(const float *)place
-                   : setting->type == CONFIG_DOUBLE ? *(const double *)place
+                   : setting->type == CONFIG_DOUBLE || setting->type == CONFIG_SECONDS ? *(const double *)place
                                                     : (double)*(const uint64_t *)place;
     if (value != expected)
         fail_msg("%s: %g instead of %g", setting->key, value, expected);

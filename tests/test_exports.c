@@ -14,6 +14,7 @@
 
 #include "scenes.h"
 
+#include "render/mesh.h"
 #include "render/neighbours.h"
 #include "render/render.h"
 #include "scene/scene.h"
@@ -230,6 +231,103 @@ static void test_up(void **state)
     close_glb(&glb);
 }
 
+/* ---- far from the origin --------------------------------------------------------------------- */
+
+static const double far_origin[3] = {512345, 5412345, -312.5};
+
+/* A second node adds the origin, and positions stay small. */
+static void test_far_glb(void **state)
+{
+    struct render_mesh mesh = one_triangle();
+    memcpy(mesh.origin, far_origin, sizeof far_origin);
+    struct glb glb = write_glb(*state, &mesh);
+    check_triangle(&glb);
+    const cJSON *parent = item(&glb, "nodes", 0), *node = item(&glb, "nodes", 1);
+    assert_int_equal(cJSON_GetArrayItem(cJSON_GetObjectItem(parent, "children"), 0)->valueint, 1);
+    assert_null(cJSON_GetObjectItem(parent, "mesh"));
+    assert_int_equal(number(node, "mesh"), 0);
+    for (int i = 0; i < 3; i++)
+        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(node, "translation"), i)->valuedouble == far_origin[i]);
+    close_glb(&glb);
+}
+
+static char *write_mesh(struct temporary *folder, const char *name, const struct render_mesh *mesh)
+{
+    const char *path = temporary_path(folder, name);
+    struct base_file_writer writer;
+    enum mesh_format format;
+    char *data;
+    size_t size;
+    assert_ok(render_mesh_format(path, &format));
+    assert_ok(base_file_begin(&writer, path));
+    assert_ok(render_mesh_write(&writer, format, mesh));
+    assert_ok(base_file_commit(&writer));
+    assert_ok(base_file_read(path, 1 << 20, &data, &size));
+    return data;
+}
+
+/* PLY and OBJ have the dataset's coordinates: near its origin as before, far from it in double precision. */
+static void test_far_ply_and_obj(void **state)
+{
+    for (int far = 0; far < 2; far++) {
+        struct render_mesh mesh = one_triangle();
+        if (far)
+            memcpy(mesh.origin, far_origin, sizeof far_origin);
+        char *ply = write_mesh(*state, "mesh.ply", &mesh), *obj = write_mesh(*state, "mesh.obj", &mesh);
+        const char *at = strstr(ply, "end_header\n") + 11, *line = obj;
+        assert_true(strstr(ply, far ? "property double z\nproperty float nx\n" : "property float z\nproperty float nx\n"));
+        for (int v = 0; v < 3; v++, at += far ? 39 : 27) {
+            double position[3], text[3];
+            line = strstr(line, "\nv ");
+            assert_non_null(line);
+            line += 3;
+            assert_int_equal(sscanf(line, "%lf %lf %lf", &text[0], &text[1], &text[2]), 3);
+            for (int i = 0; i < 3; i++) {
+                double exact = mesh.origin[i] + (double)vertices[v].position[i];
+                memcpy(&position[i], at + 8 * i, sizeof(double));
+                position[i] = far ? position[i] : float_at(at + 4 * i);
+                assert_true(position[i] == exact);
+                assert_true(fabs(text[i] - exact) <= 1e-7);
+            }
+        }
+        free(ply);
+        free(obj);
+    }
+}
+
+/* The box that an export tells is, asked for again, the same to the last bit, and so is the grid. */
+static void test_box_there_and_back(void **state)
+{
+    (void)state;
+    const double offsets[][3] = {{0.5, 0.5, 0.5}, {-3.1234567, 7.25, 0.1}, {-169073.5321, -1786070.2, -102.625},
+                                 {-3381480.33, -35721501.7, 2062.1}};
+    const double scales[] = {0.33, 1.0 / 3, 6.6, 1e-3};
+    struct vkn_config config = {0};
+    uint32_t random = 1;
+    for (size_t n = 0; n < 400; n++) {
+        struct vkn_scene scene = {.scale = scales[n / 4 % 4], .aabb_scale = 16};
+        struct render_mesh_params params = {.resolution = 16 + n % 7 * 50};
+        struct MeshGrid grid, again;
+        memcpy(scene.offset, offsets[n % 4], sizeof scene.offset);
+        for (int i = 0; i < 3; i++) {
+            double ends[2];
+            for (int end = 0; end < 2; end++) {
+                random = random * 1664525u + 1013904223u;
+                ends[end] = end + (double)(random >> 8) / 0x1p24 - 0.75;
+            }
+            params.low[i] = (ends[0] - scene.offset[i]) / scene.scale;
+            params.high[i] = (ends[1] + 0.01 - scene.offset[i]) / scene.scale;
+            params.high[i] = fmax(params.high[i], params.low[i] + 0.02 / scene.scale);
+        }
+        assert_ok(render_mesh_grid(&scene, &config, &params, &grid));
+        for (int times = 0; times < 2; times++) {
+            render_mesh_box(&scene, &grid, params.low, params.high);
+            assert_ok(render_mesh_grid(&scene, &config, &params, &again));
+            assert_memory_equal(&again, &grid, sizeof grid);
+        }
+    }
+}
+
 /* The format has no empty arrays. */
 static void test_nothing(void **state)
 {
@@ -271,6 +369,25 @@ static void write_splat(struct temporary *folder, struct Splat *splat, double va
     assert_memory_equal(data, expected, used);
     for (size_t i = 0; i < 62; i++)
         values[i] = float_at(data + used + 4 * i);
+    free(data);
+}
+
+/* A comment tells what positions count from. */
+static void test_far_splat(void **state)
+{
+    const char *path = temporary_path(*state, "far.ply");
+    struct Splat splat = {.position = {1, 2, 3}, .normal = {0, 0, 1}, .spacing = 1, .opacity = 0.5f};
+    struct render_splats splats = {.splats = &splat, .count = 1};
+    struct base_file_writer writer;
+    char *data;
+    size_t size;
+    memcpy(splats.origin, far_origin, sizeof far_origin);
+    assert_ok(base_file_begin(&writer, path));
+    assert_ok(render_splats_write(&writer, &splats));
+    assert_ok(base_file_commit(&writer));
+    assert_ok(base_file_read(path, 1 << 20, &data, &size));
+    assert_non_null(strstr(data, "\ncomment origin 512345 5412345 -312.5\nelement vertex 1\n"));
+    assert_true(float_at(strstr(data, "end_header\n") + 11) == 1);
     free(data);
 }
 
@@ -398,7 +515,9 @@ int main(void)
         cmocka_unit_test(test_colors),    cmocka_unit_test(test_texture),
         cmocka_unit_test(test_up),        cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_splat),     cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_far_glb),
+        cmocka_unit_test(test_far_ply_and_obj), cmocka_unit_test(test_far_splat),
+        cmocka_unit_test(test_box_there_and_back),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
 }

@@ -35,8 +35,8 @@ static void add_frame(struct base_text *text, const struct rig *rig, size_t i, d
     double c = cos(a), s = sin(a), ct = cos(tilt), st = sin(tilt), d = rig->distance;
     const double *o = rig->center;
     base_text_add(text,
-                  "{\"file_path\": \"%zu.png\", %s \"transform_matrix\": [[%.9g,%.9g,%.9g,%.9g],"
-                  "[%.9g,%.9g,%.9g,%.9g],[0,%.9g,%.9g,%.9g]]}",
+                  "{\"file_path\": \"%zu.png\", %s \"transform_matrix\": [[%.9g,%.9g,%.9g,%.17g],"
+                  "[%.9g,%.9g,%.9g,%.17g],[0,%.9g,%.9g,%.17g]]}",
                   i, i == 3 ? rig->frame : "", -s, -st * c, ct * c, o[0] + d * ct * c, c, -st * s,
                   ct * s, o[1] + d * ct * s, ct, st, o[2] + d * st);
 }
@@ -143,6 +143,26 @@ static void test_good(void **state)
     assert_true(at(json, "training_space", "views_inside")->valuedouble > 0.9);
     assert_null(cJSON_GetObjectItem(json, "masks"));
     assert_null(cJSON_GetObjectItem(json, "points"));
+    cJSON_Delete(json);
+}
+
+/* UTM coordinates, and a scale and an offset that have no exact double nor float. */
+static void test_far_from_the_origin(void **state)
+{
+    struct temporary *folder = *state;
+    struct rig rig = good;
+    const double center[3] = {512345.25, 5412345.75, 312.5};
+    memcpy(rig.center, center, sizeof center);
+    rig.top = "\"scale\": 0.33, \"offset\": [-169073.4325, -1786073.5975, -102.625],";
+    write_scene(folder, &rig);
+    cJSON *json = inspect(folder, NULL);
+    assert_problem(json, "the scene lies far from its origin: 5.437e+06 dataset units, 1.79e+06 times the side");
+    assert_number(at(json, "training_space", "scale"), 0.33, 0);
+    assert_number(at(json, "training_space", "offset")->child->next, -1786073.5975, 0);
+    assert_number(at(json, "training_space", "origin_distance"), 5436541, 5);
+    assert_number(at(json, "cameras", "distance"), 1.32, 1e-6);
+    for (int i = 0; i < 3; i++)
+        assert_number(cJSON_GetArrayItem(at(json, "cameras", "look_at"), i), 0.5, 1e-6);
     cJSON_Delete(json);
 }
 
@@ -619,7 +639,7 @@ int main(void)
         TEST(test_nothing_to_see), TEST(test_points),
         TEST(test_drawing),        TEST(test_drawing_is_escaped),
         TEST(test_times),          TEST(test_unread_keys),
-        TEST(test_models),
+        TEST(test_models),          TEST(test_far_from_the_origin),
     };
     return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
 }

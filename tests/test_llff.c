@@ -196,7 +196,7 @@ static void test_cameras(void **state)
     assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[1].image_path, "/08.png"));
     check_cameras(scene, 10);
     /* Nearest content at 3 units, of the frames that train. */
-    assert_true(fabsf(scene->near - 3.01F * scene->scale) < 1e-5F);
+    assert_true(fabs((double)scene->near - 3.01 * scene->scale) < 1e-5);
     scene_close(&scene);
 
     scene = open_scene(folder->path, 2);

@@ -862,7 +862,7 @@ static struct render_mesh make_whole(uint32_t resolution, struct render_voxels *
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
     ok(render_mesh(known.renderer, &grid, VKN_UNSEEN_KEEP, NULL, NULL, NULL, &mesh));
     voxels->edge = render_mesh_voxel(&grid);
-    render_mesh_box(&grid, voxels->low, voxels->high);
+    render_mesh_box(known.tiny.scene, &grid, voxels->low, voxels->high);
     return mesh;
 }
 
@@ -957,6 +957,73 @@ static void test_texture(void **state)
     render_mesh_free(&fine);
     render_mesh_free(&mesh);
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
+}
+
+/* Mesh, points in a box and splats of the field as it is. */
+struct exported {
+    struct render_mesh mesh, cloud;
+    struct render_splats splats;
+};
+
+static struct exported export_all(const double shift[3])
+{
+    struct exported made;
+    struct render_voxels voxels;
+    struct render_points_params points = {.count = 300, .seed = 5};
+    for (int i = 0; i < 3; i++) {
+        points.low[i] = shift[i] - 2;
+        points.high[i] = shift[i] + (i == 0 ? 0 : 2);
+    }
+    made.mesh = make_whole(24, &voxels);
+    ok(render_points(known.renderer, known.tiny.scene, &points, NULL, NULL, &made.cloud));
+    ok(render_splats(known.renderer, known.tiny.scene, &points, NULL, NULL, &made.splats));
+    return made;
+}
+
+/* What counts from the origin in the far scene is where it is in the near one. */
+static void assert_moved(const float position[3], const float far[3], const double origin[3], const double shift[3])
+{
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs((double)far[i] + origin[i] - shift[i] - (double)position[i]) < 1e-5);
+}
+
+/* The same field in a scene that lies far from its origin. */
+static void test_far(void **state)
+{
+    (void)state;
+    const double here[3] = {0}, there[3] = {512345.25, 5412345.75, -312.5};
+    struct vkn_scene *scene = known.tiny.scene;
+    double kept[3], origin[3];
+    set_occupancy(&known.tiny, 1.0);
+    memcpy(kept, scene->offset, sizeof kept);
+    struct exported near = export_all(here);
+    for (int i = 0; i < 3; i++)
+        scene->offset[i] -= there[i] * scene->scale;
+    struct exported far = export_all(there);
+    render_local_origin(scene, origin);
+    memcpy(scene->offset, kept, sizeof kept);
+    assert_memory_equal(far.cloud.origin, origin, sizeof origin);
+    assert_memory_equal(far.splats.origin, origin, sizeof origin);
+    assert_true(near.mesh.vertex_count > 100 && near.cloud.vertex_count > 100 && near.splats.count > 100);
+    assert_int_equal(far.mesh.vertex_count, near.mesh.vertex_count);
+    assert_int_equal(far.cloud.vertex_count, near.cloud.vertex_count);
+    assert_int_equal(far.splats.count, near.splats.count);
+    for (size_t v = 0; v < near.mesh.vertex_count; v++)
+        assert_moved(near.mesh.vertices[v].position, far.mesh.vertices[v].position, origin, there);
+    for (size_t v = 0; v < near.cloud.vertex_count; v++)
+        assert_moved(near.cloud.vertices[v].position, far.cloud.vertices[v].position, origin, there);
+    for (size_t n = 0; n < near.splats.count; n++) {
+        assert_moved(near.splats.splats[n].position, far.splats.splats[n].position, origin, there);
+        assert_true(near.splats.splats[n].position[0] <= 0);
+        for (int i = 0; i < 48; i++)
+            assert_true(fabsf(near.splats.splats[n].harmonics[i] - far.splats.splats[n].harmonics[i]) < 1e-2F);
+    }
+    for (int n = 0; n < 2; n++) {
+        struct exported *made = n ? &far : &near;
+        render_mesh_free(&made->mesh);
+        render_mesh_free(&made->cloud);
+        render_splats_free(&made->splats);
+    }
 }
 
 /* The harmonics of degrees up to 3 towards d: Kerbl et al. 2023. */
@@ -1076,7 +1143,7 @@ static void test_grid(void **state)
     assert_true(fabs(render_mesh_voxel(&grid) - 0.02) < 1e-7);
     /* Half of the light in 1/128 of the unit cube, which is 1/64 of a dataset unit. */
     assert_true(fabs(render_mesh_threshold(&grid) / 64 - log(2)) < 1e-6);
-    render_mesh_box(&grid, low, high);
+    render_mesh_box(&scene, &grid, low, high);
     assert_true(fabs(low[0] + 1) < 1e-6 && fabs(low[1] + 0.5) < 1e-6 && fabs(high[2] - 2) < 1e-6);
 
     /* 1 x 0.33 x 0.2 in voxels of 0.1. */
@@ -1086,7 +1153,7 @@ static void test_grid(void **state)
     assert_int_equal(grid.points[0], 11);
     assert_int_equal(grid.points[1], 5);
     assert_int_equal(grid.points[2], 3);
-    render_mesh_box(&grid, low, high);
+    render_mesh_box(&scene, &grid, low, high);
     assert_true(fabs(low[1] + 0.035) < 1e-6 && fabs(high[1] - 0.365) < 1e-6);
     assert_true(fabs(render_mesh_threshold(&grid) - 7) < 1e-5);
 }
@@ -1130,7 +1197,7 @@ int main(void)
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),
-        cmocka_unit_test(test_texture),
+        cmocka_unit_test(test_texture), cmocka_unit_test(test_far),
         cmocka_unit_test(test_splats),
         cmocka_unit_test(test_without_grid),
         cmocka_unit_test(test_with_proposal),

@@ -261,18 +261,18 @@ static void test_box(void **state)
     make_capture(folder);
     temporary_text(folder, "bbox.txt", "0 0 2.5 2 4 3.5 1\n");
     struct vkn_scene *scene = open_scene(folder->path);
-    assert_true(fabsf(scene->scale - 0.2F) < 1e-7F);
-    assert_true(fabsf(scene->offset[0] - 0.3F) < 1e-6F);
-    assert_true(fabsf(scene->offset[1] - 0.1F) < 1e-6F);
-    assert_true(fabsf(scene->offset[2] + 0.1F) < 1e-6F);
+    assert_true(fabs(scene->scale - 0.2) < 1e-7);
+    assert_true(fabs(scene->offset[0] - 0.3) < 1e-6);
+    assert_true(fabs(scene->offset[1] - 0.1) < 1e-6);
+    assert_true(fabs(scene->offset[2] + 0.1) < 1e-6);
     assert_int_equal(scene->aabb_scale, 1);
     scene_close(&scene);
 
     /* Asked for another scale or cube, its middle stays in the middle. */
     struct scene_options options = {.path = folder->path, .scale = 0.1F, .aabb_scale = 4};
     assert_ok(scene_open(&options, &scene));
-    assert_true(fabsf(scene->scale - 0.1F) < 1e-7F);
-    assert_true(fabsf(scene->offset[1] - 0.3F) < 1e-6F);
+    assert_true(fabs(scene->scale - 0.1) < 1e-7);
+    assert_true(fabs(scene->offset[1] - 0.3) < 1e-6);
     assert_int_equal(scene->aabb_scale, 4);
     scene_close(&scene);
 
@@ -287,7 +287,7 @@ static void test_box(void **state)
 
     temporary_text(folder, "bbox.txt", "0 0 2.5\n2 4 3.5\n");
     scene = open_scene(folder->path);
-    assert_true(fabsf(scene->scale - 0.25F) < 1e-7F);
+    assert_true(fabs(scene->scale - 0.25) < 1e-7);
     scene_close(&scene);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "config/config.h"
 #include "lenses.h"
 #include "reference/reference.h"
 #include "scene/transforms.h"
@@ -662,6 +663,194 @@ static void test_bad_paths(void **state)
     scene_close(&scene);
 }
 
+/* ---- far from the origin --------------------------------------------------------------------- */
+
+#define RING 9
+
+/* Coordinates of UTM zones, of the earth's centre, and of a scene far below everything. */
+static const double far_middles[][3] = {
+    {512345.25, 5412345.75, 312.5}, {4177000.5, 855000.25, 4727000.125}, {0, 0, -1e7}};
+
+/* Cameras that look at `middle`, or past it, from about `size` away; their space is measured. */
+static struct vkn_scene *make_ring(const double middle[3], double size, bool outwards,
+                                   const vkn_config *config)
+{
+    static const uint8_t pixels[8 * 6 * 4];
+    struct vkn_camera cameras[RING];
+    struct vkn_view views[RING];
+    const struct vkn_view *pointers[RING];
+    struct vkn_scene *scene = NULL;
+    for (int n = 0; n < RING; n++) {
+        double a = 0.7 * n, eye[3], target[3];
+        const double out[3] = {size * cos(a), size * sin(a), size * (0.3 + 0.1 * (n % 3))};
+        for (int i = 0; i < 3; i++) {
+            eye[i] = middle[i] + out[i];
+            target[i] = outwards ? eye[i] + out[i] : middle[i];
+        }
+        cameras[n] =
+            (struct vkn_camera){.size = sizeof *cameras, .width = 8, .height = 6, .focal_x = 10};
+        assert_ok(vkn_camera_look_at(&cameras[n], eye, target, (const double[3]){0, 0, 1}));
+        views[n] =
+            (struct vkn_view){.size = sizeof *views, .camera = &cameras[n], .pixels = pixels};
+        pointers[n] = &views[n];
+    }
+    assert_ok(vkn_scene_create("ring", pointers, RING, config, &scene));
+    return scene;
+}
+
+/* Both have the same cameras, up to the rounding of single precision and of the dataset's own
+ * coordinates. */
+static void assert_same_cameras(const struct scene_camera *a, const struct scene_camera *b,
+                                size_t count)
+{
+    for (size_t n = 0; n < count; n++)
+        for (int i = 0; i < 12; i++)
+            assert_near(a[n].pose[i], b[n].pose[i], 3e-7);
+}
+
+static void test_far(void **state)
+{
+    (void)state;
+    const double sizes[] = {0.2, 1, 300}, origin[3] = {0, 0, 0};
+    for (size_t m = 0; m < 3 * BASE_COUNT(sizes); m++) {
+        const double *middle = far_middles[m / 3], size = sizes[m % 3];
+        double point[3], up[3];
+        struct vkn_scene *near = make_ring(origin, size, false, NULL),
+                         *far = make_ring(middle, size, false, NULL);
+        assert_true(scene_is_far(far->offset) && !scene_is_far(near->offset));
+        assert_true(scene_number(near->scale, near->offset) == (double)(float)near->scale &&
+                    scene_number(far->scale, far->offset) == far->scale);
+        assert_near(far->scale / near->scale, 1, 1e-6);
+        assert_int_equal(far->aabb_scale, near->aabb_scale);
+        assert_same_cameras(far->splits[SCENE_TRAIN].cameras, near->splits[SCENE_TRAIN].cameras,
+                            RING);
+        /* And back. */
+        assert_ok(vkn_scene_look_at(far, point, up));
+        for (int i = 0; i < 3; i++) {
+            assert_near(point[i], middle[i], 1e-6 * size);
+            assert_near(up[i], i == 2, 0);
+        }
+        for (size_t n = 0; n < RING; n++) {
+            struct vkn_camera there = {.size = sizeof there}, here = there;
+            struct scene_camera again;
+            assert_ok(vkn_scene_camera(far, VKN_SPLIT_TRAIN, n, &there));
+            assert_ok(vkn_scene_camera(near, VKN_SPLIT_TRAIN, n, &here));
+            for (int i = 0; i < 3; i++)
+                assert_near(there.pose[4 * i + 3] - middle[i], here.pose[4 * i + 3], 1e-6 * size);
+            assert_ok(scene_own_camera(&there, far->scale, far->offset, &again));
+            assert_same_cameras(&again, &far->splits[SCENE_TRAIN].cameras[n], 1);
+        }
+        scene_close(&near);
+        scene_close(&far);
+    }
+}
+
+/* A run's configuration, as text, places the same scene to the last bit. */
+static void test_far_and_placed(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    struct vkn_config asked = {0}, read = {0};
+    struct vkn_scene *scene = make_ring(far_middles[0], 0.2, false, NULL), *again = NULL;
+    asked.scene.scale = scene->scale;
+    memcpy(asked.scene.offset, scene->offset, sizeof asked.scene.offset);
+    asked.scene.aabb_scale = scene->aabb_scale;
+    asked.scene.placed = true;
+    text = vkn_config_write_json(&asked);
+    assert_ok(vkn_config_parse_json(&read, "run", text, false));
+    again = make_ring(far_middles[0], 0.2, false, &read);
+    assert_memory_equal(again->offset, scene->offset, sizeof scene->offset);
+    for (size_t n = 0; n < RING; n++)
+        assert_memory_equal(again->splits[SCENE_TRAIN].cameras[n].pose,
+                            scene->splits[SCENE_TRAIN].cameras[n].pose, 12 * sizeof(float));
+    scene_close(&scene);
+    scene_close(&again);
+    free(text);
+}
+
+/* Cameras that look at nothing together look at the cube's middle, for orbits and for the viewer.
+ */
+static void test_looking_around(void **state)
+{
+    (void)state;
+    double point[3], sum[3] = {0};
+    struct vkn_scene *scene = make_ring(far_middles[0], 2, true, NULL);
+    struct scene_camera *cameras = NULL;
+    assert_ok(vkn_scene_look_at(scene, point, NULL));
+    for (int i = 0; i < 3; i++)
+        assert_near(point[i], (0.5 - scene->offset[i]) / scene->scale, 1e-9);
+    assert_ok(scene_orbit(scene, 4, &cameras));
+    for (int n = 0; n < 4; n++)
+        for (int i = 0; i < 2; i++)
+            sum[i] += (double)cameras[n].pose[4 * i + 3] / 4;
+    assert_near(sum[0], 0.5, 1e-6);
+    assert_near(sum[1], 0.5, 1e-6);
+    free(cameras);
+    assert_int_equal(vkn_scene_look_at(NULL, point, NULL), VKN_BAD_INPUT);
+    assert_int_equal(vkn_scene_look_at(scene, NULL, NULL), VKN_BAD_INPUT);
+    scene_close(&scene);
+}
+
+/* A path with such keyframes, or with such frames. */
+static void read_far_path(struct temporary *folder, const double middle[3], bool frames,
+                          struct scene_camera_path *path)
+{
+    struct vkn_scene *scene = make_ring(middle, 0.2, false, NULL);
+    char *text = base_format(
+        frames ? "{\"fl_x\": 10, \"w\": 8, \"h\": 6, \"frames\": [{\"transform_matrix\": "
+                 "[[1,0,0,%.17g],[0,1,0,%.17g],[0,0,1,%.17g]]}, {\"transform_matrix\": "
+                 "[[0,0,1,%.17g],[1,0,0,%.17g],[0,1,0,%.17g]]}]}"
+               : "{\"seconds\": 1, \"fps\": 5, \"keyframes\": [{\"position\": [%.17g, %.17g, "
+                 "%.17g], \"look_at\": [%.17g, "
+                 "%.17g, %.17g], \"up\": [0, 0, 1]}, {\"position\": [%.17g, %.17g, "
+                 "%.17g], \"look_at\": [%.17g, %.17g, %.17g]}]}",
+        middle[0] + 0.25, middle[1], middle[2], middle[0], middle[1] + 0.125, middle[2], middle[0],
+        middle[1] - 0.25, middle[2] + 0.125, middle[0], middle[1], middle[2]);
+    const char *file = temporary_text(folder, "path.json", text);
+    assert_ok(scene_read_camera_path(scene, file, NULL, NULL, path));
+    free(text);
+    scene_close(&scene);
+}
+
+static void test_far_path(void **state)
+{
+    const double origin[3] = {0, 0, 0};
+    for (int frames = 0; frames < 2; frames++) {
+        struct scene_camera_path near, far;
+        read_far_path(*state, origin, frames, &near);
+        read_far_path(*state, far_middles[0], frames, &far);
+        assert_int_equal(near.count, far.count);
+        assert_same_cameras(far.cameras, near.cameras, near.count);
+        free(near.cameras);
+        free(far.cameras);
+    }
+}
+
+/* The depths of points in view, wherever they lie. */
+static void test_far_points(void **state)
+{
+    (void)state;
+    double bounds[2][2];
+    for (int far = 0; far < 2; far++) {
+        static struct transforms_point points[8 * 8 * 8];
+        const double origin[3] = {0, 0, 0}, *middle = far ? far_middles[0] : origin;
+        struct transforms_frame frame = {.width = 8, .height = 6, .lens = lens_none};
+        frame.lens.focal[0] = frame.lens.focal[1] = 100;
+        const double pose[12] = {1, 0, 0, middle[0], 0, 1, 0, middle[1], 0, 0, 1, middle[2] + 1};
+        memcpy(frame.pose, pose, sizeof pose);
+        for (int n = 0; n < 512; n++)
+            for (int i = 0; i < 3; i++)
+                points[n].position[i] = middle[i] + ((n >> 3 * i & 7) - 3.5) / 80;
+        struct transforms transforms = {
+            .frames = &frame, .count = 1, .points = points, .point_count = 512};
+        assert_ok(cloud_bound(&transforms));
+        memcpy(bounds[far], frame.bounds, sizeof frame.bounds);
+    }
+    assert_true(bounds[0][0] > 0.9 && bounds[0][1] < 1.1);
+    assert_near(bounds[1][0], bounds[0][0], 1e-8);
+    assert_near(bounds[1][1], bounds[0][1], 1e-8);
+}
+
 int main(void)
 {
 #define TEST(function) \
@@ -686,6 +875,11 @@ int main(void)
         TEST(test_path_like_training),
         TEST(test_path_with_lens),
         TEST(test_bad_paths),
+        TEST(test_far),
+        TEST(test_far_and_placed),
+        TEST(test_looking_around),
+        TEST(test_far_path),
+        TEST(test_far_points),
     };
     return cmocka_run_group_tests_name("scene cameras", tests, NULL, NULL);
 }

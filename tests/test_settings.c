@@ -73,8 +73,9 @@ static void set(struct vkn_config *config, const char *setting)
 static void take_scene(const struct vkn_scene *scene, struct outcome *outcome)
 {
     const struct scene_camera *camera = scene->splits[SCENE_TRAIN].cameras;
-    outcome->scene.scale = scene->scale;
-    memcpy(outcome->scene.offset, scene->offset, sizeof outcome->scene.offset);
+    outcome->scene.scale = (float)scene->scale;
+    for (int i = 0; i < 3; i++)
+        outcome->scene.offset[i] = (float)scene->offset[i];
     outcome->scene.format = scene->format;
     outcome->scene.downscale = scene->downscale;
     outcome->scene.aabb_scale = scene->aabb_scale;
@@ -1092,7 +1093,7 @@ static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float nea
 {
     const struct vkn_scene scene = {.format = VKN_SCENE_TRANSFORMS,
                                 .downscale = 1,
-                                .scale = 0.33f,
+                                .scale = 0.33,
                                 .offset = {0.5f, 0.5f, 0.5f},
                                 .aabb_scale = aabb_scale,
                                 .near = near};

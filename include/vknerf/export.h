@@ -67,6 +67,8 @@ struct vkn_export_result {
     size_t charts;             /* since 0.2. Pieces that it shows the mesh in */
     double texture_density;    /* since 0.2. Its pixels along a voxel's edge */
     size_t splats;             /* since 0.2 */
+    double origin[3]; /* since 0.2. In the dataset's space, what positions in .glb and in files of splats count from: 0 0 0,
+                         or of a scene that is far from there a round position near its middle */
 };
 
 /* Writes the mesh, then the points, then the splats, each file whole or not at all. */

@@ -44,6 +44,10 @@ VKN_API size_t vkn_scene_view_count(const vkn_scene *scene, enum vkn_split split
 /* Where a view was taken from. VKN_BAD_INPUT for a view that there is not. */
 VKN_API vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t view,
                                     struct vkn_camera *camera);
+/* The point that the training cameras look at, nearest to all of their viewing axes; where they look at none, the
+ * middle of the cube that is reconstructed. `up`: what is upwards in their pictures, of unit length; may be NULL. Both 3
+ * numbers in the dataset's axes and units, as `vknerf render --orbit` and the viewer have them (since 0.2). */
+VKN_API vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up);
 /* Its photograph as a picture of colours and opacities, composited on the background in sRGB space as
  * vkn_render and evaluations do; `used` says which pixels count. The caller frees *picture. */
 VKN_API vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
@@ -73,7 +77,8 @@ struct vkn_scene_info_params {
  * "test"}, "sizes": [{"width", "height", "views"}], "downscale", "dynamic", "other_names"?, "turned"? (sentences on images
  * under other names than the scene's files say, and on those that EXIF turns upright), "lenses": {"pinhole", "opencv",
  * "fisheye", "equirectangular" (views), "focal_x", "focal_y" (pixels), "fov_x", "fov_y" (degrees)},
- * "training_space": {"scale", "offset", "aabb_scale", "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?,
+ * "training_space": {"scale", "offset", "aabb_scale", "origin_distance" (dataset units from the
+ * cube's middle to the dataset's origin), "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?,
  * "distance"?}, "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"},
  * "unread_keys"?: [{"key", "count", "file", "note", "meant"? (the key that it resembles)}] of a transforms.json,
  * "photo_consistency": {"not_checked"?, "views"?, "by"?, "fit"?, "poor"?, "nearest_fit"?, "per_view"?: [{"image", "split",

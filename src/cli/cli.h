@@ -28,6 +28,8 @@ int cli_parse_time(const char *text, bool *given, double *moment);
 
 /* `count`, 1 or 6, finite numbers with commas between. OPTIONS_GO_ON or an exit code. */
 int cli_parse_numbers(const char *name, const char *text, double *numbers, size_t count);
+/* The shortest decimal that reads back as the same number, for what is printed to be used again. */
+void cli_print_number(char text[32], double number);
 /* Of --crop: the box x0,y0,z0,x1,y1,z1; NULL: not given. OPTIONS_GO_ON or an exit code. */
 int cli_parse_crop(const char *text, double low[3], double high[3]);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/cli.h"
 
@@ -20,6 +21,30 @@ static int parse_positive(const char *name, const char *text, double *number)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
+/* So that they read back as the same ones. */
+static void print_numbers(const double numbers[3], char between)
+{
+    char text[32];
+    for (int i = 0; i < 3; i++) {
+        cli_print_number(text, numbers[i]);
+        printf("%s%.1s", text, i < 2 ? &between : "");
+    }
+}
+
+/* What positions of formats with single precision alone count from, where that is not the dataset's
+ * origin. */
+static void print_origin(const struct vkn_export_params *params, const double origin[3])
+{
+    size_t length = params->mesh ? strlen(params->mesh) : 0;
+    bool glb = length > 4 && strcasecmp(params->mesh + length - 4, ".glb") == 0;
+    if (!(glb || params->splats) || (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
+        return;
+    printf("%s%s%s: positions count from the origin ", glb ? params->mesh : "",
+           glb && params->splats ? ", " : "", params->splats ? params->splats : "");
+    print_numbers(origin, ' ');
+    puts(" of the dataset");
+}
+
 static void print_mesh(const struct vkn_export_params *params,
                        const struct vkn_export_result *result)
 {
@@ -30,11 +55,14 @@ static void print_mesh(const struct vkn_export_params *params,
         printf(" (%zu removed)", result->removed);
     if (result->dropped > 0)
         printf(", without %zu vertices that no training view sees", result->dropped);
-    const double *low = result->crop_low, *high = result->crop_high;
-    printf("\n%u x %u x %u voxels of %.4g, surface at density %.4g, --crop "
-           "%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n",
-           result->voxels[0], result->voxels[1], result->voxels[2], result->voxel,
-           result->threshold, low[0], low[1], low[2], high[0], high[1], high[2]);
+    char threshold[32];
+    cli_print_number(threshold, result->threshold);
+    printf("\n%u x %u x %u voxels of %.4g, surface at density %s, --crop ", result->voxels[0],
+           result->voxels[1], result->voxels[2], result->voxel, threshold);
+    print_numbers(result->crop_low, ',');
+    putchar(',');
+    print_numbers(result->crop_high, ',');
+    putchar('\n');
     if (result->texture)
         printf("texture of %u x %u pixels, %.3g along a voxel, in %zu chart%s\n", result->texture,
                result->texture, result->texture_density, result->charts,
@@ -52,6 +80,7 @@ static int print_result(const struct vkn_export_params *params,
         printf("%s: %zu points\n", params->points, result->points);
     if (params->splats)
         printf("%s: %zu splats\n", params->splats, result->splats);
+    print_origin(params, result->origin);
     return cli_printed();
 }
 

@@ -38,6 +38,15 @@ static bool is_bytes(const char *name)
     return strstr(name, "memory") != NULL || strstr(name, "range") != NULL;
 }
 
+/* What settings and other tools may be given is exact. */
+static void print_number(char text[32], const char *name, int digits, double number)
+{
+    if (name && (strcmp(name, "scale") == 0 || strcmp(name, "offset") == 0))
+        cli_print_number(text, number);
+    else
+        snprintf(text, 32, "%.*g", digits, number);
+}
+
 /* Breaks lines. */
 static void print_list(const char *indent, const cJSON *list)
 {
@@ -46,7 +55,7 @@ static void print_list(const char *indent, const cJSON *list)
     cJSON_ArrayForEach(item, list)
     {
         char number[32];
-        snprintf(number, sizeof(number), "%.4g", item->valuedouble);
+        print_number(number, list->string, 4, item->valuedouble);
         const char *text = cJSON_IsString(item) ? item->valuestring : number;
         size_t size = strlen(text) + 2;
         bool full = at > begin && at + size > LINE_WIDTH;
@@ -123,7 +132,9 @@ static void print_field(const char *indent, const cJSON *field)
     } else if (cJSON_IsNumber(field) && is_bytes(field->string)) {
         print_bytes(field->valuedouble);
     } else {
-        printf("%g\n", field->valuedouble);
+        char number[32];
+        print_number(number, field->string, 6, field->valuedouble);
+        puts(number);
     }
 }
 

@@ -104,10 +104,10 @@ static int print_result(const struct vkn_render_params *params, const struct vid
 {
     printf("%zu frame%s in %s\n", result->frames, result->frames == 1 ? "" : "s", params->out);
     if (params->depth && result->depth_farthest > 0.0)
-        printf("depth: 255 is %.6g, 1 is %.6g dataset units, 0 is nothing\n", result->depth_nearest,
+        printf("depth: 255 is %.9g, 1 is %.9g dataset units, 0 is nothing\n", result->depth_nearest,
                result->depth_farthest);
     if (params->depth16 && result->depth_unit > 0.0)
-        printf("depth16: 1 is %.6g dataset units, 0 is nothing\n", result->depth_unit);
+        printf("depth16: 1 is %.9g dataset units, 0 is nothing\n", result->depth_unit);
     for (size_t i = 0; i < VIDEOS; i++)
         if (videos->names[i])
             printf("video: %s\n", videos->names[i]);

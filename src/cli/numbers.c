@@ -1,5 +1,6 @@
 /* Values of options that are several numbers. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -17,6 +18,14 @@ int cli_parse_numbers(const char *name, const char *text, double *numbers, size_
         at = end + 1;
     }
     return OPTIONS_GO_ON;
+}
+
+void cli_print_number(char text[32], double number)
+{
+    int digits = 6;
+    do
+        snprintf(text, 32, "%.*g", digits, number);
+    while (strtod(text, NULL) != number && digits++ < 17);
 }
 
 int cli_parse_crop(const char *text, double low[3], double high[3])

@@ -16,6 +16,7 @@ static size_t element_size(const struct config_setting *setting)
     case CONFIG_U64:
     case CONFIG_BYTES:
     case CONFIG_DOUBLE:
+    case CONFIG_SECONDS:
         return 8;
     case CONFIG_BOOL:
         return sizeof(bool);
@@ -71,6 +72,7 @@ double config_get(const struct config_setting *setting, size_t index,
     case CONFIG_FLOAT:
         return (double)*(const float *)place;
     case CONFIG_DOUBLE:
+    case CONFIG_SECONDS:
         return *(const double *)place;
     case CONFIG_BOOL:
         return *(const bool *)place;
@@ -92,6 +94,7 @@ void config_put(const struct config_setting *setting, size_t index, double value
         *(float *)place = (float)value;
         break;
     case CONFIG_DOUBLE:
+    case CONFIG_SECONDS:
         *(double *)place = value;
         break;
     case CONFIG_BOOL:
@@ -115,7 +118,8 @@ static vkn_status check_whole(const struct config_setting *setting, const char *
 
 static bool is_fractional(const struct config_setting *setting)
 {
-    return setting->type == CONFIG_FLOAT || setting->type == CONFIG_DOUBLE;
+    return setting->type == CONFIG_FLOAT || setting->type == CONFIG_DOUBLE ||
+           setting->type == CONFIG_SECONDS;
 }
 
 bool config_takes_zero(const struct config_setting *setting)
@@ -224,10 +228,10 @@ static const struct unit none[] = {{0, 0}};
 
 static const struct unit *units_of(const struct config_setting *setting)
 {
-    return setting->type == CONFIG_BYTES    ? bytes
-           : setting->type == CONFIG_DOUBLE ? times
-           : setting->type == CONFIG_FLOAT  ? none
-                                            : counts;
+    return setting->type == CONFIG_BYTES     ? bytes
+           : setting->type == CONFIG_SECONDS ? times
+           : is_fractional(setting)          ? none
+                                             : counts;
 }
 
 /* Decimals of a number with a unit are not exact: 2.3M is a whole number. */
@@ -305,10 +309,10 @@ static vkn_status not_a_number(const struct config_setting *setting, const char 
         return base_json_fail(source, setting->key, "%s is not a list of %zu numbers", text,
                               setting->count);
     return base_json_fail(source, setting->key, "%s is not a number%s", text,
-                          setting->type == CONFIG_BYTES    ? " of bytes, such as 512M"
-                          : setting->type == CONFIG_DOUBLE ? " of seconds, such as 90, 5m or 2h"
-                          : setting->type == CONFIG_FLOAT  ? ""
-                                                           : ", such as 20000 or 20k");
+                          setting->type == CONFIG_BYTES     ? " of bytes, such as 512M"
+                          : setting->type == CONFIG_SECONDS ? " of seconds, such as 90, 5m or 2h"
+                          : is_fractional(setting)          ? ""
+                                                            : ", such as 20000 or 20k");
 }
 
 /* "0.5,0.75,0.9", as long as the setting's list. */

@@ -44,7 +44,8 @@ enum config_type {
     CONFIG_U64,   /* the same */
     CONFIG_BYTES, /* uint64_t; as text also 512K, 64M, 2G: of 1024 */
     CONFIG_FLOAT,
-    CONFIG_DOUBLE, /* seconds; as text also 90s, 5m, 2h */
+    CONFIG_DOUBLE,
+    CONFIG_SECONDS, /* a double; as text also 90s, 5m, 2h */
     CONFIG_BOOL,
     CONFIG_ENUM,
     CONFIG_STEPS, /* struct vkn_steps; as text "500", "100,500,2000" or "100x2" */
@@ -110,6 +111,9 @@ void config_inherit(struct vkn_config *config, const struct vkn_config *from, co
 VKN_ENUMERATIONS(CONFIG_NAMES)
 #undef CONFIG_NAMES
 
+/* The shortest decimal that reads back as the same value, of a float when `single`. */
+void config_print_number(char text[40], double value, bool single);
+
 /* ---- defaults -------------------------------------------------------------------------------- */
 
 /* What defaults depend on beside other settings. */
@@ -118,7 +122,7 @@ struct config_facts {
     /* As the scene came to be; whatever becomes of its capture, what is trained stays there. */
     enum vkn_scene_format format;
     uint32_t downscale;
-    float scale, offset[3];
+    double scale, offset[3];
     uint32_t aabb_scale;
     bool placed;
     float near; /* distance of the nearest content, training units; 0: not known */

@@ -41,8 +41,6 @@ bool config_parse_number(const char *text, size_t size, struct config_number *nu
 bool config_parse_count(const char *text, size_t size, struct config_number *number);
 void config_store_bool(const struct config_setting *setting, bool value, struct vkn_config *config);
 
-/* The shortest decimal that reads back as the same value, of a float when `single`. */
-void config_print_number(char text[40], double value, bool single);
 /* A setting as vkn_config_write_json has it; NULL on no memory. */
 struct cJSON *config_setting_json(const struct config_setting *setting,
                                   const struct vkn_config *config);

@@ -219,7 +219,7 @@ static void print_element(char text[40], const struct config_setting *setting, c
 {
     if (setting->type == CONFIG_FLOAT)
         print_float(text, setting, (double)*(const float *)place, true);
-    else if (setting->type == CONFIG_DOUBLE)
+    else if (setting->type == CONFIG_DOUBLE || setting->type == CONFIG_SECONDS)
         print_float(text, setting, *(const double *)place, false);
     else if (setting->type == CONFIG_U32)
         print_whole(text, setting, *(const uint32_t *)place);
@@ -245,7 +245,7 @@ cJSON *config_setting_json(const struct config_setting *setting, const struct vk
     }
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < setting->count; i++) {
-        print_element(text, setting, place + i * sizeof(float));
+        print_element(text, setting, place + i * (config_setting_size(setting) / setting->count));
         cJSON_AddItemToArray(list, cJSON_CreateRaw(text));
     }
     return list;

@@ -12,6 +12,7 @@
  *   U32, U64               whole numbers
  *   BYTES                  uint64_t
  *   FLOAT, FLOATS(n)       float, float[n]
+ *   DOUBLE, DOUBLES(n)     double, double[n]
  *   SECONDS                double
  *   BOOL                   false by default
  *   ENUM(name)             enum vkn_name, of the enumerations of <vknerf/choices.h>
@@ -90,9 +91,9 @@
     X(G, format, ENUM(scene_format), ANY, SCENE(format, "what its files show"),                         \
       "that the scene is written in")                                                                   \
     X(G, downscale, U32, RANGE(1, 64), SCENE(downscale, "1"), "images are this much smaller")           \
-    X(G, scale, FLOAT, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                              \
+    X(G, scale, DOUBLE, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                             \
       SCENE(scale, "the file's or measured"), "dataset units to training space")                        \
-    X(G, offset, FLOATS(3), RANGE(-VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET),                       \
+    X(G, offset, DOUBLES(3), RANGE(-VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET),                      \
       SCENE(offset, "the file's or measured"), "added to those; only with scene.placed")                \
     X(G, aabb_scale, U32, RANGE(1, 128), SCENE(aabb_scale, "the file's or measured"),                   \
       "side of the reconstructed cube, a power of two")                                                 \
@@ -334,6 +335,8 @@
 #define VKN_TYPE_BYTES        uint64_t
 #define VKN_TYPE_FLOAT        float
 #define VKN_TYPE_FLOATS(n)    float
+#define VKN_TYPE_DOUBLE       double
+#define VKN_TYPE_DOUBLES(n)   double
 #define VKN_TYPE_SECONDS      double
 #define VKN_TYPE_BOOL         bool
 #define VKN_TYPE_ENUM(name)   enum vkn_##name
@@ -345,6 +348,8 @@
 #define VKN_COUNT_BYTES
 #define VKN_COUNT_FLOAT
 #define VKN_COUNT_FLOATS(n)   [n]
+#define VKN_COUNT_DOUBLE
+#define VKN_COUNT_DOUBLES(n)  [n]
 #define VKN_COUNT_SECONDS
 #define VKN_COUNT_BOOL
 #define VKN_COUNT_ENUM(name)

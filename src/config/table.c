@@ -18,7 +18,9 @@ VKN_ENUMERATIONS(NAMES)
 #define TYPE_BYTES        .type = CONFIG_BYTES, .count = 1
 #define TYPE_FLOAT        .type = CONFIG_FLOAT, .count = 1
 #define TYPE_FLOATS(n)    .type = CONFIG_FLOAT, .count = (n)
-#define TYPE_SECONDS      .type = CONFIG_DOUBLE, .count = 1
+#define TYPE_DOUBLE       .type = CONFIG_DOUBLE, .count = 1
+#define TYPE_DOUBLES(n)   .type = CONFIG_DOUBLE, .count = (n)
+#define TYPE_SECONDS      .type = CONFIG_SECONDS, .count = 1
 #define TYPE_BOOL         .type = CONFIG_BOOL, .count = 1
 #define TYPE_ENUM(name)   .type = CONFIG_ENUM, .count = 1, .names = config_##name##_names
 #define TYPE_STEPS        .type = CONFIG_STEPS, .count = sizeof(struct vkn_steps) / sizeof(uint32_t)

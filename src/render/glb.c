@@ -6,6 +6,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "render/mesh.h"
 #include "render/sink.h"
 #include "scene/scene.h"
 #include "shared/layout.h"
@@ -62,6 +63,19 @@ static void upright(const double up[3], double rotation[4])
         rotation[i] = length < 1e-6 ? flip[i] : turn[i] / length;
 }
 
+/* Of a mesh whose positions count from an origin, a second node within the first adds that. */
+static cJSON *add_origin(cJSON *root, cJSON *parent, const double origin[3])
+{
+    const int second = 1;
+    if (!render_has_origin(origin))
+        return parent;
+    cJSON *node = add_to(root, "nodes");
+    cJSON_AddItemToObject(parent, "children", cJSON_CreateIntArray(&second, 1));
+    cJSON_AddStringToObject(node, "name", "origin");
+    add_numbers(node, "translation", origin, 3);
+    return node;
+}
+
 static void add_node(cJSON *root, const struct render_mesh *mesh)
 {
     double rotation[4];
@@ -72,6 +86,7 @@ static void add_node(cJSON *root, const struct render_mesh *mesh)
     cJSON_AddStringToObject(node, "name", "field");
     upright(mesh->up, rotation);
     add_numbers(node, "rotation", rotation, 4);
+    node = add_origin(root, node, mesh->origin);
     if (mesh->triangle_count > 0)
         cJSON_AddNumberToObject(node, "mesh", 0);
 }

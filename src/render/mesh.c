@@ -21,34 +21,82 @@ bool render_box_given(const double low[3], const double high[3])
     return given;
 }
 
+/* The nearest multiple of the smallest power of ten that is not below `size`: programs that hold such a number in single
+ * precision mostly have it exactly. */
+static double round_origin(double position, double size)
+{
+    double step = pow(10, ceil(log10(size))), steps = pow(10, -ceil(log10(size)));
+    return step >= 1 ? round(position / step) * step : round(position * steps) / steps;
+}
+
+void render_local_origin(const struct vkn_scene *scene, double origin[3])
+{
+    bool far = scene_is_far(scene->offset);
+    for (int i = 0; i < 3; i++)
+        origin[i] = far ? round_origin((0.5 - scene->offset[i]) / scene->scale, 1 / scene->scale) : 0.0;
+}
+
+bool render_has_origin(const double origin[3])
+{
+    return origin[0] != 0.0 || origin[1] != 0.0 || origin[2] != 0.0;
+}
+
+void render_local_offset(const struct vkn_scene *scene, float offset[3])
+{
+    double origin[3];
+    render_local_origin(scene, origin);
+    for (int i = 0; i < 3; i++)
+        offset[i] = (float)(origin[i] * scene->scale + scene->offset[i]);
+}
+
 /* The box in training space. */
 static vkn_status place_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
                             double low[3], double high[3])
 {
     bool given = render_box_given(params->low, params->high);
     for (int i = 0; i < 3; i++) {
-        low[i] = given ? params->low[i] * (double)scene->scale + (double)scene->offset[i] : 0.0;
-        high[i] = given ? params->high[i] * (double)scene->scale + (double)scene->offset[i] : 1.0;
+        low[i] = given ? params->low[i] * scene->scale + scene->offset[i] : 0.0;
+        high[i] = given ? params->high[i] * scene->scale + scene->offset[i] : 1.0;
         if (!(low[i] < high[i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %g to %g along %c: nothing is between",
+            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c: nothing is between",
                              params->low[i], params->high[i], "xyz"[i]);
     }
     return VKN_OK;
 }
 
-/* Some of the box has to lie in the cube that was trained. */
-static vkn_status check_box(const struct vkn_scene *scene, const double low[3], const double high[3])
+/* Some of the box, which in training space is from `low` to `high`, has to lie in the cube that was trained. */
+static vkn_status check_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
+                            const double low[3], const double high[3])
 {
-    double reach = 0.5 * scene->aabb_scale, scale = (double)scene->scale;
+    double reach = 0.5 * scene->aabb_scale;
     for (int i = 0; i < 3; i++) {
-        double offset = (double)scene->offset[i];
+        const double numbers[4] = {params->low[i], params->high[i],
+                                   (0.5 - reach - scene->offset[i]) / scene->scale,
+                                   (0.5 + reach - scene->offset[i]) / scene->scale};
+        char texts[4][40];
+        for (int n = 0; n < 4; n++)
+            config_print_number(texts[n], numbers[n], false);
         if (low[i] >= 0.5 + reach || high[i] <= 0.5 - reach)
             return base_fail(VKN_BAD_INPUT,
-                             "crop: %g to %g along %c is outside of what was trained, %g to %g",
-                             (low[i] - offset) / scale, (high[i] - offset) / scale, "xyz"[i],
-                             (0.5 - reach - offset) / scale, (0.5 + reach - offset) / scale);
+                             "crop: %s to %s along %c is outside of what was trained, %s to %s",
+                             texts[0], texts[1], "xyz"[i], texts[2], texts[3]);
     }
     return VKN_OK;
+}
+
+/* Of training space, what corners of a box are multiples of: coarser than the rounding of dataset coordinates there and
+ * back, so that the box that is told is, when it is asked for, the same to the last bit. */
+static double corner_step(const struct vkn_scene *scene)
+{
+    double largest = 1;
+    for (int i = 0; i < 3; i++)
+        largest = fmax(largest, fabs(scene->offset[i]));
+    return ldexp(1, ilogb(largest) - 46);
+}
+
+static double to_multiple(double value, double step)
+{
+    return round(value / step) * step;
 }
 
 vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_config *config,
@@ -57,21 +105,25 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
     double low[3] = {0}, high[3] = {0}, longest = 0.0;
     BASE_TRY(place_box(scene, params, low, high));
     if (config->scene.contraction != VKN_CONTRACTION_CUBE)
-        BASE_TRY(check_box(scene, low, high));
+        BASE_TRY(check_box(scene, params, low, high));
     if (params->resolution < 1 || params->resolution >= MARCHING_MAX_POINTS)
         return base_fail(VKN_BAD_INPUT, "resolution: %u is not from 1 to %u", params->resolution,
                          MARCHING_MAX_POINTS - 1);
     for (int i = 0; i < 3; i++)
         longest = fmax(longest, high[i] - low[i]);
-    double spacing = longest / params->resolution;
-    *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = scene->scale};
+    double step = corner_step(scene);
+    double spacing = to_multiple(longest / params->resolution, step / MARCHING_MAX_POINTS);
+    if (!(spacing > 0))
+        return base_fail(VKN_BAD_INPUT, "crop: a box of %g is too small so far from the origin",
+                         longest / scene->scale);
+    *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = (float)scene->scale};
+    render_local_offset(scene, grid->offset);
     for (int i = 0; i < 3; i++) {
         uint32_t voxels = (uint32_t)fmax(1.0, ceil((high[i] - low[i]) / spacing - 1e-3));
         grid->points[i] = voxels + 1;
-        grid->origin[i] = (float)(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing);
-        grid->offset[i] = scene->offset[i];
+        grid->origin[i] = (float)to_multiple(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing, step);
     }
-    double threshold = params->threshold > 0.0 ? params->threshold / (double)scene->scale
+    double threshold = params->threshold > 0.0 ? params->threshold / scene->scale
                                                : SURFACE_SIZE_INVERSE * log(2.0);
     grid->threshold = (float)log(threshold);
     if (!isfinite(grid->threshold))
@@ -89,11 +141,11 @@ double render_mesh_voxel(const struct MeshGrid *grid)
     return (double)grid->spacing / (double)grid->scale;
 }
 
-void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3])
+void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid, double low[3], double high[3])
 {
     for (int i = 0; i < 3; i++) {
-        low[i] = ((double)grid->origin[i] - (double)grid->offset[i]) / (double)grid->scale;
-        high[i] = low[i] + (grid->points[i] - 1) * render_mesh_voxel(grid);
+        low[i] = ((double)grid->origin[i] - scene->offset[i]) / scene->scale;
+        high[i] = low[i] + (grid->points[i] - 1) * ((double)grid->spacing / scene->scale);
     }
 }
 

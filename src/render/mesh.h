@@ -9,6 +9,10 @@
 /* Whether the numbers are a box at all: all zero stands for none. */
 bool render_box_given(const double low[3], const double high[3]);
 
+bool render_has_origin(const double origin[3]); /* it is not 0 0 0 */
+/* What positions in training space are scaled about for positions that count from render_local_origin. */
+void render_local_offset(const struct vkn_scene *scene, float offset[3]);
+
 /* `config`: what the field was trained with. Without a box that of the unit cube of training space.
  * Voxels are cubes: shorter edges of the box become whole numbers of them, the box keeping its
  * middle. VKN_BAD_INPUT names what is wrong: "crop", "resolution" or "threshold". */
@@ -19,7 +23,7 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
  * between the faces. */
 double render_mesh_threshold(const struct MeshGrid *grid);
 double render_mesh_voxel(const struct MeshGrid *grid);
-void render_mesh_box(const struct MeshGrid *grid, double low[3], double high[3]);
+void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid, double low[3], double high[3]);
 
 /* The surface of the renderer's field in the dataset's space. Its colours are those that are seen
  * from straight above each vertex, at the time that the renderer is frozen at, else 0. Nothing is

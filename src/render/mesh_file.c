@@ -30,7 +30,8 @@ static void put_ply_header(struct sink *sink, const struct render_mesh *mesh)
     fprintf(stream, "ply\nformat binary_little_endian 1.0\ncomment vknerf %s\nelement vertex %zu\n",
             VKNERF_VERSION, mesh->vertex_count);
     for (size_t i = 0; i < BASE_COUNT(floats); i++)
-        fprintf(stream, "property float %s\n", floats[i]);
+        fprintf(stream, "property %s %s\n",
+                i < 3 && render_has_origin(mesh->origin) ? "double" : "float", floats[i]);
     for (size_t i = 0; i < BASE_COUNT(bytes); i++)
         fprintf(stream, "property uchar %s\n", bytes[i]);
     if (mesh->triangle_count > 0)
@@ -41,12 +42,15 @@ static void put_ply_header(struct sink *sink, const struct render_mesh *mesh)
 
 static void put_ply(struct sink *sink, const struct render_mesh *mesh)
 {
+    bool single = !render_has_origin(mesh->origin);
     put_ply_header(sink, mesh);
     for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
         sink_next(sink);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3 && single; i++)
             sink_float(sink, vertex->position[i]);
+        for (int i = 0; i < 3 && !single; i++)
+            sink_double(sink, mesh->origin[i] + (double)vertex->position[i]);
         for (int i = 0; i < 3; i++)
             sink_float(sink, vertex->normal[i]);
         for (int i = 0; i < 3; i++)
@@ -62,20 +66,24 @@ static void put_ply(struct sink *sink, const struct render_mesh *mesh)
 
 /* ---- OBJ ----------------------------------------------------------------------------------- */
 
-/* Colours behind the coordinates, as MeshLab and Blender read and write them. */
+/* Colours behind the coordinates, as MeshLab and Blender read and write them. Nine more digits than
+ * those of single precision hold the larger part of a position far from the dataset's origin. */
 static void put_obj(struct sink *sink, const struct render_mesh *mesh)
 {
+    int digits = render_has_origin(mesh->origin) ? 16 : 7;
     fprintf(sink->writer->stream, "# vknerf %s\n", VKNERF_VERSION);
     for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
-        const float *p = vertex->position, *n = vertex->normal;
-        double rgb[3];
-        for (int i = 0; i < 3; i++)
+        const float *n = vertex->normal;
+        double rgb[3], p[3];
+        for (int i = 0; i < 3; i++) {
             rgb[i] = (vertex->color >> 8 * i & 255u) / 255.0;
+            p[i] = mesh->origin[i] + (double)vertex->position[i];
+        }
         char *line = sink_next(sink);
         sink->used += (size_t)snprintf(line, SINK_SPACE,
-                                       "v %.7g %.7g %.7g %.4f %.4f %.4f\nvn %.4f %.4f %.4f\n",
-                                       (double)p[0], (double)p[1], (double)p[2], rgb[0], rgb[1],
+                                       "v %.*g %.*g %.*g %.4f %.4f %.4f\nvn %.4f %.4f %.4f\n",
+                                       digits, p[0], digits, p[1], digits, p[2], rgb[0], rgb[1],
                                        rgb[2], (double)n[0], (double)n[1], (double)n[2]);
     }
     for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {

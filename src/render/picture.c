@@ -27,7 +27,7 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6])
         given |= box[i] != 0.0;
     for (int i = 0; i < 3 && given; i++)
         if (!(box[i] < box[3 + i]) || isinf(box[i]) || isinf(box[3 + i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %g to %g along %c: nothing is between", box[i],
+            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c: nothing is between", box[i],
                              box[3 + i], "xyz"[i]);
     for (int i = 0; i < 3; i++) {
         double scale = config->scene.scale, offset = config->scene.offset[i];

@@ -34,21 +34,24 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
     const struct vkn_scene *scene = cloud->scene;
     uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push pick = {.b = batch, .c = rays};
+    float offset[3];
+    render_local_offset(scene, offset);
     struct Push place = {.a = rays,
-                         .b = float_bits(scene->scale),
-                         .c = float_bits(scene->offset[0]),
-                         .d = float_bits(scene->offset[1]),
-                         .e = float_bits(scene->offset[2])};
+                         .b = float_bits((float)scene->scale),
+                         .c = float_bits(offset[0]),
+                         .d = float_bits(offset[1]),
+                         .e = float_bits(offset[2])};
     gpu_record_dispatch(recording, cloud->scatter, r->bindings, &pick, sizeof pick, groups);
     render_record_rounds(r, recording, rays, NULL, cloud->composite);
     gpu_record_dispatch(recording, cloud->finish, r->bindings, &place, sizeof place, groups);
 }
 
-static bool wanted(const struct render_points_params *params, const struct MeshVertex *point)
+static bool wanted(const struct cloud *cloud, const struct MeshVertex *point)
 {
+    const struct render_points_params *params = cloud->params;
     bool inside = true;
     for (int i = 0; i < 3; i++) {
-        double x = (double)point->position[i];
+        double x = (double)point->position[i] + cloud->points->origin[i];
         inside = inside && x >= params->low[i] && x <= params->high[i];
     }
     return point->color != 0 && (inside || !render_box_given(params->low, params->high));
@@ -67,7 +70,7 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
     const struct MeshVertex *found = r->points.at[BIND_MESH_VERTICES].mapped;
     struct render_mesh *points = cloud->points;
     for (uint32_t i = 0; i < rays && points->vertex_count < cloud->params->count; i++)
-        if (wanted(cloud->params, &found[i]))
+        if (wanted(cloud, &found[i]))
             points->vertices[points->vertex_count++] = found[i];
     return VKN_OK;
 }
@@ -132,6 +135,7 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
                          struct render_mesh *cloud)
 {
     *cloud = (struct render_mesh){0};
+    render_local_origin(scene, cloud->origin);
     struct cloud work = {.renderer = renderer, .scene = scene, .params = params, .points = cloud};
     vkn_status status = prepare(&work);
     if (status == VKN_OK)

@@ -387,7 +387,7 @@ static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *pictur
     for (uint32_t i = 0; i < count; i++) {
         memcpy(&picture->color[3 * (first + i)], output[i].color, sizeof output[i].color);
         picture->opacity[first + i] = output[i].opacity;
-        picture->depth[first + i] = output[i].depth / r->setup.config.scene.scale;
+        picture->depth[first + i] = output[i].depth / (float)r->setup.config.scene.scale;
         if (picture->normal)
             memcpy(&picture->normal[3 * (first + i)], output[i].normal, sizeof output[i].normal);
     }

@@ -220,8 +220,8 @@ vkn_status sight_box(const struct sight *sight, const struct vkn_scene *scene, d
         add_pixels(&seen, sight, scene, nearness);
         bound(&seen, outliers, low, high);
         for (int i = 0; i < 3; i++) {
-            low[i] = (low[i] - (double)scene->offset[i]) / (double)scene->scale;
-            high[i] = (high[i] - (double)scene->offset[i]) / (double)scene->scale;
+            low[i] = (low[i] - scene->offset[i]) / scene->scale;
+            high[i] = (high[i] - scene->offset[i]) / scene->scale;
         }
     }
     for (int i = 0; i < 3; i++)

@@ -45,6 +45,14 @@ void sink_float(struct sink *sink, float value)
     sink_word(sink, word);
 }
 
+void sink_double(struct sink *sink, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    sink_word(sink, (uint32_t)bits);
+    sink_word(sink, (uint32_t)(bits >> 32));
+}
+
 void sink_byte(struct sink *sink, uint32_t byte)
 {
     sink->bytes[sink->used++] = (char)(byte & 255u);

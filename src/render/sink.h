@@ -21,6 +21,7 @@ char *sink_next(struct sink *sink);
 /* Parts of an element, little-endian. */
 void sink_word(struct sink *sink, uint32_t word);
 void sink_float(struct sink *sink, float value);
+void sink_double(struct sink *sink, double value);
 void sink_byte(struct sink *sink, uint32_t byte);
 /* As many as there are, behind all before. */
 void sink_bytes(struct sink *sink, const void *bytes, size_t size);

@@ -35,11 +35,10 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
                          struct splatter *splatter)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
-    const struct MeshGrid grid = {.scale = scene->scale,
-                                  .offset = {scene->offset[0], scene->offset[1], scene->offset[2]},
-                                  .time = renderer->time};
+    struct MeshGrid grid = {.scale = (float)scene->scale, .time = renderer->time};
     struct probe *probe = &splatter->probe;
     BASE_TRY(probe_create(renderer, probe));
+    render_local_offset(scene, grid.offset);
     splatter->room = probe->capacity / SAMPLES;
     const struct buffer_counts counts = {.splats = splatter->room};
     BASE_TRY(buffers_create(probe->device, BUFFERS_OF_VIEW, OF_SPLATS, &counts, &splatter->buffers));
@@ -107,6 +106,7 @@ static vkn_status begin(const struct render_mesh *cloud, struct render_splats *s
     float *spacing = base_alloc(cloud->vertex_count + 1, sizeof *spacing);
     splats->splats = base_alloc(cloud->vertex_count + 1, sizeof *splats->splats);
     splats->count = cloud->vertex_count;
+    memcpy(splats->origin, cloud->origin, sizeof splats->origin);
     vkn_status status = spacing && splats->splats ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
         status = neighbours_spacing(cloud->vertices, cloud->vertex_count, spacing);
@@ -154,8 +154,9 @@ void render_splats_free(struct render_splats *splats)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void put_header(struct sink *sink, size_t count)
+static void put_header(struct sink *sink, const struct render_splats *splats)
 {
+    const double *origin = splats->origin;
     static const struct {
         const char *name;
         int count; /* numbered from 0 on; 0: without a number */
@@ -163,7 +164,10 @@ static void put_header(struct sink *sink, size_t count)
                       {"ny", 0},      {"nz", 0},      {"f_dc", 3},    {"f_rest", 45},
                       {"opacity", 0}, {"scale", 3},   {"rot", 4}};
     FILE *stream = sink->writer->stream;
-    fprintf(stream, "ply\nformat binary_little_endian 1.0\nelement vertex %zu\n", count);
+    fprintf(stream, "ply\nformat binary_little_endian 1.0\n");
+    if (render_has_origin(origin))
+        fprintf(stream, "comment origin %.17g %.17g %.17g\n", origin[0], origin[1], origin[2]);
+    fprintf(stream, "element vertex %zu\n", splats->count);
     for (size_t i = 0; i < BASE_COUNT(properties); i++) {
         if (properties[i].count == 0)
             fprintf(stream, "property float %s\n", properties[i].name);
@@ -220,7 +224,7 @@ vkn_status render_splats_write(struct base_file_writer *writer, const struct ren
     struct sink *sink = sink_open(writer);
     if (!sink)
         return VKN_ERROR;
-    put_header(sink, splats->count);
+    put_header(sink, splats);
     for (size_t i = 0; i < splats->count && sink->error == 0; i++)
         put_splat(sink, &splats->splats[i]);
     return sink_close(sink);

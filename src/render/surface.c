@@ -12,13 +12,13 @@ static vkn_status find_box(const struct vkn_scene *scene, const struct sight *si
     return sight_box(sight, scene, outliers, request->low, request->high);
 }
 
-static struct render_voxels voxels_of(const struct MeshGrid *grid)
+static struct render_voxels voxels_of(const struct vkn_scene *scene, const struct MeshGrid *grid)
 {
     struct render_voxels voxels = {.edge = render_mesh_voxel(grid),
                                    .threshold = render_mesh_threshold(grid)};
     for (int i = 0; i < 3; i++)
         voxels.counts[i] = grid->points[i] - 1;
-    render_mesh_box(grid, voxels.low, voxels.high);
+    render_mesh_box(scene, grid, voxels.low, voxels.high);
     return voxels;
 }
 
@@ -43,8 +43,9 @@ vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
         status = render_mesh_grid(scene, config, &request, &grid);
     if (status == VKN_OK)
         status = render_mesh(renderer, &grid, params->unseen, &sight, progress, stop, mesh);
+    render_local_origin(scene, mesh->origin);
     if (status == VKN_OK)
-        *voxels = voxels_of(&grid);
+        *voxels = voxels_of(scene, &grid);
     sight_destroy(&sight);
     return status;
 }

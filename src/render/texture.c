@@ -69,7 +69,10 @@ vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxe
 {
     struct atlas atlas;
     struct unwrapped work = {.mesh = mesh};
-    vkn_status status = atlas_cut(mesh, voxels->edge, voxels->low, &atlas);
+    double corner[3];
+    for (int i = 0; i < 3; i++)
+        corner[i] = voxels->low[i] - mesh->origin[i];
+    vkn_status status = atlas_cut(mesh, voxels->edge, corner, &atlas);
     if (status == VKN_OK)
         status = atlas_pack(&atlas, size);
     if (status == VKN_OK)
@@ -282,11 +285,11 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
                          struct painter *painter)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
-    const struct MeshGrid grid = {.spacing = (float)voxel * scene->scale,
-                                  .scale = scene->scale,
-                                  .offset = {scene->offset[0], scene->offset[1], scene->offset[2]},
-                                  .time = renderer->time};
+    struct MeshGrid grid = {.spacing = (float)voxel * (float)scene->scale,
+                            .scale = (float)scene->scale,
+                            .time = renderer->time};
     uint32_t size = painter->mesh->texture_size;
+    render_local_offset(scene, grid.offset);
     BASE_TRY(sort_bands(painter->mesh, &painter->bands));
     size_t pixels = (size_t)painter->bands.rows * size;
     const struct buffer_counts counts = {

@@ -82,15 +82,18 @@ static void add_count(struct base_text *list, const char *what, uint64_t count)
 
 static void add_space(struct base_text *list, const vkn_scene *scene)
 {
-    char text[160];
+    char text[192];
     for (size_t i = 0; i < SCENE_SPLITS; i++) {
         snprintf(text, sizeof text, "%s views", scene_split_names[i]);
         add_count(list, text, scene->splits[i].camera_count);
     }
     add_count(list, "downscale", scene->downscale);
-    snprintf(text, sizeof text, "scale %.9g, offset %.9g %.9g %.9g, aabb_scale %u",
-             (double)scene->scale, (double)scene->offset[0], (double)scene->offset[1],
-             (double)scene->offset[2], scene->aabb_scale);
+    char numbers[4][40];
+    config_print_number(numbers[3], scene->scale, false);
+    for (int i = 0; i < 3; i++)
+        config_print_number(numbers[i], scene->offset[i], false);
+    snprintf(text, sizeof text, "scale %s, offset %s %s %s, aabb_scale %u", numbers[3], numbers[0],
+             numbers[1], numbers[2], scene->aabb_scale);
     compare_add_value(list, "training space", text);
 }
 

@@ -240,6 +240,7 @@ vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_expo
     BASE_TRY(check_params(params));
     BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
                       &opened));
+    render_local_origin(opened.scene, made->origin);
     vkn_status status = export_files(params, &opened, made);
     run_close(&opened);
     made->seconds = base_seconds() - began;
@@ -302,6 +303,7 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
         cJSON_AddStringToObject(object, "splats", params->splats);
         cJSON_AddNumberToObject(object, "splat_count", (double)result->splats);
     }
+    add_numbers(object, "origin", result->origin);
     if (params->frozen)
         cJSON_AddNumberToObject(object, "time", params->time);
     cJSON_AddNumberToObject(object, "seconds", result->seconds);

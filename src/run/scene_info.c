@@ -42,7 +42,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
         .path = params->scene,
         .format = params->format,
         .downscale = params->downscale,
-        .scale = params->scale,
+        .scale = (double)params->scale,
         .aabb_scale = params->aabb_scale,
         .findings = &findings,
     };

@@ -151,20 +151,60 @@ static bool is_aabb_scale(uint32_t value)
 
 static vkn_status check_space(const struct scene_options *options)
 {
-    if (!isfinite(options->scale) || options->scale < 0 ||
-        (double)options->scale > VKN_MOST_SCENE_SCALE)
-        return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number",
-                         (double)options->scale);
+    if (!isfinite(options->scale) || options->scale < 0 || options->scale > VKN_MOST_SCENE_SCALE)
+        return base_fail(VKN_BAD_INPUT, "scale: %g is not a positive number", options->scale);
     if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
         return base_fail(VKN_BAD_INPUT, "aabb_scale: %u is not a power of two from 1 to 128",
                          options->aabb_scale);
     if (options->placed && (options->scale == 0 || options->aabb_scale == 0))
         return base_fail(VKN_BAD_INPUT,
                          "scene.placed: scene.scale and scene.aabb_scale are missing");
-    const float *offset = options->offset;
+    const double *offset = options->offset;
     if (!options->placed && (offset[0] != 0 || offset[1] != 0 || offset[2] != 0))
         base_log(BASE_LOG_WARNING, "scene.offset: it is only used with scene.placed");
     return VKN_OK;
+}
+
+#define FAR_OFFSET 16.0
+
+bool scene_is_far(const double offset[3])
+{
+    return !(fabs(offset[0]) < FAR_OFFSET && fabs(offset[1]) < FAR_OFFSET && fabs(offset[2]) < FAR_OFFSET);
+}
+
+double scene_number(double number, const double offset[3])
+{
+    return scene_is_far(offset) ? number : (double)(float)number;
+}
+
+void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3])
+{
+    double scale = scene_number(scene->scale, scene->offset);
+    for (int i = 0; i < 3; i++)
+        result[i] = position[i] * scale + scene_number(scene->offset[i], scene->offset);
+}
+
+/* The shortest decimal of the nearest number of single precision. */
+static double shorten(double number)
+{
+    char text[40];
+    config_print_number(text, (double)(float)number, true);
+    return strtod(text, NULL);
+}
+
+/* `offset`: NULL puts the space's centre into the cube's. Near the dataset's origin scale and offset are what single
+ * precision has, which moves a scene by less than 1e-6; far from it that would be more than the scene is large. */
+static void set_space(struct vkn_scene *scene, const struct space *space, const double *offset)
+{
+    scene->scale = space->scale;
+    for (int i = 0; i < 3; i++)
+        scene->offset[i] = offset != NULL ? offset[i] : 0.5 - space->center[i] * scene->scale;
+    if (scene_is_far(scene->offset))
+        return;
+    double scale = (double)(float)space->scale;
+    for (int i = 0; i < 3; i++)
+        scene->offset[i] = shorten(offset != NULL ? offset[i] : 0.5 - space->center[i] * scale);
+    scene->scale = shorten(space->scale);
 }
 
 /* The file's space, or where it has none and its dialect leaves that to us, a measured one. */
@@ -186,21 +226,20 @@ static vkn_status choose_space(struct vkn_scene *scene, const struct selection *
     if (options->aabb_scale > 0)
         scene->aabb_scale = options->aabb_scale;
     BASE_TRY(space_near(train->frames, train->count, &near));
-    scene->scale = (float)space.scale;
     scene->near = (float)(near * space.scale);
-    for (int i = 0; i < 3; i++)
-        scene->offset[i] = (float)(options->placed    ? options->offset[i]
-                                   : automatic        ? 0.5 - space.center[i] * scene->scale
-                                   : file->has_offset ? file->offset[i]
-                                                      : DEFAULT_OFFSET);
+    const double middle[3] = {DEFAULT_OFFSET, DEFAULT_OFFSET, DEFAULT_OFFSET};
+    set_space(scene, &space,
+              options->placed    ? options->offset
+              : automatic        ? NULL
+              : file->has_offset ? file->offset
+                                 : middle);
     return VKN_OK;
 }
 
-/* Whatever chose the space, a run can record it and read it again. Frames so far away, or so near,
- * have no precision left in single precision. */
+/* Whatever chose the space, a run can record it and read it again. */
 static vkn_status check_chosen(const struct vkn_scene *scene, const struct transforms *file)
 {
-    double scale = (double)scene->scale;
+    double scale = scene->scale;
     if (!(scale >= VKN_LEAST_SCENE_SCALE && scale <= VKN_MOST_SCENE_SCALE))
         return base_fail(VKN_BAD_INPUT,
                          "%s: %s: by their positions and depths the training space has a scale of "
@@ -208,11 +247,11 @@ static vkn_status check_chosen(const struct vkn_scene *scene, const struct trans
                          file->file, file->list, scale, VKN_LEAST_SCENE_SCALE,
                          VKN_MOST_SCENE_SCALE);
     for (int i = 0; i < 3; i++)
-        if (!(fabs((double)scene->offset[i]) <= VKN_MOST_SCENE_OFFSET))
+        if (!(fabs(scene->offset[i]) <= VKN_MOST_SCENE_OFFSET))
             return base_fail(VKN_BAD_INPUT,
                              "%s: %s: by their positions and depths the training space has an "
                              "offset of %.3g, out of range (%g to %g)",
-                             file->file, file->list, (double)scene->offset[i],
+                             file->file, file->list, scene->offset[i],
                              -VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET);
     if (!isfinite(scene->near))
         return base_fail(VKN_BAD_INPUT, "%s: %s: their nearest depths are too large for a number",
@@ -225,8 +264,10 @@ static struct scene_point *place(const struct vkn_scene *scene, const struct tra
 {
     struct scene_point *placed = count > 0 ? base_alloc(count, sizeof(*placed)) : NULL;
     for (size_t n = 0; n < count && placed != NULL; n++) {
+        double position[3];
+        scene_to_training(scene, points[n].position, position);
         for (int i = 0; i < 3; i++)
-            placed[n].position[i] = (float)(points[n].position[i] * scene->scale + scene->offset[i]);
+            placed[n].position[i] = (float)position[i];
         memcpy(placed[n].color, points[n].color, sizeof(placed[n].color));
     }
     return placed;

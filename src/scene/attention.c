@@ -23,7 +23,8 @@ static void solve(const double m[3][3], const double b[3], double x[3])
 }
 
 /* The squared distance of p to the line o + t d is |(I - d d^T) (p - o)|^2; summed over the lines
- * it is smallest where sum (I - d d^T) p = sum (I - d d^T) o. */
+ * it is smallest where sum (I - d d^T) p = sum (I - d d^T) o. Positions count from the first
+ * view's: of georeferenced ones, sums would have few digits left for the differences. */
 bool scene_attention(const double (*views)[6], size_t count, double point[3])
 {
     double m[3][3] = {{0}}, b[3] = {0};
@@ -33,7 +34,7 @@ bool scene_attention(const double (*views)[6], size_t count, double point[3])
             for (int j = 0; j < 3; j++) {
                 double projector = ((i == j ? 1.0 : 0.0) - d[i] * d[j]) / (double)count;
                 m[i][j] += projector;
-                b[i] += projector * o[j];
+                b[i] += projector * (o[j] - views[0][j]);
             }
         }
     }
@@ -41,6 +42,8 @@ bool scene_attention(const double (*views)[6], size_t count, double point[3])
     if (count < 2 || !(determinant(m) > 1e-3))
         return false;
     solve(m, b, point);
+    for (int i = 0; i < 3; i++)
+        point[i] += views[0][i];
 
     size_t in_front = 0;
     for (size_t n = 0; n < count; n++) {

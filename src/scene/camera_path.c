@@ -110,9 +110,11 @@ double camera_path_angle(const struct scene_camera *camera)
 void camera_path_place(const struct vkn_scene *scene, const double pose[12],
                        struct scene_camera *camera)
 {
+    const double position[3] = {pose[3], pose[7], pose[11]};
+    double placed[3];
+    scene_to_training(scene, position, placed);
     for (int i = 0; i < 12; i++)
-        camera->pose[i] =
-            (float)(i % 4 < 3 ? pose[i] : pose[i] * scene->scale + scene->offset[i / 4]);
+        camera->pose[i] = (float)(i % 4 < 3 ? pose[i] : placed[i / 4]);
 }
 
 static vkn_status parse_frames(const struct vkn_scene *scene, const char *file, const cJSON *json,

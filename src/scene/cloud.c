@@ -16,7 +16,7 @@
 
 /* A frame's view of the cloud. */
 struct view {
-    struct scene_camera camera; /* in the dataset's space */
+    struct scene_camera camera; /* in the dataset's axes and units, itself at 0 0 0 */
     double limit;               /* of its lens */
     double widest; /* cosine of the largest angle between its axis and a corner's ray */
 };
@@ -28,6 +28,8 @@ static struct view view_of(const struct transforms_frame *frame)
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
     scene_place_camera(&dataset, frame, &view.camera);
+    for (int i = 0; i < 3; i++)
+        view.camera.pose[4 * i + 3] = 0;
     for (unsigned corner = 0; corner < 4; corner++) {
         double origin[3], direction[3], along = 0;
         scene_camera_ray(&view.camera, (corner & 1) * (double)frame->width,
@@ -43,15 +45,15 @@ static struct view view_of(const struct transforms_frame *frame)
 static double distance_in_view(const struct view *view, const struct transforms_frame *frame,
                                const double point[3])
 {
-    double squared = 0, along = 0, x = 0, y = 0;
+    double squared = 0, along = 0, x = 0, y = 0, from[3];
     for (int i = 0; i < 3; i++) {
-        double d = point[i] - frame->pose[4 * i + 3];
-        squared += d * d;
-        along -= d * frame->pose[4 * i + 2];
+        from[i] = point[i] - frame->pose[4 * i + 3];
+        squared += from[i] * from[i];
+        along -= from[i] * frame->pose[4 * i + 2];
     }
     double distance = sqrt(squared);
     if (!(along >= view->widest * distance) ||
-        !scene_camera_project_within(&view->camera, view->limit, point, &x, &y))
+        !scene_camera_project_within(&view->camera, view->limit, from, &x, &y))
         return 0;
     bool inside = x >= 0 && y >= 0 && x <= frame->width && y <= frame->height;
     return inside ? distance : 0;

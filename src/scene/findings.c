@@ -61,9 +61,7 @@ static vkn_status add_points(struct scene_findings *findings, const struct vkn_s
         return VKN_ERROR;
     findings->point_count = transforms->point_count;
     for (size_t n = 0; n < transforms->point_count; n++)
-        for (int i = 0; i < 3; i++)
-            findings->points[n][i] =
-                transforms->points[n].position[i] * (double)scene->scale + (double)scene->offset[i];
+        scene_to_training(scene, transforms->points[n].position, findings->points[n]);
     return VKN_OK;
 }
 

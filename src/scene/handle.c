@@ -104,8 +104,8 @@ vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t
 
 /* ---- cameras --------------------------------------------------------------------------------- */
 
-struct vkn_camera scene_public_camera(const struct scene_camera *camera, float scale,
-                                      const float offset[3])
+struct vkn_camera scene_public_camera(const struct scene_camera *camera, double scale,
+                                      const double offset[3])
 {
     struct vkn_camera made = {
         .width = camera->width,
@@ -127,7 +127,8 @@ struct vkn_camera scene_public_camera(const struct scene_camera *camera, float s
         made.pose[i] = (double)camera->pose[i];
     for (size_t row = 0; row < 3; row++)
         made.pose[4 * row + 3] =
-            ((double)camera->pose[4 * row + 3] - (double)offset[row]) / (double)scale;
+            ((double)camera->pose[4 * row + 3] - scene_number(offset[row], offset)) /
+            scene_number(scale, offset);
     return made;
 }
 
@@ -197,7 +198,7 @@ vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *
     return VKN_OK;
 }
 
-vkn_status scene_own_camera(const struct vkn_camera *given, float scale, const float offset[3],
+vkn_status scene_own_camera(const struct vkn_camera *given, double scale, const double offset[3],
                             struct scene_camera *camera)
 {
     struct vkn_camera read;
@@ -221,8 +222,8 @@ vkn_status scene_own_camera(const struct vkn_camera *given, float scale, const f
     for (size_t i = 0; i < 12; i++)
         camera->pose[i] = (float)read.pose[i];
     for (size_t row = 0; row < 3; row++)
-        camera->pose[4 * row + 3] =
-            (float)(read.pose[4 * row + 3] * (double)scale + (double)offset[row]);
+        camera->pose[4 * row + 3] = (float)(read.pose[4 * row + 3] * scene_number(scale, offset) +
+                                            scene_number(offset[row], offset));
     return VKN_OK;
 }
 

@@ -317,6 +317,8 @@ static vkn_status measure(struct inspection *inspection)
     measure_spread(inspection);
     BASE_TRY(measure_attention(inspection));
     inspection->inside = inspect_inside(scene, 1);
+    for (int i = 0; i < 3; i++)
+        inspection->from_origin = hypot(inspection->from_origin, (0.5 - scene->offset[i]) / scene->scale);
     BASE_TRY(measure_points(inspection));
     BASE_TRY(measure_masks(inspection));
     BASE_TRY(consistency_measure(scene, &inspection->consistency));

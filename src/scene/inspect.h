@@ -36,6 +36,7 @@ struct inspection {
     bool attentive;
     double attention[3];          /* what the training cameras look at, when they do */
     double distance;              /* mean, of the training cameras from there */
+    double from_origin;           /* of the cube's middle from the dataset's origin, dataset units */
     double inside;                /* share of the training views' rays that meet the cube */
     struct inspect_range point_box[3]; /* of all but the outermost 2 % of the points on each side */
     double points_inside;         /* share of the points that the cube holds */

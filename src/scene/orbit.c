@@ -63,6 +63,18 @@ static vkn_status find_center(const struct scene_split *train, double center[3])
     return VKN_OK;
 }
 
+vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up)
+{
+    BASE_NEED(scene);
+    BASE_NEED(point);
+    BASE_TRY(find_center(&scene->splits[SCENE_TRAIN], point));
+    for (int i = 0; i < 3; i++)
+        point[i] = (point[i] - scene->offset[i]) / scene->scale;
+    if (up)
+        scene_up(&scene->splits[SCENE_TRAIN], up);
+    return VKN_OK;
+}
+
 /* Mean height and distance of the training cameras; the first of them is where the circle starts.
  */
 static vkn_status find_circle(const struct scene_split *train, struct circle *circle)

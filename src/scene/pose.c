@@ -6,7 +6,7 @@
 
 #include "scene/transforms.h"
 
-#define LARGEST   1e9  /* coordinates beyond have no precision left in single precision */
+#define LARGEST   1e9  /* coordinates beyond are no longer exact to a ten-millionth */
 #define TOLERANCE 0.02 /* how far from orthonormal a rotation may be written */
 
 static vkn_status read_row(const cJSON *row, const char *name, const char *where, int index,

@@ -317,8 +317,24 @@ static vkn_status check_near(struct inspection *inspection)
     return VKN_OK;
 }
 
+static vkn_status check_origin(struct inspection *inspection)
+{
+    if (!scene_is_far(inspection->scene->offset))
+        return VKN_OK;
+    return inspect_add_problem(
+        inspection,
+        "nothing to do for training, pictures and exports, which are exact there; for programs "
+        "that read "
+        "coordinates in single precision, move the origin before the scene is written",
+        "the scene lies far from its origin: %.4g dataset units, %.3g times the side of the cube "
+        "that is reconstructed",
+        inspection->from_origin,
+        inspection->from_origin * inspection->scene->scale / inspection->scene->aabb_scale);
+}
+
 static vkn_status check_scale(struct inspection *inspection)
 {
+    BASE_TRY(check_origin(inspection));
     BASE_TRY(check_attention(inspection));
     BASE_TRY(check_smallness(inspection));
     BASE_TRY(check_near(inspection));

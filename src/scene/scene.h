@@ -61,12 +61,12 @@ struct scene_point {
     uint8_t color[3];             /* sRGB */
 };
 
-/* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side
- * aabb_scale; training = dataset * scale + offset (axes kept, so that exports keep the dataset's). */
+/* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side aabb_scale;
+ * training = dataset * scale + offset (axes kept, so that exports keep the dataset's), both of single precision unless scene_is_far. */
 struct vkn_scene {
     char *path;                   /* the folder or .json file as given */
     struct scene_split splits[SCENE_SPLITS];
-    float scale, offset[3];
+    double scale, offset[3];
     uint32_t aabb_scale;          /* power of two, 1..128 */
     struct scene_point *points;   /* of a COLMAP model or nerfstudio's ply_file_path, else none */
     size_t point_count;
@@ -98,8 +98,8 @@ struct scene_options {
     const char *path;             /* folder of a scene or of a sparse model of it, or a transforms.json or poses_bounds.npy */
     enum vkn_scene_format format;
     uint32_t downscale;           /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
-    float scale;                  /* 0: from the file or the dialect's default */
-    float offset[3];
+    double scale;                 /* 0: from the file or the dialect's default */
+    double offset[3];
     uint32_t aabb_scale;          /* 0: from the file or the dialect's default */
     bool placed;                  /* scale, offset and aabb_scale are all given: those of a run */
     struct scene_findings *findings; /* NULL: missing and broken images are errors, as training wants them */
@@ -144,14 +144,14 @@ struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_
 struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most); /* in about `most` pixels at most */
 void scene_close(struct vkn_scene **scene);
 struct vkn_scene *scene_hold(struct vkn_scene *scene); /* for one more to close */
+bool scene_is_far(const double offset[3]); /* dataset coordinates are too large for single precision: an offset of 16 or more */
 /* The default is the first with views of test, val, train. VKN_BAD_INPUT when it has none. */
 vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split, enum scene_split_name *name);
 /* The same, and that it has this view. */
 vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t view, enum scene_split_name *name);
 /* From training space to the dataset's and back; VKN_BAD_INPUT names what is wrong with it. */
-struct vkn_camera scene_public_camera(const struct scene_camera *camera, float scale, const float offset[3]);
-vkn_status scene_own_camera(const struct vkn_camera *given, float scale, const float offset[3],
-                            struct scene_camera *camera);
+struct vkn_camera scene_public_camera(const struct scene_camera *camera, double scale, const double offset[3]);
+vkn_status scene_own_camera(const struct vkn_camera *given, double scale, const double offset[3], struct scene_camera *camera);
 /* The folder of a scene's images: `path`, or above a model's, such as SCENE/sparse/1. The caller frees *folder. */
 vkn_status scene_capture_folder(const char *path, char **folder);
 

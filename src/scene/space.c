@@ -82,7 +82,7 @@ static vkn_status find_gaze(const struct transforms_frame *const *frames, size_t
     for (size_t n = 0; n < count; n++) {
         bool looks = frames[n]->lens.kind != VKN_LENS_EQUIRECTANGULAR; /* else everywhere */
         for (int i = 0; i < 3; i++) {
-            gaze->position[i] += position(frames[n], i) / (double)count;
+            gaze->position[i] += (position(frames[n], i) - position(frames[0], i)) / (double)count;
             if (!looks)
                 continue;
             views[looking][i] = position(frames[n], i);
@@ -91,6 +91,8 @@ static vkn_status find_gaze(const struct transforms_frame *const *frames, size_t
         }
         looking += looks ? 1 : 0;
     }
+    for (int i = 0; i < 3; i++)
+        gaze->position[i] += position(frames[0], i);
     gaze->attentive = scene_attention((const double(*)[6])views, looking, gaze->attention);
     free(views);
     double near = 0, far = 0;

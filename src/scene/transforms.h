@@ -186,6 +186,10 @@ vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const ch
  * must have a size and an image_path (transforms_find_images). */
 vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS], bool single,
                           const struct scene_options *options);
+/* Of a training space, scale or a number of the offset as positions are computed with: near the dataset's origin rounded
+ * to single precision, which their shortest decimals, as they are stored, stand for. */
+double scene_number(double number, const double offset[3]);
+void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3]);
 /* Time and pose of *camera: from the frame, in the scene's training space. */
 void scene_place_camera(const struct vkn_scene *scene, const struct transforms_frame *frame,
                         struct scene_camera *camera);

@@ -57,51 +57,6 @@ struct look {
     uint32_t width, height;
 };
 
-/* Of a 3 x 3 system, by Cramer's rule; false where it has no one solution. */
-static bool solve(double m[3][3], const double right[3], double result[3])
-{
-    double minors[3], determinant = 0;
-    for (int i = 0; i < 3; i++) {
-        minors[i] = m[1][(i + 1) % 3] * m[2][(i + 2) % 3] - m[1][(i + 2) % 3] * m[2][(i + 1) % 3];
-        determinant += m[0][i] * minors[i];
-    }
-    if (!(fabs(determinant) > 1e-9 * pow(m[0][0] + m[1][1] + m[2][2], 3)))
-        return false;
-    for (int column = 0; column < 3; column++) {
-        double replaced[3][3], value = 0;
-        memcpy(replaced, m, sizeof replaced);
-        for (int row = 0; row < 3; row++)
-            replaced[row][column] = right[row];
-        for (int i = 0; i < 3; i++)
-            value += replaced[0][i] * (replaced[1][(i + 1) % 3] * replaced[2][(i + 2) % 3] -
-                                       replaced[1][(i + 2) % 3] * replaced[2][(i + 1) % 3]);
-        result[column] = value / determinant;
-    }
-    return true;
-}
-
-/* The sums of lines' normal equations: the point that is nearest to all viewing axes solves them. */
-struct axes {
-    double matrix[3][3], right[3], up[3], fov;
-    size_t count;
-};
-
-static void add_camera(struct axes *axes, const struct vkn_camera *camera)
-{
-    const double *pose = camera->pose, axis[3] = {pose[2], pose[6], pose[10]}, eye[3] = {pose[3], pose[7], pose[11]};
-    double focal = camera->focal_y > 0 ? camera->focal_y : camera->focal_x;
-    for (int i = 0; i < 3; i++) {
-        axes->up[i] += pose[4 * i + 1];
-        for (int k = 0; k < 3; k++) {
-            double entry = (i == k) - axis[i] * axis[k];
-            axes->matrix[i][k] += entry;
-            axes->right[i] += entry * eye[k];
-        }
-    }
-    axes->fov += 2.0 * atan(0.5 * camera->height / focal) * 180.0 / 3.14159265358979323846;
-    axes->count++;
-}
-
 static double mean_distance(const vkn_scene *scene, size_t count, const double at[3])
 {
     double sum = 0;
@@ -115,28 +70,26 @@ static double mean_distance(const vkn_scene *scene, size_t count, const double a
     return sum / (double)count;
 }
 
+/* Where the cameras look, from how far and how wide. */
 static void find_look(const vkn_scene *scene, struct look *look)
 {
     size_t count = vkn_scene_view_count(scene, VKN_SPLIT_TRAIN);
-    struct axes axes = {0};
+    double fov = 0;
     for (size_t i = 0; i < count; i++) {
         struct vkn_camera camera = {.size = sizeof camera};
         if (vkn_scene_camera(scene, VKN_SPLIT_TRAIN, i, &camera) != VKN_OK)
-            continue;
-        add_camera(&axes, &camera);
-        if (axes.count == 1) {
+            return;
+        double focal = camera.focal_y > 0 ? camera.focal_y : camera.focal_x;
+        fov += 2.0 * atan(0.5 * camera.height / focal) * 180.0 / 3.14159265358979323846;
+        if (i == 0) {
             look->width = camera.width;
             look->height = camera.height;
         }
     }
-    if (axes.count == 0)
+    if (count == 0 || vkn_scene_look_at(scene, look->at, look->up) != VKN_OK)
         return;
-    double length = sqrt(dot(axes.up, axes.up));
-    for (int i = 0; i < 3 && length > 1e-3 * (double)axes.count; i++)
-        look->up[i] = axes.up[i] / length;
-    look->fov = fmin(fmax(axes.fov / (double)axes.count, 20), 90);
-    if (solve(axes.matrix, axes.right, look->at))
-        look->distance = fmax(mean_distance(scene, axes.count, look->at), 1e-6);
+    look->fov = fmin(fmax(fov / (double)count, 20), 90);
+    look->distance = fmax(mean_distance(scene, count, look->at), 1e-6 * look->distance);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */

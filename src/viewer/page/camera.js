@@ -144,17 +144,17 @@ const fit = (aspect) => Math.max(1, aspect * free.H / free.W) * stage.H / free.H
 
 // ---- the address: what follows # leads back to this view ----
 
-const short = (x) => String(+x.toPrecision(6));
+const short = (x) => String(+x.toPrecision(6)); // not of positions: a scene may lie far from the origin
 
 function viewAddress() {
   const parts = {
-    pose: poseOf(camera).map(short).join(','), distance: short(camera.distance), fov: short(camera.fov),
+    pose: poseOf(camera).join(','), distance: short(camera.distance), fov: short(camera.fov),
     map: settings.map, background: settings.background,
   };
   if (scene.dynamic)
     parts.time = short(settings.time);
   if (settings.cropOn)
-    parts.crop = settings.crop.map(short).join(',');
+    parts.crop = settings.crop.join(',');
   return '#' + Object.entries(parts).map(([name, value]) => `${name}=${value}`).join('&');
 }
 

@@ -13,13 +13,13 @@ function frameWish() {
   const ratio = Math.min(devicePixelRatio || 1, 2) * settings.resolution;
   const scale = Math.min(ratio, LONGEST / Math.max(stage.W, stage.H));
   const wish = {
-    pose: poseOf(camera).map((x) => x.toPrecision(8)).join(','), fov: camera.fov.toPrecision(6),
+    pose: poseOf(camera).join(','), fov: camera.fov.toPrecision(6),
     width: Math.max(8, Math.round(stage.W * scale)), height: Math.max(8, Math.round(stage.H * scale)),
     center: `${(stage.x / stage.W).toFixed(5)},${(stage.y / stage.H).toFixed(5)}`,
     map: settings.map, background: settings.background, time: settings.time.toPrecision(5), lens: 'perspective',
   };
   if (settings.cropOn)
-    wish.crop = settings.crop.map(short).join(',');
+    wish.crop = settings.crop.join(',');
   return wish;
 }
 

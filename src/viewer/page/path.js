@@ -48,13 +48,13 @@ function cameraOfKey(key) {
   };
 }
 
-// What `vknerf render --path` reads.
+// What `vknerf render --path` reads; positions as they are, since a scene may lie far from the origin.
 function pathFile() {
   const round = (x) => +x.toPrecision(8);
   return {
     seconds: path.seconds, fps: path.fps, loop: path.loop, width: path.width, height: path.height,
     keyframes: path.keys.map((key) => ({
-      position: key.position.map(round), look_at: key.look_at.map(round), up: key.up.map(round), fov: round(key.fov),
+      position: key.position, look_at: key.look_at, up: key.up.map(round), fov: round(key.fov),
       ...(scene.dynamic ? { time: round(key.time) } : {}),
     })),
   };

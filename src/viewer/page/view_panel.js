@@ -49,11 +49,17 @@ function setCrop(i, value) {
   emit('picture');
 }
 
+// A ten-thousandth of the box is told apart, wherever it lies.
+function limitText(i) {
+  const span = scene.box[i % 3 + 3] - scene.box[i % 3];
+  return String(+settings.crop[i].toFixed(clamp(Math.ceil(4 - Math.log10(span)), 0, 20)));
+}
+
 function showCrop() {
   $('crop-on').checked = settings.cropOn;
   $('crop-reset').disabled = sameBox();
   for (const input of $('crop').querySelectorAll('input')) {
-    const i = Number(input.dataset.i), shownValue = input.type === 'range' ? settings.crop[i] : short(+settings.crop[i].toFixed(4));
+    const i = Number(input.dataset.i), shownValue = input.type === 'range' ? settings.crop[i] : limitText(i);
     if (document.activeElement !== input || input.type === 'range')
       input.value = shownValue;
   }
