@@ -85,8 +85,7 @@ void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size)
 
 /* vkn_clean_line is done to every error and every line of the log. */
 bool base_is_utf8(const char *text);
-/* Bytes of the character at `text`, which ends with a zero byte, and what it is (RFC 3629: shortest form, no surrogates);
- * 0 when these bytes are none. */
+/* Bytes of the character at `text`, which ends with a zero byte, and its code point (RFC 3629); 0: no character. */
 size_t base_read_character(const char *text, uint32_t *character);
 
 /* From here to the end of the block this thread reads and writes numbers with a point, whatever setlocale() was told.

@@ -25,11 +25,9 @@ extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "te
  * inverts it. All values are for the image as loaded (after downscaling). */
 struct scene_camera {
     uint32_t width, height;       /* pixels */
-    float focal_x, focal_y;       /* pixels */
-    float center_x, center_y;     /* pixels */
+    float focal_x, focal_y, center_x, center_y; /* pixels */
     enum vkn_lens lens;           /* of COLMAP's models OPENCV_FISHEYE is a fisheye */
-    float k1, k2, p1, p2, k3, k4; /* distortion, 0 for a pinhole; p1 p2 only of a perspective lens,
-                                     k4 only of a fisheye */
+    float k1, k2, p1, p2, k3, k4; /* distortion, 0: none; p1 p2 only of a perspective lens, k4 only of a fisheye */
     float time;                   /* 0..1 for dynamic scenes, else 0 */
     float pose[12];               /* camera to world, 3 rows x 4 columns, in training space */
     uint64_t first_pixel;         /* index of this view's first pixel in its split's `pixels`, or 0 */
