@@ -194,7 +194,7 @@ static vkn_status begin(struct bench *bench)
     if (params->scene)
         BASE_TRY(vkn_scene_open(params->scene, &config, &bench->scene));
     if (params->out)
-        BASE_TRY(base_make_folder(params->out));
+        BASE_TRY(base_make_last_folder(params->out));
     const struct vkn_context_params context = {
         .device = params->job->device,
         .shader_dir = params->job->shader_dir,

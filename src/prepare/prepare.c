@@ -120,7 +120,7 @@ static vkn_status open_record(struct preparation *preparation)
  * that had the lock may have gone on in between. */
 static vkn_status open_folder(struct preparation *preparation)
 {
-    BASE_TRY(base_make_folder(preparation->out));
+    BASE_TRY(base_make_last_folder(preparation->out));
     BASE_TRY(check_apart(preparation->params));
     BASE_TRY(open_record(preparation));
     BASE_TRY(files_check_own(preparation->work));
