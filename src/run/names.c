@@ -62,7 +62,7 @@ vkn_status vkn_config_setting(size_t index, vkn_setting *given)
         .help = setting->help,
         .choices = setting->type == CONFIG_BOOL ? truths : setting->names,
     };
-    return BASE_FILL(__func__, &made, given, choices);
+    return BASE_FILL(vkn_setting, &made, given, choices);
 }
 
 char *vkn_config_help(void)

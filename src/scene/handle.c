@@ -99,7 +99,7 @@ vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t
     const struct vkn_camera own =
         scene_public_camera(&scene->splits[name].cameras[view], scene->scale, scene->offset);
     const struct vkn_camera *found = &own;
-    return BASE_FILL(__func__, found, camera, pose);
+    return BASE_FILL(vkn_camera, found, camera, pose);
 }
 
 /* ---- cameras --------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static vkn_status check_camera(const struct vkn_camera *camera)
 
 vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera)
 {
-    BASE_TRY(BASE_READ("vkn_camera", given, camera, pose));
+    BASE_TRY(BASE_READ("vkn_camera", vkn_camera, given, camera, pose));
     BASE_TRY(check_camera(camera));
     if (camera->focal_x == 0.0) {
         camera->focal_x = camera->width / (2 * PI);

@@ -170,7 +170,7 @@ vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *p
     BASE_NEED(params);
     BASE_USE(gpu_guard(context->device), NULL);
     struct vkn_adam_params own;
-    BASE_TRY(BASE_READ("vkn_adam_create: params", params, &own, clip_norm));
+    BASE_TRY(BASE_READ("vkn_adam_create: params", vkn_adam_params, params, &own, clip_norm));
     BASE_TRY(resolve(&own));
     struct vkn_adam *a = base_alloc(1, sizeof *a);
     if (!a)
@@ -247,5 +247,5 @@ vkn_status vkn_adam_step(vkn_adam *adam, float learning_rate, struct vkn_adam_re
         .skipped = stats->skipped_steps,
     };
     a->skipped = stats->skipped_steps;
-    return result ? BASE_FILL("vkn_adam_step: result", &own, result, skipped) : VKN_OK;
+    return result ? BASE_FILL(vkn_adam_result, &own, result, skipped) : VKN_OK;
 }
