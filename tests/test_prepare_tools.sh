@@ -128,7 +128,7 @@ prepares other --out i --quiet
 contains err 'warning: other: 4 of 9 photographs cannot be used and are left out: 4.webp (cannot be converted by ffmpeg: '
 contains err '6.tif (cannot be converted by ffmpeg: .*), 7.heic (cannot be converted by ffmpeg: .*), 8.avif'
 [ "$(find i/images -name '*.jpg' | wc -l)" = 5 ] || fail "not 5 converted photographs: $(ls i/images)"
-# What a file holds counts: a WebP called JPEG, and an AVIF of which there is a part of the whole picture.
+# What a file holds counts: a WebP called JPEG.
 mkdir misnamed
 cp other/[123].tiff misnamed
 cp other/5.webp misnamed/5.jpg

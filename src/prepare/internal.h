@@ -208,6 +208,7 @@ struct colmap {
     struct program program;
     struct base_text help;
     const char *what; /* it does, for the progress line */
+    size_t total;     /* of what it does, as far as that is known: the pictures */
 };
 vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what, struct colmap *colmap);
 /* The option, under the first of these names ("new old") that is known; none is: it is left out. */

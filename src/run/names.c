@@ -17,7 +17,7 @@ const char *vkn_commit(void)
 
 const char *vkn_nearest_name(const char *word, const char *const *names, size_t count)
 {
-    return word && names ? base_nearest(word, names, count) : NULL;
+    return word && names ? config_nearest(word, names, count) : NULL;
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */
