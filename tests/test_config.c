@@ -468,7 +468,7 @@ static void refuses_bad_values(void **state)
     refuse("optimizer.milestones", "0.1,0.2", "is not a list of 3 numbers");
     refuse("optimizer.milestones", "0.1,0.2,0.3,0.4", "more than 3 numbers");
     refuse("optimizer.milestones", "0.1,0.2,9", "9 is out of range");
-    refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16");
+    refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16 (16 to 256)");
     refuse("scene.image_budget", "512MB", "512MB is not a number of bytes, such as 512M");
     refuse("scene.image_budget", "M", "M is not a number of bytes");
     refuse("loss_scale.schedule", "", "its value is missing");

@@ -152,6 +152,8 @@ refuses 2 'PICTURES is missing' prepare
 refuses 2 'prepare: --out SCENE is missing' prepare views
 refuses 2 '--matcher: vocabulary is none of its values: exhaustive, sequential' prepare views --out k --matcher vocabulary
 refuses 2 'not/there: No such file' prepare not/there --out k
+refuses 2 'frames: is for videos, and views is a folder' prepare views --out k --frames 10
+refuses 2 'view_1.png: one photograph; name the folder' prepare views/view_1.png --out k
 
 # ---- Ctrl-C -----------------------------------------------------------------------------------------
 

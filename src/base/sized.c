@@ -58,7 +58,7 @@ vkn_status base_check_choice(const char *what, const char *member, unsigned valu
 {
     if (value <= last)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: %s: %u is none of its values", what, member, value);
+    return base_fail(VKN_BAD_INPUT, "%s: %s: %u is none of its values, 0 to %u", what, member, value, last);
 }
 
 vkn_status base_check_range(const char *what, const char *member, double value, double low, double high)

@@ -115,7 +115,7 @@ const struct config_synonym config_synonyms[] = {
     {"max_num_iterations", "steps"},
     {"epochs", "steps"},
     {"loss", "loss.kind"},
-    {"optimizer", "optimizer.learning_rate"},
+    {"loss_scale", "loss_scale.kind"},
     {"fp16", "--precision"},
     {"fp32", "--precision"},
     {"half", "--precision"},

@@ -44,7 +44,8 @@ vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
 {
     static const enum scene_split_name order[] = {SCENE_TEST, SCENE_VAL, SCENE_TRAIN};
     if ((unsigned)split > VKN_SPLIT_TEST)
-        return base_fail(VKN_BAD_INPUT, "split: %u is none", (unsigned)split);
+        return base_fail(VKN_BAD_INPUT, "split: %u is none of its values, 0 to %u", (unsigned)split,
+                         (unsigned)VKN_SPLIT_TEST);
     if (split != VKN_SPLIT_DEFAULT)
         *name = split == VKN_SPLIT_TEST  ? SCENE_TEST
                 : split == VKN_SPLIT_VAL ? SCENE_VAL
@@ -75,8 +76,8 @@ vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t 
     BASE_TRY(scene_find_split(scene, split, name));
     size_t count = scene->splits[*name].camera_count;
     if (view >= count)
-        return base_fail(VKN_BAD_INPUT, "%s: view %zu: there are %zu %s views", scene->path, view,
-                         count, scene_split_names[*name]);
+        return base_fail(VKN_BAD_INPUT, "%s: view %zu: there are %zu %s views, 0 to %zu", scene->path, view, count,
+                         scene_split_names[*name], count - 1);
     return VKN_OK;
 }
 
