@@ -101,7 +101,8 @@ static bool is_runs_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *parent = base_path_folder(path);
-    bool is = strcmp(slash != NULL ? slash + 1 : path, "runs") == 0 && parent != NULL && base_is_folder(parent);
+    bool is = strcmp(slash != NULL ? slash + 1 : path, "runs") == 0 && parent != NULL &&
+              base_is_folder(parent);
     free(parent);
     return is;
 }
@@ -113,10 +114,11 @@ vkn_status base_make_last_folder(const char *path)
     if (parent == NULL)
         return VKN_ERROR;
     bool missing = lstat(parent, &information) != 0 && errno == ENOENT && !is_runs_folder(parent);
-    vkn_status status = missing ? base_fail(VKN_BAD_INPUT,
-                                            "%s: cannot make this folder: there is no folder %s to make it in",
-                                            path, parent)
-                                : base_make_folder(path);
+    vkn_status status =
+        missing ? base_fail(VKN_BAD_INPUT,
+                            "%s: cannot make this folder: there is no folder %s to make it in",
+                            path, parent)
+                : base_make_folder(path);
     free(parent);
     return status;
 }

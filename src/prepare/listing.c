@@ -20,7 +20,8 @@ static const struct {
                    "raw photographs such as %s have to be developed into JPEG first"},
     [ASIDE_VIDEO] = {"mov mp4 m4v avi mkv webm 3gp mts m2ts wmv insv",
                      "videos such as %s are prepared one by one: vknerf prepare VIDEO --out SCENE"},
-    [ASIDE_OTHER] = {"gif jxl psd exr hdr svg insp", "pictures such as %s have to be converted into JPEG or PNG first"},
+    [ASIDE_OTHER] = {"gif jxl psd exr hdr svg insp",
+                     "pictures such as %s have to be converted into JPEG or PNG first"},
     [ASIDE_FOLDER] = {"", "photographs in folders below, such as %s, belong to another capture"},
 };
 
@@ -31,7 +32,8 @@ struct listing {
     char first[ASIDE_COUNT][256];
 };
 
-/* ---- one folder --------------------------------------------------------------------------------- */
+/* ---- one folder ---------------------------------------------------------------------------------
+ */
 
 static vkn_status add_picture(struct listing *listing, const char *file)
 {
@@ -66,13 +68,15 @@ static vkn_status take_file(struct listing *listing, const char *file)
     return VKN_OK;
 }
 
-/* Hidden ones, among them macOS's "._IMG_1.jpg", and optical flow's masks of instant-ngp are no photographs. */
+/* Hidden ones, among them macOS's "._IMG_1.jpg", and optical flow's masks of instant-ngp are no
+ * photographs. */
 static bool is_ignored(const char *name)
 {
     return name[0] == '.' || strncmp(name, "dynamic_mask_", strlen("dynamic_mask_")) == 0;
 }
 
-/* Calls `act` with each entry, its path relative to the source's folder, in the order of their names. */
+/* Calls `act` with each entry, its path relative to the source's folder, in the order of their
+ * names. */
 static vkn_status for_entries(struct listing *listing, const char *below,
                               vkn_status (*act)(struct listing *listing, const char *file))
 {
@@ -81,11 +85,13 @@ static vkn_status for_entries(struct listing *listing, const char *below,
     int count = folder != NULL ? scandir(folder, &entries, NULL, alphasort) : -1;
     vkn_status status = VKN_OK;
     if (count < 0)
-        status = folder != NULL ? base_fail(VKN_BAD_INPUT, "%s: %s", folder, strerror(errno)) : VKN_ERROR;
+        status = folder != NULL ? base_fail(VKN_BAD_INPUT, "%s: %s", folder, strerror(errno))
+                                : VKN_ERROR;
     for (int i = 0; i < count; i++) {
         char *file = NULL;
         if (status == VKN_OK && !is_ignored(entries[i]->d_name)) {
-            file = below[0] != '\0' ? base_path_join(below, entries[i]->d_name) : base_format("%s", entries[i]->d_name);
+            file = below[0] != '\0' ? base_path_join(below, entries[i]->d_name)
+                                    : base_format("%s", entries[i]->d_name);
             status = file != NULL ? act(listing, file) : VKN_ERROR;
         }
         free(file);
@@ -96,7 +102,8 @@ static vkn_status for_entries(struct listing *listing, const char *below,
     return status;
 }
 
-/* ---- folders in it ------------------------------------------------------------------------------ */
+/* ---- folders in it ------------------------------------------------------------------------------
+ */
 
 /* Not masks, smaller copies, other programs' folders or a scene that was prepared. */
 static bool may_hold_photographs(const struct listing *listing, const char *file)
@@ -104,8 +111,9 @@ static bool may_hold_photographs(const struct listing *listing, const char *file
     const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
     char *folder = base_path_join(listing->source->folder, file);
     char *record = folder != NULL ? base_path_join(folder, "prepare.json") : NULL;
-    bool may = record != NULL && base_is_folder(folder) && !base_file_exists(record) && strcmp(name, "masks") != 0 &&
-               strncmp(name, "images_", strlen("images_")) != 0 && strncmp(name, "__", 2) != 0;
+    bool may = record != NULL && base_is_folder(folder) && !base_file_exists(record) &&
+               strcmp(name, "masks") != 0 && strncmp(name, "images_", strlen("images_")) != 0 &&
+               strncmp(name, "__", 2) != 0;
     free(folder);
     free(record);
     return may;
@@ -136,7 +144,8 @@ static vkn_status count_below(struct listing *listing)
     return status == VKN_BAD_INPUT ? VKN_OK : status;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------- */
+/* ---- all ----------------------------------------------------------------------------------------
+ */
 
 static vkn_status tell_asides(const struct listing *listing)
 {
@@ -147,8 +156,9 @@ static vkn_status tell_asides(const struct listing *listing)
         snprintf(what, sizeof(what), asides[aside].what, listing->first[aside]);
         if (listing->source->count == 0)
             return base_fail(VKN_BAD_INPUT, "%s: %s", listing->source->folder, what);
-        base_log(BASE_LOG_WARNING, "%s: %zu file%s beside the photographs left aside: %s", listing->source->folder,
-                 listing->counts[aside], listing->counts[aside] > 1 ? "s" : "", what);
+        base_log(BASE_LOG_WARNING, "%s: %zu file%s beside the photographs left aside: %s",
+                 listing->source->folder, listing->counts[aside],
+                 listing->counts[aside] > 1 ? "s" : "", what);
     }
     return VKN_OK;
 }
@@ -179,6 +189,7 @@ vkn_status listing_find(struct source *source, const char *given)
     if (source->count == 0)
         BASE_TRY(for_entries(&listing, "", take_folder));
     BASE_TRY(tell_asides(&listing));
-    return source->count > 0 ? VKN_OK
-                             : base_fail(VKN_BAD_INPUT, "%s: no photographs (JPEG or PNG) in this folder", given);
+    return source->count > 0
+               ? VKN_OK
+               : base_fail(VKN_BAD_INPUT, "%s: no photographs (JPEG or PNG) in this folder", given);
 }

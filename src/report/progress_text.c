@@ -103,15 +103,18 @@ static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* " (24%)" of whichever goal is nearer; the time is named where that is it, since the steps stand in front. */
-static void add_percent(char text[32], const struct report_goal *goal, const struct report_metrics *metrics)
+/* " (24%)" of whichever goal is nearer; the time is named where that is it, since the steps stand
+ * in front. */
+static void add_percent(char text[32], const struct report_goal *goal,
+                        const struct report_metrics *metrics)
 {
     double steps = goal->steps ? (double)metrics->step / (double)goal->steps : -1.0;
     double seconds = goal->seconds > 0.0 ? metrics->seconds / goal->seconds : -1.0;
     double fraction = fmin(fmax(steps, seconds), 1.0);
     text[0] = 0;
     if (fraction >= 0.0)
-        snprintf(text, 32, " (%d%%%s)", (int)(fraction * 100.0), seconds > steps ? " of the time" : "");
+        snprintf(text, 32, " (%d%%%s)", (int)(fraction * 100.0),
+                 seconds > steps ? " of the time" : "");
 }
 
 /* Training ends at whichever goal comes first. */
@@ -158,7 +161,8 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     join(line, width, &parts);
 }
 
-#define LEAST_SECONDS 0.1 /* for a rate: at the first count, which begins the time, it would be any number */
+#define LEAST_SECONDS \
+    0.1 /* for a rate: at the first count, which begins the time, it would be any number */
 
 void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *what, size_t done,
                        size_t total, double seconds)

@@ -120,26 +120,6 @@ static struct run_record record_of(const struct training *t, const char *status)
     return record;
 }
 
-static double mib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0);
-}
-
-/* Images are whole where they are cut into one strip each. */
-static void log_streaming(const struct vkn_images *images)
-{
-    char held[96], unit[64] = "images";
-    snprintf(held, sizeof held, "%zu of %zu images", images->resident, images->count);
-    if (images->strips > 1) {
-        snprintf(held, sizeof held, "%zu of %zu strips, each a %zuth of one of %zu images,", images->resident,
-                 images->count * images->strips, images->strips, images->count);
-        snprintf(unit, sizeof unit, "strips");
-    }
-    base_log(BASE_LOG_INFO, "streaming: %s on the device, %llu bytes (%.1f MiB); every 16 steps %u %s are exchanged, from %s",
-             held, (unsigned long long)images->bytes, mib(images->bytes), images->by_period, unit,
-             images->host_bytes > 0 ? "host memory" : "their files");
-}
-
 static void log_images(const struct training *t)
 {
     const struct vkn_images *images = t->result->images;
@@ -148,7 +128,7 @@ static void log_images(const struct training *t)
         base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, others theirs",
                  images->count, views);
     if (images->by_period > 0)
-        log_streaming(images);
+        run_log_streaming(images);
     if (vkn_trainer_config(t->trainer)->progressive.enabled)
         base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
                  images->downscale);
