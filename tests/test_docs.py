@@ -482,7 +482,7 @@ def check_synonyms(text, facts):
     for line, word, name in rows:
         if name not in names:
             yield line, f"{word}: there is no {name}"
-        if word in facts.options:
+        if word in facts.options and name in facts.options:
             yield line, f"{word}: is a command itself"
 
 
