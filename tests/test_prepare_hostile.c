@@ -347,6 +347,17 @@ static void test_wrong_names(void **state)
     assert_int_equal(request.result.pictures, 5);
     assert_true(has(folder, "scene/images/00001_p0.HEIC.jpg") && has(folder, "scene/images/00002_p1.jfif.jpg"));
     assert_non_null(strstr(told, "2 of 7 photographs cannot be used and are left out: p5.jpg (has to be converted by ffmpeg"));
+    /* A stand-in for ffmpeg, which makes 40x30 pixels of each, as if they were tiles. */
+    static const char heic[] = "\0\0\0\x18" "ftypheic\0\0\0\0" "\0\0\0\x14" "ispe\0\0\0\0\0\0\x0f\xc0\0\0\x0b\xd0";
+    temporary_file(folder, "given/p7.heic", heic, sizeof(heic) - 1);
+    const char *ffmpeg = temporary_text(folder, "bin/ffmpeg", "#!/bin/sh\nexec /bin/cat \"${0%/*}/../given/p2.png\"\n");
+    assert_int_equal(chmod(ffmpeg, 0700), 0);
+    request.params.overwrite = true;
+    vkn_log_to(keep_line, NULL);
+    assert_ok(prepare(&request));
+    vkn_log_to(NULL, NULL);
+    assert_int_equal(request.result.pictures, 7);
+    assert_non_null(strstr(told, "p7.heic (ffmpeg reads only 40x30 pixels of it, whose longer side has 4032); HEIC becomes"));
 }
 
 static void test_bad_places(void **state)
