@@ -4,6 +4,7 @@ somebody looks or not. (The page is test_viewer_page's.)"""
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
