@@ -4,7 +4,7 @@
     python3 train.py SCENE STEPS CHECKPOINT.safetensors PICTURE.png
 
 Needs python3-numpy and libvknerf.so.0, which VKNERF_LIBRARY may name. Structures are as in <vknerf/*.h>; zeros are
-defaults. Only members that are used need to be declared, if all before them are and `size` is set.
+defaults. Those with `size` are declared whole, and `size` is set: the library then knows what it may read and fill.
 """
 import ctypes
 import os
@@ -67,10 +67,10 @@ def main(scene_path, steps, checkpoint, png):
     scene = make("vkn_scene_open", os.fsencode(scene_path), config)
     trainer = make("vkn_trainer_create", context, scene, config)
     report = REPORT(lambda _, stats: print(f"step {stats[0].step}: training PSNR {stats[0].psnr:.2f} dB"))
-    call("vkn_trainer_run", trainer, byref(TrainRun(report_seconds=1, report=report)))
+    call("vkn_trainer_run", trainer, byref(TrainRun(size=ctypes.sizeof(TrainRun), report_seconds=1, report=report)))
     call("vkn_trainer_save", trainer, os.fsencode(checkpoint))
 
-    camera, picture, photograph = Camera(), POINTER(Picture)(), POINTER(Picture)()
+    camera, picture, photograph = Camera(size=ctypes.sizeof(Camera)), POINTER(Picture)(), POINTER(Picture)()
     call("vkn_scene_camera", scene, 3, c_size_t(0), byref(camera))  # VKN_SPLIT_TEST
     renderer = make("vkn_renderer_of_trainer", trainer)
     call("vkn_render", renderer, byref(camera), None, byref(picture))

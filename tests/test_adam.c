@@ -151,12 +151,12 @@ static void test_refused(void **state)
         struct vkn_adam_params params;
         const char *message;
     } wrong[] = {
-        {{.count = 0}, "count is out of range"},
+        {{.count = 0}, "count is out of range: 0, must be a multiple of entry, 1, from 1 to 1073741824"},
         {{.count = 10, .entry = 3}, "count is out of range"},
-        {{.count = 66, .entry = 33}, "entry is out of range"},
+        {{.count = 66, .entry = 33}, "entry is out of range: 33, must be 1 to 32"},
         {{.count = 10, .learning_rate = -1}, "learning_rate is out of range"},
         {{.count = 10, .learning_rate = NAN}, "learning_rate is out of range"},
-        {{.count = 10, .beta1 = 1}, "beta1 is out of range"},
+        {{.count = 10, .beta1 = 1}, "beta1 is out of range: 1, must be above 0 and below 1"},
         {{.count = 10, .beta2 = -0.5F}, "beta2 is out of range"},
         {{.count = 10, .epsilon = -1}, "epsilon is out of range"},
         {{.count = 10, .weight_decay = -1}, "weight_decay is out of range"},

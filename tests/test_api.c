@@ -410,7 +410,7 @@ static void test_cameras(void **state)
     assert_int_equal(vkn_scene_view_count(tiny.scene, VKN_SPLIT_DEFAULT), 3);
     assert_int_equal(vkn_scene_view_count(tiny.scene, VKN_SPLIT_TEST), 0);
     refuses(vkn_scene_camera(tiny.scene, VKN_SPLIT_TEST, 0, &camera), "there are no test views");
-    refuses(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 3, &camera), "there are 3 train views");
+    refuses(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 3, &camera), "view 3: there are 3 train views, 0 to 2");
     refuses(vkn_scene_camera(tiny.scene, (enum vkn_split)9, 0, &camera), "split: 9 is none");
     const char *file = vkn_scene_image_file(tiny.scene, VKN_SPLIT_TRAIN, 1);
     assert_non_null(strstr(file, "train/x.png"));

@@ -392,10 +392,12 @@ static void test_sizes(void **state)
     for (size_t i = 0; i < BASE_COUNT(structures); i++)
         for (size_t k = 0; k < BASE_COUNT(sizes); k++) {
             unsigned char *copy = copy_of(&structures[i]);
-            char what[64];
+            char what[64], message[128];
             snprintf(what, sizeof what, "size %zu", sizes[k]);
+            snprintf(message, sizeof message, "struct %s: its member `size` is %zu, must be 0 or its sizeof, at least ",
+                     structures[i].name, sizes[k]);
             memcpy(copy, &sizes[k], sizeof sizes[k]);
-            expect(&structures[i], copy, "must be 0 or its sizeof", what);
+            expect(&structures[i], copy, message, what);
             free(copy);
         }
     assert_int_equal(failures, 0);

@@ -162,6 +162,28 @@ static void test_make_folder(void **state)
     assert_error("/proc/nothing: cannot make this folder: ");
 }
 
+/* Of a mistyped path nothing is made; `runs` is where runs go by default. */
+static void test_make_last_folder(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const refused[] = {"mistyped/scene", "mistyped/a/scene//", "mistyped/runs/scene", "link/scene",
+                                          "mistyped/scene/"};
+    static const char *const made[] = {"scene", "scene/", "scene//a", "runs/scene", "scene/runs/b", "./here"};
+    assert_int_equal(chdir(folder->path), 0);
+    assert_int_equal(symlink("not there", "link"), 0);
+    for (size_t i = 0; i < BASE_COUNT(refused); i++) {
+        assert_int_equal(base_make_last_folder(refused[i]), VKN_BAD_INPUT);
+        assert_error(": cannot make this folder: ");
+        assert_false(base_is_folder("mistyped"));
+    }
+    assert_error("mistyped/scene/: cannot make this folder: there is no folder mistyped to make it in");
+    for (size_t i = 0; i < BASE_COUNT(made); i++) {
+        assert_ok(base_make_last_folder(made[i]));
+        assert_true(base_is_folder(made[i]));
+    }
+    assert_int_equal(chdir("/"), 0);
+}
+
 /* ---- files --------------------------------------------------------------------------------- */
 
 static void assert_content(const char *path, const char *wanted)
@@ -714,6 +736,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_log_threshold, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_paths),
         cmocka_unit_test_setup_teardown(test_make_folder, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_make_last_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_pipes, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),

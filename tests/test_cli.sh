@@ -60,6 +60,23 @@ refuses 2 'RUN is missing' eval
 refuses 2 'RUN is missing' report
 refuses 2 '--stepz: unknown option; did you mean --steps?' train "$demo" --stepz 5
 refuses 2 '--zzzzzzzz: unknown option; see vknerf train --help' train "$demo" --zzzzzzzz
+# Words of other programs.
+refuses 2 '--lr: unknown option; did you mean --set optimizer.learning_rate=VALUE?' train "$demo" --lr 1e-3
+refuses 2 '--Batch_Size: unknown option; did you mean --set batch.samples=VALUE?' train "$demo" --Batch_Size=4096
+refuses 2 '--max-num-iterations: unknown option; did you mean --steps?' train "$demo" --max-num-iterations 5
+refuses 2 '--gpu: unknown option; did you mean --device?' eval run --gpu 0
+refuses 2 '--grid.levels: unknown option; did you mean --set grid.levels=VALUE?' train "$demo" --grid.levels 3
+refuses 2 '--data: unknown option; SCENE is given by itself: vknerf train SCENE' train --data "$demo"
+refuses 2 '-o: unknown option; did you mean --out?' train "$demo" -o run
+refuses 2 '--resolution: unknown option; did you mean --width?' render run --resolution 64
+refuses 2 '--set: optimizer.lr: unknown key; did you mean optimizer.learning_rate?' train "$demo" --set optimizer.lr=1
+refuses 2 'evaluate: unknown command; did you mean eval?' evaluate run
+refuses 2 'process-data: unknown command; did you mean prepare?' process-data images photographs
+refuses 2 'devices: unknown command; did you mean info?' devices
+refuses 2 'not/there/run: cannot make this folder: there is no folder not/there to make it in' \
+    train "$demo" --quiet --out not/there/run
+[ ! -e not ] || fail "the parents of --out were made"
+refuses 2 'r_0.png: one picture; a scene is a folder' train "$demo/train/r_0.png" --quiet --out never
 refuses 2 '--steps: its value is missing' train "$demo" --steps
 refuses 2 '--profile: takes no value' train "$demo" --profile=yes
 refuses 2 '--steps: its value is missing' train "$demo" --steps=
@@ -160,7 +177,7 @@ refuses_scene 'wrong_size/.*64' wrong_size
 scene no_frames ''
 refuses_scene 'no_frames/transforms_train.json: .*no frames' no_frames
 mkdir empty_folder
-refuses_scene 'empty_folder: ' empty_folder
+refuses_scene 'empty_folder: no scene in this folder: it is empty' empty_folder
 refuses_scene 'not/there: ' not/there
 
 # ---- output, configuration, device ---------------------------------------------------------------

@@ -4,6 +4,7 @@ somebody looks or not. (The page is test_viewer_page's.)"""
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -270,8 +271,11 @@ def check_training(plain, watched):
             steps.add(int(headers["X-Step"]))
             frames += 1
         elif code != 204:
-            assert code == 503, body
+            assert code == 503 and (b"test views are being measured" in body or b"has ended: PSNR" in body), body
             break
+    # The page's last answer says what has come of it, and the program waits for the page.
+    end = wait_for(lambda: viewer.state()["end"])
+    assert re.fullmatch(rf"The training has ended: PSNR [0-9.]+ dB on [0-9]+ test views\. See it again: vknerf view '?{watched}'?", end), end
     assert viewer.end() == 0, viewer.errors
     assert frames >= 3 and len(steps) >= 2, (frames, steps)
     assert f"vknerf view {watched}" in viewer.output, viewer.output

@@ -471,7 +471,7 @@ static void refuses_bad_values(void **state)
     refuse("optimizer.milestones", "0.1,0.2", "is not a list of 3 numbers");
     refuse("optimizer.milestones", "0.1,0.2,0.3,0.4", "more than 3 numbers");
     refuse("optimizer.milestones", "0.1,0.2,9", "9 is out of range");
-    refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16");
+    refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16 (16 to 256)");
     refuse("scene.image_budget", "512MB", "512MB is not a number of bytes, such as 512M");
     refuse("scene.image_budget", "M", "M is not a number of bytes");
     refuse("loss_scale.schedule", "", "its value is missing");
@@ -1124,9 +1124,41 @@ static void options_set_keys(void **state)
                    "progressive.enabled: a deterministic run grows by its steps");
 }
 
+/* Other programs' words: what they are ours for is there, and none of them is ours itself. */
+static void test_synonyms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *key;
+    } words[] = {{"optimizer.lr", "optimizer.learning_rate"}, {"lr", "optimizer.learning_rate"},
+                 {"LR", "optimizer.learning_rate"},           {"grid.log2_hashmap_size", "grid.log2_entries"},
+                 {"encoding.n_levels", "grid.levels"},        {"batch-size", "batch.samples"},
+                 {"max_num_iterations", "steps"},             {"base_resolution", "grid.coarsest"},
+                 {"near_plane", "march.near_distance"},       {"learning_rate", "optimizer.learning_rate"},
+                 {"loss_scale.growht", "loss_scale.growth"}};
+    for (size_t i = 0; i < BASE_COUNT(words); i++) {
+        char expected[160];
+        struct vkn_config config = {0};
+        snprintf(expected, sizeof(expected), "--set: %s: unknown key; did you mean %s?", words[i].word, words[i].key);
+        assert_int_equal(vkn_config_set(&config, "--set", words[i].word, "1"), VKN_BAD_INPUT);
+        assert_string_equal(vkn_last_error(), expected);
+    }
+    for (size_t i = 0; i < config_synonym_count; i++) {
+        const struct config_synonym *row = &config_synonyms[i];
+        if (strchr(row->name, '.') != NULL && config_find(row->name) == NULL)
+            fail_msg("%s: there is no setting %s", row->word, row->name);
+        if (config_find(row->word) != NULL && strncmp(row->name, "--", 2) != 0)
+            fail_msg("%s: is a setting itself", row->word);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(config_synonyms[k].word, row->word) == 0 && strcmp(config_synonyms[k].name, row->name) == 0)
+                fail_msg("%s: twice", row->word);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_synonyms),
         cmocka_unit_test(takes_or_names_absurd_values),
         cmocka_unit_test(every_key_round_trips),
         cmocka_unit_test(every_field_has_a_key),

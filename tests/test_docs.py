@@ -482,6 +482,21 @@ def variables_read(sources):
     return found
 
 
+def check_synonyms(text, facts):
+    """(line, finding) of src/config/synonyms.c: every name that other programs' words stand for is there."""
+    names = set(facts.settings) | set(facts.options) | {"SCENE", "RUN", "PICTURES"}
+    names |= {name for options in facts.options.values() for name in options}
+    rows = [(line, *row) for line, content in enumerate(text.splitlines(), 1)
+            for row in re.findall(r'\{"([a-z0-9_]+)", "([^"]+)"\}', content)]
+    if len(rows) < 5:
+        yield 1, "no table of synonyms"
+    for line, word, name in rows:
+        if name not in names:
+            yield line, f"{word}: there is no {name}"
+        if word in facts.options and name in facts.options:
+            yield line, f"{word}: is a command itself"
+
+
 # ---- self-check ------------------------------------------------------------------------------------------
 
 SOUND = """# A title
@@ -631,6 +646,8 @@ def check_project():
     findings += [f"docs/scenes.md: {finding}"
                  for finding in check_keys(texts["docs/scenes.md"], sources["src/scene/keys.c"])]
     findings += [f"{path}: {finding}" for path, finding in check_described(variables_read(sources), texts.values())]
+    findings += [f"src/config/synonyms.c:{line}: {finding}"
+                 for line, finding in check_synonyms(sources["src/config/synonyms.c"], facts)]
     findings += [f"{path}:{line}: {finding}" for path, text in sources.items()
                  for line, finding in check_documents(path, text, facts)]
     return findings

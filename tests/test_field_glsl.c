@@ -202,7 +202,7 @@ static void test_facts(void **state)
         {{.text = "encode_backward \xff"}, "field: not UTF-8 text of up to 256 KiB"},
         {{.file = "/no/such/file.glsl"}, "/no/such/file.glsl"},
         {{.name = "nothing"}, "neither `file` nor `text` is given"},
-        {{.size = 4}, "struct vkn_field: the structure's size is 4"},
+        {{.size = 4}, "struct vkn_field: its member `size` is 4, must be 0"},
     };
     const struct step_tests *tests = *state;
     struct vkn_config config = {0};

@@ -81,14 +81,14 @@ static void test_killed(void **state)
 
 /* ---- hostile folders ----------------------------------------------------------------------------- */
 
-/* A line of the log, the last one that has "left out" in it. */
+/* A line of the log, the last one that has "left out" or "left aside" in it. */
 static char told[1024];
 
 static void keep_line(void *context, enum vkn_log_level level, const char *line)
 {
     (void)context;
     (void)level;
-    if (strstr(line, "left out") != NULL)
+    if (strstr(line, "left out") != NULL || strstr(line, "left aside") != NULL)
         snprintf(told, sizeof(told), "%s", line);
 }
 
@@ -246,9 +246,118 @@ static void test_bad_input(void **state)
     assert_ok(prepare(&request)); /* without the broken ones */
     assert_int_equal(request.result.pictures, 4);
     temporary_text(folder, "given/g.heic", "no picture");
-    assert_fails(&request, VKN_BAD_INPUT, "was prepared from other pictures");
+    assert_fails(&request, VKN_BAD_INPUT, "scene: was prepared before the pictures (");
+    /* Of a few that ffmpeg would have to convert the others do without. */
     request.params.overwrite = true;
+    vkn_log_to(keep_line, NULL);
+    assert_ok(prepare(&request));
+    vkn_log_to(NULL, NULL);
+    assert_non_null(strstr(told, "g.heic (has to be converted by ffmpeg, which is not in PATH); install ffmpeg (apt-get"));
+    assert_int_equal(request.result.pictures, 4);
+    for (uint8_t i = 0; i < 5; i++)
+        temporary_text(folder, i == 0 ? "given/h.webp" : i == 1 ? "given/i.tif" : i == 2 ? "given/j.bmp" : i == 3 ? "given/k.avif" : "given/l.hif", "no picture");
     assert_fails(&request, VKN_ERROR, "no ffmpeg in PATH; install it (apt-get install ffmpeg) to convert");
+    assert_error("such as g.heic");
+}
+
+/* Options that would have no effect. */
+static void test_unused_options(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    request.params.frames = 3;
+    assert_fails(&request, VKN_BAD_INPUT, "frames: is for videos, and ");
+    request.params.frames = 0;
+    request.params.sharpest = true;
+    assert_fails(&request, VKN_BAD_INPUT, "sharpest: is for videos, and ");
+    request.params.sharpest = false;
+    request.params.equirectangular = true;
+    request.params.camera_model = VKN_CAMERA_MODEL_OPENCV;
+    assert_fails(&request, VKN_BAD_INPUT, "camera_model: that of equirectangular pictures");
+    request.params.equirectangular = false;
+    request.params.pictures = temporary_path(folder, "given/p0.png");
+    assert_fails(&request, VKN_BAD_INPUT, "p0.png: one photograph; name the folder that it is in");
+    assert_false(has(folder, "scene"));
+}
+
+/* Folders of somebody's, and of other photographs: nothing is mixed with them. */
+static void test_other_folders(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder), other = request_of(folder, "others");
+    for (uint8_t i = 0; i < 3; i++) {
+        const char *const names[] = {"others/a.png", "others/b.png", "others/c.png"};
+        temporary_picture(folder, names[i], 40, 30, (uint8_t)(50 + i));
+    }
+    request.params.out = other.params.pictures;
+    request.params.overwrite = true;
+    assert_fails(&request, VKN_BAD_INPUT, "others: there is a.png in this folder, which was not prepared");
+    assert_false(has(folder, "others/prepare") || has(folder, "others/images"));
+    request.params.out = temporary_path(folder, "not/there");
+    remove_tree(temporary_path(folder, "not"));
+    assert_fails(&request, VKN_BAD_INPUT, "not/there: cannot make this folder: there is no folder ");
+    assert_false(has(folder, "not"));
+    request = request_of(folder, "given");
+    assert_ok(prepare(&request));
+    assert_fails(&other, VKN_BAD_INPUT, "scene: was prepared from other pictures (");
+    assert_error("/given); --overwrite replaces it");
+}
+
+/* Photographs in folders, as a telephone has them, with what lies beside them. */
+static void test_folders_below(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const names[] = {"given/DCIM/100/IMG_9.png", "given/DCIM/100/IMG_10.png", "given/DCIM/101/IMG_9.png",
+                                        "given/__MACOSX/x.png", "given/masks/IMG_9.png", "given/DCIM/._IMG_9.png"};
+    for (size_t i = 0; i < BASE_COUNT(names); i++)
+        temporary_picture(folder, names[i], 40, 30, (uint8_t)i);
+    temporary_text(folder, "given/DCIM/100/IMG_9.MOV", "video");
+    temporary_text(folder, "given/DCIM/100/IMG_9.AAE", "edits");
+    temporary_text(folder, "given/Thumbs.db", "thumbnails");
+    fake(folder, "");
+    struct request request = request_of(folder, "given");
+    vkn_log_to(keep_line, NULL);
+    assert_ok(prepare(&request));
+    assert_int_equal(request.result.pictures, 3);
+    assert_true(has(folder, "scene/images/00001_DCIM_100_IMG_9.png") && has(folder, "scene/images/00003_DCIM_101_IMG_9.png"));
+    assert_non_null(strstr(told, "given: 1 file beside the photographs left aside: videos such as DCIM/100/IMG_9.MOV"));
+    /* Where there are photographs beside the folder it may hold those that were sorted out. */
+    for (uint8_t i = 0; i < 3; i++)
+        temporary_picture(folder, i == 0 ? "given/a.png" : i == 1 ? "given/b.png" : "given/c.png", 40, 30, i);
+    request.params.overwrite = true;
+    assert_ok(prepare(&request));
+    vkn_log_to(NULL, NULL);
+    assert_int_equal(request.result.pictures, 3);
+    assert_true(has(folder, "scene/images/b.png"));
+    assert_non_null(strstr(told, "given: 3 files beside the photographs left aside: photographs in folders below, such as DCIM/100/IMG_10.png"));
+}
+
+/* What a file holds counts, and not its name. */
+static void test_wrong_names(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = five_pictures(folder);
+    assert_int_equal(rename(temporary_path(folder, "given/p0.png"), temporary_path(folder, "given/p0.HEIC")), 0);
+    assert_int_equal(rename(temporary_path(folder, "given/p1.png"), temporary_path(folder, "given/p1.jfif")), 0);
+    temporary_file(folder, "given/p5.jpg", "RIFF\x10\0\0\0WEBPVP8 \4\0\0\0", 24);
+    temporary_file(folder, "given/p6.png", "\0\0\0\x18" "ftypheic\0\0\0\0", 16);
+    vkn_log_to(keep_line, NULL);
+    assert_ok(prepare(&request));
+    vkn_log_to(NULL, NULL);
+    assert_int_equal(request.result.pictures, 5);
+    assert_true(has(folder, "scene/images/00001_p0.HEIC.jpg") && has(folder, "scene/images/00002_p1.jfif.jpg"));
+    assert_non_null(strstr(told, "2 of 7 photographs cannot be used and are left out: p5.jpg (has to be converted by ffmpeg"));
+    /* A stand-in for ffmpeg, which makes 40x30 pixels of each, as if they were tiles. */
+    static const char heic[] = "\0\0\0\x18" "ftypheic\0\0\0\0" "\0\0\0\x14" "ispe\0\0\0\0\0\0\x0f\xc0\0\0\x0b\xd0";
+    temporary_file(folder, "given/p7.heic", heic, sizeof(heic) - 1);
+    const char *ffmpeg = temporary_text(folder, "bin/ffmpeg", "#!/bin/sh\nexec /bin/cat \"${0%/*}/../given/p2.png\"\n");
+    assert_int_equal(chmod(ffmpeg, 0700), 0);
+    request.params.overwrite = true;
+    vkn_log_to(keep_line, NULL);
+    assert_ok(prepare(&request));
+    vkn_log_to(NULL, NULL);
+    assert_int_equal(request.result.pictures, 7);
+    assert_non_null(strstr(told, "p7.heic (ffmpeg reads only 40x30 pixels of it, whose longer side has 4032); HEIC becomes"));
 }
 
 static void test_bad_places(void **state)
@@ -279,7 +388,9 @@ static void test_bad_places(void **state)
     assert_fails(&request, VKN_BAD_INPUT, "no folder is given for the scene");
     request.params.out = "x";
     request.params.frames = 2;
-    assert_fails(&request, VKN_BAD_INPUT, "frames: 2 are too few");
+    assert_fails(&request, VKN_BAD_INPUT, "frames: 2 is not from 3 to 5000");
+    request.params.frames = 5001;
+    assert_fails(&request, VKN_BAD_INPUT, "frames: 5001 is not from 3 to 5000");
     assert_int_equal(vkn_prepare(&request.params, NULL), VKN_BAD_INPUT);
 }
 
@@ -293,6 +404,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cut_off, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_full_database, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_bad_input, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_unused_options, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_other_folders, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_folders_below, set_up, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_names, set_up, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_bad_places, set_up, temporary_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

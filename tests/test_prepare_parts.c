@@ -164,6 +164,34 @@ static void test_train_says(void **state)
     options.path = temporary_text(folder, "walk.MP4", "");
     assert_open_fails(&options, "walk.MP4: a video without poses; find them with: vknerf prepare ");
     assert_error("/walk-scene");
+    static const struct {
+        const char *file, *says;
+    } files[] = {
+        {"photo.PNG", "photo.PNG: one picture; a scene is a folder"},
+        {"scene.zip", "scene.zip: an archive; unpack it"},
+        {"points.ply", "points.ply: points, splats or a mesh"},
+        {"a.safetensors", "a.safetensors: a checkpoint; go on with it by --resume"},
+        {"model.ckpt", "model.ckpt: another program's model"},
+        {"database.db", "database.db: COLMAP's database"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(files); i++) {
+        options.path = temporary_text(folder, files[i].file, "");
+        assert_open_fails(&options, files[i].says);
+    }
+    temporary_text(folder, "a run/metrics.jsonl", "");
+    options.path = temporary_path(folder, "a run");
+    assert_open_fails(&options, "a run: a run, not a scene; go on with: vknerf train --resume '");
+    temporary_text(folder, "empty/.hidden", "");
+    options.path = temporary_path(folder, "empty");
+    assert_open_fails(&options, "empty: no scene in this folder: it is empty");
+    temporary_text(folder, "several/notes.txt", "");
+    temporary_text(folder, "several/lego/transforms_train.json", "{}");
+    options.path = temporary_path(folder, "several");
+    assert_open_fails(&options, "several: no scene in this folder, but a scene in ");
+    assert_error("several/lego");
+    temporary_picture(folder, "telephone/DCIM/a.png", 20, 20, 0);
+    options.path = temporary_path(folder, "telephone");
+    assert_open_fails(&options, "telephone: no scene in this folder, but photographs without poses in ");
     temporary_text(folder, "begun/prepare.json", "{}");
     options.path = temporary_path(folder, "begun");
     assert_open_fails(&options, "begun: this scene was prepared in part; the same vknerf prepare goes on");

@@ -44,7 +44,7 @@ succeeds train a --out r --steps 8 --quiet $small
 succeeds prepare "it's a walk.mp4" --out a --sharpest --frames 7 --json
 contains out '"registered":	7'
 contains out '"problems"'
-refuses 2 'a: was prepared from other pictures (.*walk.mp4)' prepare "it's a walk.mp4" --out a
+refuses 2 'a: was prepared before the pictures (.*walk.mp4) or the options for them changed' prepare "it's a walk.mp4" --out a
 
 # ---- with the stand-in ------------------------------------------------------------------------------
 
@@ -128,6 +128,12 @@ prepares other --out i --quiet
 contains err 'warning: other: 4 of 9 photographs cannot be used and are left out: 4.webp (cannot be converted by ffmpeg: '
 contains err '6.tif (cannot be converted by ffmpeg: .*), 7.heic (cannot be converted by ffmpeg: .*), 8.avif'
 [ "$(find i/images -name '*.jpg' | wc -l)" = 5 ] || fail "not 5 converted photographs: $(ls i/images)"
+# What a file holds counts: a WebP called JPEG.
+mkdir misnamed
+cp other/[123].tiff misnamed
+cp other/5.webp misnamed/5.jpg
+prepares misnamed --out m --quiet
+[ "$(find m/images -name '*.jpg' | wc -l)" = 4 ] || fail "not 4 converted photographs: $(ls m/images)"
 printf 'ffconcat version 1.0\nfile flat.mp4\n' >list.mp4
 printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nflat.mp4\n#EXT-X-ENDLIST\n' >walk.m3u8
 for name in list.mp4 walk.m3u8; do
@@ -146,6 +152,8 @@ refuses 2 'PICTURES is missing' prepare
 refuses 2 'prepare: --out SCENE is missing' prepare views
 refuses 2 '--matcher: vocabulary is none of its values: exhaustive, sequential' prepare views --out k --matcher vocabulary
 refuses 2 'not/there: No such file' prepare not/there --out k
+refuses 2 'frames: is for videos, and views is a folder' prepare views --out k --frames 10
+refuses 2 'view_1.png: one photograph; name the folder' prepare views/view_1.png --out k
 
 # ---- Ctrl-C -----------------------------------------------------------------------------------------
 

@@ -255,12 +255,12 @@ static void train_lines(void **state)
     assert_non_null(strstr(line, "step 1234  loss"));
     assert_null(strstr(line, "ETA"));
     report_train_line(line, 200, &seconds, &example, 41.2);
-    assert_non_null(strstr(line, "step 1234 (50%)"));
+    assert_non_null(strstr(line, "step 1234 (50% of the time)"));
     assert_non_null(strstr(line, "ETA 0:31"));
     /* Of two goals the one that comes first counts, whichever it is. */
     const struct report_goal sooner = {5000, 62.0}, later = {5000, 620.0};
     report_train_line(line, 200, &sooner, &example, 41.2);
-    assert_non_null(strstr(line, "step 1234/5000 (50%)"));
+    assert_non_null(strstr(line, "step 1234/5000 (50% of the time)"));
     assert_non_null(strstr(line, "ETA 0:31"));
     report_train_line(line, 200, &later, &example, 41.2);
     assert_non_null(strstr(line, "step 1234/5000 (24%)"));
@@ -301,6 +301,9 @@ static void count_lines(void **state)
     assert_string_equal(line, "evaluating 5/25 (20%)");
     report_count_line(line, 80, "evaluating", 25, 25, 10.0);
     assert_string_equal(line, "evaluating 25/25 (100%)  2.50/s");
+    /* The first count begins the time: no rate can be told. */
+    report_count_line(line, 80, "copying photographs", 10, 37, 5e-8);
+    assert_string_equal(line, "copying photographs 10/37 (27%)");
     report_count_line(line, 80, "decoding images", 0, 0, 0.0);
     assert_string_equal(line, "decoding images 0");
 }

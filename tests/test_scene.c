@@ -1022,6 +1022,8 @@ static void test_missing_files(void **state)
 {
     struct temporary *folder = *state;
     struct scene_options options = {.path = folder->path};
+    assert_open_fails(&options, ": no scene in this folder: it is empty");
+    temporary_text(folder, "notes.txt", "");
     assert_open_fails(&options,
                       ": no scene in this folder (none of transforms_train.json, transforms");
     options.path = "no/such/scene";

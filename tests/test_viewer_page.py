@@ -155,7 +155,10 @@ def watch_training(page, run):
     page.click('#confirm button[value=stop]')
     if training.end() not in (0, 130):
         fail(f'stopping ends with {training.process.returncode}: {training.errors}')
-    until(lambda: 'ended' in text(page, 'run-state') + text(page, 'notice'), 'the page says that the program has ended')
+    until(lambda: text(page, 'run-state') == 'the program has ended', 'the page says that the program has ended')
+    if not re.fullmatch(r'The training was stopped at step \d+ and is saved\. Go on: vknerf train --resume .*; see it: '
+                        r'vknerf view .*', text(page, 'notice')):
+        fail(f"what has come of the training: {text(page, 'notice')}")
     page.log()  # has the requests that found nobody
 
 

@@ -38,8 +38,8 @@ VKN_API const char *vkn_version(void);
  * "unknown" where there was neither git nor an archive made by it. */
 VKN_API const char *vkn_commit(void);
 
-/* The name closest in spelling to `word`, for messages about unknown words; NULL when none is
- * close. */
+/* The name that is meant by `word`, for messages about unknown words: what other programs' word for it is, such as
+ * "lr" for "optimizer.learning_rate", else the closest in spelling; NULL when there is neither. */
 VKN_API const char *vkn_nearest_name(const char *word, const char *const *names, size_t count);
 
 VKN_END_DECLARATIONS

@@ -153,6 +153,8 @@ vkn_status base_file_find(const char *path, bool *exists);
 bool base_is_folder(const char *path);
 /* Makes the folder and its parents. */
 vkn_status base_make_folder(const char *path);
+/* The same of one that a user has named: its parent has to be there, since it may be mistyped, or be called `runs`. */
+vkn_status base_make_last_folder(const char *path);
 /* "folder/name" in fresh memory (name itself when absolute); the caller frees. */
 char *base_path_join(const char *folder, const char *name);
 /* Folder part of a path ("." when none) in fresh memory. */

@@ -4,23 +4,31 @@
 #define BASE_CALLS_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 /* ---- structures of callers -------------------------------------------------------------------- */
 
 /* Structures of the public API that begin with their size, see <vknerf/api.h>. `last` is the last member of
  * the structure's first version.
  *
- * Copies what the caller gives, NULL: nothing, to `own`, whose size is its true one then. VKN_BAD_INPUT for a
- * size that no version had, and for members that are set and not known here; `what` begins the message. */
-#define BASE_READ(what, given, own, last)                                                          \
-    base_read_sized(what, given, own, sizeof *(own), BASE_FIRST_SIZE(own, last))
+ * Copies what the caller gives, NULL: nothing, to `own`, whose size is its true one then. VKN_BAD_INPUT in a callback that
+ * may not use the library, where `what` begins the message; for a size that no version had, and for members that are set
+ * and not known here, where the structure's name does. */
+#define BASE_READ(what, tag, given, own, last)                                                     \
+    base_read_sized(what, BASE_SIZES(tag, last), given, BASE_OF_TYPE(tag, own))
 /* The other way round: fills as much of `given` as its size, which stays, says. */
-#define BASE_FILL(what, own, given, last)                                                          \
-    base_fill_sized(what, own, sizeof *(own), given, BASE_FIRST_SIZE(own, last))
-#define BASE_FIRST_SIZE(own, last)                                                                 \
-    ((size_t)((const char *)(&(own)->last + 1) - (const char *)(own)))
-vkn_status base_read_sized(const char *what, const void *given, void *own, size_t own_size, size_t first_size);
-vkn_status base_fill_sized(const char *what, const void *own, size_t own_size, void *given, size_t first_size);
+#define BASE_FILL(tag, own, given, last)                                                     \
+    base_fill_sized(BASE_SIZES(tag, last), BASE_OF_TYPE(tag, own), given)
+#define BASE_SIZES(tag, last)                                                                      \
+    (&(const struct base_sizes){"struct " #tag, sizeof(struct tag),                                \
+                                offsetof(struct tag, last) + sizeof(((struct tag *)NULL)->last)})
+#define BASE_OF_TYPE(tag, own) (true ? (own) : (struct tag *)NULL) /* warns of another type */
+struct base_sizes {
+    const char *name; /* of the structure */
+    size_t now, first; /* bytes of this version's, and of the first version's */
+};
+vkn_status base_read_sized(const char *what, const struct base_sizes *sizes, const void *given, void *own);
+vkn_status base_fill_sized(const struct base_sizes *sizes, const void *own, void *given);
 /* VKN_BAD_INPUT "what: `name` is NULL" unless it points somewhere; and in a callback that may not use the library. */
 vkn_status base_check_pointer(const char *what, const char *name, const void *pointer);
 #define BASE_NEED(pointer) BASE_TRY(base_check_pointer(__func__, #pointer, pointer))

@@ -95,3 +95,30 @@ vkn_status base_make_folder(const char *path)
     free(prefix);
     return status;
 }
+
+/* Whether it is where runs go by default, in a folder that is there. */
+static bool is_runs_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = base_path_folder(path);
+    bool is = strcmp(slash != NULL ? slash + 1 : path, "runs") == 0 && parent != NULL &&
+              base_is_folder(parent);
+    free(parent);
+    return is;
+}
+
+vkn_status base_make_last_folder(const char *path)
+{
+    struct stat information;
+    char *parent = base_path_folder(path);
+    if (parent == NULL)
+        return VKN_ERROR;
+    bool missing = lstat(parent, &information) != 0 && errno == ENOENT && !is_runs_folder(parent);
+    vkn_status status =
+        missing ? base_fail(VKN_BAD_INPUT,
+                            "%s: cannot make this folder: there is no folder %s to make it in",
+                            path, parent)
+                : base_make_folder(path);
+    free(parent);
+    return status;
+}

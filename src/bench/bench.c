@@ -194,7 +194,7 @@ static vkn_status begin(struct bench *bench)
     if (params->scene)
         BASE_TRY(vkn_scene_open(params->scene, &config, &bench->scene));
     if (params->out)
-        BASE_TRY(base_make_folder(params->out));
+        BASE_TRY(base_make_last_folder(params->out));
     const struct vkn_context_params context = {
         .device = params->job->device,
         .shader_dir = params->job->shader_dir,
@@ -244,11 +244,11 @@ vkn_status vkn_bench(const struct vkn_bench_params *given, char **json)
     *json = NULL;
     struct vkn_bench_params params, *own = &params;
     struct vkn_job job;
-    BASE_TRY(BASE_READ(__func__, given, own, out));
+    BASE_TRY(BASE_READ(__func__, vkn_bench_params, given, own, out));
     BASE_CHOICE(own, suite, VKN_BENCH_SAMPLING);
     BASE_CHOICE(own, precision, VKN_PRECISION_COOPMAT);
     BASE_CHOICE(own, format, VKN_SCENE_NSVF);
-    BASE_TRY(BASE_READ("vkn_job", params.job, &job, stop));
+    BASE_TRY(BASE_READ("vkn_job", vkn_job, params.job, &job, stop));
     params.job = &job;
     params.config = config_given(params.config);
     struct bench bench = {.params = &params};

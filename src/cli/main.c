@@ -103,9 +103,10 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     char blank[48] = "";
     if (isfinite(evaluation->blank_psnr))
         snprintf(blank, sizeof(blank), " (a blank page: %.2f dB)", evaluation->blank_psnr);
-    char floaters[48] = "";
+    char floaters[96] = "";
     if (isfinite(evaluation->floaters))
-        snprintf(floaters, sizeof(floaters), ", floaters %.3f %%", 100.0 * evaluation->floaters);
+        snprintf(floaters, sizeof(floaters), ", floaters %.3f %% of the light",
+                 100.0 * evaluation->floaters);
     printf("PSNR %.2f dB%s, %s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
            evaluation->psnr, blank, ssim, floaters, evaluation->view_count,
            cli_splits[evaluation->split], evaluation->view_count == 1 ? "" : "s",

@@ -236,19 +236,42 @@ static int print_help(const struct options_command *command)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+#define MOST_NAMES 512
+
+/* Options, the argument, and where settings can be given also their keys. */
+static size_t list_names(const struct options_command *command, const char *names[MOST_NAMES])
+{
+    size_t count = 0;
+    bool settings = false;
+    for (size_t i = 0; i < command->option_count && count < MOST_NAMES - 2; i++) {
+        names[count++] = command->options[i].name;
+        settings |= command->options[i].kind == OPTION_ASSIGN;
+    }
+    names[count++] = "--help";
+    if (command->argument)
+        names[count++] = command->argument;
+    for (size_t i = 0; settings && i < vkn_config_setting_count() && count < MOST_NAMES; i++) {
+        vkn_setting setting = {.size = sizeof setting};
+        if (vkn_config_setting(i, &setting) == VKN_OK)
+            names[count++] = setting.key;
+    }
+    return count;
+}
+
 static int unknown_option(const struct options_command *command, const char *name, size_t length)
 {
     char word[64];
-    const char *names[64];
-    size_t count = 0;
+    const char *names[MOST_NAMES];
     snprintf(word, sizeof(word), "%.*s", (int)length, name);
-    for (; count < command->option_count && count < 63; count++)
-        names[count] = command->options[count].name;
-    names[count++] = "--help";
-    const char *nearest = vkn_nearest_name(word, names, count);
-    if (nearest)
-        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean %s?", word, nearest);
-    return cli_fail(VKN_BAD_INPUT, "%s: unknown option; see vknerf %s --help", word, command->name);
+    const char *nearest = vkn_nearest_name(word, names, list_names(command, names));
+    if (!nearest)
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; see vknerf %s --help", word, command->name);
+    if (command->argument && strcmp(nearest, command->argument) == 0)
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; %s is given by itself: vknerf %s %s", word, nearest,
+                        command->name, nearest);
+    if (strncmp(nearest, "--", 2) != 0)
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean --set %s=VALUE?", word, nearest);
+    return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean %s?", word, nearest);
 }
 
 /* One option at argv[*at]; its value may be the next argument. */

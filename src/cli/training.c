@@ -248,10 +248,34 @@ static bool may_be_fp32(const vkn_config *config)
     return may;
 }
 
+/* A result that was interrupted has no evaluation. */
+static void tell_end(const struct training *training, vkn_status status, const struct vkn_train_result *result,
+                     char *text, size_t size)
+{
+    const char *trust = training->field || training->trust ? " --trust" : "";
+    char *run = result && result->folder ? vkn_shell_word(result->folder) : NULL;
+    const struct vkn_evaluation *evaluation = status == VKN_OK && result ? result->evaluation : NULL;
+    if (evaluation && run)
+        snprintf(text, size, "The training has ended: PSNR %.2f dB on %zu %s view%s. See it again: vknerf view %s%s",
+                 evaluation->psnr, evaluation->view_count, cli_splits[evaluation->split],
+                 evaluation->view_count == 1 ? "" : "s", run, trust);
+    else if (status == VKN_INTERRUPTED && run && result->step > 0)
+        snprintf(text, size,
+                 "The training was stopped at step %llu and is saved. Go on: vknerf train --resume %s; see it: vknerf "
+                 "view %s%s",
+                 (unsigned long long)result->step, run, run, trust);
+    else
+        snprintf(text, size, "The training has failed: %s", vkn_last_error());
+    free(run);
+}
+
 static int train(struct training *training)
 {
     struct vkn_train_result *result;
+    char end[1024];
     vkn_status status = vkn_run_train(&training->params, &result);
+    tell_end(training, status, result, end, sizeof(end));
+    viewer_conclude(training->view.viewer, end);
     viewer_stop(&training->view.viewer);
     int code = result ? finish(training, status, result) : cli_status(status);
     if (code == VKN_OK && training->view.port.given && !training->json && result->rank == 0)

@@ -111,8 +111,9 @@ static vkn_status check_whole(const struct config_setting *setting, const char *
     if (!number->is_whole)
         return base_json_fail(source, setting->key, "%.10g is not a whole number", number->value);
     if (setting->multiple > 0 && number->whole % setting->multiple != 0)
-        return base_json_fail(source, setting->key, "%.10g is not a multiple of %u", number->value,
-                              setting->multiple);
+        return base_json_fail(source, setting->key,
+                              "%.10g is not a multiple of %u (%.10g to %.10g)", number->value,
+                              setting->multiple, setting->minimum, setting->maximum);
     return VKN_OK;
 }
 

@@ -98,6 +98,15 @@ extern const struct config_setting config_settings[];
 extern const size_t config_setting_count;
 /* NULL: there is no such key. */
 const struct config_setting *config_find(const char *key);
+/* What other programs call a setting's key, an option "--name", a command or an argument. */
+struct config_synonym {
+    const char *word, *name;
+};
+extern const struct config_synonym config_synonyms[];
+extern const size_t config_synonym_count;
+/* The name that is meant by a word that is none: what other programs' word for it is, else the closest in spelling; NULL:
+ * neither. */
+const char *config_nearest(const char *word, const char *const *names, size_t count);
 /* Bytes in the struct. */
 size_t config_setting_size(const struct config_setting *setting);
 /* Whether nobody has said what it shall be: it is zero. Of a key that there is. */

@@ -87,7 +87,7 @@ static const char *nearest_key(const char *key)
         if (strcmp(last[i], key) == 0)
             return names[i];
     }
-    const char *nearest = base_nearest(key, names, config_setting_count);
+    const char *nearest = config_nearest(key, names, config_setting_count);
     const char *nearest_last = nearest ? NULL : base_nearest(key, last, config_setting_count);
     for (size_t i = 0; i < config_setting_count && nearest_last; i++)
         if (last[i] == nearest_last)

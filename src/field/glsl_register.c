@@ -193,7 +193,7 @@ vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
     struct vkn_field field;
     char *source = NULL;
     uint32_t number = 0;
-    BASE_TRY(BASE_READ("struct vkn_field", given, &field, context));
+    BASE_TRY(BASE_READ("struct vkn_field", vkn_field, given, &field, context));
     BASE_RANGE(&field, initial, 0, FLT_MAX);
     BASE_TRY(read_source(&field, &source));
     if (!source)

@@ -41,7 +41,7 @@ vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_conte
 vkn_status context_options(const struct vkn_context_params *params, struct gpu_options *options)
 {
     struct vkn_context_params own;
-    BASE_TRY(BASE_READ("vkn_context_params", params, &own, statistics));
+    BASE_TRY(BASE_READ("vkn_context_params", vkn_context_params, params, &own, statistics));
     *options = (struct gpu_options){
         .device = own.device, .shader_dir = own.shader_dir, .statistics = own.statistics};
     return VKN_OK;
@@ -94,7 +94,7 @@ vkn_status vkn_context_vulkan(const vkn_context *context, struct vkn_vulkan *vul
     BASE_TRY(base_check_process(gpu_guard(context->device), __func__));
     struct vkn_vulkan handles;
     gpu_device_handles(context->device, &handles);
-    return BASE_FILL("vkn_context_vulkan", &handles, vulkan, get_instance_proc_addr);
+    return BASE_FILL(vkn_vulkan, &handles, vulkan, get_instance_proc_addr);
 }
 
 vkn_status vkn_field_check(vkn_context *context, const vkn_config *config)

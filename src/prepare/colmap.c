@@ -19,7 +19,8 @@ static void keep_line(void *context, const char *line)
 vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what,
                         struct colmap *colmap)
 {
-    *colmap = (struct colmap){.attempt = attempt, .program.name = "colmap", .what = what};
+    *colmap = (struct colmap){.attempt = attempt, .program.name = "colmap", .what = what,
+                              .total = attempt->preparation->count};
     struct program help = {.name = "colmap", .line = keep_line, .context = &colmap->help};
     arguments_add(&help.arguments, "colmap");
     arguments_add(&help.arguments, "%s", command);
@@ -104,8 +105,7 @@ vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const c
 {
     struct watching watching = {.line = line, .context = context};
     /* The clock of the rate begins to run. */
-    report_progress_count(colmap->attempt->preparation->progress, colmap->what, 0,
-                          colmap->attempt->preparation->count);
+    report_progress_count(colmap->attempt->preparation->progress, colmap->what, 0, colmap->total);
     free(colmap->help.data);
     colmap->help = (struct base_text){0};
     return run_watched(colmap, &watching);

@@ -11,7 +11,6 @@
 
 #define MOST_FACTORS  3
 #define SMALLEST_COPY 200u /* pixels of the longer side */
-#define LEAST_USABLE  3u   /* pictures */
 
 static const uint32_t all_factors[MOST_FACTORS] = {2, 4, 8};
 
@@ -199,9 +198,11 @@ static vkn_status too_few(const struct preparation *preparation, size_t left)
     const struct source *source = &preparation->source;
     size_t given = source->count > 0 && !preparation->params->equirectangular ? source->count
                                                                               : preparation->count;
+    const char *advice = source_advice(source);
     if (left < given)
-        return base_fail(VKN_BAD_INPUT, "%s: only %zu of %zu pictures can be used, at least %u are needed",
-                         preparation->params->pictures, left, given, LEAST_USABLE);
+        return base_fail(VKN_BAD_INPUT, "%s: only %zu of %zu pictures can be used, at least %u are needed%s%s",
+                         preparation->params->pictures, left, given, LEAST_USABLE, advice != NULL ? "; " : "",
+                         advice != NULL ? advice : "");
     return base_fail(VKN_BAD_INPUT,
                      "%s: %zu picture%s, at least %u from different places are needed (50 to 200 "
                      "are usual)",

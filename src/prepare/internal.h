@@ -17,6 +17,9 @@ struct source_picture {
     char *name;           /* the one that it gets in SCENE/images */
     char *problem;        /* why it is left out; NULL: it is used */
     bool converted;       /* by ffmpeg, since vknerf and COLMAP do not read its format */
+    bool is_heif;         /* HEIC or AVIF */
+    uint32_t longest;     /* side of the whole picture, of HEIF; 0: not known */
+    const char *demuxer;  /* ffmpeg's of what the file holds; NULL: as its name says */
     unsigned orientation; /* Exif's, 1 to 8 */
     double focal;         /* of its EXIF, mm; 0: not known */
     uint64_t size;        /* bytes of the file */
@@ -132,6 +135,7 @@ struct program {
 /* Runs it to its end and frees its arguments. SCENE/prepare/NAME.log gets its errors, and its lines. VKN_ERROR: it
  * is not there, or fails: its last words; VKN_INTERRUPTED: it was ended. */
 vkn_status program_run(const struct preparation *preparation, struct program *program);
+#define LEAST_USABLE 3u /* pictures of a scene */
 /* VKN_ERROR names the package where the program is not in PATH. */
 vkn_status program_check(const char *name, const char *what_for);
 
@@ -141,17 +145,24 @@ vkn_status program_check(const char *name, const char *what_for);
  * a problem: links that lead nowhere, folders, pipes, devices; they are never opened. */
 vkn_status source_open(struct preparation *preparation);
 void source_free(struct source *source);
+/* Lists the photographs of the folder, without a look into them; warns of other files that may be taken for some. */
+vkn_status listing_find(struct source *source, const char *given);
+#define PREPARE_PHOTOGRAPHS "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga" /* endings */
 /* Gives it the last error's message as its problem, without the path that this begins with. */
 vkn_status source_leave_out(struct source_picture *picture, const char *path);
 /* The same of the picture that has the name in SCENE/images; of what is no photograph, frames and views, a warning. */
 vkn_status source_note(struct source *source, const char *name, const char *path, const char *message);
 /* A warning of one line about the photographs that have a problem, if any: how many, and the first of them. */
 void source_tell_problems(const struct source *source);
+/* What else to do about those that have one; NULL: nothing. */
+const char *source_advice(const struct source *source);
 /* Whether the photographs are of one camera, as far as can be known: of one size and focal length. */
 bool source_one_camera(const struct preparation *preparation);
 
 /* Pictures into a folder. */
 vkn_status photographs_place(struct preparation *preparation, const char *folder);
+#define LEAST_FRAMES 3u /* of a video */
+#define MOST_FRAMES  5000u
 vkn_status video_look(struct preparation *preparation, const char *path);
 vkn_status video_frames(struct preparation *preparation, const char *folder);
 /* The frame to take of each of `count` windows: the sharpest. */
@@ -187,6 +198,7 @@ struct colmap {
     struct program program;
     struct base_text help;
     const char *what; /* it does, for the progress line */
+    size_t total;     /* of what it does, as far as that is known: the pictures */
 };
 vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what, struct colmap *colmap);
 /* The option, under the first of these names ("new old") that is known; none is: it is left out. */

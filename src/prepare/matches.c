@@ -20,15 +20,18 @@ struct counting {
     struct attempt *attempt;
     const char *what;
     size_t done;
+    size_t pairs; /* that are compared, in blocks, which COLMAP counts; 0: it counts what is done itself */
 };
 
 static void count(void *context, const char *line)
 {
     struct counting *counting = context;
     size_t total;
-    if (colmap_read_count(line, &counting->done, &total))
-        report_progress_count(counting->attempt->preparation->progress, counting->what,
-                              counting->done, total);
+    if (!colmap_read_count(line, &counting->done, &total))
+        return;
+    size_t done = counting->pairs > 0 ? counting->done * counting->pairs / total : counting->done;
+    report_progress_count(counting->attempt->preparation->progress, counting->what, done,
+                          counting->pairs > 0 ? counting->pairs : total);
 }
 
 static void add_lens(struct colmap *colmap)
@@ -50,7 +53,7 @@ static void add_lens(struct colmap *colmap)
 static vkn_status run_extractor(struct attempt *attempt, bool goes_on, size_t *extracted)
 {
     struct preparation *preparation = attempt->preparation;
-    struct counting counting = {attempt, "finding features", 0};
+    struct counting counting = {attempt, "finding features", 0, 0};
     struct colmap colmap;
     BASE_TRY(colmap_begin(attempt, "feature_extractor", counting.what, &colmap));
     colmap_option(&colmap, "image_path", "%s", preparation->images);
@@ -133,19 +136,21 @@ static void add_matching(struct colmap *colmap)
 
 static vkn_status match_all(struct attempt *attempt)
 {
-    struct counting counting = {attempt, "comparing pictures", 0};
+    size_t pictures = attempt->preparation->count;
+    struct counting counting = {attempt, "comparing pairs of pictures", 0, pictures * (pictures - 1) / 2};
     struct colmap colmap;
     /* Blocks are what progress is told in. */
-    size_t block = attempt->preparation->count / 10;
+    size_t block = pictures / 10;
     BASE_TRY(colmap_begin(attempt, "exhaustive_matcher", counting.what, &colmap));
     colmap_option(&colmap, "ExhaustiveMatching.block_size", "%zu", block < 5 ? 5 : block);
     add_matching(&colmap);
+    colmap.total = counting.pairs;
     return colmap_run(&colmap, count, &counting);
 }
 
 static vkn_status match_neighbours(struct attempt *attempt)
 {
-    struct counting counting = {attempt, "comparing neighbours", 0};
+    struct counting counting = {attempt, "comparing neighbours", 0, 0};
     struct colmap colmap;
     BASE_TRY(colmap_begin(attempt, "sequential_matcher", counting.what, &colmap));
     colmap_option(&colmap, "SequentialMatching.overlap", "%u", OVERLAP);
@@ -174,7 +179,7 @@ static vkn_status write_loop_pairs(const struct attempt *attempt, const char *pa
 
 static vkn_status match_loops(struct attempt *attempt)
 {
-    struct counting counting = {attempt, "looking for loops", 0};
+    struct counting counting = {attempt, "looking for loops", 0, 0};
     struct colmap colmap;
     char *pairs = base_path_join(attempt->folder, "pairs.txt");
     vkn_status status = pairs != NULL ? write_loop_pairs(attempt, pairs) : VKN_ERROR;

@@ -22,37 +22,63 @@ static void take(void *context, const char *data, size_t size)
         text->failed = true;
 }
 
-/* A picture of a name that ffmpeg takes for nothing but a file's, of the format that its name says: by its content
- * alone it might be a list of other files. */
-static void add_input(struct arguments *arguments, const char *from)
+/* A picture of a name that ffmpeg takes for nothing but a file's, of the format that its first bytes show, else its
+ * name: what ffmpeg finds out by itself might be a list of other files. */
+static void add_input(struct arguments *arguments, const struct source_picture *picture, const char *from)
 {
     static const char *const first[] = {"ffmpeg",   "-hide_banner", "-loglevel",           "error", "-nostats",
-                                        "-nostdin", "-y",           FFMPEG_ONE_FILE};
-    static const char *const video[] = {"-f", "mov"}; /* as which ffmpeg reads HEIC and AVIF */
-    static const char *const picture[] = {"-f", "image2", "-pattern_type", "none"};
-    bool is_video = files_ends_with(from, "heic heif avif");
+                                        "-nostdin", "-y",           FFMPEG_ONE_FILE, "-f"};
     for (size_t i = 0; i < BASE_COUNT(first); i++)
         arguments_add(arguments, "%s", first[i]);
-    for (size_t i = 0; i < (is_video ? BASE_COUNT(video) : BASE_COUNT(picture)); i++)
-        arguments_add(arguments, "%s", (is_video ? video : picture)[i]);
+    if (picture->demuxer != NULL || picture->is_heif) {
+        arguments_add(arguments, "%s", picture->is_heif ? "mov" : picture->demuxer);
+    } else {
+        arguments_add(arguments, "image2");
+        arguments_add(arguments, "-pattern_type");
+        arguments_add(arguments, "none");
+    }
     arguments_add(arguments, "-i");
     arguments_add(arguments, "file:%s", from);
 }
 
+/* Of pictures of tiles, as those of telephones, some versions of ffmpeg give the first one. */
+static vkn_status check_whole(const struct source_picture *picture, const char *from, const char *to)
+{
+    uint32_t width = 0, height = 0;
+    BASE_TRY(scene_image_size(to, &width, &height));
+    if ((width > height ? width : height) >= picture->longest)
+        return VKN_OK;
+    BASE_TRY(files_remove(to));
+    return base_fail(VKN_BAD_INPUT, "%s: ffmpeg reads only %ux%u pixels of it, whose longer side has %u", from, width,
+                     height, picture->longest);
+}
+
+/* Puts the photograph in front of the last error, of a program that works on several. */
+static vkn_status name_file(const char *from)
+{
+    char *why = base_format("%s", vkn_last_error());
+    base_fail(VKN_ERROR, "%s: %s", from, why != NULL ? why : "out of memory");
+    free(why);
+    return VKN_ERROR;
+}
+
 /* Written here and not by ffmpeg, so that a full disk is not taken for a broken photograph. */
-static vkn_status convert(const struct preparation *preparation, const char *from, const char *to)
+static vkn_status convert(const struct preparation *preparation, const struct source_picture *picture,
+                          const char *from, const char *to)
 {
     static const char *const output[] = {"-frames:v", "1",        "-q:v", "1",          "-qmin",
                                          "1",         "-pix_fmt", "yuvj444p", "-c:v", "mjpeg",
                                          "-f",        "image2pipe", "pipe:1"};
     struct base_text text = {0};
     struct program ffmpeg = {.name = "ffmpeg", .bytes = take, .context = &text};
-    add_input(&ffmpeg.arguments, from);
+    add_input(&ffmpeg.arguments, picture, from);
     for (size_t i = 0; i < BASE_COUNT(output); i++)
         arguments_add(&ffmpeg.arguments, "%s", output[i]);
     vkn_status status = program_run(preparation, &ffmpeg);
     if (status == VKN_ERROR && ffmpeg.refused)
         status = base_fail(VKN_BAD_INPUT, "%s: cannot be converted by ffmpeg: %s", from, ffmpeg.said);
+    else if (status == VKN_ERROR)
+        status = name_file(from);
     else if (status == VKN_OK && text.failed)
         status = base_fail(VKN_ERROR, "%s: out of memory", from);
     else if (status == VKN_OK && text.size == 0)
@@ -60,7 +86,7 @@ static vkn_status convert(const struct preparation *preparation, const char *fro
     if (status == VKN_OK)
         status = files_write(to, text.data, text.size);
     free(text.data);
-    return status;
+    return status == VKN_OK ? check_whole(picture, from, to) : status;
 }
 
 /* Programs that do not know EXIF, as COLMAP, would see it on its side: turned, a JPEG with its EXIF, in which it
@@ -83,7 +109,7 @@ static vkn_status place(const struct preparation *preparation,
                         const struct source_picture *picture, const char *from, const char *to)
 {
     if (picture->converted)
-        return convert(preparation, from, to);
+        return convert(preparation, picture, from, to);
     if (picture->orientation == 1)
         return files_link(from, to);
     vkn_status status = turn(from, picture->orientation, to);
@@ -120,13 +146,35 @@ static void show(void *context, size_t finished)
                           placing->preparation->source.count);
 }
 
+/* Without ffmpeg a few pictures that need it are left out; where most do it has to be installed first. */
+static vkn_status check_ffmpeg(struct source *source)
+{
+    size_t count = 0, others = 0, first = 0;
+    char what_for[512];
+    for (size_t i = source->count; i-- > 0;)
+        if (source->pictures[i].problem == NULL && source->pictures[i].converted) {
+            count++;
+            first = i;
+        } else if (source->pictures[i].problem == NULL) {
+            others++;
+        }
+    if (count == 0)
+        return VKN_OK;
+    snprintf(what_for, sizeof(what_for), "to convert photographs that are neither JPEG nor PNG, such as %s",
+             source->pictures[first].file);
+    vkn_status status = program_check("ffmpeg", what_for);
+    if (status != VKN_ERROR || others < LEAST_USABLE || others < count)
+        return status;
+    base_fail(VKN_BAD_INPUT, "has to be converted by ffmpeg, which is not in PATH");
+    for (size_t i = 0; i < source->count; i++)
+        if (source->pictures[i].problem == NULL && source->pictures[i].converted)
+            BASE_TRY(source_leave_out(&source->pictures[i], ""));
+    return VKN_OK;
+}
+
 vkn_status photographs_place(struct preparation *preparation, const char *folder)
 {
     struct placing placing = {preparation, folder};
-    for (size_t i = 0; i < preparation->source.count; i++)
-        if (preparation->source.pictures[i].converted && preparation->source.pictures[i].problem == NULL) {
-            BASE_TRY(program_check("ffmpeg", "to convert photographs that are neither JPEG nor PNG"));
-            break;
-        }
+    BASE_TRY(check_ffmpeg(&preparation->source));
     return base_parallel(preparation->source.count, place_one, &placing, show);
 }

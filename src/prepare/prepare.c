@@ -2,6 +2,8 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +29,10 @@ static vkn_status check_params(const struct vkn_prepare_params *params)
         return base_fail(VKN_BAD_INPUT, "no photographs are given");
     if (params->out == NULL || params->out[0] == '\0')
         return base_fail(VKN_BAD_INPUT, "no folder is given for the scene");
-    if (params->frames > 0 && params->frames < 3)
-        return base_fail(VKN_BAD_INPUT, "frames: %u are too few, at least 3", params->frames);
-    if ((unsigned)params->matcher > VKN_MATCHER_SEQUENTIAL)
-        return base_fail(VKN_BAD_INPUT, "matcher: %u is none", (unsigned)params->matcher);
-    if ((unsigned)params->camera_model > VKN_CAMERA_MODEL_OPENCV_FISHEYE)
-        return base_fail(VKN_BAD_INPUT, "camera_model: %u is none", (unsigned)params->camera_model);
+    if (params->frames > 0 && (params->frames < LEAST_FRAMES || params->frames > MOST_FRAMES))
+        return base_fail(VKN_BAD_INPUT, "frames: %u is not from %u to %u", params->frames, LEAST_FRAMES, MOST_FRAMES);
+    if (params->equirectangular && params->camera_model != VKN_CAMERA_MODEL_AUTO)
+        return base_fail(VKN_BAD_INPUT, "camera_model: that of equirectangular pictures' views is known");
     return VKN_OK;
 }
 
@@ -51,22 +51,26 @@ static vkn_status check_apart(const struct vkn_prepare_params *params)
                   : VKN_OK;
 }
 
-/* What prepare did not write is not its to remove. */
+static int is_foreign(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, "prepare") != 0 && strcmp(entry->d_name, "prepare.json") != 0;
+}
+
+/* What prepare did not write is not its to remove, nor to mix with a scene. */
 static vkn_status check_foreign(const struct preparation *preparation)
 {
-    static const char *const names[] = {"images", "images_2", "images_4", "images_8", "masks", "sparse",
-                                        "transforms.json"};
-    for (size_t i = 0; i < BASE_COUNT(names); i++) {
-        char *path = base_path_join(preparation->out, names[i]);
-        bool there = path == NULL || base_file_exists(path) || base_is_folder(path);
-        free(path);
-        if (there)
-            return base_fail(VKN_BAD_INPUT,
-                             "%s: there is %s in this folder, which was not prepared; name another "
-                             "with --out",
-                             preparation->out, names[i]);
-    }
-    return VKN_OK;
+    struct dirent **entries = NULL;
+    int count = scandir(preparation->out, &entries, is_foreign, alphasort);
+    vkn_status status = VKN_OK;
+    if (count < 0)
+        status = base_fail(base_status_of_errno(errno), "%s: %s", preparation->out, strerror(errno));
+    else if (count > 0)
+        status = base_fail(VKN_BAD_INPUT, "%s: there is %s in this folder, which was not prepared; name another, new or "
+                           "empty, with --out", preparation->out, entries[0]->d_name);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return status;
 }
 
 /* One process at a time, and what it starts: the lock is held until the last of them ends. */
@@ -80,29 +84,44 @@ static vkn_status lock(struct preparation *preparation)
     return status;
 }
 
+static vkn_status refuse_other(const struct preparation *preparation, const char *pictures)
+{
+    const char *before = preparation->record.pictures;
+    if (strcmp(before, pictures) == 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: was prepared before the pictures (%s) or the options for them changed; --overwrite prepares "
+                         "it anew, or name another folder with --out",
+                         preparation->out, before);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: was prepared from other pictures (%s); --overwrite replaces it, or name another folder with --out",
+                     preparation->out, before);
+}
+
 /* New, or of the same pictures. */
 static vkn_status check_record(struct preparation *preparation)
 {
     struct record *record = &preparation->record;
     const struct vkn_prepare_params *params = preparation->params;
     uint32_t made = record->stages[0][STAGE_IMAGES];
-    bool other = made != 0 && made != preparation->source.sum;
     if (record->pictures == NULL)
         BASE_TRY(check_foreign(preparation));
-    if (other && !params->overwrite)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: was prepared from other pictures (%s), or with other options for them; "
-                         "--overwrite replaces it, or name another with --out",
-                         preparation->out, record->pictures);
+    char *real = realpath(params->pictures, NULL);
+    char *pictures = base_format("%s", real != NULL ? real : params->pictures);
+    free(real);
+    vkn_status status = pictures != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && made != 0 && made != preparation->source.sum && !params->overwrite)
+        status = refuse_other(preparation, pictures);
+    if (status != VKN_OK) {
+        free(pictures);
+        return status;
+    }
     if (params->overwrite) {
         record_free(record);
         *record = (struct record){0};
     }
-    char *real = realpath(params->pictures, NULL);
     free(record->pictures);
-    record->pictures = base_format("%s", real != NULL ? real : params->pictures);
-    free(real);
-    return record->pictures != NULL ? VKN_OK : VKN_ERROR;
+    record->pictures = pictures;
+    return VKN_OK;
 }
 
 static vkn_status open_record(struct preparation *preparation)
@@ -120,7 +139,7 @@ static vkn_status open_record(struct preparation *preparation)
  * that had the lock may have gone on in between. */
 static vkn_status open_folder(struct preparation *preparation)
 {
-    BASE_TRY(base_make_folder(preparation->out));
+    BASE_TRY(base_make_last_folder(preparation->out));
     BASE_TRY(check_apart(preparation->params));
     BASE_TRY(open_record(preparation));
     BASE_TRY(files_check_own(preparation->work));
@@ -187,11 +206,11 @@ vkn_status vkn_prepare(const struct vkn_prepare_params *given, struct vkn_prepar
     struct preparation preparation = {.params = &params, .lock = -1};
     double began = base_seconds();
     BASE_NEED(result);
-    BASE_TRY(BASE_FILL(__func__, &preparation.result, result, seconds));
-    BASE_TRY(BASE_READ(__func__, given, &params, camera_model));
+    BASE_TRY(BASE_FILL(vkn_prepare_result, &preparation.result, result, seconds));
+    BASE_TRY(BASE_READ(__func__, vkn_prepare_params, given, &params, camera_model));
     BASE_CHOICE(&params, matcher, VKN_MATCHER_SEQUENTIAL);
     BASE_CHOICE(&params, camera_model, VKN_CAMERA_MODEL_OPENCV_FISHEYE);
-    BASE_TRY(BASE_READ("vkn_job", params.job, &preparation.job, stop));
+    BASE_TRY(BASE_READ("vkn_job", vkn_job, params.job, &preparation.job, stop));
     BASE_TRY(check_params(&params));
     preparation.out = params.out;
     preparation.work = base_path_join(params.out, "prepare");
@@ -200,6 +219,6 @@ vkn_status vkn_prepare(const struct vkn_prepare_params *given, struct vkn_prepar
         preparation.work != NULL && preparation.images != NULL ? run(&preparation) : VKN_ERROR;
     preparation.result.seconds = base_seconds() - began;
     end(&preparation);
-    BASE_TRY(BASE_FILL(__func__, &preparation.result, result, seconds));
+    BASE_TRY(BASE_FILL(vkn_prepare_result, &preparation.result, result, seconds));
     return status;
 }

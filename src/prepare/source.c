@@ -15,57 +15,9 @@
 #define LONGEST_NAME 200u /* bytes, of 255: copies and temporaries have longer names */
 #define MOST_TOLD    4u   /* photographs in a warning */
 
-static const char read_as_they_are[] = "jpg jpeg png";
-static const char converted[] = "heic heif avif webp tif tiff bmp jp2 ppm pgm tga";
-static const char raw[] = "dng cr2 cr3 nef arw orf rw2 raf pef srw";
-
-/* ---- photographs ----------------------------------------------------------------------------- */
-
-static vkn_status add_picture(struct source *source, size_t *capacity, const char *name)
-{
-    if (source->count == *capacity) {
-        size_t more = *capacity > 0 ? 2 * *capacity : 64;
-        void *grown = realloc(source->pictures, more * sizeof(*source->pictures));
-        if (grown == NULL)
-            return base_fail(VKN_ERROR, "out of memory (%zu pictures)", more);
-        source->pictures = grown;
-        *capacity = more;
-    }
-    struct source_picture *picture = &source->pictures[source->count];
-    *picture = (struct source_picture){.file = base_format("%s", name),
-                                       .converted = files_ends_with(name, converted),
-                                       .orientation = 1};
-    source->count += picture->file != NULL ? 1 : 0;
-    return picture->file != NULL ? VKN_OK : VKN_ERROR;
-}
-
-static vkn_status list(struct source *source)
-{
-    DIR *stream = opendir(source->folder);
-    if (stream == NULL)
-        return base_fail(VKN_BAD_INPUT, "%s: %s", source->folder, strerror(errno));
-    size_t capacity = 0, raw_count = 0;
-    char first_raw[256] = "";
-    vkn_status status = VKN_OK;
-    for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;) {
-        const char *name = entry->d_name;
-        if (name[0] == '.' || strncmp(name, "dynamic_mask_", strlen("dynamic_mask_")) == 0)
-            continue;
-        if (files_ends_with(name, read_as_they_are) || files_ends_with(name, converted))
-            status = add_picture(source, &capacity, name);
-        else if (files_ends_with(name, raw) && raw_count++ == 0)
-            snprintf(first_raw, sizeof(first_raw), "%s", name);
-    }
-    closedir(stream);
-    if (status == VKN_OK && source->count == 0 && raw_count > 0)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: raw photographs such as %s have to be developed into JPEG first",
-                         source->folder, first_raw);
-    if (status == VKN_OK && raw_count > 0)
-        base_log(BASE_LOG_WARNING, "%s: %zu raw photographs such as %s are left aside",
-                 source->folder, raw_count, first_raw);
-    return status;
-}
+static const char own_endings[] = "jpg jpeg png";   /* of pictures in SCENE/images */
+static const char read_as_they_are[] = "jpg jpeg png jpe jfif";
+static const char heif[] = "heic heif hif avif";
 
 static int by_nature(const void *a, const void *b)
 {
@@ -96,6 +48,12 @@ static bool same_stem(const char *a, const char *b)
     return length == (size_t)(strrchr(b, '.') - b) && strncmp(a, b, length) == 0;
 }
 
+/* Of a name that does not say that it is JPEG or PNG. */
+static bool needs_ending(const struct source_picture *picture)
+{
+    return picture->converted || !files_ends_with(picture->file, own_endings);
+}
+
 /* Names stay, if they are plain and sorted as texts too, as COLMAP and the loader sort them. */
 static bool can_keep_names(const struct source *source)
 {
@@ -104,7 +62,7 @@ static bool can_keep_names(const struct source *source)
         const char *name = source->pictures[i].file;
         if (source->pictures[i].problem != NULL)
             continue;
-        if (!is_plain_name(name) || strlen(name) > LONGEST_NAME || source->pictures[i].converted)
+        if (!is_plain_name(name) || strlen(name) > LONGEST_NAME || needs_ending(&source->pictures[i]))
             return false;
         if (before != NULL && (strcmp(before, name) >= 0 || same_stem(before, name)))
             return false;
@@ -125,7 +83,7 @@ static vkn_status name_pictures(struct source *source)
             keep ? base_format("%s", picture->file)
                  : base_format("%05zu_%.*s%s%s", i + 1,
                                (int)(stem < LONGEST_NAME ? stem : LONGEST_NAME), picture->file, dot,
-                               picture->converted ? ".jpg" : "");
+                               needs_ending(picture) ? ".jpg" : "");
         if (picture->name == NULL)
             return VKN_ERROR;
         for (char *c = picture->name; *c != '\0' && !keep; c++)
@@ -164,6 +122,36 @@ vkn_status source_note(struct source *source, const char *name, const char *path
     return VKN_OK;
 }
 
+/* What a file holds, whatever its name says. Of HEIF also the size of the whole picture, of which a program that knows
+ * nothing of its tiles gives one. */
+static void find_format(struct source_picture *picture, const uint8_t *head, size_t size)
+{
+    static const struct {
+        size_t at;
+        const char *bytes, *demuxer; /* of ffmpeg; NULL: JPEG or PNG */
+    } formats[] = {{0, "\xff\xd8\xff", NULL},      {0, "\x89PNG\r\n", NULL},       {8, "WEBPVP8", "webp_pipe"},
+                   {0, "MM", "tiff_pipe"},         {0, "II*", "tiff_pipe"},         {4, "ftyphei", "mov"},
+                   {4, "ftyphev", "mov"},          {4, "ftypmif1", "mov"},          {4, "ftypmsf1", "mov"},
+                   {4, "ftypavi", "mov"}};
+    picture->converted = !files_ends_with(picture->file, read_as_they_are);
+    for (size_t i = 0; i < BASE_COUNT(formats); i++) {
+        size_t length = strlen(formats[i].bytes);
+        if (size < formats[i].at + length || memcmp(head + formats[i].at, formats[i].bytes, length) != 0)
+            continue;
+        picture->demuxer = formats[i].demuxer;
+        picture->converted = formats[i].demuxer != NULL;
+        break;
+    }
+    picture->is_heif = picture->demuxer != NULL ? strcmp(picture->demuxer, "mov") == 0
+                                                : picture->converted && files_ends_with(picture->file, heif);
+    for (size_t i = 0; picture->is_heif && i + 16 <= size; i++)
+        if (memcmp(head + i, "ispe\0\0\0\0", 8) == 0) /* ImageSpatialExtentsProperty, ISO/IEC 23008-12, 6.5.3 */
+            for (size_t n = i + 8; n < i + 16; n += 4) {
+                uint32_t side = (uint32_t)head[n] << 24 | (uint32_t)head[n + 1] << 16 | (uint32_t)head[n + 2] << 8 | head[n + 3];
+                picture->longest = side > picture->longest ? side : picture->longest;
+            }
+}
+
 static vkn_status look_at(const struct source *source, struct source_picture *picture, char *head)
 {
     char *path = base_path_join(source->folder, picture->file);
@@ -178,6 +166,7 @@ static vkn_status look_at(const struct source *source, struct source_picture *pi
     free(path);
     BASE_TRY(status);
     picture->head_sum = base_crc32c(0, head, size);
+    find_format(picture, (const uint8_t *)head, size);
     struct exif exif = exif_read((const uint8_t *)head, size);
     picture->orientation = picture->converted ? EXIF_UPRIGHT : exif_orientation((const uint8_t *)head, size);
     picture->focal = exif.focal;
@@ -239,26 +228,6 @@ static vkn_status find_folder(const char *given, const char *name, char **folder
     return VKN_OK;
 }
 
-/* The folder itself, or `images` in it when it has none of its own. */
-static vkn_status find_pictures(struct source *source, const char *given)
-{
-    source->folder = base_format("%s", given);
-    if (source->folder == NULL)
-        return VKN_ERROR;
-    BASE_TRY(list(source));
-    char *images = NULL;
-    if (source->count == 0)
-        BASE_TRY(find_folder(given, "images", &images));
-    if (images != NULL) {
-        free(source->folder);
-        source->folder = images;
-        BASE_TRY(list(source));
-    }
-    if (source->count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: no photographs (JPEG or PNG) in this folder", given);
-    return VKN_OK;
-}
-
 static vkn_status find_masks(struct source *source, const char *given)
 {
     if (given != NULL) {
@@ -277,10 +246,20 @@ static vkn_status find_masks(struct source *source, const char *given)
     return status;
 }
 
+/* Options of videos would have no effect. */
+static vkn_status check_for_video(const struct vkn_prepare_params *params)
+{
+    if (params->frames == 0 && !params->sharpest)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: is for videos, and %s is a folder, whose photographs are all taken",
+                     params->frames > 0 ? "frames" : "sharpest", params->pictures);
+}
+
 static vkn_status open_photographs(struct preparation *preparation)
 {
     struct source *source = &preparation->source;
-    BASE_TRY(find_pictures(source, preparation->params->pictures));
+    BASE_TRY(check_for_video(preparation->params));
+    BASE_TRY(listing_find(source, preparation->params->pictures));
     BASE_TRY(find_masks(source, preparation->params->masks));
     qsort(source->pictures, source->count, sizeof(*source->pictures), by_nature);
     char *head = base_alloc(EXIF_BYTES, 1);
@@ -316,11 +295,29 @@ vkn_status source_open(struct preparation *preparation)
 {
     struct source *source = &preparation->source;
     const char *given = preparation->params->pictures;
+    if (!base_is_folder(given) && files_ends_with(given, PREPARE_PHOTOGRAPHS))
+        return base_fail(VKN_BAD_INPUT, "%s: one photograph; name the folder that it is in, with others of the same scene",
+                         given);
     BASE_TRY(base_is_folder(given) ? open_photographs(preparation) : open_video(preparation));
     source->sum =
         files_sum(source->sum, preparation->params->equirectangular ? "equirectangular" : "");
     source->sum += source->sum == 0 ? 1 : 0;
     return VKN_OK;
+}
+
+const char *source_advice(const struct source *source)
+{
+    char *ffmpeg = base_program_find("ffmpeg");
+    bool no_ffmpeg = ffmpeg == NULL, heif_left = false, needs_ffmpeg = false;
+    free(ffmpeg);
+    for (size_t i = 0; i < source->count; i++) {
+        heif_left |= source->pictures[i].problem != NULL && source->pictures[i].is_heif;
+        needs_ffmpeg |= source->pictures[i].problem != NULL && source->pictures[i].converted;
+    }
+    if (no_ffmpeg && needs_ffmpeg)
+        return "install ffmpeg (apt-get install ffmpeg), and prepare them again with --overwrite";
+    return heif_left ? "HEIC becomes JPEG with heif-convert PICTURE.heic PICTURE.jpg (apt-get install libheif-examples)"
+                     : NULL;
 }
 
 void source_tell_problems(const struct source *source)
@@ -334,6 +331,9 @@ void source_tell_problems(const struct source *source)
     }
     if (count > MOST_TOLD)
         base_text_add(&text, " and %zu more, which prepare.json lists", count - MOST_TOLD);
+    const char *advice = source_advice(source);
+    if (advice != NULL)
+        base_text_add(&text, "; %s", advice);
     if (count > 0 && !text.failed)
         base_log(BASE_LOG_WARNING, "%s: %zu of %zu photographs cannot be used and are left out: %s",
                  source->folder, count, source->count, text.data);

@@ -11,8 +11,6 @@
 #include "prepare/internal.h"
 
 #define DEFAULT_FRAMES 150u
-#define MOST_FRAMES    5000u
-#define LEAST_FRAMES   3u
 
 /* ---- looking at it ----------------------------------------------------------------------------- */
 
@@ -177,7 +175,6 @@ vkn_status video_frames(struct preparation *preparation, const char *folder)
     BASE_TRY(video_look(preparation, preparation->params->pictures));
     uint64_t there = preparation->source.video.frames;
     uint32_t count = preparation->params->frames ? preparation->params->frames : DEFAULT_FRAMES;
-    count = count < MOST_FRAMES ? count : MOST_FRAMES;
     count = there < count ? (uint32_t)there : count;
     uint64_t *frames = base_alloc(count, sizeof(*frames));
     if (frames == NULL)

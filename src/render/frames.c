@@ -224,7 +224,7 @@ static vkn_status begin(struct render_frames *frames)
     frames->wanted[MAP_DEPTH] = params->depth;
     frames->wanted[MAP_OPACITY] = params->opacity;
     frames->wanted[MAP_NORMAL] = params->normal;
-    BASE_TRY(base_make_folder(params->out));
+    BASE_TRY(base_make_last_folder(params->out));
     BASE_TRY(render_depths_open(params->out, params->depth || params->depth16, &frames->depths));
     BASE_TRY(begin_videos(frames));
     return begin_listing(frames);

@@ -58,7 +58,7 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     BASE_NEED(camera);
     BASE_USE(gpu_guard(renderer->device), renderer);
     struct vkn_picture_params own, *params = &own;
-    BASE_TRY(BASE_READ(__func__, given, params, supersample));
+    BASE_TRY(BASE_READ(__func__, vkn_picture_params, given, params, supersample));
     BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);
     const struct vkn_config *config = vkn_renderer_config(renderer);
     struct scene_camera view;

@@ -126,8 +126,9 @@ static struct quality find_quality(const struct run_summary *summary)
         snprintf(quality.views, sizeof(quality.views),
                  "mean of the test views; a blank page: %.2f dB", summary->blank_psnr);
     } else if (isfinite(quality.psnr) && isfinite(summary->views) && isfinite(summary->floaters)) {
-        snprintf(quality.views, sizeof(quality.views), "mean of %.0f test views; floaters %.3f %%",
-                 summary->views, 100.0 * summary->floaters);
+        snprintf(quality.views, sizeof(quality.views),
+                 "mean of %.0f test views; floaters: %.3f %% of the light", summary->views,
+                 100.0 * summary->floaters);
     } else if (isfinite(quality.psnr) && isfinite(summary->views)) {
         snprintf(quality.views, sizeof(quality.views), "mean of %.0f test views", summary->views);
     } else if (isfinite(quality.psnr)) {

@@ -104,14 +104,18 @@ static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-static double fraction_done(const struct report_goal *goal, const struct report_metrics *metrics)
+/* " (24%)" of whichever goal is nearer; the time is named where that is it, since the steps stand
+ * in front. */
+static void add_percent(char text[32], const struct report_goal *goal,
+                        const struct report_metrics *metrics)
 {
-    double fraction = -1.0;
-    if (goal->steps)
-        fraction = (double)metrics->step / (double)goal->steps;
-    if (goal->seconds > 0.0)
-        fraction = fmax(fraction, metrics->seconds / goal->seconds);
-    return fmin(fraction, 1.0);
+    double steps = goal->steps ? (double)metrics->step / (double)goal->steps : -1.0;
+    double seconds = goal->seconds > 0.0 ? metrics->seconds / goal->seconds : -1.0;
+    double fraction = fmin(fmax(steps, seconds), 1.0);
+    text[0] = 0;
+    if (fraction >= 0.0)
+        snprintf(text, 32, " (%d%%%s)", (int)(fraction * 100.0),
+                 seconds > steps ? " of the time" : "");
 }
 
 /* Training ends at whichever goal comes first. */
@@ -141,12 +145,10 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
                        const struct report_metrics *metrics, double steps_per_second)
 {
     struct parts parts = {.count = 0};
-    char total[32] = "", percent[16] = "", text[32];
+    char total[32] = "", percent[32], text[32];
     if (goal->steps)
         snprintf(total, sizeof(total), "/%" PRIu64, goal->steps);
-    double fraction = fraction_done(goal, metrics);
-    if (fraction >= 0.0)
-        snprintf(percent, sizeof(percent), " (%d%%)", (int)(fraction * 100.0));
+    add_percent(percent, goal, metrics);
     add(&parts, 100, "step %" PRIu64 "%s%s", metrics->step, total, percent);
     report_quantity(text, metrics->loss);
     add(&parts, 60, "loss %s", text);
@@ -170,6 +172,9 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     join(line, width, &parts);
 }
 
+#define LEAST_SECONDS \
+    0.1 /* for a rate: at the first count, which begins the time, it would be any number */
+
 void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *what, size_t done,
                        size_t total, double seconds)
 {
@@ -180,7 +185,7 @@ void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *wh
             (unsigned)((double)(done < total ? done : total) / (double)total * 100.0));
     else
         add(&parts, 100, "%.60s %zu", what, done);
-    double rate = seconds > 0.0 ? (double)done / seconds : 0.0;
+    double rate = seconds >= LEAST_SECONDS ? (double)done / seconds : 0.0;
     if (rate > 0.0) {
         report_quantity(text, rate);
         add(&parts, 50, "%s/s", text);

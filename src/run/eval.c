@@ -65,7 +65,7 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *given, struct vkn_evaluati
     *evaluation = NULL;
     struct vkn_eval_params own, *params = &own;
     struct vkn_job job;
-    BASE_TRY(BASE_READ(__func__, given, params, stride));
+    BASE_TRY(BASE_READ(__func__, vkn_eval_params, given, params, stride));
     BASE_CHOICE(params, format, VKN_SCENE_NSVF);
     BASE_CHOICE(params, split, VKN_SPLIT_TEST);
     BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);

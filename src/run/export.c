@@ -231,8 +231,8 @@ vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_expo
     struct vkn_export_result none = {0}, *made = &none;
     struct vkn_job job;
     BASE_NEED(result);
-    BASE_TRY(BASE_FILL(__func__, made, result, gpu_memory_bytes));
-    BASE_TRY(BASE_READ(__func__, given, params, seed));
+    BASE_TRY(BASE_FILL(vkn_export_result, made, result, gpu_memory_bytes));
+    BASE_TRY(BASE_READ(__func__, vkn_export_params, given, params, seed));
     BASE_TRY(check_choices(__func__, params));
     BASE_TRY(run_read_job(&params->job, &job));
     double began = base_seconds();
@@ -244,7 +244,7 @@ vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_expo
     vkn_status status = export_files(params, &opened, made);
     run_close(&opened);
     made->seconds = base_seconds() - began;
-    BASE_TRY(BASE_FILL(__func__, made, result, gpu_memory_bytes));
+    BASE_TRY(BASE_FILL(vkn_export_result, made, result, gpu_memory_bytes));
     return status;
 }
 
@@ -288,9 +288,9 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
     BASE_C_LOCALE;
     struct vkn_export_params own, *params = &own;
     struct vkn_export_result made, *result = &made;
-    if (BASE_READ(__func__, given_params, params, seed) != VKN_OK ||
+    if (BASE_READ(__func__, vkn_export_params, given_params, params, seed) != VKN_OK ||
         check_choices(__func__, params) != VKN_OK ||
-        BASE_READ(__func__, given_result, result, gpu_memory_bytes) != VKN_OK)
+        BASE_READ(__func__, vkn_export_result, given_result, result, gpu_memory_bytes) != VKN_OK)
         return NULL;
     cJSON *object = cJSON_CreateObject();
     if (params->mesh)

@@ -471,6 +471,6 @@ vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *given)
         status = read_state(summary, state);
     free(checkpoint);
     free(summary);
-    vkn_status filled = BASE_FILL(__func__, state, given, seconds);
+    vkn_status filled = BASE_FILL(vkn_run_state, state, given, seconds);
     return status != VKN_OK ? status : filled;
 }

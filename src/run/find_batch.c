@@ -382,7 +382,7 @@ vkn_status vkn_find_batch(const struct vkn_batch_params *given, struct vkn_batch
     struct vkn_batch_params params;
     struct vkn_train_params train;
     struct vkn_job job;
-    BASE_TRY(BASE_READ(__func__, given, &params, seconds));
+    BASE_TRY(BASE_READ(__func__, vkn_batch_params, given, &params, seconds));
     BASE_RANGE(&params, seconds, 0, DBL_MAX);
     BASE_TRY(run_read_train(params.train, &train, &job));
     params.train = &train;

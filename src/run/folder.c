@@ -244,7 +244,7 @@ vkn_status run_prepare_folder(const struct vkn_train_params *params, char **fold
 {
     bool new = is_default(params);
     *made = new || !base_is_folder(*folder);
-    vkn_status status = new ? make_new_folder(folder) : base_make_folder(*folder);
+    vkn_status status = new ? make_new_folder(folder) : base_make_last_folder(*folder);
     if (status != VKN_OK)
         return status;
     status = lock_made(params, *folder, lock);

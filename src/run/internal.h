@@ -110,6 +110,8 @@ char *run_old_why(const char *folder, enum vkn_precision precision);
 /* train_load_images with progress. */
 vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *config,
                            const struct parallel *parallel, struct report_progress *progress);
+/* Says how many of the training images are on the device, and how they are exchanged. */
+void run_log_streaming(const struct vkn_images *images);
 
 /* "train", ... */
 extern const char *const run_split_names[];

@@ -17,7 +17,7 @@ const char *vkn_commit(void)
 
 const char *vkn_nearest_name(const char *word, const char *const *names, size_t count)
 {
-    return word && names ? base_nearest(word, names, count) : NULL;
+    return word && names ? config_nearest(word, names, count) : NULL;
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */
@@ -54,15 +54,15 @@ vkn_status vkn_config_setting(size_t index, vkn_setting *given)
     static const char *const truths[] = {"true", "false", NULL};
     BASE_NEED(given);
     if (index >= config_setting_count)
-        return base_fail(VKN_BAD_INPUT, "%s: there are %zu settings, none with index %zu", __func__,
-                         config_setting_count, index);
+        return base_fail(VKN_BAD_INPUT, "%s: there are %zu settings, 0 to %zu, none with index %zu", __func__,
+                         config_setting_count, config_setting_count - 1, index);
     const struct config_setting *setting = &config_settings[index];
     const vkn_setting made = {
         .key = setting->key,
         .help = setting->help,
         .choices = setting->type == CONFIG_BOOL ? truths : setting->names,
     };
-    return BASE_FILL(__func__, &made, given, choices);
+    return BASE_FILL(vkn_setting, &made, given, choices);
 }
 
 char *vkn_config_help(void)

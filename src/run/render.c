@@ -109,8 +109,8 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     struct vkn_render_result none = {0}, *made = &none;
     struct vkn_job job;
     BASE_NEED(result);
-    BASE_TRY(BASE_FILL(__func__, made, result, depth_farthest));
-    BASE_TRY(BASE_READ(__func__, given, params, height));
+    BASE_TRY(BASE_FILL(vkn_render_result, made, result, depth_farthest));
+    BASE_TRY(BASE_READ(__func__, vkn_render_params, given, params, height));
     BASE_CHOICE(params, format, VKN_SCENE_NSVF);
     BASE_CHOICE(params, split, VKN_SPLIT_TEST);
     BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);
@@ -133,6 +133,6 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     vkn_status status = render_run(&r, made);
     free(r.views.cameras);
     run_close(&r.opened);
-    BASE_TRY(BASE_FILL(__func__, made, result, depth_farthest));
+    BASE_TRY(BASE_FILL(vkn_render_result, made, result, depth_farthest));
     return status;
 }

@@ -9,7 +9,7 @@ vkn_status vkn_run_report(const struct vkn_report_params *given, char **file)
     BASE_NEED(file);
     *file = NULL;
     struct vkn_report_params own, *params = &own;
-    BASE_TRY(BASE_READ(__func__, given, params, out));
+    BASE_TRY(BASE_READ(__func__, vkn_report_params, given, params, out));
     if (params->run_count == 0 || !params->runs)
         return base_fail(VKN_BAD_INPUT, "no run is given to report on");
     for (size_t i = 0; i < params->run_count; i++)

@@ -32,7 +32,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     BASE_NEED(json);
     *json = NULL;
     struct vkn_scene_info_params own, *params = &own;
-    BASE_TRY(BASE_READ(__func__, given, params, svg));
+    BASE_TRY(BASE_READ(__func__, vkn_scene_info_params, given, params, svg));
     BASE_CHOICE(params, format, VKN_SCENE_NSVF);
     BASE_RANGE(params, scale, 0, FLT_MAX);
     if (!params->scene)

@@ -121,11 +121,6 @@ static struct run_record record_of(const struct training *t, const char *status)
     return record;
 }
 
-static double mib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0);
-}
-
 static void log_images(const struct training *t)
 {
     const struct vkn_images *images = t->result->images;
@@ -134,12 +129,7 @@ static void log_images(const struct training *t)
         base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, others theirs",
                  images->count, views);
     if (images->by_period > 0)
-        base_log(BASE_LOG_INFO,
-                 "streaming: %.1f of %zu images on the device in strips of 1/%zu, %llu bytes "
-                 "(%.1f MiB); every 16 steps %u strips are exchanged, from %s",
-                 (double)images->resident / (double)images->strips, images->count, images->strips,
-                 (unsigned long long)images->bytes, mib(images->bytes), images->by_period,
-                 images->host_bytes > 0 ? "host memory" : "their files");
+        run_log_streaming(images);
     if (vkn_trainer_config(t->trainer)->progressive.enabled)
         base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
                  images->downscale);

@@ -9,7 +9,7 @@ vkn_status run_visits_read(const struct vkn_train_visitor *given, struct run_vis
     if (!given)
         return VKN_OK;
     struct vkn_train_visitor *visitor = &visits->visitor;
-    BASE_TRY(BASE_READ("vkn_train_visitor", given, visitor, closed));
+    BASE_TRY(BASE_READ("vkn_train_visitor", vkn_train_visitor, given, visitor, closed));
     BASE_NEED(visitor->due);
     BASE_NEED(visitor->visit);
     return VKN_OK;

@@ -92,7 +92,7 @@ static enum vkn_scene_format format_of(const char *path)
 /* The format of a file that was named itself. */
 static vkn_status detect_file(const char *path, enum vkn_scene_format asked, struct found *found)
 {
-    BASE_TRY(photographs_refuse_video(path));
+    BASE_TRY(photographs_refuse_file(path));
     found->format = format_of(path);
     if (asked != VKN_SCENE_AUTO && asked != found->format)
         return base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",

@@ -44,7 +44,8 @@ vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
 {
     static const enum scene_split_name order[] = {SCENE_TEST, SCENE_VAL, SCENE_TRAIN};
     if ((unsigned)split > VKN_SPLIT_TEST)
-        return base_fail(VKN_BAD_INPUT, "split: %u is none", (unsigned)split);
+        return base_fail(VKN_BAD_INPUT, "split: %u is none of its values, 0 to %u", (unsigned)split,
+                         (unsigned)VKN_SPLIT_TEST);
     if (split != VKN_SPLIT_DEFAULT)
         *name = split == VKN_SPLIT_TEST  ? SCENE_TEST
                 : split == VKN_SPLIT_VAL ? SCENE_VAL
@@ -75,8 +76,8 @@ vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t 
     BASE_TRY(scene_find_split(scene, split, name));
     size_t count = scene->splits[*name].camera_count;
     if (view >= count)
-        return base_fail(VKN_BAD_INPUT, "%s: view %zu: there are %zu %s views", scene->path, view,
-                         count, scene_split_names[*name]);
+        return base_fail(VKN_BAD_INPUT, "%s: view %zu: there are %zu %s views, 0 to %zu", scene->path, view, count,
+                         scene_split_names[*name], count - 1);
     return VKN_OK;
 }
 
@@ -99,7 +100,7 @@ vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t
     const struct vkn_camera own =
         scene_public_camera(&scene->splits[name].cameras[view], scene->scale, scene->offset);
     const struct vkn_camera *found = &own;
-    return BASE_FILL(__func__, found, camera, pose);
+    return BASE_FILL(vkn_camera, found, camera, pose);
 }
 
 /* ---- cameras --------------------------------------------------------------------------------- */
@@ -183,7 +184,7 @@ static vkn_status check_camera(const struct vkn_camera *camera)
 
 vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera)
 {
-    BASE_TRY(BASE_READ("vkn_camera", given, camera, pose));
+    BASE_TRY(BASE_READ("vkn_camera", vkn_camera, given, camera, pose));
     BASE_TRY(check_camera(camera));
     if (camera->focal_x == 0.0) {
         camera->focal_x = camera->width / (2 * PI);

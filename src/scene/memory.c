@@ -25,7 +25,7 @@ static vkn_status check_view(const struct vkn_view *given, struct view *view)
     if (!given)
         return base_fail(VKN_BAD_INPUT, "it is NULL");
     struct vkn_view *own = &view->given;
-    BASE_TRY(BASE_READ("vkn_view", given, own, mask));
+    BASE_TRY(BASE_READ("vkn_view", vkn_view, given, own, mask));
     if (!own->camera || !own->pixels)
         return base_fail(VKN_BAD_INPUT, "%s: there is none", own->camera ? "pixels" : "camera");
     if ((unsigned)own->split > VKN_SPLIT_TEST)

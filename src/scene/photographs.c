@@ -1,7 +1,8 @@
 /* What is given instead of a scene: photographs or a video, whose poses nobody has found yet. */
-#if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* alphasort, DIR */
 #endif
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -61,6 +62,81 @@ static vkn_status count_pictures(const char *folder, size_t *count)
     return status;
 }
 
+/* As one of "mp4 mov", in whatever case. */
+static bool has_ending(const char *path, const char *endings)
+{
+    const char *dot = strrchr(path, '.');
+    size_t length = dot != NULL && strchr(dot, '/') == NULL ? strlen(dot + 1) : 0;
+    for (const char *at = endings; length > 0 && *at != '\0'; at += strspn(at, " ")) {
+        size_t size = strcspn(at, " ");
+        if (size == length && strncasecmp(at, dot + 1, size) == 0)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+static bool holds(const char *folder, const char *name)
+{
+    char *path = base_path_join(folder, name);
+    bool there = path != NULL && base_file_exists(path);
+    free(path);
+    return there;
+}
+
+/* Which of the folders in it is a scene or has photographs; NULL: none. Names the first. */
+static vkn_status look_below(const char *folder, const char **what, char **below)
+{
+    static const char *const scenes[] = {"transforms.json", "transforms_train.json", "poses_bounds.npy",
+                                         "sparse/0/cameras.bin", "sparse/0/cameras.txt"};
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    vkn_status status = VKN_OK;
+    for (int i = 0; i < count; i++) {
+        char *path = entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
+        bool scene = false;
+        size_t pictures = 0;
+        for (size_t n = 0; path != NULL && *below == NULL && n < BASE_COUNT(scenes); n++)
+            scene |= holds(path, scenes[n]);
+        if (path != NULL && *below == NULL && !scene && status == VKN_OK)
+            status = count_pictures(path, &pictures);
+        if (scene || pictures > 0) {
+            *what = scene ? "a scene" : "photographs without poses";
+            *below = path;
+            path = NULL;
+        }
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+/* Why a folder without photographs or a scene is none. */
+static vkn_status refuse_other(const char *folder)
+{
+    char *word = word_of(folder), *below = NULL;
+    const char *what = "";
+    vkn_status status = word != NULL ? look_below(folder, &what, &below) : VKN_ERROR;
+    DIR *stream = opendir(folder);
+    bool empty = stream != NULL;
+    for (struct dirent *entry; empty && (entry = readdir(stream)) != NULL;)
+        empty = entry->d_name[0] == '.';
+    if (stream != NULL)
+        closedir(stream);
+    if (status == VKN_OK && holds(folder, "metrics.jsonl"))
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: a run, not a scene; go on with: vknerf train --resume %s, or see it: vknerf view %s", folder,
+                           word, word);
+    else if (status == VKN_OK && empty)
+        status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder: it is empty", folder);
+    else if (status == VKN_OK && below != NULL)
+        status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder, but %s in %s", folder, what, below);
+    free(word);
+    free(below);
+    return status;
+}
+
 vkn_status photographs_refuse(const char *folder)
 {
     char *record = base_path_join(folder, PREPARED), *images = base_path_join(folder, "images");
@@ -76,19 +152,33 @@ vkn_status photographs_refuse(const char *folder)
     free(record);
     free(images);
     if (status != VKN_OK || count == 0)
-        return status;
+        return status == VKN_OK ? refuse_other(folder) : status;
     char what[64];
     snprintf(what, sizeof(what), "%zu photograph%s", count, count == 1 ? "" : "s");
     return say(folder, false, what);
 }
 
-vkn_status photographs_refuse_video(const char *path)
+/* What a file is that its ending shows to be no scene, and what to do. */
+vkn_status photographs_refuse_file(const char *path)
 {
-    static const char *const endings[] = {".mp4", ".mov",  ".m4v", ".avi", ".mkv",
-                                          ".webm", ".mpg", ".mts", ".3gp"};
-    const char *dot = strrchr(path, '.');
-    for (size_t i = 0; i < BASE_COUNT(endings); i++)
-        if (dot != NULL && strcasecmp(dot, endings[i]) == 0 && base_file_exists(path))
-            return say(path, true, "a video");
+    static const struct {
+        const char *endings, *what;
+    } kinds[] = {
+        {"jpg jpeg png heic heif webp tif tiff bmp gif avif dng cr2 nef arw",
+         "one picture; a scene is a folder: find the poses of all its pictures with vknerf prepare PICTURES --out SCENE"},
+        {"zip tar gz tgz bz2 xz zst 7z rar", "an archive; unpack it, and name the folder"},
+        {"ply splat ksplat spz sog obj glb gltf stl usdz las laz",
+         "points, splats or a mesh; a scene is a folder of photographs with their poses"},
+        {"safetensors", "a checkpoint; go on with it by --resume, or begin with its weights by --init"},
+        {"pt pth ckpt msgpack ingp", "another program's model; a scene is a folder of photographs with their poses"},
+        {"db", "COLMAP's database; name the folder of its model, with cameras.bin or cameras.txt"},
+    };
+    if (!base_file_exists(path))
+        return VKN_OK;
+    if (has_ending(path, "mp4 mov m4v avi mkv webm mpg mts 3gp"))
+        return say(path, true, "a video");
+    for (size_t i = 0; i < BASE_COUNT(kinds); i++)
+        if (has_ending(path, kinds[i].endings))
+            return base_fail(VKN_BAD_INPUT, "%s: %s", path, kinds[i].what);
     return VKN_OK;
 }

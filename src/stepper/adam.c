@@ -1,4 +1,5 @@
 /* Adam on parameters of the caller's: the optimiser's passes by themselves. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +34,28 @@ struct vkn_adam {
     uint64_t taken, skipped; /* steps */
 };
 
-static vkn_status check_range(const char *member, bool good)
+/* `range` says which numbers are `good`. */
+static vkn_status check_range(const char *member, double value, bool good, const char *range)
 {
-    return good ? VKN_OK : base_fail(VKN_BAD_INPUT, "vkn_adam_create: params: %s is out of range", member);
+    return good ? VKN_OK
+                : base_fail(VKN_BAD_INPUT, "vkn_adam_create: params: %s is out of range: %g, must be %s", member, value,
+                            range);
+}
+
+/* Also what a float cannot hold is no number of these. */
+static vkn_status check_positive(const char *member, float value)
+{
+    return check_range(member, (double)value, value > 0.0F && value < 1e30F, "above 0 and below 1e30");
+}
+
+static vkn_status check_share(const char *member, float value)
+{
+    return check_range(member, (double)value, value > 0.0F && value < 1.0F, "above 0 and below 1");
+}
+
+static vkn_status check_amount(const char *member, float value)
+{
+    return check_range(member, (double)value, value >= 0.0F && value < 1e30F, "at least 0 and below 1e30");
 }
 
 static float float_or(float value, float standard)
@@ -50,15 +70,18 @@ static vkn_status resolve(struct vkn_adam_params *params)
     params->beta1 = float_or(params->beta1, 0.9F);
     params->beta2 = float_or(params->beta2, 0.99F);
     params->epsilon = float_or(params->epsilon, 1e-15F);
-    BASE_TRY(check_range("entry", params->entry <= MOST_ENTRY));
-    BASE_TRY(check_range("count", params->count > 0 && params->count <= MOST_PARAMS &&
-                                      params->count % params->entry == 0));
-    BASE_TRY(check_range("learning_rate", params->learning_rate > 0.0F && params->learning_rate < 1e30F));
-    BASE_TRY(check_range("beta1", params->beta1 > 0.0F && params->beta1 < 1.0F));
-    BASE_TRY(check_range("beta2", params->beta2 > 0.0F && params->beta2 < 1.0F));
-    BASE_TRY(check_range("epsilon", params->epsilon > 0.0F && params->epsilon < 1e30F));
-    BASE_TRY(check_range("weight_decay", params->weight_decay >= 0.0F && params->weight_decay < 1e30F));
-    return check_range("clip_norm", params->clip_norm >= 0.0F && params->clip_norm < 1e30F);
+    char range[64];
+    snprintf(range, sizeof range, "1 to %u", MOST_ENTRY);
+    BASE_TRY(check_range("entry", params->entry, params->entry <= MOST_ENTRY, range));
+    snprintf(range, sizeof range, "a multiple of entry, %u, from %u to %u", params->entry, params->entry, MOST_PARAMS);
+    BASE_TRY(check_range("count", params->count,
+                         params->count > 0 && params->count <= MOST_PARAMS && params->count % params->entry == 0, range));
+    BASE_TRY(check_positive("learning_rate", params->learning_rate));
+    BASE_TRY(check_share("beta1", params->beta1));
+    BASE_TRY(check_share("beta2", params->beta2));
+    BASE_TRY(check_positive("epsilon", params->epsilon));
+    BASE_TRY(check_amount("weight_decay", params->weight_decay));
+    return check_amount("clip_norm", params->clip_norm);
 }
 
 /* A run of one group of parameters, whose learning rate stays what it is set to. */
@@ -170,7 +193,7 @@ vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *p
     BASE_NEED(params);
     BASE_USE(gpu_guard(context->device), NULL);
     struct vkn_adam_params own;
-    BASE_TRY(BASE_READ("vkn_adam_create: params", params, &own, clip_norm));
+    BASE_TRY(BASE_READ("vkn_adam_create: params", vkn_adam_params, params, &own, clip_norm));
     BASE_TRY(resolve(&own));
     struct vkn_adam *a = base_alloc(1, sizeof *a);
     if (!a)
@@ -222,7 +245,8 @@ static vkn_status set_rate(struct vkn_adam *a, float learning_rate)
 {
     float rate = learning_rate == 0.0F ? a->params.learning_rate : learning_rate;
     if (!(rate > 0.0F && rate < 1e30F))
-        return base_fail(VKN_BAD_INPUT, "vkn_adam_step: learning_rate: %g is out of range", (double)rate);
+        return base_fail(VKN_BAD_INPUT, "vkn_adam_step: learning_rate: %g is out of range (above 0 and below 1e30)",
+                         (double)rate);
     if (rate == a->constants.learning_rate)
         return VKN_OK;
     a->constants.learning_rate = rate;
@@ -247,5 +271,5 @@ vkn_status vkn_adam_step(vkn_adam *adam, float learning_rate, struct vkn_adam_re
         .skipped = stats->skipped_steps,
     };
     a->skipped = stats->skipped_steps;
-    return result ? BASE_FILL("vkn_adam_step: result", &own, result, skipped) : VKN_OK;
+    return result ? BASE_FILL(vkn_adam_result, &own, result, skipped) : VKN_OK;
 }

@@ -144,7 +144,7 @@ vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const stru
     BASE_NEED(scene);
     BASE_USE(gpu_guard(context->device), NULL);
     struct vkn_stepper_params own;
-    BASE_TRY(BASE_READ("vkn_stepper_create: params", params, &own, host));
+    BASE_TRY(BASE_READ("vkn_stepper_create: params", vkn_stepper_params, params, &own, host));
     struct vkn_stepper *s = base_alloc(1, sizeof *s);
     if (!s)
         return VKN_ERROR;

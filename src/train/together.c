@@ -37,7 +37,7 @@ vkn_status vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange 
     BASE_NEED(trainer);
     BASE_NEED(exchange);
     const struct vkn_exchange found = train_exchange(trainer), *own = &found;
-    return BASE_FILL(__func__, own, exchange, step_seconds);
+    return BASE_FILL(vkn_exchange, own, exchange, step_seconds);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

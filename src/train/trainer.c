@@ -50,7 +50,7 @@ vkn_status vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *ima
     BASE_NEED(trainer);
     BASE_NEED(images);
     const struct vkn_images found = train_images(trainer), *own = &found;
-    return BASE_FILL(__func__, own, images, late);
+    return BASE_FILL(vkn_images, own, images, late);
 }
 
 bool vkn_trainer_finished(const vkn_trainer *trainer)
@@ -320,7 +320,7 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *giv
     BASE_C_LOCALE;
     BASE_NEED(trainer);
     struct vkn_train_run own, *run = &own;
-    BASE_TRY(BASE_READ(__func__, given, run, context));
+    BASE_TRY(BASE_READ(__func__, vkn_train_run, given, run, context));
     BASE_RANGE(run, seconds, 0, DBL_MAX);
     BASE_RANGE(run, report_seconds, 0, DBL_MAX);
     BASE_USE(gpu_guard(trainer->device), trainer);

@@ -36,12 +36,19 @@ static struct client *admit(struct viewer *viewer, const char *name, double now)
     return client;
 }
 
+const char *clients_after_training(const struct viewer *viewer)
+{
+    return viewer->end[0]                        ? viewer->end
+           : viewer->state == STATE_FINISHED ? "the training is done; its test views are being measured"
+                                             : "the training has been stopped, and is being saved";
+}
+
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange)
 {
     double now = viewer_now();
     struct client *client = find(viewer, name);
     if (viewer->state == STATE_FINISHED || viewer->state == STATE_STOPPED) {
-        server_fail(exchange, 503, "the training has ended");
+        server_fail(exchange, 503, "%s", clients_after_training(viewer));
         return;
     }
     if (exchange->frame.background == VKN_BACKGROUND_DEFAULT)
@@ -49,7 +56,7 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!client)
         client = admit(viewer, name, now);
     if (!client) {
-        server_fail(exchange, 503, "%u others are looking", VIEWER_CLIENTS);
+        server_fail(exchange, 503, "%u others are looking: waiting for a turn", VIEWER_CLIENTS);
         return;
     }
     if (client->waiting)

@@ -196,6 +196,8 @@ struct viewer {
     double seconds;     /* of training */
     double share;       /* of the time that the viewer took */
     char message[256];  /* the last that went wrong */
+    char end[1024];     /* what has come of a training that has ended; empty: it has not, or that is not known yet */
+    double state_asked; /* when a page last asked for the state */
     bool pause, save;   /* asked for */
     double saved;       /* viewer_now() when a checkpoint was asked for, or written, last */
     struct allowance commands; /* requests that change something */
@@ -274,6 +276,8 @@ bool frame_same(const struct frame_request *a, const struct frame_request *b); /
 
 /* Parks or refuses it. */
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange);
+/* Why there are no frames of a training that is over. Under the lock. */
+const char *clients_after_training(const struct viewer *viewer);
 bool clients_look(const struct viewer *viewer, double now);
 /* The next by turns whose request can be worked on; NULL: none. */
 struct client *clients_next(struct viewer *viewer, double now);

@@ -63,25 +63,32 @@ static void get_page(struct exchange *exchange)
     take(exchange, answer_page(200, viewer_page, viewer_page_end));
 }
 
+/* Why there is nothing to see yet. */
+static const char *setting_up(const struct viewer *viewer)
+{
+    return viewer->end[0] ? viewer->end : "the training is still being set up";
+}
+
 static void get_scene(struct exchange *exchange)
 {
     const char *facts = exchange->viewer->facts;
     if (facts)
         take(exchange, answer_text(200, "application/json", strdup(facts)));
     else
-        server_fail(exchange, 503, "the training is still being set up");
+        server_fail(exchange, 503, "%s", setting_up(exchange->viewer));
 }
 
 static void get_state(struct exchange *exchange)
 {
     const char *from = argument(exchange, "from");
+    exchange->viewer->state_asked = viewer_now();
     take(exchange, state_answer(exchange->viewer, from ? strtoul(from, NULL, 10) : 0));
 }
 
 static void hand_to_worker(struct exchange *exchange, enum job job)
 {
     if (!exchange->viewer->facts)
-        server_fail(exchange, 503, "the training is still being set up");
+        server_fail(exchange, 503, "%s", setting_up(exchange->viewer));
     else if (!worker_take(exchange, job))
         server_fail(exchange, 503, "too many requests at once");
 }
@@ -113,7 +120,7 @@ static void get_frame(struct exchange *exchange)
     else if (!request_frame(exchange->connection, &exchange->frame, problem))
         server_fail(exchange, 400, "%s", problem);
     else if (!exchange->viewer->facts)
-        server_fail(exchange, 503, "the training is still being set up");
+        server_fail(exchange, 503, "%s", setting_up(exchange->viewer));
     else
         clients_wait(exchange->viewer, client, exchange);
 }

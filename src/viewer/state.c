@@ -59,12 +59,12 @@ static void put_curves(FILE *stream, const struct curves *curves, size_t from)
     fputc(']', stream);
 }
 
-static void put_message(FILE *stream, const char *message)
+static void put_text(FILE *stream, const char *name, const char *message)
 {
     char *clean = vkn_to_utf8(message);
     cJSON *json = cJSON_CreateString(clean ? clean : "");
     char *printed = cJSON_PrintUnformatted(json);
-    fprintf(stream, ",\"message\":%s", printed ? printed : "\"\"");
+    fprintf(stream, ",\"%s\":%s", name, printed ? printed : "\"\"");
     cJSON_free(printed);
     cJSON_Delete(json);
     vkn_free(clean);
@@ -83,7 +83,8 @@ static void put_state(FILE *stream, const struct viewer *viewer, size_t from)
     put_member(stream, "psnr", last->psnr);
     put_member(stream, "steps_per_second", viewer->state == STATE_TRAINING ? curves->rate : 0);
     put_member(stream, "share", viewer->share);
-    put_message(stream, viewer->message);
+    put_text(stream, "message", viewer->message);
+    put_text(stream, "end", viewer->end);
     put_curves(stream, curves, from);
     fprintf(stream, ",\"can\":{\"pause\":%s,\"save\":%s,\"stop\":%s}}", trains && viewer->can_pause ? "true" : "false",
             trains ? "true" : "false", trains ? "true" : "false");

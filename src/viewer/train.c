@@ -160,7 +160,7 @@ static void closed(void *context, vkn_trainer *trainer, vkn_status status)
     viewer->state = status == VKN_OK ? STATE_FINISHED : STATE_STOPPED;
     viewer->step = vkn_trainer_step(trainer);
     viewer->seconds = vkn_trainer_seconds(trainer);
-    clients_dismiss(viewer, "the training has ended");
+    clients_dismiss(viewer, clients_after_training(viewer));
     pthread_mutex_unlock(&viewer->lock);
     stage_close(&viewer->stage);
     viewer->stage.trainer = NULL;

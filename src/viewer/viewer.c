@@ -101,6 +101,19 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     return started ? VKN_OK : VKN_BAD_INPUT;
 }
 
+void viewer_conclude(struct viewer *viewer, const char *text)
+{
+    if (!viewer)
+        return;
+    pthread_mutex_lock(&viewer->lock);
+    snprintf(viewer->end, sizeof viewer->end, "%s", text);
+    vkn_clean_line(viewer->end);
+    bool watched = viewer->state_asked > 0 && viewer_now() - viewer->state_asked < VIEWER_PRESENT;
+    pthread_mutex_unlock(&viewer->lock);
+    if (watched)
+        nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
+}
+
 /* Answers first: libmicrohttpd ends only when nobody is parked. */
 void viewer_stop(struct viewer **viewer)
 {

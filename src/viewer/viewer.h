@@ -27,6 +27,9 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
 const char *viewer_address(const struct viewer *viewer);
 /* Whether other machines can reach it. */
 bool viewer_is_open(const struct viewer *viewer);
+/* Tells open pages, which ask every second, what has come of a training, and gives them the time to ask; returns at once
+ * where none is open. */
+void viewer_conclude(struct viewer *viewer, const char *text);
 /* Answers whoever waits. Nulls *viewer, and takes NULL. */
 void viewer_stop(struct viewer **viewer);
 

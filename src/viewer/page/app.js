@@ -81,6 +81,8 @@ function notice(text, ms) {
     noticeTimer = setTimeout(() => notice(''), ms);
 }
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 function cover(title, text) {
   $('cover-title').textContent = title;
   $('cover-text').textContent = text;

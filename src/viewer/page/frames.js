@@ -58,10 +58,8 @@ function trouble(error) {
     return 0;
   }
   troubles = Math.min(troubles + 1, 6);
-  if (error.status === 503)
-    notice('Many are watching: waiting for a turn');
-  else if (error.status)
-    notice(error.message);
+  if (error.status)
+    notice(sentence(error.message));
   else if (troubles > 1)
     notice('The program does not answer; trying again');
   return 250 * 2 ** troubles;
@@ -77,12 +75,12 @@ async function requestFrame(wish, key, still) {
       await takeFrame(response, key, asked);
     else if (performance.now() - begin < 300)
       await sleep(700); // nothing new, said at once
-    if (troubles > 0)
+    if (troubles > 0 && !ended)
       notice('');
     troubles = 0;
     return 0;
   } catch (error) {
-    return error.name === 'AbortError' ? 0 : trouble(error);
+    return error.name === 'AbortError' || ended ? 0 : trouble(error);
   } finally {
     outstanding = null;
   }

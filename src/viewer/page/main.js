@@ -135,7 +135,7 @@ async function readScene() {
         trouble(error);
         throw error;
       }
-      notice(error.status === 503 ? 'The training is being set up' : 'The program does not answer; trying again');
+      notice(error.status === 503 ? sentence(error.message) : 'The program does not answer; trying again');
       await sleep(700);
     }
   }

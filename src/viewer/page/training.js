@@ -59,10 +59,25 @@ async function look() {
   training = state.state === 'training' || state.state === 'saving';
   showState();
   showCurves();
+  if (state.end) {
+    showEnd(state.end);
+    return;
+  }
   if (training && !before)
     pump();
   if (more)
     await look();
+}
+
+// What has come of the training stays there, as does the last picture: the program ends now.
+function showEnd(text) {
+  ended = true;
+  notice(text);
+  $('training-state').textContent = text;
+  $('dot').className = '';
+  $('run-state').textContent = 'the program has ended';
+  for (const id of ['pause', 'save', 'stop'])
+    $(id).disabled = true;
 }
 
 // Gone after a training: it has ended, and its program with it. Otherwise the frames' requests say so.
@@ -86,7 +101,7 @@ async function watch() {
     if (!document.hidden) {
       try {
         await look();
-        if (silence >= 3) {
+        if (silence >= 3 && !ended) {
           notice('');
           pump();
         }

@@ -1,0 +1,195 @@
+/* Lists the photographs of a folder, or of the folders in it, and tells what else is there. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prepare/internal.h"
+
+#define MOST_FOLDERS_DEEP 3u /* DCIM/100APPLE in the folder of a telephone */
+
+/* Files that somebody may take for photographs, and what is to be done about them. */
+enum aside { ASIDE_RAW, ASIDE_VIDEO, ASIDE_OTHER, ASIDE_FOLDER, ASIDE_COUNT };
+static const struct {
+    const char *endings, *what;
+} asides[ASIDE_COUNT] = {
+    [ASIDE_RAW] = {"dng cr2 cr3 crw nef nrw arw srf sr2 orf rw2 rwl raf pef srw x3f iiq 3fr",
+                   "raw photographs such as %s have to be developed into JPEG first"},
+    [ASIDE_VIDEO] = {"mov mp4 m4v avi mkv webm 3gp mts m2ts wmv insv",
+                     "videos such as %s are prepared one by one: vknerf prepare VIDEO --out SCENE"},
+    [ASIDE_OTHER] = {"gif jxl psd exr hdr svg insp",
+                     "pictures such as %s have to be converted into JPEG or PNG first"},
+    [ASIDE_FOLDER] = {"", "photographs in folders below, such as %s, belong to another capture"},
+};
+
+struct listing {
+    struct source *source;
+    size_t capacity;
+    size_t counts[ASIDE_COUNT];
+    char first[ASIDE_COUNT][256];
+};
+
+/* ---- one folder ---------------------------------------------------------------------------------
+ */
+
+static vkn_status add_picture(struct listing *listing, const char *file)
+{
+    struct source *source = listing->source;
+    if (source->count == listing->capacity) {
+        size_t more = listing->capacity > 0 ? 2 * listing->capacity : 64;
+        void *grown = realloc(source->pictures, more * sizeof(*source->pictures));
+        if (grown == NULL)
+            return base_fail(VKN_ERROR, "out of memory (%zu pictures)", more);
+        source->pictures = grown;
+        listing->capacity = more;
+    }
+    struct source_picture *picture = &source->pictures[source->count];
+    *picture = (struct source_picture){.file = base_format("%s", file), .orientation = 1};
+    source->count += picture->file != NULL ? 1 : 0;
+    return picture->file != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static void set_aside(struct listing *listing, enum aside aside, const char *file)
+{
+    if (listing->counts[aside]++ == 0)
+        snprintf(listing->first[aside], sizeof(listing->first[aside]), "%s", file);
+}
+
+static vkn_status take_file(struct listing *listing, const char *file)
+{
+    if (files_ends_with(file, PREPARE_PHOTOGRAPHS))
+        return add_picture(listing, file);
+    for (unsigned aside = 0; aside < ASIDE_COUNT; aside++)
+        if (files_ends_with(file, asides[aside].endings))
+            set_aside(listing, (enum aside)aside, file);
+    return VKN_OK;
+}
+
+/* Hidden ones, among them macOS's "._IMG_1.jpg", and optical flow's masks of instant-ngp are no
+ * photographs. */
+static bool is_ignored(const char *name)
+{
+    return name[0] == '.' || strncmp(name, "dynamic_mask_", strlen("dynamic_mask_")) == 0;
+}
+
+/* Calls `act` with each entry, its path relative to the source's folder, in the order of their
+ * names. */
+static vkn_status for_entries(struct listing *listing, const char *below,
+                              vkn_status (*act)(struct listing *listing, const char *file))
+{
+    struct dirent **entries = NULL;
+    char *folder = base_path_join(listing->source->folder, below);
+    int count = folder != NULL ? scandir(folder, &entries, NULL, alphasort) : -1;
+    vkn_status status = VKN_OK;
+    if (count < 0)
+        status = folder != NULL ? base_fail(VKN_BAD_INPUT, "%s: %s", folder, strerror(errno))
+                                : VKN_ERROR;
+    for (int i = 0; i < count; i++) {
+        char *file = NULL;
+        if (status == VKN_OK && !is_ignored(entries[i]->d_name)) {
+            file = below[0] != '\0' ? base_path_join(below, entries[i]->d_name)
+                                    : base_format("%s", entries[i]->d_name);
+            status = file != NULL ? act(listing, file) : VKN_ERROR;
+        }
+        free(file);
+        free(entries[i]);
+    }
+    free(entries);
+    free(folder);
+    return status;
+}
+
+/* ---- folders in it ------------------------------------------------------------------------------
+ */
+
+/* Not masks, smaller copies, other programs' folders or a scene that was prepared. */
+static bool may_hold_photographs(const struct listing *listing, const char *file)
+{
+    const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
+    char *folder = base_path_join(listing->source->folder, file);
+    char *record = folder != NULL ? base_path_join(folder, "prepare.json") : NULL;
+    bool may = record != NULL && base_is_folder(folder) && !base_file_exists(record) &&
+               strcmp(name, "masks") != 0 && strncmp(name, "images_", strlen("images_")) != 0 &&
+               strncmp(name, "__", 2) != 0;
+    free(folder);
+    free(record);
+    return may;
+}
+
+static vkn_status take_folder(struct listing *listing, const char *file)
+{
+    unsigned deep = 1;
+    for (const char *c = file; *c != '\0'; c++)
+        deep += *c == '/' ? 1 : 0;
+    if (!may_hold_photographs(listing, file))
+        return VKN_OK;
+    BASE_TRY(for_entries(listing, file, take_file));
+    return deep < MOST_FOLDERS_DEEP ? for_entries(listing, file, take_folder) : VKN_OK;
+}
+
+/* Photographs of folders below that are not taken, since the folder has its own. */
+static vkn_status count_below(struct listing *listing)
+{
+    struct source below = {.folder = listing->source->folder};
+    struct listing other = {.source = &below};
+    vkn_status status = for_entries(&other, "", take_folder);
+    if (below.count > 0)
+        set_aside(listing, ASIDE_FOLDER, below.pictures[0].file);
+    listing->counts[ASIDE_FOLDER] = below.count;
+    below.folder = NULL;
+    source_free(&below);
+    return status == VKN_BAD_INPUT ? VKN_OK : status;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------
+ */
+
+static vkn_status tell_asides(const struct listing *listing)
+{
+    for (unsigned aside = 0; aside < ASIDE_COUNT; aside++) {
+        char what[512];
+        if (listing->counts[aside] == 0)
+            continue;
+        snprintf(what, sizeof(what), asides[aside].what, listing->first[aside]);
+        if (listing->source->count == 0)
+            return base_fail(VKN_BAD_INPUT, "%s: %s", listing->source->folder, what);
+        base_log(BASE_LOG_WARNING, "%s: %zu file%s beside the photographs left aside: %s",
+                 listing->source->folder, listing->counts[aside],
+                 listing->counts[aside] > 1 ? "s" : "", what);
+    }
+    return VKN_OK;
+}
+
+/* The folder itself, or `images` in it when it has none of its own, or the folders in it. */
+vkn_status listing_find(struct source *source, const char *given)
+{
+    struct listing listing = {.source = source};
+    source->folder = base_format("%s", given);
+    if (source->folder == NULL)
+        return VKN_ERROR;
+    BASE_TRY(for_entries(&listing, "", take_file));
+    if (source->count > 0) {
+        BASE_TRY(count_below(&listing));
+        return tell_asides(&listing);
+    }
+    char *images = base_path_join(given, "images");
+    if (images == NULL)
+        return VKN_ERROR;
+    bool has_images = base_is_folder(images);
+    if (has_images) {
+        free(source->folder);
+        source->folder = images;
+        BASE_TRY(for_entries(&listing, "", take_file));
+    } else {
+        free(images);
+    }
+    if (source->count == 0)
+        BASE_TRY(for_entries(&listing, "", take_folder));
+    BASE_TRY(tell_asides(&listing));
+    return source->count > 0
+               ? VKN_OK
+               : base_fail(VKN_BAD_INPUT, "%s: no photographs (JPEG or PNG) in this folder", given);
+}
