@@ -16,6 +16,10 @@ contains last.json '"step": 8,'
 contains last.json '"loss_scale": 65536,'
 contains mixed/config.json '"precision":.*"fp16"'
 contains mixed/summary.json '"gpu_memory_bytes":'
+# New limits hold for the scale that the run has, whatever it began with.
+succeeds train --resume mixed --steps 9 --quiet --set loss_scale.maximum=1024
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"step": 9,.*"loss_scale": 1024,'
 succeeds train --resume mixed --steps 10 --quiet --precision fp32 --loss-scale static:8
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'

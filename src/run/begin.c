@@ -1,5 +1,6 @@
 #include "run/begin.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,14 +86,27 @@ static bool is_inherited(const struct run_beginning *b, const struct config_sett
            is_zero((const char *)b->params->given + at, size);
 }
 
+/* Where the run began has no part in how it goes on: new limits need not hold for it. */
+static void limit_initial_scale(struct run_beginning *b)
+{
+    float *initial = &b->config.loss_scale.initial, maximum = b->config.loss_scale.maximum;
+    if (!is_inherited(b, config_find("loss_scale.initial")))
+        return;
+    *initial = fmaxf(*initial, b->config.loss_scale.minimum);
+    if (maximum > 0.0f)
+        *initial = fminf(*initial, maximum);
+}
+
 /* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
  * right in fp32 would lose the gradients of 16 bits. */
 static void renew_loss_scale(struct run_beginning *b)
 {
     static const char group[] = "loss_scale.";
     if (b->config.precision == b->recorded.precision &&
-        b->config.loss_scale.kind == b->recorded.loss_scale.kind)
+        b->config.loss_scale.kind == b->recorded.loss_scale.kind) {
+        limit_initial_scale(b);
         return;
+    }
     for (size_t i = 0; i < config_setting_count; i++) {
         const struct config_setting *setting = &config_settings[i];
         if (strncmp(setting->key, group, sizeof group - 1) == 0 && is_inherited(b, setting))
