@@ -283,7 +283,7 @@
       RULE(loss_scale, "static in fp32, else dynamic, as with parallel.wire=f16; schedule with one"),   \
       "of the gradients")                                                                               \
     X(G, initial, FLOAT, RANGE(1e-6, VKN_MOST_LOSS_SCALE),                                              \
-      VALUE_RULE(initial_scale, 65536, " when dynamic, a schedule's first, else 1; minimum to maximum"), \
+      VALUE_RULE(initial_scale, 65536, " when dynamic, a schedule's first, else 1; within the limits"), \
       "loss scale at the start")                                                                        \
     X(G, minimum, FLOAT, RANGE_OR_OFF(1e-6, VKN_MOST_LOSS_SCALE), OPEN("0, none"),            \
       "least loss scale, dynamic or not")                                                               \
