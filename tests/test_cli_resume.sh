@@ -46,7 +46,7 @@ succeeds eval mixed --stride 12 --quiet
 contains err 'rendering in fp32: .* has no 16-bit arithmetic'
 refuses 2 'has no 16-bit arithmetic' eval mixed --stride 12 --quiet --precision fp16
 refuses 2 'has no 16-bit arithmetic' train --resume mixed --steps 14 --quiet --precision fp16
-succeeds train --resume mixed --steps 14 --quiet
+succeeds train --resume mixed --steps 14 --quiet --set loss_scale.maximum=4 # below the 8 before, which falls back too
 contains err "no 16-bit arithmetic and storage; the run's precision becomes fp32"
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 1,'
