@@ -275,7 +275,7 @@
     X(G, decay_interval, U32, RANGE(1, UINT32_MAX), VALUE(10000), "steps between the next ones")        \
     X(G, average_decay, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.95),                                      \
       "of the weights' moving average, per step")                                                       \
-    X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0, no clipping"), "largest gradient norm")
+    X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0, no clipping"), "largest gradient norm, weight decay not included")
 
 /* Growth, backoff, interval, hysteresis and falls are of dynamic scaling. */
 #define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
