@@ -43,6 +43,7 @@ struct backend_case {
     struct field_tuning tuning;    /* what is not 0 of it */
     bool bound;                    /* weights through the binding, not by address */
     enum vkn_density_activation activation; /* 0: the default */
+    enum vkn_policy products;               /* of fp16: f32 instead of packed */
 };
 #define MAX_CASES 32
 
@@ -62,6 +63,7 @@ static inline struct vkn_config settings_of(const struct backend_case *backend,
                 .sh_degree = shape->sh_degree,
                 .density_activation = backend->activation},
         .matrix = {backend->shape, backend->accumulate, backend->conversions},
+        .policy = {.products = backend->products},
     };
 }
 

@@ -308,6 +308,12 @@ static void test_policy(void **state)
     assert_string_equal(field_policy_describe(&backend, text),
                         "policy.sums=f16, policy.weight_sums=f16, policy.grid_sums=f16, "
                         "policy.compositing=f16, policy.masters=f16, policy.moments=f16");
+    struct field_backend raised = {.precision = VKN_PRECISION_FP16, .lowered = RAISED_PRODUCTS};
+    assert_string_equal(field_policy_of(FIELD_PRODUCTS, &raised), "f32");
+    assert_string_equal(field_policy_of(FIELD_SUMS, &raised), "f32");
+    assert_string_equal(field_policy_describe(&raised, text), "policy.products=f32");
+    raised.lowered |= LOWERED_SUMS;
+    assert_string_equal(field_policy_of(FIELD_SUMS, &raised), "f16, by rounding f32");
 
     /* Rendered in another precision, a run's settings are left to that; others stay. */
     struct vkn_config asked = {.policy = {.products = VKN_POLICY_F16,

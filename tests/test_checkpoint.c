@@ -119,6 +119,32 @@ static void test_older(void **state)
     sample->metadata[1].value = good;
 }
 
+/* Those from before a member of the state existed have zero there. */
+static void test_older_state(void **state)
+{
+    struct sample *sample = *state;
+    struct tiny *tiny = &sample->tiny;
+    const struct gpu_buffer *buffer = &tiny->trainer->step.buffers.at[BIND_STATE];
+    struct safetensors_tensor *tensor = &sample->tensors[STATE], before = *tensor;
+    struct State *now = tiny_take(tiny, buffer), *resumed;
+    assert_int_equal(buffer->size, sizeof *now);
+    now->tolerated = 7;
+    tiny_put(tiny, buffer, now);
+    tensor->size = offsetof(struct State, tolerated);
+    tensor->shape[0] = tensor->size / 4;
+    write_bad(sample);
+    ok(vkn_trainer_resume(tiny->trainer, sample->bad));
+    resumed = tiny_take(tiny, buffer);
+    assert_memory_equal(resumed, sample->data[STATE], tensor->size);
+    assert_int_equal(resumed->tolerated, 0);
+    vkn_renderer *renderer = NULL;
+    ok(vkn_renderer_open(sample->tests->context, sample->bad, VKN_PRECISION_FP32, &renderer));
+    vkn_renderer_destroy(&renderer);
+    *tensor = before;
+    free(resumed);
+    free(now);
+}
+
 /* ---- state --------------------------------------------------------------------------------- */
 
 static void assert_word_refused(const struct sample *sample, size_t offset, uint32_t value,
@@ -149,7 +175,7 @@ static void test_state(void **state)
         FIELD(grad_norm, 0x7f800000u), FIELD(average_step, 21),
         FIELD(average_weight, 0x40000000u), FIELD(threshold, NAN_WORD),
         FIELD(settled, 2),        FIELD(falls, 21),
-        FIELD(rate_cuts, MAX_RATE_CUTS + 1),
+        FIELD(rate_cuts, MAX_RATE_CUTS + 1), FIELD(tolerated, 21),
 #undef FIELD
         {"state: dispatches[0]: ", offsetof(struct State, dispatches), 5000000},
         {"state: dispatches[12]: ", offsetof(struct State, dispatches) + 12 * 16 + 8, 2},
@@ -178,8 +204,9 @@ static void test_tensors(void **state)
         tensor->shape[1] = 1;
         assert_refused(sample, part);
         *tensor = before;
-        tensor->shape[0] -= 1;
-        tensor->size -= 4;
+        uint64_t lacking = i == STATE ? 2 : 1; /* one less is an older program's */
+        tensor->shape[0] -= lacking;
+        tensor->size -= 4 * lacking;
         assert_refused(sample, part);
         *tensor = before;
         tensor->name = "another";
@@ -316,9 +343,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),          cmocka_unit_test(test_older),
-        cmocka_unit_test(test_state),         cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_configuration), cmocka_unit_test(test_inheritance),
-        cmocka_unit_test(test_users),         cmocka_unit_test(test_scene_bytes),
+        cmocka_unit_test(test_older_state),   cmocka_unit_test(test_state),
+        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_inheritance),   cmocka_unit_test(test_users),
+        cmocka_unit_test(test_scene_bytes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -16,6 +16,10 @@ contains last.json '"step": 8,'
 contains last.json '"loss_scale": 65536,'
 contains mixed/config.json '"precision":.*"fp16"'
 contains mixed/summary.json '"gpu_memory_bytes":'
+# New limits hold for the scale that the run has, whatever it began with.
+succeeds train --resume mixed --steps 9 --quiet --set loss_scale.maximum=1024
+tail -n 1 mixed/metrics.jsonl >last.json
+contains last.json '"step": 9,.*"loss_scale": 1024,'
 succeeds train --resume mixed --steps 10 --quiet --precision fp32 --loss-scale static:8
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'
@@ -75,7 +79,7 @@ succeeds eval mixed --stride 12 --quiet
 contains err 'rendering in fp32: .* has no 16-bit arithmetic'
 refuses 2 'has no 16-bit arithmetic' eval mixed --stride 12 --quiet --precision fp16
 refuses 2 'has no 16-bit arithmetic' train --resume mixed --steps 14 --quiet --precision fp16
-succeeds train --resume mixed --steps 14 --quiet
+succeeds train --resume mixed --steps 14 --quiet --set loss_scale.maximum=4 # below the 8 before, which falls back too
 contains err "no 16-bit arithmetic and storage; the run's precision becomes fp32"
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 1,'

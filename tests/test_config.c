@@ -569,9 +569,12 @@ static const struct {
     {"optimizer.average_decay", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
     {"optimizer.clip_norm", "9.99e-10", "1e-9", "1e9", "1.001e9"},
     {"loss_scale.initial", "9.99e-7", "1e-6", "8.5e37", "8.501e37"},
+    {"loss_scale.minimum", "9.99e-7", "1e-6", "8.5e37", "8.501e37"},
+    {"loss_scale.maximum", "9.99e-7", "1e-6", "8.5e37", "8.501e37"},
     {"loss_scale.growth", "0.999", "1", "1024", "1025"},
     {"loss_scale.backoff", "9.99e-4", "1e-3", "1", "1.001"},
     {"loss_scale.interval", "-1", "1", "4294967295", "4294967296"},
+    {"loss_scale.hysteresis", "-1", "1", "4294967295", "4294967296"},
     {"loss_scale.falls", "-1", "1", "4294967295", "4294967296"},
     {"loss_scale.fall_factor", "9.99e-4", "1e-3", "1", "1.001"},
 };
@@ -649,6 +652,8 @@ static const struct {
     {"march.alpha_threshold", "0", 0},
     {"loss.distortion", "0", -1},
     {"optimizer.clip_norm", "0", 0},
+    {"loss_scale.minimum", "0", 0},
+    {"loss_scale.maximum", "0", 0},
 };
 
 /* NULL where a 0 is refused. */

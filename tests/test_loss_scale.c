@@ -448,6 +448,62 @@ static void test_falling_scale(void **state)
     free(path);
 }
 
+static struct tiny resume(const struct step_tests *tests, const struct vkn_config *config,
+                          const char *path)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    ok(vkn_trainer_resume(tiny.trainer, path));
+    return tiny;
+}
+
+/* Overflows that were tolerated are when training is resumed, and the scale that was found keeps to
+ * new limits; it is another matter that a run began outside of them. */
+static void test_resumed_scale(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = falling_config();
+    config.loss_scale.hysteresis = 3;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 1);
+    size_t index;
+    float kept = break_field(&tiny, &index);
+    assert_skips(&tiny, 3, 2, 1);
+    assert_int_equal(take_state(&tiny).tolerated, 2);
+    set_param(&tiny, index, kept);
+    char *path = base_path_join(tests->folder->path, "tolerated");
+    ok(vkn_trainer_save(tiny.trainer, path));
+    tiny_destroy(&tiny);
+
+    tiny = resume(tests, &config, path);
+    break_field(&tiny, &index);
+    assert_skips(&tiny, 4, 1, 0.5); /* the third */
+    assert_skips(&tiny, 5, 1, 0.5);
+    tiny_destroy(&tiny);
+
+    struct vkn_config limited = config;
+    limited.loss_scale.maximum = 300;
+    limited.loss_scale.initial = 300; /* as a run makes of the one before */
+    tiny = resume(tests, &limited, path);
+    struct State found = take_state(&tiny);
+    assert_true(found.loss_scale == 300 && found.tolerated == 2 && found.good_steps == 0);
+    tiny_destroy(&tiny);
+    limited.loss_scale = config.loss_scale;
+    limited.loss_scale.minimum = limited.loss_scale.initial = 5000;
+    tiny = resume(tests, &limited, path);
+    found = take_state(&tiny);
+    assert_true(found.loss_scale == 5000 && found.tolerated == 2);
+    tiny_destroy(&tiny);
+
+    /* Begun otherwise, it begins anew. */
+    limited.loss_scale = config.loss_scale;
+    limited.loss_scale.initial = 64;
+    tiny = resume(tests, &limited, path);
+    found = take_state(&tiny);
+    assert_true(found.loss_scale == 64 && found.tolerated == 0);
+    tiny_destroy(&tiny);
+    free(path);
+}
+
 /* Runs to a step that the training does not come to, with the step of the end and parts of why. */
 static void assert_ends(struct tiny *tiny, uint32_t until_step, const char *const *parts,
                         size_t count)
@@ -585,6 +641,7 @@ int main(void)
         cmocka_unit_test(test_nan_pixel),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_falling_scale),
+        cmocka_unit_test(test_resumed_scale),
         cmocka_unit_test(test_divergence_ends),
         cmocka_unit_test(test_skipping_ends),
         cmocka_unit_test(test_schedule),

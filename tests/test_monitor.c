@@ -168,6 +168,7 @@ static struct made_up begin_scaled(uint32_t kind, float growth, uint32_t interva
     const struct Config constants = {.scale_kind = kind,
                                      .scale_growth = growth,
                                      .scale_backoff = 0.5f,
+                                     .scale_minimum = 0x1p-126f,
                                      .scale_interval = interval};
     struct made_up made = begin();
     made.stats.skipped_steps = 100; /* of a run that goes on */
@@ -325,6 +326,16 @@ static void test_no_step(void **state)
     made.stats.loss_scale = 0x1p-126f;
     skip_steps(&made, 64);
     assert_ended(&made, MONITOR_NO_STEP, 264, "every step since step 201 was skipped");
+    made = begin_scaled(SCALE_DYNAMIC, 2, 2000);
+    monitor_begin(&made.monitor,
+                  &(struct Config){.scale_kind = SCALE_DYNAMIC, .scale_backoff = 0.5f, .scale_minimum = 16},
+                  0, NAN);
+    made.stats.loss_scale = 32;
+    skip_steps(&made, 64);
+    assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
+    made.stats.loss_scale = 16;
+    skip_steps(&made, 64);
+    assert_ended(&made, MONITOR_NO_STEP, 128, "every step since step 65 was skipped");
     made = begin_scaled(SCALE_SCHEDULE, 1, 1);
     made.monitor.scale.points = 3;
     made.monitor.scale.schedule[0] = (SchedulePoint){0, 8};

@@ -370,17 +370,24 @@ static void test_forward_overflow(void **state)
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-static double *expected_gradients(const struct bench *bench, const struct inputs *inputs)
+static double *sum_gradients(const struct bench *bench, const struct inputs *inputs,
+                             const struct reference_field *field)
 {
-    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     double *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         double direction[3];
         for (int i = 0; i < 3; i++)
             direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
-        reference_field_backward(&field, inputs->positions[s], direction, inputs->gradients[s],
+        reference_field_backward(field, inputs->positions[s], direction, inputs->gradients[s],
                                  gradients);
     }
+    return gradients;
+}
+
+static double *expected_gradients(const struct bench *bench, const struct inputs *inputs)
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    double *gradients = sum_gradients(bench, inputs, &field);
     reference_field_destroy(&field);
     return gradients;
 }
@@ -647,6 +654,116 @@ static void test_lowered(void **state)
     }
 }
 
+/* ---- products of 16 bits in f32 ----------------------------------------------------------------
+ */
+
+/* Relative in the Euclidean norm, against the reference that keeps numbers in 16 bits and computes
+ * in double precision. */
+static double value_error(const struct reference_field *field, const struct inputs *inputs,
+                          const float (*device)[4])
+{
+    double squared = 0, size = 0;
+    for (uint32_t s = 0; s < inputs->sample_count; s++) {
+        double direction[3], expected[4];
+        for (int i = 0; i < 3; i++)
+            direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
+        reference_field_forward(field, inputs->positions[s], direction, expected);
+        for (int i = 0; i < 4; i++) {
+            double given = i < 3 ? (double)device[s][i] : log((double)device[s][i]);
+            double right = i < 3 ? expected[i] : log(expected[i]);
+            squared += (given - right) * (given - right);
+            size += right * right;
+        }
+    }
+    return sqrt(squared / size);
+}
+
+/* The largest of a layer's weights. */
+static double layer_error(const struct bench *bench, const struct inputs *inputs,
+                          const struct reference_field *field, const float *device)
+{
+    double *expected = sum_gradients(bench, inputs, field), largest = 0;
+    for (uint32_t i = 0; i < bench->model.layer_count; i++) {
+        const struct field_layer *layer = &bench->model.layers[i];
+        largest = fmax(largest, relative_error(device + layer->first, expected + layer->first,
+                                               layer->inputs * layer->outputs));
+    }
+    free(expected);
+    return largest;
+}
+
+/* The sum over all samples of their gradients times values, by central differences of one
+ * parameter. */
+static double difference_of(const struct reference_field *field, const struct inputs *inputs,
+                            uint32_t parameter)
+{
+    const double reach = 1e-4, before = field->params[parameter];
+    double sums[2] = {0};
+    for (int side = 0; side < 2; side++) {
+        field->params[parameter] = before + (side ? reach : -reach);
+        for (uint32_t i = 0; i < inputs->live_count; i++) {
+            uint32_t s = inputs->live[i];
+            double direction[3];
+            for (int k = 0; k < 3; k++)
+                direction[k] = inputs->rays[inputs->samples[s].ray].direction[k];
+            sums[side] += reference_field_weighted(field, inputs->positions[s], direction,
+                                                   inputs->gradients[s]);
+        }
+    }
+    field->params[parameter] = before;
+    return (sums[1] - sums[0]) / (2 * reach);
+}
+
+/* A few weights of each layer beside finite differences of a field that rounds nothing. */
+static void check_differences(const struct bench *bench, const struct inputs *inputs,
+                              const float *device)
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
+    for (uint32_t i = 0; i < bench->model.layer_count; i++) {
+        const struct field_layer *layer = &bench->model.layers[i];
+        uint32_t count = layer->inputs * layer->outputs;
+        double largest = 0;
+        for (uint32_t w = 0; w < count; w++)
+            largest = fmax(largest, fabs((double)device[layer->first + w]));
+        for (uint32_t n = 0; n < 4; n++) {
+            uint32_t output = 5 * n % layer->used_outputs, input = 7 * n % layer->used_inputs;
+            size_t weight = reference_weight(layer, input, output);
+            assert_close(device[weight], difference_of(&field, inputs, (uint32_t)weight), 1e-2,
+                         largest, "gradient of weight", (uint32_t)weight);
+        }
+    }
+    reference_field_destroy(&field);
+}
+
+/* Packed products err five times as much in values and twice as much in gradients. */
+static void test_raised_products(void **state)
+{
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP16,
+                                         .products = VKN_POLICY_F32};
+    if (!gpu_device_capabilities(*state)->float16)
+        return;
+    struct bench bench = bench_of(*state, &backend, &narrow, VKN_SUMS_DEFAULT);
+    struct inputs inputs = inputs_create(&bench, narrow.samples, false, 16);
+    struct reference_field field = reference_field(&bench.settings, &bench.model, inputs.params);
+    reference_field_halve(&field);
+    put_samples(&bench, &inputs);
+    run_forward(&bench, 3);
+    float(*values)[4] = bench_take(&bench, BIND_FIELD);
+    double error = value_error(&field, &inputs, (const float(*)[4])values);
+    run_backward(&bench, &inputs, 3);
+    bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
+    float *gradients = bench_take_gradients(&bench);
+    double layers = layer_error(&bench, &inputs, &field, gradients);
+    print_message("products in f32: errors of %.2g and, of gradients, %.2g\n", error, layers);
+    assert_true(error < 1e-4 && layers < 6e-4);
+    check_differences(&bench, &inputs, gradients);
+    free(values);
+    free(gradients);
+    reference_field_destroy(&field);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
 /* Programs that write out more layers; test_passes has fp32 in a shape of its own. */
 static void test_deep(void **state)
 {
@@ -865,6 +982,7 @@ int main(void)
         cmocka_unit_test(test_steep_densities),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_raised_products),
         cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_tuned),
@@ -877,6 +995,7 @@ int main(void)
         cmocka_unit_test(test_tuned),
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_raised_products),
         cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_no_messages),
     };

@@ -380,6 +380,7 @@ static void copy_scale(const struct State *from, struct State *to)
     to->updates = from->updates;
     to->settled = from->settled;
     to->falls = from->falls;
+    to->tolerated = from->tolerated;
     to->rate_cuts = from->rate_cuts;
 }
 
@@ -447,6 +448,66 @@ static void test_falls(void **state)
     bench_destroy(&bench);
 }
 
+/* Of a scale of 1024 that doubles after three good steps: what it has become, and how many
+ * overflows it has tolerated. */
+static void check_scale(struct bench *bench, const char *steps, double scale, uint32_t tolerated)
+{
+    const struct State start = {.step = 7, .live_rays = 1, .loss_scale = 1024};
+    struct State state = run_steps(bench, start, steps);
+    if (state.loss_scale != scale || state.tolerated != tolerated)
+        fail_msg("after %s: scale %g, %u tolerated", steps, state.loss_scale, state.tolerated);
+}
+
+/* As many overflows as the hysteresis says lower the scale, and each one behind them; good steps
+ * between change nothing of that, a scale that grows does. */
+static void test_hysteresis(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    bench.config.scale_kind = SCALE_DYNAMIC;
+    bench.config.scale_growth = 2;
+    bench.config.scale_backoff = 0.5f;
+    bench.config.scale_interval = 3;
+    bench.config.scale_falls = 3;
+    bench.config.fall_factor = 0.5f;
+    check_scale(&bench, "b", 512, 0); /* by default at once */
+    bench.config.scale_hysteresis = 3;
+    check_scale(&bench, "bb", 1024, 2);
+    check_scale(&bench, "bbbb", 256, 2);
+    check_scale(&bench, "bgbggb", 512, 2); /* not in a row */
+    check_scale(&bench, "bbbgggbb", 1024, 2);
+    check_scale(&bench, "bbgggbb", 2048, 2);
+    check_falls(&bench, "gbbbb", 2, 0, 256); /* no back-off, no fall */
+    check_falls(&bench, "gbbbbb", 0, 1, 128);
+    bench.config.scale_kind = SCALE_STATIC;
+    check_scale(&bench, "bbbbgggg", 1024, 0);
+    bench_destroy(&bench);
+}
+
+/* A scale stops at its limits, where overflows go on to count and growth begins a new interval. */
+static void test_scale_limits(void **state)
+{
+    struct bench bench = bench_of(*state, 2);
+    /* By default where it and its reciprocal are normal numbers. */
+    assert_true(bench.config.scale_minimum == 0x1p-126f && bench.config.scale_maximum == 0x1p126f);
+    bench.config.scale_kind = SCALE_DYNAMIC;
+    bench.config.scale_growth = 3;
+    bench.config.scale_backoff = 0.25f;
+    bench.config.scale_interval = 2;
+    bench.config.scale_minimum = 100;
+    bench.config.scale_maximum = 5000;
+    bench.config.scale_hysteresis = 2;
+    check_scale(&bench, "bbb", 100, 1);
+    check_scale(&bench, "bbbbb", 100, 1);
+    check_scale(&bench, "bbbbbgg", 300, 0);
+    check_scale(&bench, "gggg", 5000, 0);
+    check_scale(&bench, "ggggbgg", 5000, 0);
+    bench.config.scale_falls = 4;
+    bench.config.fall_factor = 0.5f;
+    check_falls(&bench, "gbbbb", 3, 0, 100);
+    check_falls(&bench, "gbbbbb", 0, 1, 100); /* the learning rate may be what is wrong */
+    bench_destroy(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -454,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_reduce_lowered), cmocka_unit_test(test_half_sums),
         cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_nan_loss),
         cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_falls),
+        cmocka_unit_test(test_hysteresis),     cmocka_unit_test(test_scale_limits),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_SHAPED_TESTS(tests);

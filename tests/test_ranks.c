@@ -335,16 +335,33 @@ static void check_cleared(const struct step_tests *tests, struct vkn_config conf
     tiny_destroy(&tiny);
 }
 
+static struct State state_in(const char *path)
+{
+    struct safetensors_file *file = NULL;
+    const struct safetensors_tensor *tensor = NULL;
+    struct State state;
+    ok(safetensors_open(path, &file));
+    ok(safetensors_find(file, "state", SAFETENSORS_U32, sizeof state / 4, &tensor));
+    memcpy(&state, tensor->data, sizeof state);
+    safetensors_close(&file);
+    return state;
+}
+
 /* The same by all transports, and another than in f32. */
 static void check_half_wire(const struct step_tests *tests, struct vkn_config config)
 {
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.loss_scale.initial = 0x1p126f; /* overflows, which all ranks tolerate and count alike */
+    config.loss_scale.backoff = 0x1p-9f;
+    config.loss_scale.hysteresis = 3;
     config.parallel.pieces = 2;
     char *floats = train_in_turn(tests, &config, 2, NULL, 20, "floats");
     config.parallel.wire = VKN_WIRE_F16;
     char *together = train_together(tests, &config, 2, NULL, 20, "together");
     char *in_turn = train_in_turn(tests, &config, 2, NULL, 20, "in-turn");
     assert_true(same_checkpoints(together, in_turn));
+    struct State left = state_in(together);
+    assert_true(left.tolerated == 2 && left.updates > 0 && left.skipped_steps > 2);
     assert_false(same_tensors(together, floats));
     free(floats);
     free(together);

@@ -37,6 +37,12 @@ for device in amd-navi31 nvidia-172 intel-bmg; do
         END { exit !found }' "$work/report" || fail "$device: $(grep "^$device.*field_backward" "$work/report")"
 done
 
+# Any command on such a device: the batch is that of a GPU, and what it takes is told although nothing is learnt.
+"$source/tools/vendors.sh" nvidia-172 -- train "$source/assets/demo" --downscale 8 --precision fp32 --steps 1 --quiet \
+    --out "$work/run" >"$work/said" 2>&1 && fail "zeros were learnt: $(cat "$work/said")"
+awk '/"gpu_memory_bytes"/ { gsub(/[^0-9]/, ""); exit !($0 > 500e6 && $0 < 700e6) }' "$work/run/summary.json" ||
+    fail "memory on nvidia-172: $(grep gpu_memory "$work/run/summary.json" "$work/said")"
+
 # The scripts' own functions, and no bytecode of them among the sources.
 export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/vendors.sh [OPTION ...] [--all | DEVICE ...]
+# tools/vendors.sh [OPTION ...] [--all | DEVICE ...] [-- ARGUMENT-OF-vknerf ...]
 # Asks the shader compilers of GPUs that are not there: runs `vknerf bench --suite programs` on Mesa's real
 # driver for each, behind a library that stands in for the kernel's, and prints what the compiler makes of
 # every program, in every precision and matrix shape that the GPU offers, beside the budget. What is submitted
@@ -18,6 +18,8 @@
 #   --forgive REASON brings that file in line with what was found: new lines have that reason
 #   --limit SECONDS  for one device; default 1800
 #   --program FILE   another vknerf than that of the build folder
+#   -- ARGUMENT ...  runs vknerf with these arguments instead, for what it decides and allocates on a device;
+#                    what it computes there is zeros. It ends with vknerf's exit status
 #
 # DEVICE: amd-vega10 amd-navi21 amd-navi31 amd-gfx1201, nvidia-164 (Turing) nvidia-172 (Ampere), intel-dg2
 # intel-mtl intel-lnl intel-bmg. Exits with 77 when the machine has no drivers to ask, after a line that says why.
@@ -75,22 +77,26 @@ choose() { # DEVICE
     [ -f "$icd" ] || skip "$share/icd.d has no driver file of $driver"
 }
 
-# Compiles for one device; the object that vknerf prints goes into $work/DEVICE.json.
-ask() { # DEVICE
+# Runs vknerf on one device.
+run_on() { # DEVICE ARGUMENT ...
     choose "$1"
-    set -- "$1" timeout -s INT -k 600 "$limit"
-    if [ -n "$loader" ]; then
-        set -- "$@" "$loader" --library-path "$libraries" --preload "$stand_in" "$program"
-    else
-        set -- "$@" env LD_PRELOAD="$stand_in" "$program"
-    fi
-    device=$1
     shift
-    code=0
-    # shellcheck disable=SC2086  # lists of words
+    if [ -n "$loader" ]; then
+        set -- "$loader" --library-path "$libraries" --preload "$stand_in" "$program" "$@"
+    else
+        set -- env LD_PRELOAD="$stand_in" "$program" "$@"
+    fi
     VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd VK_LOADER_LAYERS_DISABLE='~implicit~' \
         XDG_CACHE_HOME=$work/cache MESA_SHADER_CACHE_DISABLE=true VKNERF_DISABLE=self_test \
-        "$@" bench --suite programs --json --quiet $quick $precision >"$work/$device.json" 2>"$work/$device.log" || code=$?
+        timeout -s INT -k 600 "$limit" "$@"
+}
+
+# Compiles for one device; the object that vknerf prints goes into $work/DEVICE.json.
+ask() { # DEVICE
+    device=$1 code=0
+    # shellcheck disable=SC2086  # lists of words
+    run_on "$device" bench --suite programs --json --quiet $quick $precision \
+        >"$work/$device.json" 2>"$work/$device.log" || code=$?
     case $code in
         0) ;;
         130) say "$device: not all programs in $limit s" ;;
@@ -114,6 +120,7 @@ while [ $# -gt 0 ]; do
         --limit) limit=${2:?} ; shift ;;
         --program) program=${2:?} ; shift ;;
         --help | -h) usage 0 2>&1 ;;
+        --) shift; break ;;
         -*) usage ;;
         *) devices="$devices $1" ;;
     esac
@@ -125,6 +132,13 @@ command -v python3 >/dev/null || skip "needs Python 3"
 find_drivers
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+if [ $# -gt 0 ]; then
+    code=0
+    for device in $devices; do
+        run_on "$device" "$@" || code=$?
+    done
+    exit $code
+fi
 for device in $devices; do
     ask "$device"
     [ -z "$keep" ] || { mkdir -p "$keep" && cp "$work/$device.json" "$keep/"; }

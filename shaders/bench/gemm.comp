@@ -19,6 +19,11 @@ layout(std430, set = 0, binding = 2) writeonly buffer BufferC { REAL target[]; }
 #define PANEL  1
 #include "field/chunks.glsl"
 
+#ifdef FP16
+const bool PACKED_PRODUCTS = true;
+#else
+const bool PACKED_PRODUCTS = false;
+#endif
 const bool LOWERS_SUMS = false;
 float lower_sum(float sum)
 {

@@ -10,6 +10,7 @@ layout(constant_id = SPEC_PRODUCT_PANELS) const uint N_PANELS = 1;
 #define LOWERED_PRODUCTS LOWERED_SUMS
 #endif
 #include "shared/lowered.glsl"
+#include "field/packed.glsl"
 const bool LOWERS_SUMS = (LOWERED & LOWERED_PRODUCTS) != 0u;
 float lower_sum(float sum)
 {

@@ -24,6 +24,7 @@
 
 #include "shared/rows.glsl"
 #include "shared/lowered.glsl"
+#include "field/packed.glsl"
 
 layout(constant_id = SPEC_DENSITY_WIDTH) const uint DENSITY_WIDTH = 64;
 layout(constant_id = SPEC_DENSITY_LAYERS) const uint DENSITY_LAYERS = 1;

@@ -27,7 +27,7 @@ REAL4 tile_four(uint at)
     return tile4[at / 4u];
 }
 
-// block_sums[r] += values[k] * weights[k][column ...] for eight k. In 16 bits they are added up before FP32
+// block_sums[r] += values[k] * weights[k][column ...] for eight k. Packed, they are added up before FP32
 // takes over.
 void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
@@ -37,15 +37,13 @@ void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint 
     [[unroll]] for (uint r = 0; r < block; r++) {
         uint place = TILE_FIRST + (row + r * spread) * ROW + at;
         REAL4 x[2] = {tile_four(place), tile_four(place + 4u)};
-#ifdef FP16
-        f16vec4 part = f16vec4(0.0);
+        REAL4 part = REAL4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++)
-            part += x[k / 4u][k % 4u] * w[k];
-        block_sums[r] = lower(LOWERED_SUMS, block_sums[r] + vec4(part));
-#else
-        [[unroll]] for (uint k = 0; k < 8u; k++)
-            block_sums[r] += x[k / 4u][k % 4u] * w[k];
-#endif
+            if (PACKED_PRODUCTS)
+                part += x[k / 4u][k % 4u] * w[k];
+            else
+                block_sums[r] += float(x[k / 4u][k % 4u]) * vec4(w[k]);
+        block_sums[r] = lower(LOWERED_SUMS, PACKED_PRODUCTS ? block_sums[r] + vec4(part) : block_sums[r]);
     }
 }
 
@@ -58,12 +56,9 @@ void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint
     [[unroll]] for (uint r = 0; r < block; r++) {
         REAL4 x = tile_four(TILE_FIRST + (row + r * spread) * ROW + at);
         [[unroll]] for (uint j = 0; j < 4u; j++) {
-#ifdef FP16
-            f16vec2 part = x.xy * w[j].xy + x.zw * w[j].zw;
-            block_sums[r][j] = lower(LOWERED_SUMS, block_sums[r][j] + (float(part.x) + float(part.y)));
-#else
-            block_sums[r][j] += dot(x, w[j]);
-#endif
+            REAL2 part = PACKED_PRODUCTS ? x.xy * w[j].xy + x.zw * w[j].zw : REAL2(0.0);
+            float four = PACKED_PRODUCTS ? float(part.x) + float(part.y) : dot(vec4(x), vec4(w[j]));
+            block_sums[r][j] = lower(LOWERED_SUMS, block_sums[r][j] + four);
         }
     }
 }

@@ -90,32 +90,27 @@ void clear_sums()
         sum[j] = 0.0;
 }
 
-// sum[j] += values[from + k] * params[weight + k * outputs + j] for k < count and j < block. In 16
-// bits eight products in a row are added up before FP32 takes over.
+// sum[j] += values[from + k] * params[weight + k * outputs + j] for k < count and j < block. Packed,
+// eight products in a row are added up before FP32 takes over.
 void add_forward(Layer layer, uint count, uint weight, uint block)
 {
     [[unroll]] for (uint k = 0; k < count; k += 8u) {
-#ifdef FP16
-        f16vec4 part[BLOCK / 4u];
+        REAL4 part[BLOCK / 4u];
         [[unroll]] for (uint j = 0; j < block / 4u; j++)
-            part[j] = f16vec4(0.0);
-#endif
+            part[j] = REAL4(0.0);
         [[unroll]] for (uint c = 0; c < 8u; c++) {
             REAL x = values[layer.from + k + c];
             [[unroll]] for (uint j = 0; j < block / 4u; j++) {
                 REAL4 w = WEIGHTS4((weight + (k + c) * layer.outputs) / 4u + j);
-#ifdef FP16
-                part[j] += x * w;
-#else
-                [[unroll]] for (uint e = 0; e < 4u; e++)
-                    sum[4u * j + e] += x * w[e];
-#endif
+                if (PACKED_PRODUCTS)
+                    part[j] += x * w;
+                else
+                    [[unroll]] for (uint e = 0; e < 4u; e++)
+                        sum[4u * j + e] += float(x) * float(w[e]);
             }
         }
-#ifdef FP16
         [[unroll]] for (uint j = 0; j < block; j++)
-            sum[j] = lower(LOWERED_SUMS, sum[j] + float(part[j / 4u][j & 3u]));
-#endif
+            sum[j] = lower(LOWERED_SUMS, PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j & 3u]) : sum[j]);
     }
 }
 
@@ -172,14 +167,15 @@ void add_backward(Layer layer, uint count, uint weight)
     [[unroll]] for (uint n = 0; n < count; n += 4u) {
         [[unroll]] for (uint j = 0; j < BLOCK; j++) {
             REAL4 w = WEIGHTS4((weight + j * layer.outputs + n) / 4u);
-#ifdef FP16
-            f16vec2 part = f16vec2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
-                           f16vec2(gradients[layer.to + n + 2u], gradients[layer.to + n + 3u]) * w.zw;
-            sum[j] = lower(LOWERED_SUMS, sum[j] + (float(part.x) + float(part.y)));
-#else
-            [[unroll]] for (uint e = 0; e < 4u; e++)
-                sum[j] += gradients[layer.to + n + e] * w[e];
-#endif
+            if (PACKED_PRODUCTS) {
+                REAL2 part = REAL2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
+                             REAL2(gradients[layer.to + n + 2u], gradients[layer.to + n + 3u]) * w.zw;
+                sum[j] += float(part.x) + float(part.y);
+            } else {
+                [[unroll]] for (uint e = 0; e < 4u; e++)
+                    sum[j] += float(gradients[layer.to + n + e]) * float(w[e]);
+            }
+            sum[j] = lower(LOWERED_SUMS, sum[j]);
         }
     }
 }

@@ -13,9 +13,11 @@
 // What values are kept as.
 #if defined(FP16) || defined(COOPMAT)
 #define REAL float16_t
+#define REAL2 f16vec2
 #define REAL4 f16vec4
 #else
 #define REAL float
+#define REAL2 vec2
 #define REAL4 vec4
 #endif
 #ifdef ADDRESSES

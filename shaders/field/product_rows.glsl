@@ -15,33 +15,26 @@ REAL lane_value(uint chunk, uint i)
     return x;
 }
 
-// sum[j] += products of a chunk. In 16 bits eight in a row are added up before FP32 takes over.
+// sum[j] += products of a chunk. Packed, eight in a row are added up before FP32 takes over.
 void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_ROWS])
 {
     [[unroll]] for (uint eight = 0; eight < CHUNK_DEPTH; eight += 8u) {
-#ifdef FP16
-        f16vec4 part[4];
+        REAL4 part[4];
         [[unroll]] for (uint j = 0; j < 4u; j++)
-            part[j] = f16vec4(0.0);
-#endif
+            part[j] = REAL4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++) { // bounds that do not depend on a loop around it
             REAL x = lane_value(source, 4u * (eight + k) + first_row / 4u);
             [[unroll]] for (uint j = 0; j < 4u; j++) {
                 REAL4 w = PANEL4(panel, 4u * (eight + k) + j);
-#ifdef FP16
-                part[j] += x * w;
-#else
-                [[unroll]] for (uint e = 0; e < 4u; e++)
-                    sum[4u * j + e] += x * w[e];
-#endif
+                if (PACKED_PRODUCTS)
+                    part[j] += x * w;
+                else
+                    [[unroll]] for (uint e = 0; e < 4u; e++)
+                        sum[4u * j + e] += float(x) * float(w[e]);
             }
         }
-#ifdef FP16
         [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
-            sum[j] += float(part[j / 4u][j % 4u]);
-#endif
-        [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
-            sum[j] = lower_sum(sum[j]);
+            sum[j] = lower_sum(PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j % 4u]) : sum[j]);
     }
 }
 

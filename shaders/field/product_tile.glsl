@@ -25,28 +25,21 @@ void load_tiles(uint block, uint blocks, uint panel, uint panels, uint d)
 void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
 {
     [[dont_unroll]] for (uint eight = 0; eight < 4u * CHUNK_DEPTH; eight += 32u) {
-#ifdef FP16
-        f16vec4 part[8];
+        REAL4 part[8];
         [[unroll]] for (uint r = 0; r < 8u; r++)
-            part[r] = f16vec4(0.0);
-#endif
+            part[r] = REAL4(0.0);
         [[unroll]] for (uint k = 0; k < 32u; k += 4u) {
             REAL4 w = panel_tile[w_at + eight + k];
             REAL4 x[2] = {source_tile[x_at + eight + k], source_tile[x_at + eight + k + 1u]};
             [[unroll]] for (uint r = 0; r < 8u; r++)
-#ifdef FP16
-                part[r] += x[r / 4u][r % 4u] * w;
-#else
-                sum[r] += x[r / 4u][r % 4u] * w;
-#endif
+                if (PACKED_PRODUCTS)
+                    part[r] += x[r / 4u][r % 4u] * w;
+                else
+                    sum[r] += float(x[r / 4u][r % 4u]) * vec4(w);
         }
-#ifdef FP16
-        [[unroll]] for (uint r = 0; r < 8u; r++)
-            sum[r] += vec4(part[r]);
-#endif
         [[unroll]] for (uint r = 0; r < 8u; r++)
             [[unroll]] for (uint e = 0; e < 4u; e++)
-                sum[r][e] = lower_sum(sum[r][e]);
+                sum[r][e] = lower_sum(PACKED_PRODUCTS ? sum[r][e] + float(part[r][e]) : sum[r][e]);
     }
 }
 

@@ -1,6 +1,10 @@
 // Once in a step: are loss and gradient finite, the gradient's norm, the clip factor; the loss scale
-// grows, holds or backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff at
-// once on overflow). Leaves the step's figures in the ring that the host reads late.
+// grows, holds or backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff on
+// overflow), between minimum and maximum. Leaves the step's figures in the ring that the host reads late.
+//
+// Hysteresis is that of DeepSpeed's DynamicLossScaler with its default, and of Megatron-LM: the first
+// `hysteresis - 1` overflows leave the scale as it is, every further one lowers it, and only a scale that
+// grows tolerates as many again. A tolerated overflow is a skipped step, but no back-off.
 //
 // A falling scale lowers the learning rate: after `falls` back-offs without an interval of good steps
 // between, the rate is multiplied by `fall_factor`, for good. In healthy training the scale goes up
@@ -16,13 +20,17 @@ void adapt_scale(bool finite)
         state.settled = 1u;
         if (state.good_steps < config.scale_interval)
             return;
-        // 2^126: the reciprocal is the smallest normal number.
-        state.loss_scale = min(state.loss_scale * config.scale_growth, 8.5070592e37);
+        state.loss_scale = min(state.loss_scale * config.scale_growth, config.scale_maximum);
         state.good_steps = 0u;
         state.falls = 0u;
+        state.tolerated = 0u;
         return;
     }
-    state.loss_scale = max(state.loss_scale * config.scale_backoff, 1.1754944e-38);
+    if (state.tolerated + 1u < config.scale_hysteresis) {
+        state.tolerated++;
+        return;
+    }
+    state.loss_scale = max(state.loss_scale * config.scale_backoff, config.scale_minimum);
     if (state.settled == 0u)
         return;
     state.falls++;

@@ -57,7 +57,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PAIRED          26 /* 1: all entries have that many, an even number, from a multiple on */
 #define SPEC_HALF_SUMS       27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
 #define SPEC_TRANSPOSED      28 /* first of the MLPs' weights stored by output, among f16 parameters */
-#define SPEC_LOWERED         29 /* LOWERED_*: shaders/shared/lowered.glsl */
+#define SPEC_LOWERED         29 /* LOWERED_*, RAISED_*: shaders/shared/lowered.glsl */
 #define SPEC_SAMPLING        30 /* SAMPLING_* */
 #define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
 #define SPEC_ALPHA_THRESHOLD 32 /* 1: samples below Config.alpha_threshold count as empty */
@@ -80,6 +80,8 @@ typedef struct Dispatch Dispatch;
 #define LOWERED_COMPOSITING 4
 #define LOWERED_MASTERS 8
 #define LOWERED_MOMENTS 16
+/* And one that 16 bits can be raised to: MLP products of f16 numbers in f32, as fp32 has them. */
+#define RAISED_PRODUCTS 32
 
 #define CONTRACTION_NONE 0
 #define CONTRACTION_CUBE 1    /* shaders/shared/contraction.glsl */
@@ -257,6 +259,8 @@ struct Config {
     SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
     SHARED_UINT scale_falls;      /* back-offs without such an interval between that cut the rate */
     SHARED_FLOAT fall_factor;     /* learning rate factor of such a cut; 1: no cuts */
+    SHARED_FLOAT scale_minimum, scale_maximum; /* that a dynamic loss scale keeps to */
+    SHARED_UINT scale_hysteresis; /* overflows up to the first back-off since the loss scale last grew */
     SHARED_UINT scale_points;     /* of `schedule`, by increasing step */
     SchedulePoint schedule[MAX_SCHEDULE_POINTS];
     SHARED_UINT rate_points;      /* of `rates`, by increasing step */
@@ -344,6 +348,8 @@ struct State {
     SHARED_UINT falls;         /* back-offs since the loss scale last grew, once settled */
     SHARED_UINT rate_cuts;     /* times that a falling loss scale has lowered the learning rate */
     Dispatch dispatches[DISPATCH_COUNT];
+    /* Checkpoints of older programs end here: what follows is zero then (src/checkpoint/find.c). */
+    SHARED_UINT tolerated;     /* overflows since the loss scale last grew that have not lowered it */
 };
 
 /* What a rank's samples came to beside gradients and then, all ranks together, the step's. Words of

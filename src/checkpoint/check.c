@@ -124,6 +124,7 @@ static vkn_status check_state(const struct check *check, const struct State *sta
     WORD(settled, 0, 1);
     WORD(falls, 0, state->skipped_steps);
     WORD(rate_cuts, 0, MAX_RATE_CUTS);
+    WORD(tolerated, 0, state->skipped_steps);
     return check_dispatches(check, state);
 }
 
@@ -142,8 +143,9 @@ static size_t place_of(uint32_t number)
 static vkn_status check_tensors(const struct check *check, const struct safetensors_tensor *tensors,
                                 const struct kept_buffer *kept, size_t count)
 {
-    struct State state;
-    memcpy(&state, tensors[place_of(BIND_STATE)].data, sizeof(state));
+    struct State state = {0};
+    const struct safetensors_tensor *words = &tensors[place_of(BIND_STATE)];
+    memcpy(&state, words->data, words->size < sizeof(state) ? (size_t)words->size : sizeof(state));
     for (size_t i = 0; i < count; i++)
         if (tensors[i].type == SAFETENSORS_F32)
             BASE_TRY(check_finite(check, &tensors[i]));
@@ -211,10 +213,9 @@ static vkn_status find_tensors(const char *path, const struct safetensors_file *
 {
     for (size_t i = 0; i < count; i++) {
         const struct safetensors_tensor *found = NULL;
-        BASE_TRY(
-            safetensors_find(file, kept[i].tensor, kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
-                             buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts[kept[i].coarse]) / 4,
-                             &found));
+        BASE_TRY(checkpoint_find(
+            file, &kept[i],
+            buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts[kept[i].coarse]) / 4, &found));
         if (found->rank != 1)
             return base_fail(VKN_BAD_INPUT, "%s: tensor %s has %u dimensions, expected 1", path,
                              kept[i].tensor, found->rank);

@@ -22,6 +22,10 @@
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
 /* Steps that were skipped since the run began; false: the file does not say. */
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped);
+/* Finds the tensor of a buffer of `count` elements. A state of older programs lacks the members
+ * behind `dispatches`, which count as zero: its tensor has fewer elements. */
+vkn_status checkpoint_find(const struct safetensors_file *file, const struct kept_buffer *kept,
+                           uint64_t count, const struct safetensors_tensor **tensor);
 /* The path of the scene in fresh memory; the file has one (CHECKPOINT_SCENE). */
 char *checkpoint_scene(const struct safetensors_file *file);
 /* The content of one that is about to be written, a tensor for each of buffers_kept in their order:

@@ -3,6 +3,7 @@
 #include "config/internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- rules ---------------------------------------------------------------------------------- */
@@ -249,9 +250,12 @@ RULE(loss_scale)
 RULE(initial_scale)
 {
     UNUSED(facts);
+    double maximum = (double)config->loss_scale.maximum;
     if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE)
         return (double)config->loss_scale.schedule[0].value;
-    return config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? value : 1.0;
+    double scale = config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? value : 1.0;
+    scale = fmax(scale, (double)config->loss_scale.minimum);
+    return maximum > 0 ? fmin(scale, maximum) : scale;
 }
 
 /* Sums of f16 are exchanged as they are. */
@@ -392,13 +396,34 @@ static vkn_status check_least(const struct vkn_config *config, const char *key)
     return VKN_OK;
 }
 
+/* A loss scale that was given, against its limits. */
+static vkn_status check_scale(const struct vkn_config *config, const char *key, float scale)
+{
+    float minimum = config->loss_scale.minimum, maximum = config->loss_scale.maximum;
+    if (scale < minimum)
+        return base_fail(VKN_BAD_INPUT, "config: %s: %.8g is below loss_scale.minimum %.8g", key,
+                         (double)scale, (double)minimum);
+    if (maximum > 0 && scale > maximum)
+        return base_fail(VKN_BAD_INPUT, "config: %s: %.8g is above loss_scale.maximum %.8g", key,
+                         (double)scale, (double)maximum);
+    return VKN_OK;
+}
+
 static vkn_status check_loss_scale(const struct vkn_config *config)
 {
-    if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE &&
-        !is_given(config->loss_scale.schedule))
+    const struct vkn_schedule_point *points = config->loss_scale.schedule;
+    bool scheduled = config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE;
+    if (scheduled && !is_given(points))
         return base_fail(VKN_BAD_INPUT,
                          "config: loss_scale.schedule: empty, but loss_scale.kind is schedule");
-    return VKN_OK;
+    if (config->loss_scale.minimum > 0)
+        BASE_TRY(check_scale(config, "loss_scale.minimum", config->loss_scale.minimum));
+    for (size_t i = 0; scheduled && i < VKN_SCHEDULE_POINTS && points[i].value > 0; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "loss_scale.schedule[%zu]", i);
+        BASE_TRY(check_scale(config, key, points[i].value));
+    }
+    return check_scale(config, "loss_scale.initial", config->loss_scale.initial);
 }
 
 /* A deterministic run that only its time ends has no end to come down to. */

@@ -181,12 +181,12 @@
       "coopmat keeps activations in registers (VK_NV_cooperative_matrix2)")
 
 /* Of single operations, for experiments: what each is by default is the table of src/field/policy.c. The first
- * four follow from the precision and say no more than it does; the next two are other settings' f16; the rest is
- * rounded to f16 where it is computed, in any precision. */
+ * four follow from the precision and say no more than it does, but for products, which fp16 can have in f32; the
+ * next two are other settings' f16; the rest is rounded to f16 where it is computed, in any precision. */
 #define VKN_SETTINGS_POLICY(X, G)                                                                       \
     X(G, parameters, ENUM(policy), ANY, OPEN("the precision's"), "hash table and weights as read")      \
     X(G, activations, ENUM(policy), ANY, OPEN("the precision's"), "as kept")                            \
-    X(G, products, ENUM(policy), ANY, OPEN("the precision's"), "of the MLPs")                           \
+    X(G, products, ENUM(policy), ANY, OPEN("the precision's"), "of the MLPs; f32 also in fp16")                           \
     X(G, activation_gradients, ENUM(policy), ANY, OPEN("the precision's"), "as kept")                   \
     X(G, sums, ENUM(policy), ANY, OPEN("f32, or as matrix.accumulate"), "of the MLPs' products; f16 not in fp32") \
     X(G, grid_sums, ENUM(policy), ANY, OPEN("as gradient_sums"), "of the grid's gradients; f16 is half") \
@@ -276,19 +276,25 @@
     X(G, decay_interval, U32, RANGE(1, UINT32_MAX), VALUE(10000), "steps between the next ones")        \
     X(G, average_decay, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.95),                                      \
       "of the weights' moving average, per step")                                                       \
-    X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0, no clipping"), "largest gradient norm")
+    X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0, no clipping"), "largest gradient norm, weight decay not included")
 
-/* Growth, backoff, interval and falls are of dynamic scaling. */
+/* Growth, backoff, interval, hysteresis and falls are of dynamic scaling. */
 #define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
     X(G, kind, ENUM(loss_scale), ANY,                                                                   \
       RULE(loss_scale, "static in fp32, else dynamic, as with parallel.wire=f16; schedule with one"),   \
       "of the gradients")                                                                               \
     X(G, initial, FLOAT, RANGE(1e-6, VKN_MOST_LOSS_SCALE),                                              \
-      VALUE_RULE(initial_scale, 65536, " when dynamic, a schedule's first, else 1"),                    \
+      VALUE_RULE(initial_scale, 65536, " when dynamic, a schedule's first, else 1; within the limits"), \
       "loss scale at the start")                                                                        \
+    X(G, minimum, FLOAT, RANGE_OR_OFF(1e-6, VKN_MOST_LOSS_SCALE), OPEN("0, none"),            \
+      "least loss scale, dynamic or not")                                                               \
+    X(G, maximum, FLOAT, RANGE_OR_OFF(1e-6, VKN_MOST_LOSS_SCALE), OPEN("0, none"),            \
+      "largest loss scale, dynamic or not")                                                              \
     X(G, growth, FLOAT, RANGE(1, 1024), VALUE(2), "after an interval of good steps")                    \
     X(G, backoff, FLOAT, RANGE(1e-3, 1), VALUE(0.5), "after an overflow")                               \
     X(G, interval, U32, RANGE(1, UINT32_MAX), VALUE(2000), "good steps before growth")                  \
+    X(G, hysteresis, U32, RANGE(1, UINT32_MAX), VALUE(1),                                               \
+      "overflows up to the first back-off since the loss scale last grew; 1: back-off at once")         \
     X(G, falls, U32, RANGE(1, UINT32_MAX), VALUE(12),                                                   \
       "back-offs without an interval between that lower the learning rate for good")                    \
     X(G, fall_factor, FLOAT, RANGE(1e-3, 1), VALUE(0.5), "by this factor; 1: never")                    \

@@ -142,7 +142,7 @@ struct field_backend {
     bool half;                          /* 16-bit parameters and activations */
     bool copies; /* the optimiser keeps 16-bit copies of the parameters, as they lie */
     bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
-    uint32_t lowered;                   /* LOWERED_*, see SPEC_LOWERED */
+    uint32_t lowered;                   /* LOWERED_*, RAISED_*, see SPEC_LOWERED */
     bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
     bool cpu_shaped;                    /* gpu_cpu_shaped */
     bool hold_sums;                     /* see SPEC_HOLD_SUMS */

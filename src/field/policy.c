@@ -83,7 +83,7 @@ static enum vkn_policy asked(enum field_operation operation, const struct vkn_co
     return policy;
 }
 
-/* Those that have their precision's numbers and no others. */
+/* Those that have their precision's numbers and no others, but for products of fp16. */
 static bool follows_precision(enum field_operation operation)
 {
     return table[operation].fp32 != table[operation].coopmat;
@@ -103,6 +103,22 @@ static vkn_status refuse(enum field_operation operation, bool half, const char *
                      why);
 }
 
+/* Of what follows from the precision. */
+static vkn_status take_following(enum field_operation operation, bool half,
+                                 struct field_backend *backend)
+{
+    bool raised = operation == FIELD_PRODUCTS && backend->precision == VKN_PRECISION_FP16;
+    if (half || backend->precision == VKN_PRECISION_FP32)
+        return VKN_OK;
+    if (!raised)
+        return refuse(operation, half,
+                      operation == FIELD_PRODUCTS
+                          ? "needs precision fp32 or fp16: matrices multiply f16"
+                          : "needs precision fp32");
+    backend->lowered |= RAISED_PRODUCTS;
+    return VKN_OK;
+}
+
 /* What was asked for, in one operation. */
 static vkn_status take_operation(enum field_operation operation, bool half,
                                  struct field_backend *backend)
@@ -112,7 +128,7 @@ static vkn_status take_operation(enum field_operation operation, bool half,
     if (half && fp32 && (follows_precision(operation) || operation == FIELD_SUMS))
         return refuse(operation, half, "needs precision fp16 or coopmat");
     if (follows_precision(operation))
-        return half || fp32 ? VKN_OK : refuse(operation, half, "needs precision fp32");
+        return take_following(operation, half, backend);
     if (operation == FIELD_GRID_SUMS)
         return half == is_chosen_half(operation, backend)
                    ? VKN_OK
@@ -151,14 +167,21 @@ static bool is_lowered(enum field_operation operation, const struct field_backen
     return (backend->lowered & table[operation].lowered) != 0 || is_chosen_half(operation, backend);
 }
 
+static bool raises_products(const struct field_backend *backend)
+{
+    return (backend->lowered & RAISED_PRODUCTS) != 0;
+}
+
 const char *field_policy_describe(const struct field_backend *backend, char text[FIELD_POLICY_TEXT])
 {
     size_t size = 0;
     text[0] = 0;
-    for (int i = 0; i < FIELD_OPERATIONS; i++)
-        if (is_lowered((enum field_operation)i, backend))
-            size += (size_t)snprintf(text + size, FIELD_POLICY_TEXT - size, "%s%s=f16",
-                                     size > 0 ? ", " : "", table[i].key);
+    for (int i = 0; i < FIELD_OPERATIONS; i++) {
+        bool raised = i == FIELD_PRODUCTS && raises_products(backend);
+        if (raised || is_lowered((enum field_operation)i, backend))
+            size += (size_t)snprintf(text + size, FIELD_POLICY_TEXT - size, "%s%s=%s",
+                                     size > 0 ? ", " : "", table[i].key, raised ? "f32" : "f16");
+    }
     return text;
 }
 
@@ -193,5 +216,7 @@ const char *field_policy_of(enum field_operation operation, const struct field_b
         return number_names[F16];
     if (is_lowered(operation, backend))
         return number_names[ROUNDED];
+    if ((operation == FIELD_PRODUCTS || operation == FIELD_SUMS) && raises_products(backend))
+        return number_names[F32];
     return field_policy(operation, backend->precision);
 }

@@ -105,7 +105,7 @@ void monitor_begin(struct monitor *monitor, const struct Config *constants, uint
         .scale = {.kind = constants->scale_kind,
                   .growth = constants->scale_growth,
                   .backoff = constants->scale_backoff,
-                  .lowest = 0x1p-126f, /* as shaders/optim/loss_scale.glsl has it */
+                  .lowest = constants->scale_minimum,
                   .interval = constants->scale_interval,
                   .points = constants->scale_points},
         .skips = {.before = skipped_steps},

@@ -1,5 +1,6 @@
 #include "optim/optim.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/base.h"
@@ -30,6 +31,11 @@ static void configure_loss_scale(const struct vkn_config *config, struct Config 
     constants->scale_interval = config->loss_scale.interval;
     constants->scale_falls = config->loss_scale.falls;
     constants->fall_factor = config->loss_scale.fall_factor;
+    constants->scale_minimum = fmaxf(config->loss_scale.minimum, FLT_MIN);
+    /* 2^126: the reciprocal is the smallest normal number. */
+    constants->scale_maximum =
+        config->loss_scale.maximum > 0 ? config->loss_scale.maximum : 1 / FLT_MIN;
+    constants->scale_hysteresis = config->loss_scale.hysteresis;
     constants->scale_points = copy_points(config->loss_scale.schedule, constants->schedule);
 }
 

@@ -22,10 +22,8 @@ static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors
     size_t count = buffers_kept(coarse, kept), i = 0;
     while (i + 1 < count && (kept[i].number != number || kept[i].coarse != coarse))
         i++;
-    BASE_TRY(safetensors_find(file, kept[i].tensor,
-                              kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32, buffer->size / 4,
-                              &tensor));
-    return gpu_upload(r->device, buffer, 0, tensor->data, buffer->size);
+    BASE_TRY(checkpoint_find(file, &kept[i], buffer->size / 4, &tensor));
+    return gpu_upload(r->device, buffer, 0, tensor->data, tensor->size);
 }
 
 static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)

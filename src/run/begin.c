@@ -1,5 +1,6 @@
 #include "run/begin.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,12 +78,30 @@ static bool is_zero(const char *place, size_t size)
     return true;
 }
 
+/* Whether the setting was left to the run. */
+static bool is_left(const struct run_beginning *b, const struct config_setting *setting)
+{
+    const char *given = (const char *)b->params->given + setting->offset;
+    return is_zero(given, config_setting_size(setting));
+}
+
 /* Whether the setting comes from the run alone. */
 static bool is_inherited(const struct run_beginning *b, const struct config_setting *setting)
 {
     size_t at = setting->offset, size = config_setting_size(setting);
     return memcmp((const char *)&b->config + at, (const char *)&b->recorded + at, size) == 0 &&
-           is_zero((const char *)b->params->given + at, size);
+           is_left(b, setting);
+}
+
+/* Where the run began has no part in how it goes on: new limits need not hold for it. */
+static void limit_initial_scale(struct run_beginning *b)
+{
+    float *initial = &b->config.loss_scale.initial, maximum = b->config.loss_scale.maximum;
+    if (*initial == 0.0f || !is_left(b, config_find("loss_scale.initial")))
+        return;
+    *initial = fmaxf(*initial, b->config.loss_scale.minimum);
+    if (maximum > 0.0f)
+        *initial = fminf(*initial, maximum);
 }
 
 /* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
@@ -91,11 +110,15 @@ static void renew_loss_scale(struct run_beginning *b)
 {
     static const char group[] = "loss_scale.";
     if (b->config.precision == b->recorded.precision &&
-        b->config.loss_scale.kind == b->recorded.loss_scale.kind)
+        b->config.loss_scale.kind == b->recorded.loss_scale.kind) {
+        limit_initial_scale(b);
         return;
+    }
     for (size_t i = 0; i < config_setting_count; i++) {
         const struct config_setting *setting = &config_settings[i];
-        if (strncmp(setting->key, group, sizeof group - 1) == 0 && is_inherited(b, setting))
+        bool limited = strcmp(setting->key, "loss_scale.initial") == 0 && is_left(b, setting);
+        if (strncmp(setting->key, group, sizeof group - 1) == 0 &&
+            (limited || is_inherited(b, setting)))
             memset((char *)&b->config + setting->offset, 0, config_setting_size(setting));
     }
 }

@@ -2,6 +2,7 @@
 #include <vknerf/field.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,13 +113,25 @@ static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetenso
                               const struct kept_buffer *kept, bool weights_only,
                               const struct safetensors_tensor **tensor)
 {
-    enum safetensors_type type = kept->real ? SAFETENSORS_F32 : SAFETENSORS_U32;
     uint64_t count = step_kept(&trainer->step, kept)->size / 4;
     bool there = !weights_only || !kept->coarse || has_tensor(file, kept->tensor, count);
     *tensor = NULL;
     if (!there && trainer->config.march.sampling == VKN_SAMPLING_PROPOSAL)
         return VKN_OK;
-    return safetensors_find(file, there ? kept->tensor : kept->fine, type, count, tensor);
+    struct kept_buffer source = *kept;
+    source.tensor = there ? kept->tensor : kept->fine;
+    return checkpoint_find(file, &source, count, tensor);
+}
+
+/* What an older program's state lacks is zero. */
+static vkn_status upload_tensor(const vkn_trainer *trainer, const struct gpu_buffer *buffer,
+                                const struct safetensors_tensor *tensor)
+{
+    static const struct State none;
+    BASE_TRY(gpu_upload(trainer->device, buffer, 0, tensor->data, tensor->size));
+    if (tensor->size == buffer->size)
+        return VKN_OK;
+    return gpu_upload(trainer->device, buffer, tensor->size, &none, buffer->size - tensor->size);
 }
 
 static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
@@ -134,26 +147,36 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
             BASE_TRY(find_tensor(trainer, file, &kept[i], weights_only, &tensors[i]));
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
-            BASE_TRY(gpu_upload(trainer->device, step_kept(step, &kept[i]), 0, tensors[i]->data,
-                                tensors[i]->size));
+            BASE_TRY(upload_tensor(trainer, step_kept(step, &kept[i]), tensors[i]));
     return step_round_parameters(&trainer->step);
 }
 
-/* A loss scale that was found under other settings says nothing about these. */
+/* A dynamic loss scale within its limits. */
+static float limited(float scale, const struct vkn_config *config)
+{
+    float maximum = config->loss_scale.maximum;
+    scale = fmaxf(scale, config->loss_scale.minimum);
+    return maximum > 0.0f ? fminf(scale, maximum) : scale;
+}
+
+/* A loss scale that was found under other settings says nothing about these; of other limits, it
+ * keeps to the new ones. */
 static void renew_loss_scale(const struct vkn_config *then, const struct vkn_config *now,
                              struct State *state)
 {
     bool same = then->precision == now->precision &&
                 then->loss_scale.kind == now->loss_scale.kind &&
-                then->loss_scale.initial == now->loss_scale.initial;
+                limited(then->loss_scale.initial, now) == now->loss_scale.initial;
     for (size_t i = 0; i < VKN_SCHEDULE_POINTS; i++) {
         struct vkn_schedule_point a = then->loss_scale.schedule[i], b = now->loss_scale.schedule[i];
         same = same && a.step == b.step && a.value == b.value;
     }
+    if (same && now->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC)
+        state->loss_scale = limited(state->loss_scale, now);
     if (same)
         return;
     state->loss_scale = now->loss_scale.initial;
-    state->good_steps = state->settled = state->falls = 0;
+    state->good_steps = state->settled = state->falls = state->tolerated = 0;
 }
 
 /* The device indexes by the rays: a damaged file must not send it out of its buffers. A run with a

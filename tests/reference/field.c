@@ -97,6 +97,19 @@ void reference_field_destroy(struct reference_field *field)
     field->params = NULL;
 }
 
+/* As they are kept. */
+static void keep(const struct reference_field *field, double *values, size_t count)
+{
+    for (size_t i = 0; field->half && i < count; i++)
+        values[i] = reference_round_to_half(values[i]);
+}
+
+void reference_field_halve(struct reference_field *field)
+{
+    field->half = true;
+    keep(field, field->params, field->model->param_count);
+}
+
 size_t reference_weight(const struct field_layer *layer, uint32_t input, uint32_t output)
 {
     return layer->first + (size_t)input * layer->outputs + output;
@@ -146,6 +159,7 @@ static void layer_forward(const struct reference_field *field, uint32_t index, s
     layer_sums(field, index, input, output);
     for (uint32_t o = 0; o < field->layers[index].used_outputs && is_hidden(field, index); o++)
         output[o] = reference_activation(field->hidden, output[o]);
+    keep(field, output, layer->used_outputs);
 }
 
 /* gradient: of the outputs, becomes that of the inputs. */
@@ -170,6 +184,7 @@ static void layer_backward(const struct reference_field *field, uint32_t index, 
         if (layer->biases)
             gradients[reference_weight(layer, layer->inputs, o)] += gradient[o];
     }
+    keep(field, below, layer->used_inputs);
     memset(gradient, 0, sizeof below);
     size_t from = index == field->density_layers ? field->features_from : 0;
     memcpy(gradient + from, below, sizeof below - from * sizeof *below);
@@ -222,6 +237,7 @@ static void density_forward(const struct reference_field *field, const double po
     }
     if (field->time_inputs)
         time_frequencies(field, encoded + behind);
+    keep(field, encoded, field->layers[0].inputs);
     for (uint32_t i = 0; i < field->density_layers; i++)
         layer_forward(field, i, trace);
 }
@@ -236,6 +252,7 @@ static void forward(const struct reference_field *field, const double position[3
         reference_frequencies(field->direction_octaves, direction, encoded);
     else if (field->view == VKN_DIRECTION_HARMONICS)
         reference_harmonics(field->sh_degree, direction, encoded);
+    keep(field, encoded, REFERENCE_HARMONICS);
     for (uint32_t i = field->density_layers; i < field->layer_count; i++)
         layer_forward(field, i, trace);
     memcpy(trace->colors, trace->values[field->layer_count], sizeof trace->colors);
@@ -384,9 +401,11 @@ void reference_field_backward(const struct reference_field *field, const double 
     slopes_of(field, &trace, slopes);
     for (int c = 0; c < 3; c++)
         flow[c] = gradient[c] * slopes[c];
+    keep(field, flow, 3);
     for (uint32_t i = field->layer_count; i > 0; i--) {
         if (i == field->density_layers)
             flow[0] += gradient[3] * slopes[3];
+        keep(field, flow, 1);
         layer_backward(field, i - 1, inputs_of(field, &trace, i - 1), trace.values[i], flow,
                        gradients);
     }

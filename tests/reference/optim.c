@@ -1,7 +1,6 @@
 /* Adam (Kingma and Ba 2015), loss scaling (PyTorch's GradScaler), learning rate and ray count. */
 #include "reference/reference.h"
 
-#include <float.h>
 #include <math.h>
 
 void reference_adam_update(const struct reference_adam *adam, uint32_t count, double gradient,
@@ -115,16 +114,17 @@ void reference_loss_scale(const struct Config *config, bool finite, struct State
     state->good_steps = finite ? state->good_steps + 1 : 0;
     if (config->scale_kind != SCALE_DYNAMIC)
         return;
-    if (!finite)
+    /* DeepSpeed counts down from the hysteresis to 1, and then backs off at each overflow. */
+    bool tolerates = !finite && config->scale_hysteresis > 1 + state->tolerated;
+    state->tolerated += tolerates;
+    state->settled |= finite;
+    if (!finite && !tolerates) {
         back_off(config, state);
-    else
-        state->settled = 1;
-    if (!finite)
-        scale = fmax(scale * config->scale_backoff, FLT_MIN);
-    else if (state->good_steps >= config->scale_interval) {
-        /* Its reciprocal is a normal number too. */
-        scale = fmin(scale * config->scale_growth, 1 / FLT_MIN);
-        state->good_steps = state->falls = 0;
+        scale = fmax(scale * config->scale_backoff, config->scale_minimum);
+    }
+    if (finite && state->good_steps >= config->scale_interval) {
+        scale = fmin(scale * config->scale_growth, config->scale_maximum);
+        state->good_steps = state->falls = state->tolerated = 0;
     }
     state->loss_scale = (float)scale;
 }

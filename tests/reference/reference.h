@@ -143,11 +143,14 @@ struct reference_field {
     enum vkn_direction_encoding view;
     struct reference_space space;
     double *params; /* as on the device */
+    bool half;      /* what is kept is rounded to f16; products and sums are not */
 };
 /* Copies the parameters; reference_field_destroy frees them. */
 struct reference_field reference_field(const struct vkn_config *config,
                                        const struct field_model *model, const float *params);
 void reference_field_destroy(struct reference_field *field);
+/* Keeps parameters, inputs and outputs of layers and their gradients in f16 from here on. */
+void reference_field_halve(struct reference_field *field);
 /* Where the device keeps a layer's weight from an input to an output: the one place that knows. */
 size_t reference_weight(const struct field_layer *layer, uint32_t input, uint32_t output);
 
@@ -276,7 +279,8 @@ double reference_learning_rate(const struct Config *config, uint32_t step, doubl
 double reference_scheduled_scale(const struct Config *config, uint32_t step, double initial);
 /* Rays for the next step by the last one's figures. */
 uint32_t reference_ray_count(const struct Config *config, const struct State *last);
-/* State after a step: loss_scale, good_steps, skipped_steps, updates, settled, falls, rate_cuts. */
+/* State after a step: loss_scale, good_steps, tolerated, skipped_steps, updates, settled, falls,
+ * rate_cuts. */
 void reference_loss_scale(const struct Config *config, bool finite, struct State *state);
 
 #endif
