@@ -281,8 +281,11 @@ static void test_far_ply_and_obj(void **state)
             line = strstr(line, "\nv ");
             assert_non_null(line);
             line += 3;
-            assert_int_equal(sscanf(line, "%lf %lf %lf", &text[0], &text[1], &text[2]), 3);
             for (int i = 0; i < 3; i++) {
+                char *end = NULL;
+                text[i] = strtod(line, &end);
+                assert_true(end != line);
+                line = end;
                 double exact = mesh.origin[i] + (double)vertices[v].position[i];
                 memcpy(&position[i], at + 8 * i, sizeof(double));
                 position[i] = far ? position[i] : float_at(at + 4 * i);

@@ -282,7 +282,7 @@ static void test_box(void **state)
                    "0 0 2.5 2 4 3.5 nan\n"); /* as if it were not there */
     scene = open_scene(folder->path);
     base_log_threshold(BASE_LOG_WARNING);
-    assert_true(fabsf(scene->scale - 0.25F) < 1e-7F);
+    assert_true(fabs(scene->scale - 0.25F) < 1e-7F);
     scene_close(&scene);
 
     temporary_text(folder, "bbox.txt", "0 0 2.5\n2 4 3.5\n");

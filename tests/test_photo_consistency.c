@@ -196,7 +196,8 @@ static void render(const struct vkn_scene *scene, const struct scene_camera *cam
 {
     for (uint32_t i = 0; i < WIDTH * HEIGHT; i++) {
         double origin[3], point[3], direction[3], color[3];
-        scene_camera_ray(camera, i % WIDTH + 0.5, i / WIDTH + 0.5, origin, direction);
+        uint32_t row = i / WIDTH;
+        scene_camera_ray(camera, i % WIDTH + 0.5, row + 0.5, origin, direction);
         for (int k = 0; k < 3; k++)
             point[k] = (origin[k] - (double)scene->offset[k]) / (double)scene->scale;
         shade(point, direction, color);
@@ -243,10 +244,14 @@ static void write_pictures(struct temporary *folder, const struct fault *fault, 
         double gain = fault->exposure ? 0.5 + 0.04 * view : 1,
                offset = fault->exposure ? 60.0 - 5 * view : 0;
         snprintf(name, sizeof name, "%s/%02u.png", images, view);
-        for (uint32_t i = 0; i < 4 * WIDTH * HEIGHT; i++)
-            pixels[i] = i % 4 == 3
-                            ? 255
-                            : (uint8_t)(gain * seen[fault->fisheye][view][i / 4][i % 4] + offset);
+        for (uint32_t i = 0; i < 4 * WIDTH * HEIGHT; i++) {
+            if (i % 4 == 3) {
+                pixels[i] = 255;
+            } else {
+                const uint8_t *pixel = seen[fault->fisheye][view][i / 4];
+                pixels[i] = (uint8_t)(gain * pixel[i % 4] + offset);
+            }
+        }
         write_enlarged(temporary_path(folder, name), pixels, times);
     }
 }
@@ -309,8 +314,8 @@ static unsigned poor_views(const cJSON *json)
     unsigned found = 0;
     cJSON_ArrayForEach(view, measured(json, "per_view"))
     {
-        unsigned number =
-            (unsigned)atoi(cJSON_GetObjectItem(view, "image")->valuestring + strlen("images/"));
+        const char *name = cJSON_GetObjectItem(view, "image")->valuestring + strlen("images/");
+        unsigned number = (unsigned)strtoul(name, NULL, 10);
         found |= cJSON_IsFalse(cJSON_GetObjectItem(view, "fits")) ? 1u << number : 0;
     }
     return found;

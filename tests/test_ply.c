@@ -367,7 +367,7 @@ static void test_capture(void **state)
     assert_int_equal(scene->aabb_scale, 4);
     assert_int_equal(scene->point_count, 121);
     assert_true(fabs(scene->points[0].position[0] - (0.5 - 0.5 * (double)scene->scale)) < 1e-4);
-    double near = (double)scene->near / (double)scene->scale;
+    double near = (double)scene->near / scene->scale;
     if (!(near > 3.4 && near < 4.6))
         fail_msg("the nearest content is %g away", near);
     scene_close(&scene);
@@ -377,7 +377,7 @@ static void test_capture(void **state)
     scene = open_capture(folder);
     assert_placed(scene);
     assert_int_equal(scene->point_count, 36300);
-    double reach = 9 * (double)scene->scale;
+    double reach = 9 * scene->scale;
     assert_true(reach > 2 && reach < 4);
     assert_int_equal(scene->aabb_scale, 8);
     assert_true(scene->near > 0);
