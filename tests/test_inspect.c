@@ -218,7 +218,8 @@ static void test_unread_keys(void **state)
     struct rig rig = good;
     rig.top =
         "\"sharpen\": 0.2, \"envmap\": \"\", \"lens_maker\": 5, \"applied_scale\": 1, \"time\": 0,";
-    rig.frame = "\"lens_maker\": 1, \"colmap_im_id\": 3, \"time\": 0, \"time\": 0.5,";
+    rig.frame =
+        "\"lens_maker\": 1, \"colmap_im_id\": 3, \"time\": 0, \"time\": 0.5, \"far\": 6,";
     rig.test = "{\"file_path\": \"0.png\", \"iso\": 100, \"transform_matrix\": "
                "[[1,0,0,0],[0,0,-1,-4],[0,1,0,0]]}";
     write_scene(folder, &rig);
@@ -227,8 +228,10 @@ static void test_unread_keys(void **state)
     assert_unread(json, 0, "sharpen", 1, "transforms_train.json", "the images are not sharpened");
     assert_unread(json, 1, "lens_maker", 2, "transforms_train.json", "unknown");
     assert_unread(json, 2, "time", 2, "transforms_train.json", "is read in frames alone");
-    assert_unread(json, 3, "iso", 1, "transforms_test.json", "unknown");
-    assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 4);
+    assert_unread(json, 3, "far", 1, "transforms_train.json",
+                  "is not used; rays end at march.far_distance");
+    assert_unread(json, 4, "iso", 1, "transforms_test.json", "unknown");
+    assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 5);
     cJSON_Delete(json);
 
     static const char *const misspelt[][2] = {{"\"camera_angleX\": 1,", "camera_angle_x"},
