@@ -422,6 +422,9 @@ static void test_masks(void **state)
     write_scene(folder, &good);
     char *mask = temporary_path(folder, "masks/3.png");
     assert_ok(scene_image_write_png(mask, values, 4, 3, 1));
+    char *unused = base_format("%s/masks: no view has a mask of this folder", folder->path);
+    check(folder, &good, unused);
+    free(unused);
     write_scene(folder, &rig);
     cJSON *json = inspect(folder, NULL);
     assert_problem(json, NULL);

@@ -20,6 +20,52 @@
 #define COARSE_STEP    1e-3 /* of positions, in sides of the unit cube: larger ones show */
 #define LEAST_ROUNDED  4    /* views whose positions are not multiples of a step by chance */
 
+/* ---- masks ------------------------------------------------------------------------------------
+ */
+
+/* Whether the scene has a folder of that name; *text is its path then. */
+static vkn_status find_folder(const struct vkn_scene *scene, const char *name, char **text)
+{
+    char *folder = NULL;
+    BASE_TRY(base_is_folder(scene->path) ? scene_capture_folder(scene->path, &folder) : VKN_OK);
+    if (folder == NULL)
+        folder = base_path_folder(scene->path);
+    char *path = folder != NULL ? base_path_join(folder, name) : NULL;
+    free(folder);
+    if (path == NULL)
+        return VKN_ERROR;
+    bool there = base_is_folder(path);
+    *text = there ? path : NULL;
+    if (!there)
+        free(path);
+    return VKN_OK;
+}
+
+/* A folder of masks none of which is a view's. What NSVF has in `mask` its training does not use.
+ */
+static vkn_status check_unused_masks(struct inspection *inspection)
+{
+    const struct vkn_scene *scene = inspection->scene;
+    bool by_key = scene->format == VKN_SCENE_TRANSFORMS;
+    char *folder = NULL;
+    if (inspection->masked > 0)
+        return VKN_OK;
+    BASE_TRY(find_folder(scene, "masks", &folder));
+    if (folder == NULL && scene->format != VKN_SCENE_NSVF)
+        BASE_TRY(find_folder(scene, "mask", &folder));
+    if (folder == NULL)
+        return VKN_OK;
+    vkn_status status = inspect_add_problem(
+        inspection,
+        by_key ? "nothing, if they are not meant to be used; else name each in the mask_path of "
+                 "its frame"
+               : "nothing, if they are not meant to be used; else give each the name of its image, "
+                 "in a folder masks",
+        "%s: no view has a mask of this folder", folder);
+    free(folder);
+    return status;
+}
+
 /* ---- images ------------------------------------------------------------------------------------
  */
 
@@ -62,7 +108,7 @@ static vkn_status check_images(struct inspection *inspection)
                                      "masks are bright where pixels count (dynamic_mask_NAME.png: "
                                      "where they do not); invert them, or take the views out",
                                      "the masks of %zu views hide everything", inspection->blind));
-    return VKN_OK;
+    return check_unused_masks(inspection);
 }
 
 /* A key that is nearly one that is read. */
