@@ -652,31 +652,35 @@ static void test_exif_turned(void **state)
         struct scene_findings findings = {0};
         struct vkn_scene *scene = open_tagged(folder, 1, &findings);
         assert_int_equal(findings.turned != NULL, aside);
-        assert_int_equal(findings.as_stored != NULL, orientation > 1 && !aside);
+        assert_int_equal(findings.not_told != NULL, orientation > 1 && !aside);
         if (aside)
-            assert_non_null(strstr(findings.turned,
-                                   "2 of 2 images are turned upright by their EXIF orientation ("));
+            assert_non_null(strstr(findings.turned, "2 of 2 images have an EXIF orientation ("));
         scene_close(&scene);
         scene_findings_free(&findings);
     }
     base_log_threshold(BASE_LOG_INFO);
 }
 
-static void assert_exif(struct temporary *folder, const char *top, bool turned)
+enum exif_way { EXIF_TURNED, EXIF_STORED, EXIF_NOT_TOLD };
+
+static void assert_exif(struct temporary *folder, const char *top, enum exif_way way)
 {
+    bool turned = way == EXIF_TURNED;
     struct scene_findings findings = {0};
     write_tagged_scene(folder, top);
     struct vkn_scene *scene = open_tagged(folder, 1, &findings);
     assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].turned_by, turned ? 6 : 1);
     assert_int_equal(findings.turned != NULL, turned);
-    assert_int_equal(findings.as_stored == NULL, turned);
+    assert_int_equal(findings.as_stored != NULL, way == EXIF_STORED);
+    assert_int_equal(findings.not_told != NULL, way == EXIF_NOT_TOLD);
     struct inspection *inspection = NULL;
     assert_ok(inspect_scene(scene, &findings, 0.05, &inspection));
     cJSON *object = inspect_json(inspection);
     char *json = base_json_print(object);
     cJSON_Delete(object);
-    assert_int_equal(strstr(json, "have an EXIF orientation (6 in a.png)") != NULL, !turned);
+    assert_int_equal(strstr(json, "(6 in a.png) that their cameras'") != NULL, way == EXIF_NOT_TOLD);
     assert_int_equal(strstr(json, "\"turned\":") != NULL, turned);
+    assert_int_equal(strstr(json, "\"as_stored\":") != NULL, way == EXIF_STORED);
     free(json);
     inspect_free(&inspection);
     scene_close(&scene);
@@ -717,20 +721,20 @@ static void test_exif_told(void **state)
     const struct scene_options options = {.path = folder->path};
     tagged_picture(folder, "a.png", STORED_WIDTH, STORED_HEIGHT, 6);
     tagged_picture(folder, "b.png", STORED_WIDTH, STORED_HEIGHT, 6);
-    assert_exif(folder, "\"fl_x\": 4, \"w\": 4, \"h\": 6", true);
-    assert_exif(folder, "\"fl_x\": 4, \"w\": 6, \"h\": 4", false);
-    assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.1, \"cy\": 2.9", true);
-    assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.9, \"cy\": 2.1", false);
-    assert_exif(folder, "\"camera_angle_x\": 0.8", false);
+    assert_exif(folder, "\"fl_x\": 4, \"w\": 4, \"h\": 6", EXIF_TURNED);
+    assert_exif(folder, "\"fl_x\": 4, \"w\": 6, \"h\": 4", EXIF_STORED);
+    assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.1, \"cy\": 2.9", EXIF_TURNED);
+    assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.9, \"cy\": 2.1", EXIF_STORED);
+    assert_exif(folder, "\"camera_angle_x\": 0.8", EXIF_NOT_TOLD);
     write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 6");
     assert_open_fails(
         &options,
         "a.png has 6x4 pixels, wrong size: w and h say 5x6, and its EXIF orientation, 6, does not");
     temporary_picture(folder, "b.png", STORED_HEIGHT, STORED_WIDTH, 0);
-    assert_exif(folder, "\"camera_angle_x\": 0.8", true);
+    assert_exif(folder, "\"camera_angle_x\": 0.8", EXIF_TURNED);
     tagged_picture(folder, "a.png", 5, 5, 6);
     temporary_picture(folder, "b.png", 5, 5, 0);
-    assert_exif(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 5", false);
+    assert_exif(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 5", EXIF_NOT_TOLD);
 }
 
 /* A mask of the turned size is taken as it is, one of the stored size is turned with its image;

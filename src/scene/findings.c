@@ -88,6 +88,7 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->other_names);
     free(findings->turned);
     free(findings->as_stored);
+    free(findings->not_told);
     free(findings->points);
     free(findings->first_bad_point);
     cJSON_Delete(findings->unread);

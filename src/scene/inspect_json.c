@@ -65,6 +65,8 @@ static void add_findings(cJSON *json, const struct scene_findings *findings)
         cJSON_AddStringToObject(json, "other_names", findings->other_names);
     if (findings->turned != NULL)
         cJSON_AddStringToObject(json, "turned", findings->turned);
+    if (findings->as_stored != NULL)
+        cJSON_AddStringToObject(json, "as_stored", findings->as_stored);
 }
 
 static void add_lenses(cJSON *json, const struct inspection *inspection)

@@ -176,9 +176,13 @@ vkn_status pictures_measure(struct transforms_frame *frame)
     frame->orientation = header.orientation;
     bool told =
         lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->whole);
-    if (told && header.orientation >= IMAGE_ON_ITS_SIDE &&
-        !fits(lens, header.width, header.height) && fits(lens, header.height, header.width))
-        turn(frame);
+    bool stored = fits(lens, header.width, header.height);
+    bool upright = fits(lens, header.height, header.width);
+    if (told && header.orientation >= IMAGE_ON_ITS_SIDE && stored != upright) {
+        frame->way_told = true;
+        if (upright)
+            turn(frame);
+    }
     return VKN_OK;
 }
 
@@ -252,14 +256,17 @@ static struct tally tally_names(const struct transforms files[SCENE_SPLITS], boo
     return tally;
 }
 
-static struct tally tally_turned(const struct transforms files[SCENE_SPLITS], bool turned)
+/* What comes of an EXIF orientation. */
+enum way { TURNED, STORED, NOT_TOLD, WAYS };
+
+static struct tally tally_ways(const struct transforms files[SCENE_SPLITS], enum way way)
 {
     struct tally tally = {0};
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         for (size_t i = 0; i < files[split].count; i++) {
             const struct transforms_frame *frame = &files[split].frames[i];
-            bool tagged = frame->orientation > EXIF_UPRIGHT;
-            count_frame(&tally, frame, tagged && frame->turned == turned, 0);
+            enum way own = frame->turned ? TURNED : frame->way_told ? STORED : NOT_TOLD;
+            count_frame(&tally, frame, frame->orientation > EXIF_UPRIGHT && own == way, 0);
         }
     return tally;
 }
@@ -305,19 +312,22 @@ static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], ch
     return base_fail(VKN_ERROR, "out of memory (names of images)");
 }
 
-static vkn_status describe_orientations(const struct transforms files[SCENE_SPLITS], bool turned,
+static vkn_status describe_orientations(const struct transforms files[SCENE_SPLITS], enum way way,
                                         char **text)
 {
-    const struct tally tally = tally_turned(files, turned);
+    static const char *const words[WAYS] = {
+        [TURNED] = "and are turned upright: only so they have the size that their cameras have",
+        [STORED] = "and are taken as they are stored: only so they have the size that their "
+                   "cameras have",
+        [NOT_TOLD] = "that their cameras' sizes do not confirm, and are taken as they are stored",
+    };
+    const struct tally tally = tally_ways(files, way);
     *text = NULL;
     if (tally.counted == 0)
         return VKN_OK;
-    *text = base_format(
-        turned ? "%zu of %zu images are turned upright by their EXIF orientation (%u in %s): "
-                 "only so they have the size that their cameras have"
-               : "%zu of %zu images have an EXIF orientation (%u in %s) that their cameras' "
-                 "sizes do not confirm, and are taken as they are stored",
-        tally.counted, tally.all, tally.first->orientation, file_name(tally.first->image_path));
+    *text = base_format("%zu of %zu images have an EXIF orientation (%u in %s) %s", tally.counted,
+                        tally.all, tally.first->orientation, file_name(tally.first->image_path),
+                        words[way]);
     return *text != NULL ? VKN_OK : VKN_ERROR;
 }
 
@@ -334,11 +344,14 @@ vkn_status pictures_tell(const char *path, const struct transforms files[SCENE_S
     struct scene_findings own = {0}, *told = findings != NULL ? findings : &own;
     vkn_status status = describe_names(files, &told->other_names);
     if (status == VKN_OK)
-        status = describe_orientations(files, true, &told->turned);
+        status = describe_orientations(files, TURNED, &told->turned);
     if (status == VKN_OK)
-        status = describe_orientations(files, false, &told->as_stored);
+        status = describe_orientations(files, STORED, &told->as_stored);
+    if (status == VKN_OK)
+        status = describe_orientations(files, NOT_TOLD, &told->not_told);
     log_and_free(BASE_LOG_INFO, path, own.other_names);
     log_and_free(BASE_LOG_INFO, path, own.turned);
-    log_and_free(BASE_LOG_WARNING, path, own.as_stored);
+    free(own.as_stored); /* as other programs take them: nothing to say while training */
+    log_and_free(BASE_LOG_WARNING, path, own.not_told);
     return status;
 }

@@ -83,12 +83,12 @@ static vkn_status check_images(struct inspection *inspection)
                                      "leaves them out as well",
                                      "%zu frames have no image", findings->missing));
     BASE_TRY(inspect_unposed(inspection));
-    if (findings->as_stored != NULL)
+    if (findings->not_told != NULL)
         BASE_TRY(inspect_add_problem(inspection,
                                      "nothing, if poses were found on the pictures as they are "
                                      "stored, as COLMAP, nerfstudio and instant-ngp read "
                                      "them; else turn the files upright, as vknerf prepare does",
-                                     "%s", findings->as_stored));
+                                     "%s", findings->not_told));
     if (findings->others != NULL)
         BASE_TRY(inspect_add_problem(
             inspection,

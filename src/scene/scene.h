@@ -84,7 +84,7 @@ struct scene_findings {
     size_t broken_image_count;
     size_t missing;               /* frames without an image that training leaves out as well */
     char *others;                 /* in words, which of several sparse models is taken; NULL: there is one */
-    char *other_names, *turned, *as_stored; /* in words, images under other names, and with an EXIF orientation; or NULL */
+    char *other_names, *turned, *as_stored, *not_told; /* in words, images under other names, and with an EXIF orientation; or NULL */
     double (*points)[3];          /* of the sparse model, in training space; NULL: none */
     size_t point_count, bad_points; /* bad: left out, as a number of theirs is not finite */
     char *first_bad_point;        /* the message about the first of them; NULL: none */

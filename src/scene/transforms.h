@@ -42,6 +42,7 @@ struct transforms_frame {
     bool passed_over;     /* by findings_pass_over */
     unsigned orientation; /* of the image, as EXIF has it */
     bool turned;          /* by that, which makes width and height those of the upright picture */
+    bool way_told;        /* of the stored and the upright picture only one has the camera's size */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
