@@ -12,9 +12,13 @@ static void add_advice(const struct vkn_trainer *t, bool skipped, struct base_te
 {
     float scale = t->monitor.course.scale;
     char *rate = NULL;
-    if (skipped && t->config.loss_scale.kind != VKN_LOSS_SCALE_DYNAMIC && scale > 1.0f)
+    bool dynamic = t->config.loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC;
+    if (skipped && !dynamic && scale > 1.0f)
         base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",
                       (double)scale);
+    else if (skipped && !t->monitor.skips.settled && scale > 1.0f)
+        base_text_add(text, "begin with a smaller loss_scale.initial than %.4g, or ",
+                      (double)t->config.loss_scale.initial);
     if (t->backend_policy[0])
         base_text_add(text, "undo %s, or ", t->backend_policy);
     if (vkn_config_get(&t->config, "optimizer.learning_rate", &rate) == VKN_OK)
@@ -71,6 +75,20 @@ vkn_status train_check_end(struct vkn_trainer *t)
                  "loss scale of %.4g",
                  skips->before, (double)course->scale);
     return fail(t, (uint32_t)t->steps_done, !lost, why, first);
+}
+
+vkn_status train_check_unsaved(struct vkn_trainer *t, vkn_status status)
+{
+    char first[STEP_FOUND] = "";
+    bool found = false;
+    if (status == VKN_ERROR && !t->ended) {
+        BASE_KEEP_ERROR;
+        found = step_find_weights(&t->step, first) || step_find_cells(&t->step, first);
+    }
+    if (!found)
+        return status;
+    return fail(t, (uint32_t)t->steps_done, false,
+                "the training has diverged: what it has come to cannot be saved", first);
 }
 
 bool train_has_ended(const vkn_trainer *trainer)
