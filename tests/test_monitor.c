@@ -400,6 +400,11 @@ static void test_plain(void **state)
                    "the training rays ended at 15.53 dB, where one colour for all of them has "
                    "15.23 dB: nothing was learnt; train longer, or lower "
                    "optimizer.learning_rate");
+    made.monitor.zeros = 64; /* no gradient: more of the same changes nothing */
+    assert_summary(&made,
+                   "the training rays ended at 15.53 dB, where one colour for all of them has "
+                   "15.23 dB: nothing was learnt; lower optimizer.learning_rate");
+    made.monitor.zeros = 0;
     add_error(&made, 1, 0.028);
     assert_int_equal(made.told, 1);
     assert_non_null(strstr(made.line,
