@@ -131,11 +131,13 @@ static vkn_status look_below(const char *folder, uint32_t depth, struct below *b
     for (int i = 0; i < count; i++) {
         char *path = entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
         size_t pictures = 0;
-        bool looks = path != NULL && below->path == NULL && below->left > 0 && status == VKN_OK && base_is_folder(path);
+        bool turns = depth > 1 && entries[i]->d_type == DT_LNK; /* a link may lead anywhere, and round in a circle */
+        bool looks = path != NULL && below->path == NULL && below->left > 0 && status == VKN_OK && !turns &&
+                     base_is_folder(path);
         bool scene = looks && is_scene(path);
         below->left -= looks;
-        if (looks && !scene)
-            status = count_pictures(path, &pictures);
+        if (looks && !scene && count_pictures(path, &pictures) == VKN_ERROR) /* one that cannot be read holds none */
+            status = VKN_ERROR;
         if (scene || pictures > 0) {
             below->what = scene ? "a scene" : "photographs without poses";
             below->path = path;
