@@ -16,6 +16,8 @@ static void add_advice(const struct vkn_trainer *t, bool skipped, struct base_te
     if (skipped && !dynamic && scale > 1.0f)
         base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",
                       (double)scale);
+    else if (skipped && scale > 1.0f && scale <= t->config.loss_scale.minimum)
+        base_text_add(text, "use a smaller loss_scale.minimum than %.4g, or ", (double)scale);
     else if (skipped && !t->monitor.skips.settled && scale > 1.0f)
         base_text_add(text, "begin with a smaller loss_scale.initial than %.4g, or ",
                       (double)t->config.loss_scale.initial);
