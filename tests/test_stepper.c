@@ -566,7 +566,7 @@ static void test_refused(void **state)
     assert_refused(vkn_stepper_create(group->context, stepped.scene, &config, NULL, &none), "march.sampling");
     assert_null(none);
     const struct vkn_stepper_params odd = {.size = 3};
-    assert_refused(vkn_stepper_create(group->context, stepped.scene, NULL, &odd, &none), "size is 3");
+    assert_refused(vkn_stepper_create(group->context, stepped.scene, NULL, &odd, &none), "`size` is 3");
     end(&stepped);
 }
 

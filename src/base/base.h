@@ -66,8 +66,7 @@ void *base_alloc_pointers(size_t count, size_t size);
 void *base_realloc(void *memory, size_t size);
 /* For tests: of this room's allocations the `nth` from here on fails; 0: none does. */
 void base_memory_fail_at(long nth);
-/* How many allocations are left up to that one; 0: it has failed. */
-long base_memory_left(void);
+long base_memory_left(void); /* allocations up to that one; 0: it has failed */
 /* A printf into fresh memory that the caller frees; NULL with an error recorded. */
 __attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
 
@@ -172,8 +171,7 @@ vkn_status base_lock_take(const char *path, const char *folder, const char *doin
  * cJSON_Delete. */
 #define BASE_JSON_VALUES 4000000u
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json);
-/* The same from memory; `text[size]` need not be readable, `name` stands for the file. NaN, Infinity and -Infinity, which
- * Python writes, are read as numbers that are not finite. */
+/* The same from memory; `text[size]` need not be readable, `name` stands for the file. Reads Python's NaN and Infinity. */
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json);
 /* The tree, which may be NULL, as UTF-8 text that the caller frees: cJSON_Print, or PrintUnformatted; bytes of
  * strings that are not UTF-8 become U+FFFD. NULL with an error recorded when memory was short, also while this thread

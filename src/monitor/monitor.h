@@ -84,6 +84,12 @@ bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE]);
 /* Whether the training is over, since the step monitor->course.end_step: `line` then says why. */
 bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE]);
+struct base_text;
+struct vkn_config;
+/* Adds what to change after monitor_ended. `policy`: settings of the precision policy that depart from the default, or "";
+ * `skipped`: the loss scale is why, else the loss is not finite, or large. */
+void monitor_advise(const struct monitor *monitor, const struct vkn_config *config, const char *policy, bool skipped,
+                    struct base_text *text);
 /* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place.
  */
 bool monitor_is_sound(const struct monitor *monitor);

@@ -101,8 +101,7 @@ static vkn_status run_periods(struct loop *loop, struct note *notes)
         control->step_limit = (uint32_t)target;
         loop->limit = target;
         vkn_status status = loop_run_periods(loop);
-        if (status == VKN_OK)
-            status = blend(loop);
+        status = status == VKN_OK ? blend(loop) : status;
         t->exchange.step_seconds += base_seconds() - began;
         BASE_TRY(status);
     }

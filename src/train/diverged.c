@@ -1,42 +1,13 @@
 /* The end of a training that has diverged: why, what was not finite first, and what to change. */
 #include <stdlib.h>
 
-#include <vknerf/config.h>
-
 #include "train/internal.h"
-
-/* ---- what to change -------------------------------------------------------------------------- */
-
-/* `skipped`: by the loss scale; else the loss is what was not finite, or large. */
-static void add_advice(const struct vkn_trainer *t, bool skipped, struct base_text *text)
-{
-    float scale = t->monitor.course.scale;
-    char *rate = NULL;
-    bool dynamic = t->config.loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC;
-    if (skipped && !dynamic && scale > 1.0f)
-        base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",
-                      (double)scale);
-    else if (skipped && scale > 1.0f && scale <= t->config.loss_scale.minimum)
-        base_text_add(text, "use a smaller loss_scale.minimum than %.4g, or ", (double)scale);
-    else if (skipped && !t->monitor.skips.settled && scale > 1.0f)
-        base_text_add(text, "begin with a smaller loss_scale.initial than %.4g, or ",
-                      (double)t->config.loss_scale.initial);
-    if (t->backend_policy[0])
-        base_text_add(text, "undo %s, or ", t->backend_policy);
-    if (vkn_config_get(&t->config, "optimizer.learning_rate", &rate) == VKN_OK)
-        base_text_add(text, "lower optimizer.learning_rate (%s now)", rate);
-    vkn_free(rate);
-    if (t->config.optimizer.clip_norm <= 0.0f && !skipped)
-        base_text_add(text, ", or cut large gradients (optimizer.clip_norm)");
-    if (t->config.precision != VKN_PRECISION_FP32)
-        base_text_add(text, ", or compute in --precision fp32");
-}
 
 static vkn_status fail(struct vkn_trainer *t, uint32_t step, bool skipped, const char *why,
                        const char *first)
 {
     struct base_text advice = {0};
-    add_advice(t, skipped, &advice);
+    monitor_advise(&t->monitor, &t->config, t->backend_policy, skipped, &advice);
     t->ended = true;
     vkn_status status = base_fail(
         VKN_ERROR, "step %u: %s%s%s; %s", step, why, first[0] ? "; not finite first: " : "", first,

@@ -18,7 +18,7 @@ photographs as they were, and finishes once there is room."""
 SHORT = 3
 PHOTOGRAPHS = 10
 # Of the stand-in's model, which has no cameras: all stages are done, and what reads the scene refuses it.
-DONE = "sparse/0/images.bin: image 0: there is no camera 0"
+DONE = "sparse/0/images.bin: image 1: there is no camera 0"
 REFUSED = " is preparing this scene; wait for its end"
 ENOUGH_KIB = 65536
 
