@@ -58,10 +58,8 @@ vkn_status train_check_unsaved(struct vkn_trainer *t, vkn_status status)
         BASE_KEEP_ERROR;
         found = step_find_weights(&t->step, first) || step_find_cells(&t->step, first);
     }
-    if (!found)
-        return status;
-    return fail(t, (uint32_t)t->steps_done, false,
-                "the training has diverged: what it has come to cannot be saved", first);
+    static const char why[] = "the training has diverged: what it has come to cannot be saved";
+    return found ? fail(t, (uint32_t)t->steps_done, false, why, first) : status;
 }
 
 bool train_has_ended(const vkn_trainer *trainer)
