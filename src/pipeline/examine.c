@@ -156,7 +156,7 @@ bool step_find_weights(struct step *step, char text[STEP_FOUND])
     return false;
 }
 
-bool step_find_cells(const struct step *step, char text[STEP_FOUND])
+static bool find_cells(const struct step *step, char text[STEP_FOUND])
 {
     const struct gpu_buffer *buffer = &step->buffers.at[BIND_OCCUPANCY];
     uint64_t count = buffer->size / sizeof(float), beyond = 0;
@@ -168,6 +168,12 @@ bool step_find_cells(const struct step *step, char text[STEP_FOUND])
         snprintf(text, STEP_FOUND, "the densities of the occupancy grid (%llu of %llu cells)",
                  (unsigned long long)beyond, (unsigned long long)count);
     return beyond > 0;
+}
+
+bool step_find_unsaved(struct step *step, char text[STEP_FOUND])
+{
+    BASE_KEEP_ERROR;
+    return step_find_weights(step, text) || find_cells(step, text);
 }
 
 /* Finite in 32 bits, infinite in the copy that the field reads. */

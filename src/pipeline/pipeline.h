@@ -158,9 +158,9 @@ const struct gpu_buffer *step_kept(const struct step *step, const struct kept_bu
 vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's threshold */
 vkn_status step_round_parameters(struct step *step); /* refreshes the 16-bit copies of what was uploaded */
 #define STEP_FOUND 384u /* bytes of a text that names what is not finite, first as it is computed: */
-/* of weights, Adam's moments, average; of occupancy; of what one more step comes to, alone, without a trace. */
+/* of weights, Adam's moments, average; with occupancy; of what one more step comes to, alone, without a trace. */
 bool step_find_weights(struct step *step, char text[STEP_FOUND]);
-bool step_find_cells(const struct step *step, char text[STEP_FOUND]);
+bool step_find_unsaved(struct step *step, char text[STEP_FOUND]);
 bool step_find_values(struct step *step, char text[STEP_FOUND]);
 struct step_timing { /* one run of a pass */
     const char *name;
