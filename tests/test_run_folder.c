@@ -259,8 +259,8 @@ static vkn_status break_cells(void *context, vkn_trainer *trainer, bool *save)
                       sizeof broken);
 }
 
-/* What cannot be saved because it is not finite ends the training, with what to change, on the way and
- * at its end: nothing is wrong with the disk, and the same settings would come to the same. */
+/* What cannot be saved because it is not finite ends the training, with what to change, on the way
+ * and at its end: nothing is wrong with the disk, and the same settings would come to the same. */
 static void test_not_finite(void **state)
 {
     struct step_tests *tests = *state;

@@ -117,7 +117,8 @@ bool skips_tell(struct monitor *monitor, const struct Stats *stats, char line[MO
     if (row)
         snprintf(count, sizeof count, "the last %d steps were skipped", RECENT);
     else if (many)
-        snprintf(count, sizeof count, "%u of the last %d steps were skipped", recent, RECENT);
+        snprintf(count, sizeof count, "%u of the last %llu steps were skipped", recent,
+                 (unsigned long long)(skips->steps < RECENT ? skips->steps : RECENT));
     else
         snprintf(count, sizeof count, "%llu of %llu steps (%.0f %%) were skipped",
                  (unsigned long long)skips->skipped, (unsigned long long)skips->steps,

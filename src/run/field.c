@@ -111,7 +111,8 @@ static vkn_status add_records(cJSON *json, const char *folder)
 {
     static const char *const names[] = {"step", "skipped_steps", "model", "precision"};
     cJSON *config = NULL, *summary = NULL;
-    char *configured = base_path_join(folder, RUN_CONFIG), *summed = base_path_join(folder, RUN_SUMMARY);
+    char *configured = base_path_join(folder, RUN_CONFIG),
+         *summed = base_path_join(folder, RUN_SUMMARY);
     vkn_status status = configured && summed ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
         status = base_json_read(configured, RUN_JSON_LIMIT, &config);
