@@ -29,7 +29,7 @@
 /* A folder for one test; the paths that its functions return live as long as it does. */
 struct temporary {
     char path[64];
-    char *texts[256];
+    char *texts[320];
     size_t text_count;
 };
 

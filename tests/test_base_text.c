@@ -211,6 +211,30 @@ static void test_json_is_utf8(void **state)
     cJSON_Delete(json);
 }
 
+/* cJSON alone prints the first two as each other. */
+static void test_json_numbers(void **state)
+{
+    (void)state;
+    static const double numbers[] = {-156541.15420521898, -156541.154205219, 0.1, 1e300,
+                                     500000,              0.30000000000000004};
+    cJSON *json = cJSON_CreateObject(), *read = NULL;
+    cJSON_AddItemToObject(json, "a", cJSON_CreateDoubleArray(numbers, BASE_COUNT(numbers)));
+    char *text = base_json_print_unformatted(json);
+    assert_string_equal(text, "{\"a\":[-156541.15420521898,-156541.154205219,0.1,1e+300,500000,"
+                              "0.30000000000000004]}");
+    free(text);
+    text = base_json_print(json);
+    assert_ok(base_json_parse("x", text, strlen(text), &read));
+    for (int i = 0; i < (int)BASE_COUNT(numbers); i++) {
+        const cJSON *list = cJSON_GetObjectItem(read, "a");
+        assert_true(cJSON_GetArrayItem(list, i)->valuedouble == numbers[i]);
+        assert_true(cJSON_IsNumber(cJSON_GetArrayItem(json->child, i)));
+    }
+    free(text);
+    cJSON_Delete(read);
+    cJSON_Delete(json);
+}
+
 /* ---- numbers ------------------------------------------------------------------------------- */
 
 static vkn_status check_point(void *context, size_t index)
@@ -313,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_json_not_finite),
         cmocka_unit_test_setup_teardown(test_encodings, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_json_is_utf8),
+        cmocka_unit_test(test_json_numbers),
         cmocka_unit_test_setup_teardown(test_comma_locale, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_crc32c),
     };

@@ -713,6 +713,8 @@ static void test_precedence(void **state)
     options.path = json;
     assert_open_fails(&options,
                       "transforms.json: this file is not that of a scene in the format llff");
+    options.path = "/nowhere";
+    assert_open_fails(&options, "/nowhere: there is no such file or folder");
 
     options = (struct scene_options){.path = folder->path};
     assert_int_equal(unlink(json), 0);
@@ -1038,12 +1040,14 @@ static void test_points_left_out(void **state)
     struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_int_equal(scene->point_count, 0);
     scene_close(&scene);
-    /* Of colours and of the error alone. */
+    /* Of colours, of the error and of the track alone. */
     struct colmap model = {0};
     static const char colors[] =
-        "1 2 3 4 nan 6 7 8\n2 2 3 4 5 inf 7 8\n3 2 3 4 5 6 7 -nan\n4 2 3 4 5 6 7 8\n";
+        "1 2 3 4 nan 6 7 8\n2 2 3 4 5 inf 7 8\n3 2 3 4 5 6 7 -nan\n4 2 3 4 5 6 7 8\n"
+        "5 2 3 4 5 6 7 8 3 nan\n6 2 3 4 5 6 7 8 inf 1 2 3\n";
     assert_ok(colmap_text_points("x.txt", colors, strlen(colors), &model));
-    assert_true(model.point_count == 1 && model.left_out.count == 3);
+    assert_true(model.point_count == 1 && model.left_out.count == 5);
+    assert_true(model.track_ends[0] == 0);
     assert_string_equal(model.left_out.first, "x.txt: line 1: R: not a finite number");
     colmap_free(&model);
     free(text.data);

@@ -359,7 +359,7 @@ static void test_detection(void **state)
     assert_open_fails(&options, ": no scene of the format nsvf in this folder (intrinsics.txt, ");
     assert_int_equal(unlink(json), 0);
     options.format = VKN_SCENE_AUTO;
-    assert_open_fails(&options, "; poses_bounds.npy; intrinsics.txt, with rgb and pose)");
+    assert_open_fails(&options, ": no scene in this folder, but photographs without poses in ");
 }
 
 static void test_missing(void **state)

@@ -30,6 +30,7 @@ struct fault {
     bool turned;      /* cameras look the other way: y and z of OpenGL's camera for OpenCV's */
     bool shell;       /* half of the points are of something else, in front of the ball */
     bool random_colors, one_color;
+    bool grey_points, grey_pictures; /* black and white */
     bool fisheye;
     bool exposure; /* each picture has one of its own */
     double focal;  /* times the true focal length */
@@ -130,6 +131,8 @@ static void add_point(struct base_text *text, const struct fault *fault, unsigne
     double flat = sqrt(1 - u * u), radius = shell ? 1.6 : 1, color[3];
     const double direction[3] = {flat * cos(angle), flat * sin(angle), u};
     paint(direction, shell ? 5 : 0, color);
+    for (int i = 0; i < 3 && fault->grey_points; i++)
+        color[i] = i == 0 ? (color[0] + color[1] + color[2]) / 3 : color[0];
     base_text_add(text, "%u", number + 1);
     for (int i = 0; i < 3; i++)
         base_text_add(text, " %.9g", middle[i] + radius * direction[i]);
@@ -249,7 +252,8 @@ static void write_pictures(struct temporary *folder, const struct fault *fault, 
                 pixels[i] = 255;
             } else {
                 const uint8_t *pixel = seen[fault->fisheye][view][i / 4];
-                pixels[i] = (uint8_t)(gain * pixel[i % 4] + offset);
+                double grey = (pixel[0] + pixel[1] + pixel[2]) / 3.0;
+                pixels[i] = (uint8_t)(gain * (fault->grey_pictures ? grey : pixel[i % 4]) + offset);
             }
         }
         write_enlarged(temporary_path(folder, name), pixels, times);
@@ -328,6 +332,8 @@ static void test_sound(void **state)
                                          {.untracked = true},
                                          {.exposure = true},
                                          {.exposure = true, .untracked = true},
+                                         {.grey_points = true},
+                                         {.grey_pictures = true, .untracked = true},
                                          {.fisheye = true},
                                          {.fisheye = true, .untracked = true}};
     for (size_t i = 0; i < BASE_COUNT(sound); i++) {
@@ -405,8 +411,14 @@ static void test_silent(void **state)
             strstr(measured(json, "not_checked")->valuestring, "no colours, or random ones"));
         cJSON_Delete(json);
     }
-    unlink(temporary_path(folder, "sparse/0/points3D.txt"));
+    static const char few[] = "1 1 2 3 9 9 9 0.5\n2 1 2 4 90 9 9 0.5\n";
+    temporary_file(folder, "sparse/0/points3D.txt", few, strlen(few));
     cJSON *json = inspect(folder);
+    assert_string_equal(measured(json, "not_checked")->valuestring,
+                        "there are fewer than 24 sparse points");
+    cJSON_Delete(json);
+    unlink(temporary_path(folder, "sparse/0/points3D.txt"));
+    json = inspect(folder);
     assert_problem(json, NULL);
     assert_string_equal(measured(json, "not_checked")->valuestring, "there are no sparse points");
     cJSON_Delete(json);

@@ -195,7 +195,8 @@ static void test_refused(void **state)
            "a.ply: line 8: vertex 1 of 1: its line: more or fewer values than there are");
     refuse(HEAD "element vertex 2\n" XYZ END "1 2\n3000 4000 5000\n",
            "a.ply: line 9: vertex 1 of 2: its line: more or fewer values");
-    refuse(HEAD VERTEX1 END "1 2 3\n\n4 5 6\n", "a.ply: line 10: behind all that the header says");
+    refuse(HEAD VERTEX1 END "1 2 3\n\n4 5 6\n",
+           "a.ply: line 10: more lines than the header says there are");
     refuse(HEAD "element vertex 99999999999999\n" XYZ END "1 2 3\n",
            "element vertex: 99999999999999 do not fit into the 6 bytes that follow");
     refuse(BINARY "element vertex 18446744073709551615\n" XYZ END "0123456789ab",

@@ -735,6 +735,7 @@ static void test_refused_keys(void **state)
         folder,
         "\"fl_x\": 30, \"is_fisheye\": true, \"w\": 20, \"h\": 16, \"fisheye_crop_radius\": 13,",
         POSE, 30, 30);
+    check_focal(folder, "\"fl_x\": 30,", "\"mask_path\": \"\", " POSE, 30, 30);
     /* ScanNet++ says so where the masks of frames are not to be used. */
     check_focal(folder, "\"fl_x\": 30, \"has_mask\": false,", "\"mask_path\": \"none.png\", " POSE,
                 30, 30);

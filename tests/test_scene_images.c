@@ -861,7 +861,7 @@ static const struct {
     {"images/f.heic", "images/F.JPEG", "images/F.JPEG",
      "another case or extension: F.JPEG for f.heic"},
     {"images/f.jpg", "images/f.jpg.png", "images/f.jpg.png", "another extension"},
-    {"Images/f.jpg", "images/f.jpg", "images/f.jpg", "another case"},
+    {"Images/f.jpg", "images/f.jpg", "images/f.jpg", "/images/f.jpg for Images/f.jpg"},
     {"images/f.jpg", "images/F.jpg\nimages/f.JPG", "!images/f.jpg is not there, and both ", NULL},
     {"images/f.tif", "images/f.png\nimages/f.jpg", "!/images/f.jpg may be meant", NULL},
     {"IMAGES/f.jpg", "images/f.jpg\nImages/f.jpg", "!both ", NULL},

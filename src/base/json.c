@@ -96,11 +96,56 @@ vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
+/* cJSON prints 15 digits where they are within a rounding error of the number: not exact. */
+static bool is_rounded(const cJSON *item, char text[32])
+{
+    double value = item->valuedouble;
+    if (!cJSON_IsNumber(item) || !isfinite(value))
+        return false;
+    snprintf(text, 32, "%.15g", value);
+    if (strtod(text, NULL) == value)
+        return false;
+    snprintf(text, 32, "%.16g", value);
+    if (strtod(text, NULL) != value)
+        snprintf(text, 32, "%.17g", value);
+    return true;
+}
+
+static bool has_rounded(const cJSON *json)
+{
+    char text[32];
+    for (const cJSON *item = json != NULL ? json->child : NULL; item != NULL; item = item->next)
+        if (is_rounded(item, text) || has_rounded(item))
+            return true;
+    return false;
+}
+
+/* Gives the numbers that would be rounded as many digits as they have. */
+static void spell_numbers(cJSON *json)
+{
+    char text[32];
+    for (cJSON *item = json != NULL ? json->child : NULL; item != NULL; item = item->next) {
+        spell_numbers(item);
+        cJSON *raw = is_rounded(item, text) ? cJSON_CreateRaw(text) : NULL;
+        if (raw == NULL)
+            continue;
+        item->valuestring = raw->valuestring;
+        raw->valuestring = NULL;
+        item->type = (item->type & ~0xff) | cJSON_Raw;
+        cJSON_Delete(raw);
+    }
+}
+
 static char *print(const cJSON *json, bool formatted)
 {
-    char *printed = formatted ? cJSON_Print(json) : cJSON_PrintUnformatted(json);
+    BASE_C_LOCALE;
+    cJSON *exact = has_rounded(json) ? cJSON_Duplicate(json, true) : NULL;
+    spell_numbers(exact);
+    const cJSON *from = exact != NULL ? exact : json;
+    char *printed = formatted ? cJSON_Print(from) : cJSON_PrintUnformatted(from);
     char *text = printed != NULL && failures == 0 ? vkn_to_utf8(printed) : NULL;
     cJSON_free(printed);
+    cJSON_Delete(exact);
     failures = 0;
     if (text == NULL)
         base_fail(VKN_ERROR, "out of memory (JSON)");

@@ -114,14 +114,19 @@ static vkn_status take_numbers(struct lines *lines, const char *const *names, si
     return VKN_OK;
 }
 
-static vkn_status take_id(struct lines *lines, const char *what, uint32_t *id)
+static vkn_status check_id(const struct lines *lines, const char *what, double value, uint32_t *id)
 {
-    double value = 0;
-    BASE_TRY(take_number(lines, what, &value));
     if (!(value >= 0 && value <= UINT32_MAX && value == floor(value)))
         return bad_word(lines, what, "not a whole number from 0 to 4294967295");
     *id = (uint32_t)value;
     return VKN_OK;
+}
+
+static vkn_status take_id(struct lines *lines, const char *what, uint32_t *id)
+{
+    double value = 0;
+    BASE_TRY(take_number(lines, what, &value));
+    return check_id(lines, what, value, id);
 }
 
 /* ---- cameras.txt ----------------------------------------------------------------------------- */
@@ -326,6 +331,22 @@ static const char *find_unusable(const double values[8], const char **name)
     return NULL;
 }
 
+/* IMAGE_ID POINT2D_IDX; *finite: false where one of them is no finite number. */
+static vkn_status read_track(struct lines *lines, struct base_text *track, bool *finite)
+{
+    uint32_t ids[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        double value = 0;
+        BASE_TRY(take_any_number(lines, "TRACK", &value));
+        if (isfinite(value))
+            BASE_TRY(check_id(lines, "TRACK", value, &ids[i]));
+        else
+            *finite = false;
+    }
+    base_text_add_bytes(track, &ids[0], sizeof(ids[0]));
+    return VKN_OK;
+}
+
 /* POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times. *usable:
  * all of its numbers are finite. */
 static vkn_status read_point(struct lines *lines, struct transforms_point *point,
@@ -341,13 +362,14 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
             return bad_word(lines, point_names[4 + i], "not from 0 to 255");
         point->color[i] = (uint8_t)color;
     }
-    while (find_word(lines) > 0) {
-        uint32_t image = 0, place = 0;
-        BASE_TRY(take_id(lines, "TRACK", &image));
-        BASE_TRY(take_id(lines, "TRACK", &place));
-        base_text_add_bytes(track, &image, sizeof(image));
-    }
+    bool finite = true;
+    while (find_word(lines) > 0)
+        BASE_TRY(read_track(lines, track, &finite));
     const char *name = NULL, *problem = find_unusable(values, &name);
+    if (problem == NULL && !finite) {
+        name = "TRACK";
+        problem = "not a finite number";
+    }
     *usable = problem == NULL;
     if (problem != NULL)
         bad_word(lines, name, problem);

@@ -94,6 +94,8 @@ static vkn_status detect_file(const char *path, enum vkn_scene_format asked, str
 {
     BASE_TRY(photographs_refuse_file(path));
     found->format = format_of(path);
+    if (asked != VKN_SCENE_AUTO && asked != found->format && !base_file_exists(path))
+        return base_fail(VKN_BAD_INPUT, "%s: there is no such file or folder", path);
     if (asked != VKN_SCENE_AUTO && asked != found->format)
         return base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",
                          path, config_scene_format_names[asked]);

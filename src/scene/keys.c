@@ -36,7 +36,8 @@ static const char no_skew[] = "lenses with skew are not supported; undistort the
 static const char no_prism[] = "thin prism lenses are not supported; undistort the images first";
 static const char no_latent[] = "appearance is not learnt for each image";
 static const char region[] = "is not used; scale and offset say where the scene is";
-static const char range[] = "is not used; rays begin at march.near_distance";
+static const char near[] = "is not used; rays begin at march.near_distance";
+static const char far[] = "is not used; rays end at march.far_distance";
 
 static const struct key keys[] = {
     /* images and poses */
@@ -104,8 +105,8 @@ static const struct key keys[] = {
     {"aabb_range", TOP, NOTED, region},
     {"sphere_center", TOP, NOTED, region},
     {"sphere_radius", TOP, NOTED, region},
-    {"near", BOTH, NOTED, range},
-    {"far", BOTH, NOTED, range},
+    {"near", BOTH, NOTED, near},
+    {"far", BOTH, NOTED, far},
     {"applied_transform", TOP, PASSED, NULL},
     {"applied_scale", TOP, PASSED, NULL},
     {"orientation_override", TOP, PASSED, NULL},

@@ -115,8 +115,8 @@ vkn_status mask_check(const struct transforms_frame *frame)
     return fits ? VKN_OK : wrong_size(frame->mask_path, size, width, height);
 }
 
-/* ---- what of it says which pixels count
- * ------------------------------------------------------------ */
+/* ---- what of it says which pixels count -------------------------------------------------------
+ */
 
 #define MOST_BETWEEN \
     8u /* of the visible pixels of a drawn mask, one in so many is neither dark nor bright */

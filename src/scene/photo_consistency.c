@@ -11,6 +11,7 @@
 #define LEAST_POINTS 24u  /* that a correlation is taken of */
 #define LEAST_SPREAD 5.0  /* standard deviation of colours, of 255, that say something */
 #define OPAQUE       128u /* alpha of pixels that are compared */
+#define MOST_GREY    4.0  /* between the channels of a colour, of 255, that is grey */
 #define LEAST_OTHERS 3u   /* poses that a view's own is compared with */
 #define SHIFTS       8    /* of a picture that there are no other poses for */
 /* A pose is another one where half of what a view sees is moved by so much of the picture, or
@@ -60,10 +61,43 @@ static uint32_t pixel_at(double position, uint32_t size)
     return at < 0 ? 0 : at < size ? (uint32_t)at : size - 1;
 }
 
+/* Whether all three channels are alike, up to what JPEG adds. */
+static bool is_grey(const double color[3])
+{
+    double least = fmin(color[0], fmin(color[1], color[2]));
+    double most = fmax(color[0], fmax(color[1], color[2]));
+    return most - least <= MOST_GREY;
+}
+
+static double mean_of(const double color[3])
+{
+    return (color[0] + color[1] + color[2]) / 3;
+}
+
+/* Colours, and their means for where either side is black and white. */
+struct pairs {
+    struct sums colors, means;
+    size_t grey_a, grey_b;
+};
+
+static void add_colors(struct pairs *pairs, const double a[3], const double b[3])
+{
+    const double mean_a[3] = {mean_of(a)}, mean_b[3] = {mean_of(b)};
+    add_pair(&pairs->colors, a, b);
+    add_pair(&pairs->means, mean_a, mean_b);
+    pairs->grey_a += is_grey(a) ? 1 : 0;
+    pairs->grey_b += is_grey(b) ? 1 : 0;
+}
+
+static const struct sums *comparable(const struct pairs *pairs, size_t count)
+{
+    return pairs->grey_a == count || pairs->grey_b == count ? &pairs->means : &pairs->colors;
+}
+
 double consistency_correlation(const struct consistency_sight *sight,
                                const struct consistency_points *points, double shift, size_t *count)
 {
-    struct sums sums = {0};
+    struct pairs pairs = {0};
     double variance = 0;
     for (size_t i = 0; i < points->count; i++) {
         const struct consistency_point *point = &points->list[i];
@@ -77,10 +111,11 @@ double consistency_correlation(const struct consistency_sight *sight,
             a[c] = (double)point->color[c];
             b[c] = (pixel >> (8 * c) & 255) * (255.0 / alpha);
         }
-        add_pair(&sums, a, b);
+        add_colors(&pairs, a, b);
     }
-    double correlation = correlation_of(&sums, &variance);
-    *count = variance < LEAST_SPREAD * LEAST_SPREAD ? 0 : (size_t)sums.count;
+    size_t compared = (size_t)pairs.colors.count;
+    double correlation = correlation_of(comparable(&pairs, compared), &variance);
+    *count = variance < LEAST_SPREAD * LEAST_SPREAD ? 0 : compared;
     return *count > 0 ? correlation : 0;
 }
 
@@ -264,7 +299,9 @@ vkn_status consistency_measure(const struct vkn_scene *scene, struct consistency
     *consistency = (struct consistency){.reason = "there are no sparse points"};
     if (scene->point_count == 0)
         return VKN_OK;
-    consistency->reason = "the points have no colours, or random ones";
+    consistency->reason = scene->point_count < LEAST_POINTS
+                              ? "there are fewer than 24 sparse points"
+                              : "the points have no colours, or random ones (neighbours differ)";
     if (!is_coherent(scene))
         return VKN_OK;
     vkn_status status = consistency_sample_read(scene, &sample);

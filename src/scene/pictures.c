@@ -284,10 +284,12 @@ static void say_names(struct base_text *text, const struct transforms files[SCEN
     const struct transforms_frame *first = tally.first;
     const char *name = masks ? first->mask_name : first->file_path;
     const char *path = masks ? first->mask_path : first->image_path;
-    bool moved = ((masks ? first->mask_found : first->found) & FOUND_FOLDER) != 0;
-    if (name != NULL)
-        base_text_add(text, ": %s for %s", moved ? path : file_name(path),
-                      moved ? name : file_name(name));
+    if (name == NULL || path == NULL)
+        return;
+    bool moved = ((masks ? first->mask_found : first->found) & FOUND_FOLDER) != 0 ||
+                 strcmp(file_name(path), file_name(name)) == 0; /* a folder's case */
+    base_text_add(text, ": %s for %s", moved ? path : file_name(path),
+                  moved ? name : file_name(name));
 }
 
 static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], char **text)

@@ -241,7 +241,7 @@ vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply
     while (values.at < values.end && is_space(*values.at))
         values.at++;
     if (values.format == PLY_ASCII && values.at < values.end)
-        return base_fail(VKN_BAD_INPUT, "%s: line %zu: behind all that the header says there is",
+        return base_fail(VKN_BAD_INPUT, "%s: line %zu: more lines than the header says there are",
                          file, line_number(&values));
     return VKN_OK;
 }

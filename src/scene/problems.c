@@ -17,6 +17,54 @@
 #define WIDEST         150   /* degrees: a perspective lens beyond is likely a wrong focal length */
 #define NARROWEST      3
 #define FAR_OFF_CENTER 0.25 /* of the image's size */
+#define COARSE_STEP    1e-3 /* of positions, in sides of the unit cube: larger ones show */
+#define LEAST_ROUNDED  4    /* views whose positions are not multiples of a step by chance */
+
+/* ---- masks ------------------------------------------------------------------------------------
+ */
+
+/* Whether the scene has a folder of that name; *text is its path then. */
+static vkn_status find_folder(const struct vkn_scene *scene, const char *name, char **text)
+{
+    char *folder = NULL;
+    BASE_TRY(base_is_folder(scene->path) ? scene_capture_folder(scene->path, &folder) : VKN_OK);
+    if (folder == NULL)
+        folder = base_path_folder(scene->path);
+    char *path = folder != NULL ? base_path_join(folder, name) : NULL;
+    free(folder);
+    if (path == NULL)
+        return VKN_ERROR;
+    bool there = base_is_folder(path);
+    *text = there ? path : NULL;
+    if (!there)
+        free(path);
+    return VKN_OK;
+}
+
+/* A folder of masks none of which is a view's. What NSVF has in `mask` its training does not use.
+ */
+static vkn_status check_unused_masks(struct inspection *inspection)
+{
+    const struct vkn_scene *scene = inspection->scene;
+    bool by_key = scene->format == VKN_SCENE_TRANSFORMS;
+    char *folder = NULL;
+    if (inspection->masked > 0)
+        return VKN_OK;
+    BASE_TRY(find_folder(scene, "masks", &folder));
+    if (folder == NULL && scene->format != VKN_SCENE_NSVF)
+        BASE_TRY(find_folder(scene, "mask", &folder));
+    if (folder == NULL)
+        return VKN_OK;
+    vkn_status status = inspect_add_problem(
+        inspection,
+        by_key ? "nothing, if they are not meant to be used; else name each in the mask_path of "
+                 "its frame"
+               : "nothing, if they are not meant to be used; else give each the name of its image, "
+                 "in a folder masks",
+        "%s: no view has a mask of this folder", folder);
+    free(folder);
+    return status;
+}
 
 /* ---- images ------------------------------------------------------------------------------------
  */
@@ -60,7 +108,7 @@ static vkn_status check_images(struct inspection *inspection)
                                      "masks are bright where pixels count (dynamic_mask_NAME.png: "
                                      "where they do not); invert them, or take the views out",
                                      "the masks of %zu views hide everything", inspection->blind));
-    return VKN_OK;
+    return check_unused_masks(inspection);
 }
 
 /* A key that is nearly one that is read. */
@@ -317,10 +365,40 @@ static vkn_status check_near(struct inspection *inspection)
     return VKN_OK;
 }
 
+/* The largest step of single precision among the cameras' coordinates, in dataset units, where all
+ * that are coarse are multiples of theirs, as rounded ones are; 0: they are not. */
+static double single_precision_step(const struct inspection *inspection)
+{
+    const struct vkn_scene *scene = inspection->scene;
+    double largest = 0;
+    for (size_t n = 0; n < inspection->views; n++) {
+        const float *pose = inspect_view(scene, n, NULL)->pose;
+        for (int i = 0; i < 3; i++) {
+            double x = ((double)pose[4 * i + 3] - scene->offset[i]) / scene->scale;
+            double step = x != 0 ? ldexp(1, ilogb(x) - 23) : 0;
+            if (step * scene->scale < COARSE_STEP)
+                continue;
+            if (fabs(x - step * round(x / step)) > step / 64)
+                return 0;
+            largest = fmax(largest, step);
+        }
+    }
+    return inspection->views >= LEAST_ROUNDED ? largest : 0;
+}
+
 static vkn_status check_origin(struct inspection *inspection)
 {
     if (!scene_is_far(inspection->scene->offset))
         return VKN_OK;
+    double step = single_precision_step(inspection);
+    if (step > 0)
+        return inspect_add_problem(
+            inspection,
+            "write the poses again in double precision (float64, all digits), or move the origin "
+            "before they are written",
+            "the scene lies far from its origin, %.4g dataset units, and the cameras' positions "
+            "are rounded to single precision there: to multiples of up to %.3g",
+            inspection->from_origin, step);
     return inspect_add_problem(
         inspection,
         "nothing to do for training, pictures and exports, which are exact there; for programs "

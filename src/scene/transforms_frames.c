@@ -15,9 +15,10 @@ static vkn_status read_mask(const cJSON *json, const char *where, struct transfo
 {
     const char *mask = NULL;
     BASE_TRY(base_json_string(json, "mask_path", where, false, &mask));
-    if (mask != NULL)
-        frame->mask_name = base_format("%s", mask);
-    return mask == NULL || frame->mask_name != NULL ? VKN_OK : VKN_ERROR;
+    if (mask == NULL || mask[0] == '\0')
+        return VKN_OK;
+    frame->mask_name = base_format("%s", mask);
+    return frame->mask_name != NULL ? VKN_OK : VKN_ERROR;
 }
 
 /* instant-ngp's poses at the beginning and at the end of an exposure: without a rolling shutter, at
