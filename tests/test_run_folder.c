@@ -253,7 +253,7 @@ static vkn_status break_cells(void *context, vkn_trainer *trainer, bool *save)
     *save = false;
     if (vkn_trainer_step(trainer) < 20)
         return VKN_OK;
-    *save = breaker->saves;
+    *save = breaker->saves && !breaker->broken;
     breaker->broken = true;
     return gpu_upload(trainer->device, &trainer->step.buffers.at[BIND_OCCUPANCY], 0, broken,
                       sizeof broken);
