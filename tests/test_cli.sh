@@ -80,6 +80,7 @@ refuses 2 'r_0.png: one picture; a scene is a folder' train "$demo/train/r_0.png
 refuses 2 '--steps: its value is missing' train "$demo" --steps
 refuses 2 '--profile: takes no value' train "$demo" --profile=yes
 refuses 2 '--steps: its value is missing' train "$demo" --steps=
+refuses 2 '--out: its value is missing (DIR)' train "$demo" --out --quiet
 refuses 2 '--set: steps: its value is missing' train "$demo" --set steps=
 refuses 2 '--loss-scale: static: is none of its values' train "$demo" --loss-scale static:
 refuses 2 'eval: RUN is empty' eval ''

@@ -56,6 +56,12 @@ contains none/summary.json '"status":.*"failed"'
 contains none/summary.json '"failure":.*"step 4: no step was taken'
 contains none/report.html 'Failed: step 4: no step was taken'
 [ ! -e none/checkpoint.safetensors ] || fail 'untrained weights were saved'
+succeeds info none
+contains out '^step  *4$'
+contains out '^skipped steps  *4$'
+contains out '^status  *failed$'
+contains out '^failure  *step 4: no step was taken'
+refuses 2 'none: a run that saved nothing, not a scene; how it ended: vknerf info ' train none
 # One that diverges ends early, names what was not finite first, and leaves the last good checkpoint.
 cp -r mixed diverged
 cksum <diverged/checkpoint.safetensors >before

@@ -1140,7 +1140,9 @@ static void test_synonyms(void **state)
                  {"encoding.n_levels", "grid.levels"},        {"batch-size", "batch.samples"},
                  {"max_num_iterations", "steps"},             {"base_resolution", "grid.coarsest"},
                  {"near_plane", "march.near_distance"},       {"learning_rate", "optimizer.learning_rate"},
-                 {"loss_scale.growht", "loss_scale.growth"}};
+                 {"loss_scale.growht", "loss_scale.growth"},  {"min_loss_scale", "loss_scale.minimum"},
+                 {"loss_scale_window", "loss_scale.interval"}, {"fp16.initial_scale_power", "loss_scale.initial"},
+                 {"mlp.width", "mlp.density_width"},          {"depth", "mlp.density_layers"}};
     for (size_t i = 0; i < BASE_COUNT(words); i++) {
         char expected[160];
         struct vkn_config config = {0};

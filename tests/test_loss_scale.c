@@ -571,6 +571,30 @@ static void test_skipping_ends(void **state)
     tiny_destroy(&tiny);
 }
 
+/* A dynamic scale whose search never ends: what it begins with is to be changed, or what it keeps to, not
+ * the rate alone. */
+static void check_search(const struct step_tests *tests, float minimum, const char *advice)
+{
+    struct vkn_config config = config_of(&modes[0], VKN_LOSS_L2);
+    config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
+    config.loss_scale.initial = 0x1p126f;
+    config.loss_scale.minimum = minimum;
+    config.loss_scale.backoff = 0.999f;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_stretch_last_layer(&tiny, STRETCH);
+    tiny_run(&tiny, 3);
+    assert_int_equal(train_check_end(tiny.trainer), VKN_ERROR);
+    if (!strstr(vkn_last_error(), advice))
+        fail_msg("\"%s\" is not in: %s", advice, vkn_last_error());
+    tiny_destroy(&tiny);
+}
+
+static void test_search_without_end(void **state)
+{
+    check_search(*state, 0, "; begin with a smaller loss_scale.initial than 8.507e+37, or lower ");
+    check_search(*state, 0x1p126f, "; use a smaller loss_scale.minimum than 8.507e+37, or lower ");
+}
+
 /* ---- schedules ----------------------------------------------------------------------------- */
 
 static void assert_scales(const struct tiny *tiny, uint32_t from, uint32_t to)
@@ -644,6 +668,7 @@ int main(void)
         cmocka_unit_test(test_resumed_scale),
         cmocka_unit_test(test_divergence_ends),
         cmocka_unit_test(test_skipping_ends),
+        cmocka_unit_test(test_search_without_end),
         cmocka_unit_test(test_schedule),
         cmocka_unit_test(test_schedule_overflows),
         cmocka_unit_test(test_underflow),

@@ -222,6 +222,14 @@ static void test_skipped_window(void **state)
     skip_steps(&made, 200); /* is told once */
     assert_int_equal(made.told, 1);
     assert_summary(&made, "220 of 270 steps (81 %) were skipped");
+    /* Fewer steps than that so far; a scale that its minimum keeps too high. */
+    made = begin_scaled(SCALE_DYNAMIC, 2, 2000);
+    made.monitor.scale.lowest = 8;
+    add(&made, 1, 1, 0);
+    skip_steps(&made, 17);
+    assert_string_equal(made.line,
+                        "step 18: 17 of the last 18 steps were skipped: at a loss scale of 8 their "
+                        "gradients are not finite; use a smaller loss_scale.minimum (8 now)");
 }
 
 /* One in 16 for 256 steps; at the end of a shorter training as well. */
@@ -400,6 +408,11 @@ static void test_plain(void **state)
                    "the training rays ended at 15.53 dB, where one colour for all of them has "
                    "15.23 dB: nothing was learnt; train longer, or lower "
                    "optimizer.learning_rate");
+    made.monitor.zeros = 64; /* no gradient: more of the same changes nothing */
+    assert_summary(&made,
+                   "the training rays ended at 15.53 dB, where one colour for all of them has "
+                   "15.23 dB: nothing was learnt; lower optimizer.learning_rate");
+    made.monitor.zeros = 0;
     add_error(&made, 1, 0.028);
     assert_int_equal(made.told, 1);
     assert_non_null(strstr(made.line,

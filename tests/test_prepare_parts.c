@@ -173,6 +173,7 @@ static void test_train_says(void **state)
         {"a.safetensors", "a.safetensors: a checkpoint; go on with it by --resume"},
         {"model.ckpt", "model.ckpt: another program's model"},
         {"database.db", "database.db: COLMAP's database"},
+        {"config.yml", "config.yml: another program's configuration"},
     };
     for (size_t i = 0; i < BASE_COUNT(files); i++) {
         options.path = temporary_text(folder, files[i].file, "");
@@ -180,6 +181,8 @@ static void test_train_says(void **state)
     }
     temporary_text(folder, "a run/metrics.jsonl", "");
     options.path = temporary_path(folder, "a run");
+    assert_open_fails(&options, "a run: a run that saved nothing, not a scene; how it ended: vknerf info '");
+    temporary_text(folder, "a run/checkpoint.safetensors", "");
     assert_open_fails(&options, "a run: a run, not a scene; go on with: vknerf train --resume '");
     temporary_text(folder, "empty/.hidden", "");
     options.path = temporary_path(folder, "empty");
@@ -192,6 +195,21 @@ static void test_train_says(void **state)
     temporary_picture(folder, "telephone/DCIM/a.png", 20, 20, 0);
     options.path = temporary_path(folder, "telephone");
     assert_open_fails(&options, "telephone: no scene in this folder, but photographs without poses in ");
+    temporary_picture(folder, "card/DCIM/100/a.png", 20, 20, 0);
+    options.path = temporary_path(folder, "card");
+    assert_open_fails(&options, "card: no scene in this folder, but photographs without poses in ");
+    assert_error("card/DCIM/100");
+    temporary_text(folder, "heic/1.HEIC", "");
+    temporary_text(folder, "heic/2.tif", "");
+    options.path = temporary_path(folder, "heic");
+    assert_open_fails(&options, "heic: 2 photographs without poses; find them with: vknerf prepare ");
+    temporary_text(folder, "clips/b.mov", "");
+    options.path = temporary_path(folder, "clips");
+    assert_open_fails(&options, "clips/b.mov: a video without poses; find them with: vknerf prepare ");
+    temporary_picture(folder, "whole/images/a.png", 20, 20, 0);
+    temporary_text(folder, "whole/sparse/0/cameras.txt", "");
+    options.path = temporary_path(folder, "whole/images");
+    assert_open_fails(&options, "whole/images: no scene but the photographs of one: name /");
     temporary_text(folder, "begun/prepare.json", "{}");
     options.path = temporary_path(folder, "begun");
     assert_open_fails(&options, "begun: this scene was prepared in part; the same vknerf prepare goes on");

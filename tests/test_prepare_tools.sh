@@ -107,8 +107,13 @@ near "$(grey f%02d/images/2_2.jpg 126 126)" 192 'the view to the right'
 near "$(grey f%02d/images/2_6.jpg 126 126)" 64 'the view to the left'
 prepares around --out around-flat
 contains err '^warning: around: 3 of 3 pictures are twice as wide as high: .*prepare them with --equirectangular'
-refuses 2 '128x128 pixels; an equirectangular picture is twice as wide as high' \
+refuses 2 'demo/train/r_0.png: 128x128 pixels; an equirectangular picture is twice as wide as high' \
     prepare "$demo/train" --out g --equirectangular --quiet
+# One that is no panorama is left out as what cannot be read is.
+cp "$demo/train/r_0.png" around/flat.png
+prepares around --out around-but-one --equirectangular
+[ "$(find around-but-one/images -name '*.jpg' | wc -l)" = 24 ] || fail "not 8 views of 3 panoramas: $(ls around-but-one/images)"
+contains err '^warning: around: 1 of 4 photographs cannot be used and are left out: flat.png (128x128 pixels; an equirectangular picture is twice as wide as high)$'
 
 # Other formats.
 mkdir other

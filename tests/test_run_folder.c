@@ -236,6 +236,56 @@ static void test_tried_again(void **state)
     faults.stop = 0;
 }
 
+/* A visitor that breaks the occupancy grid after step 20, whose losses stay finite. */
+struct breaker {
+    bool broken, saves; /* done; asks for a checkpoint then */
+};
+
+static double break_is_due(void *context)
+{
+    return ((struct breaker *)context)->broken ? HUGE_VAL : 0.0;
+}
+
+static vkn_status break_cells(void *context, vkn_trainer *trainer, bool *save)
+{
+    struct breaker *breaker = context;
+    const float broken[2] = {INFINITY, NAN};
+    *save = false;
+    if (vkn_trainer_step(trainer) < 20)
+        return VKN_OK;
+    *save = breaker->saves && !breaker->broken;
+    breaker->broken = true;
+    return gpu_upload(trainer->device, &trainer->step.buffers.at[BIND_OCCUPANCY], 0, broken,
+                      sizeof broken);
+}
+
+/* What cannot be saved because it is not finite ends the training, with what to change, on the way
+ * and at its end: nothing is wrong with the disk, and the same settings would come to the same. */
+static void test_not_finite(void **state)
+{
+    struct step_tests *tests = *state;
+    static const char *const ends[2][2] = {
+        {"step 24: ", "such a change: vknerf train --resume "},
+        {"step 20: ", ". Nothing is saved: no checkpoint was due before"}};
+    for (size_t i = 0; i < 2; i++) {
+        char *out = temporary_path(tests->folder, i == 0 ? "at_end" : "on_the_way");
+        struct vkn_train_params params = params_of(tests, out, 24);
+        struct breaker breaker = {.saves = i == 1};
+        const struct vkn_train_visitor visitor = {
+            .context = &breaker, .due = break_is_due, .visit = break_cells};
+        asked.save_every = i == 0 ? 16 : 0;
+        params.size = sizeof params;
+        params.visitor = &visitor;
+        assert_int_equal(train(&params, NULL), VKN_ERROR);
+        assert_error(ends[i][0]);
+        assert_error("the training has diverged: what it has come to cannot be saved; not finite "
+                     "first: the densities of the occupancy grid (2 of ");
+        assert_error("; lower optimizer.learning_rate (");
+        assert_error(ends[i][1]);
+        assert_null(strstr(vkn_last_error(), "can be written"));
+    }
+}
+
 /* In place of that run another, whose figures are not to stand beside the old model. Its folder
  * vanishes: that is not bad input. */
 static void test_vanished(void **state)
@@ -446,7 +496,7 @@ int main(void)
         cmocka_unit_test(test_temporaries),  cmocka_unit_test(test_kept),
         cmocka_unit_test(test_limits),       cmocka_unit_test(test_locked),
         cmocka_unit_test(test_failed),       cmocka_unit_test(test_tried_again),
-        cmocka_unit_test(test_vanished),
+        cmocka_unit_test(test_vanished),     cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, setup, step_tests_teardown);
 }

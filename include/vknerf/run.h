@@ -196,7 +196,9 @@ VKN_API vkn_status vkn_run_field(const char *run, char **glsl, char sha256[65]);
 
 /* What `vknerf info RUN` says as a JSON object in fresh memory that the caller frees: "checkpoint", "scene",
  * "step", "skipped_steps", "model", "precision", of a run directory "status" and "failure" as in summary.json and, of a
- * field in GLSL, "field" with "bytes", "sha256" and "trusted", see vkn_field_is_trusted. Errors and threads as vkn_run_field has them. */
+ * field in GLSL, "field" with "bytes", "sha256" and "trusted", see vkn_field_is_trusted. Of a run directory that has no
+ * checkpoint, as of a training that failed before one was due, "checkpoint" is left out. Errors and threads as
+ * vkn_run_field has them. */
 VKN_API vkn_status vkn_run_info_json(const char *run, char **json);
 
 /* ---- report -------------------------------------------------------------------------------- */

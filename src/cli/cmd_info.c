@@ -243,14 +243,21 @@ static int scene_info(const struct vkn_scene_info_params *params, bool json)
 /* ---- runs --------------------------------------------------------------------------------------
  */
 
+static bool holds(const char *folder, const char *file)
+{
+    char name[4096];
+    snprintf(name, sizeof(name), "%s/%s", folder, file);
+    return access(name, F_OK) == 0;
+}
+
 /* A run directory or a checkpoint: no scene has such files. */
 static bool is_run(const char *path)
 {
-    static const char checkpoint[] = "/checkpoint.safetensors", ending[] = ".safetensors";
-    char name[4096];
+    static const char ending[] = ".safetensors";
     size_t length = strlen(path), stem = sizeof ending - 1;
-    snprintf(name, sizeof(name), "%s%s", path, checkpoint);
-    return access(name, F_OK) == 0 || (length > stem && strcmp(path + length - stem, ending) == 0);
+    return holds(path, "checkpoint.safetensors") ||
+           (holds(path, "metrics.jsonl") && holds(path, "summary.json")) ||
+           (length > stem && strcmp(path + length - stem, ending) == 0);
 }
 
 static void print_run(const cJSON *info)

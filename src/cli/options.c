@@ -274,6 +274,16 @@ static int unknown_option(const struct options_command *command, const char *nam
     return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean %s?", word, nearest);
 }
 
+/* Whether the word is an option itself, and no value of the one before. */
+static bool is_option(const struct options_command *command, const char *word)
+{
+    size_t length = strcspn(word, "=");
+    for (size_t i = 0; i < command->option_count; i++)
+        if (strlen(command->options[i].name) == length && strncmp(command->options[i].name, word, length) == 0)
+            return true;
+    return false;
+}
+
 /* One option at argv[*at]; its value may be the next argument. */
 static int parse_option(const struct options_command *command, int argc, char **argv, int *at)
 {
@@ -289,6 +299,8 @@ static int parse_option(const struct options_command *command, int argc, char **
         if (!equals && options_value_is_optional(option))
             return take_flag(option);
         const char *value = equals ? equals + 1 : *at + 1 < argc ? argv[++*at] : "";
+        if (!equals && is_option(command, value))
+            value = "";
         if (!value[0])
             return cli_fail(VKN_BAD_INPUT, "%s: its value is missing (%s)", option->name,
                             option->value);

@@ -11,6 +11,11 @@ void monitor_advise(const struct monitor *monitor, const struct vkn_config *conf
     if (skipped && config->loss_scale.kind != VKN_LOSS_SCALE_DYNAMIC && scale > 1.0f)
         base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",
                       (double)scale);
+    else if (skipped && scale > 1.0f && scale <= config->loss_scale.minimum)
+        base_text_add(text, "use a smaller loss_scale.minimum than %.4g, or ", (double)scale);
+    else if (skipped && scale > 1.0f && !monitor->skips.settled)
+        base_text_add(text, "begin with a smaller loss_scale.initial than %.4g, or ",
+                      (double)config->loss_scale.initial);
     if (policy[0])
         base_text_add(text, "undo %s, or ", policy);
     if (vkn_config_get(config, "optimizer.learning_rate", &rate) == VKN_OK)

@@ -162,6 +162,19 @@ bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE])
     }
 }
 
+void monitor_failed(const struct monitor *monitor, uint32_t step, char line[MONITOR_LINE])
+{
+    const struct monitor_course *course = &monitor->course;
+    if (course->lost_in_row > 0)
+        snprintf(line, MONITOR_LINE, "the training has diverged: since step %u no loss was finite",
+                 step + 1 - course->lost_in_row);
+    else
+        snprintf(line, MONITOR_LINE,
+                 "no step was taken: all %u were skipped, for their gradients are not finite at a "
+                 "loss scale of %.4g",
+                 monitor->skips.before, (double)course->scale);
+}
+
 bool monitor_is_sound(const struct monitor *monitor)
 {
     const struct monitor_course *course = &monitor->course;

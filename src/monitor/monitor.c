@@ -178,7 +178,8 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
     if (course_is_plain(monitor))
         used = append(line, used,
                       "the training rays ended at %.2f dB, where one colour for all of them has "
-                      "%.2f dB: nothing was learnt; train longer, or lower optimizer.learning_rate",
-                      course_psnr(course->error), course_psnr(course->plain));
+                      "%.2f dB: nothing was learnt; %slower optimizer.learning_rate",
+                      course_psnr(course->error), course_psnr(course->plain),
+                      monitor->zeros < MANY_ZEROS ? "train longer, or " : "");
     return used > 0;
 }

@@ -54,7 +54,9 @@ bool skips_are_many(const struct monitor *monitor)
 static void advise_dynamic(const struct monitor *monitor, char *text, size_t size)
 {
     const struct monitor_scale *scale = &monitor->scale;
-    if (!monitor->skips.settled)
+    if (monitor->course.scale <= scale->lowest && scale->lowest > 1.0f)
+        snprintf(text, size, "use a smaller loss_scale.minimum (%g now)", (double)scale->lowest);
+    else if (!monitor->skips.settled)
         snprintf(text, size, "begin with a smaller loss_scale.initial");
     else if (scale->growth > 2.0f && scale->interval < 2000)
         snprintf(
@@ -115,7 +117,8 @@ bool skips_tell(struct monitor *monitor, const struct Stats *stats, char line[MO
     if (row)
         snprintf(count, sizeof count, "the last %d steps were skipped", RECENT);
     else if (many)
-        snprintf(count, sizeof count, "%u of the last %d steps were skipped", recent, RECENT);
+        snprintf(count, sizeof count, "%u of the last %llu steps were skipped", recent,
+                 (unsigned long long)(skips->steps < RECENT ? skips->steps : RECENT));
     else
         snprintf(count, sizeof count, "%llu of %llu steps (%.0f %%) were skipped",
                  (unsigned long long)skips->skipped, (unsigned long long)skips->steps,

@@ -156,6 +156,26 @@ bool step_find_weights(struct step *step, char text[STEP_FOUND])
     return false;
 }
 
+static bool find_cells(const struct step *step, char text[STEP_FOUND])
+{
+    const struct gpu_buffer *buffer = &step->buffers.at[BIND_OCCUPANCY];
+    uint64_t count = buffer->size / sizeof(float), beyond = 0;
+    float *values = read_back(step, buffer);
+    if (values)
+        beyond = count_beyond(values, count, FLT_MAX);
+    free(values);
+    if (beyond > 0)
+        snprintf(text, STEP_FOUND, "the densities of the occupancy grid (%llu of %llu cells)",
+                 (unsigned long long)beyond, (unsigned long long)count);
+    return beyond > 0;
+}
+
+bool step_find_unsaved(struct step *step, char text[STEP_FOUND])
+{
+    BASE_KEEP_ERROR;
+    return step_find_weights(step, text) || find_cells(step, text);
+}
+
 /* Finite in 32 bits, infinite in the copy that the field reads. */
 static bool find_large_weights(const struct step *step, char text[STEP_FOUND])
 {

@@ -20,6 +20,7 @@ struct splitting {
     char **names;
     char **problems; /* by panorama: why it is left out; NULL: it is not */
     size_t count;
+    _Atomic size_t misshapen; /* of these, not twice as wide as high */
 };
 
 uint32_t panorama_view_size(uint32_t width)
@@ -74,7 +75,16 @@ static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *he
     return *problem != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status split(const struct splitting *splitting, const char *name, const char *path,
+/* Not twice as wide as high. */
+static vkn_status note_shape(struct splitting *splitting, const char *path, uint32_t width, uint32_t height,
+                             char **problem)
+{
+    splitting->misshapen++;
+    *problem = base_format("%s: %ux%u pixels; an equirectangular picture is twice as wide as high", path, width, height);
+    return *problem != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static vkn_status split(struct splitting *splitting, const char *name, const char *path,
                         char **problem)
 {
     static const char *const input[] = {
@@ -85,9 +95,7 @@ static vkn_status split(const struct splitting *splitting, const char *name, con
     if (*problem != NULL)
         return VKN_OK;
     if (width != 2 * height || width < 64)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: %ux%u pixels; an equirectangular picture is twice as wide as high",
-                         path, width, height);
+        return note_shape(splitting, path, width, height, problem);
     char *filter = filter_of(panorama_view_size(width));
     struct program ffmpeg = {.name = "ffmpeg"};
     for (size_t i = 0; i < BASE_COUNT(input); i++)
@@ -104,7 +112,7 @@ static vkn_status split(const struct splitting *splitting, const char *name, con
 
 static vkn_status split_one(void *context, size_t index)
 {
-    const struct splitting *splitting = context;
+    struct splitting *splitting = context;
     char *path = base_path_join(splitting->panoramas, splitting->names[index]);
     vkn_status status =
         path != NULL ? split(splitting, splitting->names[index], path, &splitting->problems[index])
@@ -123,7 +131,7 @@ static void show(void *context, size_t finished)
 static vkn_status list(struct splitting *splitting)
 {
     struct dirent **entries = NULL;
-    int count = scandir(splitting->panoramas, &entries, NULL, NULL);
+    int count = scandir(splitting->panoramas, &entries, NULL, alphasort);
     if (count < 0)
         return base_fail(VKN_ERROR, "%s: %s", splitting->panoramas, strerror(errno));
     splitting->names = base_alloc((size_t)count + 1, sizeof(char *));
@@ -157,6 +165,24 @@ static vkn_status note_problems(const struct splitting *splitting)
     return VKN_OK;
 }
 
+/* Where none is a panorama, or a video is none, leaving them out one by one would say nothing. */
+static vkn_status refuse_shapes(const struct splitting *splitting)
+{
+    const struct source *source = &splitting->preparation->source;
+    const char *file = NULL, *reason = NULL;
+    if (splitting->misshapen == 0 || (!source->is_video && splitting->misshapen < splitting->count))
+        return VKN_OK;
+    for (size_t i = 0; i < splitting->count && reason == NULL; i++) {
+        reason = splitting->problems[i] != NULL ? strrchr(splitting->problems[i], '/') : NULL;
+        for (size_t k = 0; reason != NULL && k < source->count; k++)
+            if (strcmp(source->pictures[k].name, splitting->names[i]) == 0)
+                file = source->pictures[k].file;
+        reason = reason != NULL ? strstr(reason, ": ") : NULL;
+    }
+    return base_fail(VKN_BAD_INPUT, "%s%s%s%s", splitting->preparation->params->pictures, file != NULL ? "/" : "",
+                     file != NULL ? file : "", reason != NULL ? reason : "");
+}
+
 static void end_splitting(struct splitting *splitting)
 {
     for (size_t i = 0; i < splitting->count; i++) {
@@ -186,6 +212,8 @@ vkn_status panoramas_split(struct preparation *preparation, const char *folder)
         status = list(&splitting);
     if (status == VKN_OK)
         status = base_parallel(splitting.count, split_one, &splitting, show);
+    if (status == VKN_OK)
+        status = refuse_shapes(&splitting);
     if (status == VKN_OK)
         status = note_problems(&splitting);
     end_splitting(&splitting);

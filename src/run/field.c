@@ -106,6 +106,48 @@ static vkn_status add_run(cJSON *json, const char *path, const struct safetensor
     return VKN_OK;
 }
 
+/* What the records of a run tell that saved no checkpoint. */
+static vkn_status add_records(cJSON *json, const char *folder)
+{
+    static const char *const names[] = {"step", "skipped_steps", "model", "precision"};
+    cJSON *config = NULL, *summary = NULL;
+    char *configured = base_path_join(folder, RUN_CONFIG),
+         *summed = base_path_join(folder, RUN_SUMMARY);
+    vkn_status status = configured && summed ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        status = base_json_read(configured, RUN_JSON_LIMIT, &config);
+    if (status == VKN_OK)
+        status = base_json_read(summed, RUN_JSON_LIMIT, &summary);
+    const cJSON *scene = cJSON_GetObjectItemCaseSensitive(config, "scene");
+    const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(scene, "path"));
+    if (path)
+        cJSON_AddStringToObject(json, "scene", path);
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(summary, names[i]);
+        item = item ? item : cJSON_GetObjectItemCaseSensitive(config, names[i]);
+        if (cJSON_IsNumber(item) || cJSON_IsString(item))
+            cJSON_AddItemToObject(json, names[i], cJSON_Duplicate(item, false));
+    }
+    cJSON_Delete(config);
+    cJSON_Delete(summary);
+    free(configured);
+    free(summed);
+    return status;
+}
+
+/* A run directory whose training saved nothing: it failed before, or has just begun. */
+static bool has_records_alone(const char *run)
+{
+    static const char *const names[] = {RUN_CHECKPOINT, RUN_CONFIG, RUN_SUMMARY};
+    bool there[BASE_COUNT(names)] = {false};
+    for (size_t i = 0; i < BASE_COUNT(names) && base_is_folder(run); i++) {
+        char *path = base_path_join(run, names[i]);
+        there[i] = path && base_file_exists(path);
+        free(path);
+    }
+    return !there[0] && there[1] && there[2];
+}
+
 vkn_status vkn_run_info_json(const char *run, char **json)
 {
     BASE_C_LOCALE;
@@ -114,9 +156,11 @@ vkn_status vkn_run_info_json(const char *run, char **json)
     BASE_NEED(run);
     char *path = NULL;
     struct safetensors_file *file = NULL;
-    BASE_TRY(open_checkpoint(run, &path, &file));
+    bool recorded = has_records_alone(run);
+    if (!recorded)
+        BASE_TRY(open_checkpoint(run, &path, &file));
     cJSON *object = cJSON_CreateObject();
-    vkn_status status = add_run(object, path, file);
+    vkn_status status = recorded ? add_records(object, run) : add_run(object, path, file);
     if (status == VKN_OK && base_is_folder(run))
         add_end(object, run);
     *json = status == VKN_OK ? base_json_print(object) : NULL;

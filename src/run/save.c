@@ -238,8 +238,8 @@ static vkn_status save(struct run_saver *saver)
 vkn_status run_saver_save(struct run_saver *saver)
 {
     uint64_t step = vkn_trainer_step(saver->trainer);
-    vkn_status status = save(saver);
-    if (status == VKN_OK || status == VKN_NO_DEVICE)
+    vkn_status status = train_check_unsaved(saver->trainer, save(saver));
+    if (status == VKN_OK || status == VKN_NO_DEVICE || train_has_ended(saver->trainer))
         return status;
     report_progress_pause(saver->progress);
     saver->wait = saver->wait > 0.0 ? fmin(2.0 * saver->wait, MOST_WAIT) : FIRST_WAIT;
@@ -276,12 +276,26 @@ vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
     return run_saver_save(saver);
 }
 
+/* Of a training that has diverged nothing is saved: the checkpoint that is there is better. */
+static void tell_ended(const struct run_saver *saver, vkn_status status, const char *message)
+{
+    if (saver->there)
+        base_fail(status,
+                  "%s. The last good checkpoint is %s, of step %llu; go on from it with such a "
+                  "change: vknerf train --resume %s --set KEY=VALUE",
+                  message, saver->path, (unsigned long long)saver->step, saver->folder);
+    else
+        base_fail(status, "%s. Nothing is saved: no checkpoint was due before", message);
+}
+
 /* The message of the failure, then what is lost and what to do. */
 static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
 {
     char *message = base_format("%s", vkn_last_error());
     unsigned long long step = vkn_trainer_step(saver->trainer);
-    if (message && saver->there)
+    if (message && train_has_ended(saver->trainer))
+        tell_ended(saver, status, message);
+    else if (message && saver->there)
         base_fail(status,
                   "%s; step %llu is not saved, but step %llu is: go on with: vknerf train --resume "
                   "%s",
@@ -302,7 +316,7 @@ vkn_status run_saver_finish(struct run_saver *saver)
     bool saved = saver->own && saver->step == vkn_trainer_step(saver->trainer);
     if (saved && run_lock_check(saver->lock) == VKN_OK)
         return VKN_OK;
-    vkn_status status = save(saver);
+    vkn_status status = train_check_unsaved(saver->trainer, save(saver));
     return status == VKN_OK ? VKN_OK : tell_lost(saver, status);
 }
 
@@ -321,18 +335,6 @@ static void tell_failed(struct run_saver *saver, vkn_status status, const char *
                   message, (unsigned long long)saver->step, saver->folder);
     else
         base_fail(status, "%s; nothing is saved", message);
-}
-
-/* Of a training that has diverged nothing is saved: the checkpoint that is there is better. */
-static void tell_ended(const struct run_saver *saver, vkn_status status, const char *message)
-{
-    if (saver->there)
-        base_fail(status,
-                  "%s. The last good checkpoint is %s, of step %llu; go on from it with such a "
-                  "change: vknerf train --resume %s --set KEY=VALUE",
-                  message, saver->path, (unsigned long long)saver->step, saver->folder);
-    else
-        base_fail(status, "%s. Nothing is saved: no checkpoint was due before", message);
 }
 
 vkn_status run_saver_fail(struct run_saver *saver, vkn_status status)

@@ -39,15 +39,16 @@ vkn_status train_check_end(struct vkn_trainer *t)
         return VKN_OK;
     if (!weights)
         (void)step_find_values(&t->step, first);
-    if (lost)
-        snprintf(why, sizeof why, "the training has diverged: since step %u no loss was finite",
-                 (uint32_t)t->steps_done + 1 - course->lost_in_row);
-    else
-        snprintf(why, sizeof why,
-                 "no step was taken: all %u were skipped, for their gradients are not finite at a "
-                 "loss scale of %.4g",
-                 skips->before, (double)course->scale);
+    monitor_failed(&t->monitor, (uint32_t)t->steps_done, why);
     return fail(t, (uint32_t)t->steps_done, !lost, why, first);
+}
+
+vkn_status train_check_unsaved(struct vkn_trainer *t, vkn_status status)
+{
+    static const char why[] = "the training has diverged: what it has come to cannot be saved";
+    char first[STEP_FOUND];
+    bool found = status == VKN_ERROR && !t->ended && step_find_unsaved(&t->step, first);
+    return found ? fail(t, (uint32_t)t->steps_done, false, why, first) : status;
 }
 
 bool train_has_ended(const vkn_trainer *trainer)

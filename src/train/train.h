@@ -88,6 +88,9 @@ bool train_is_sound(const vkn_trainer *trainer);
 /* At the end of a training, before it is saved: VKN_ERROR as from a training that ended early where no
  * step was taken at all, or where the weights are not finite. */
 vkn_status train_check_end(vkn_trainer *trainer);
+/* After a save that failed with `status`, which comes back: with an error as from a training that ended
+ * early, where what would be saved is not finite; none later could be saved either. */
+vkn_status train_check_unsaved(vkn_trainer *trainer, vkn_status status);
 
 /* How rays were sampled since the trainer began or went on; shares and samples of a ray are means,
  * zero while there is nothing to tell them from. */
