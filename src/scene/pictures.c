@@ -317,9 +317,8 @@ static vkn_status describe_orientations(const struct transforms files[SCENE_SPLI
 {
     static const char *const words[WAYS] = {
         [TURNED] = "and are turned upright: only so they have the size that their cameras have",
-        [STORED] = "and are taken as they are stored: only so they have the size that their "
-                   "cameras have",
-        [NOT_TOLD] = "that their cameras' sizes do not confirm, and are taken as they are stored",
+        [STORED] = "and are taken as stored: only so they have the size that their cameras have",
+        [NOT_TOLD] = "that their cameras' sizes do not confirm, and are taken as stored",
     };
     const struct tally tally = tally_ways(files, way);
     *text = NULL;
