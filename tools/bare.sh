@@ -41,6 +41,8 @@ make_system() { # FOLDER [PACKAGE ...]
     # What leads to the mirror from here.
     apt-config dump | grep -E '^Acquire::https?::Proxy' >"$folder/etc/apt/apt.conf.d/proxy" || :
     cp /etc/resolv.conf "$folder/etc/resolv.conf"
+    # Installed systems and containers have the file; debootstrap of Debian 12 makes none.
+    [ -e "$folder/etc/hosts" ] || printf '127.0.0.1\tlocalhost\n' >"$folder/etc/hosts"
     # No service begins in there.
     printf '#!/bin/sh\nexit 101\n' >"$folder/usr/sbin/policy-rc.d"
     chmod +x "$folder/usr/sbin/policy-rc.d"
