@@ -725,6 +725,8 @@ static void test_precedence(void **state)
     assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
     assert_int_equal(unlink(npy), 0);
     temporary_text(folder, "notes.txt", "");
+    assert_open_fails(&options, ": no scene in this folder, but photographs without poses in ");
+    remove_tree(temporary_path(folder, "images"));
     assert_open_fails(&options,
                       ": no scene in this folder (none of transforms_train.json, "
                       "transforms.json; cameras.bin or cameras.txt here or in sparse/0, ");

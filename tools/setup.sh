@@ -44,7 +44,7 @@ build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulk
 # the library, of the man page, completions and packages, and of vknerf prepare.
 test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
     python3-meshio assimp-utils
-    mandoc man-db zsh fish colmap ffmpeg'
+    mandoc man-db zsh fish colmap ffmpeg locales'
 # For cpack: dpkg-shlibdeps, and what tells programs from other files.
 package_packages='dpkg-dev file'
 lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
