@@ -120,6 +120,8 @@ struct cli_view {
         .help = "where the viewer listens; default 127.0.0.1, this machine alone; 0.0.0.0: all", \
         .kind = OPTION_TEXT, .target = (void *)&(view).address                                   \
     }
+/* The rank of this process among those that mpirun has begun; NULL: it has begun none. */
+const char *cli_rank(void);
 /* Of several processes that mpirun has begun rank 0 is the one to search and to show. */
 bool cli_is_first_process(void);
 /* Starts the viewer and prints its address. An exit code, or OPTIONS_GO_ON. */

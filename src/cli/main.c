@@ -309,6 +309,14 @@ static int help(int argc, char **argv)
     return named ? run(2, arguments) : print_usage();
 }
 
+/* Open MPI 5 ends all processes once one of them has failed, without the second that Open MPI 4 gives
+ * them: the rank that knows why prints it meanwhile, and rank 0 removes what it has begun to write. */
+static void wait_for_other_ranks(void)
+{
+    const struct timespec first = {.tv_nsec = 200000000}, others = {.tv_nsec = 600000000};
+    (void)nanosleep(cli_is_first_process() ? &first : &others, NULL);
+}
+
 int main(int argc, char **argv)
 {
     cli_arguments = (const char *const *)argv;
@@ -328,5 +336,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0)
         return help(argc, argv);
-    return run(argc - 1, argv + 1);
+    int code = run(argc - 1, argv + 1);
+    if (code != VKN_OK && cli_rank())
+        wait_for_other_ranks();
+    return code;
 }

@@ -6,15 +6,19 @@
 
 #include "viewer/viewer.h"
 
-bool cli_is_first_process(void)
+const char *cli_rank(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
-        const char *rank = getenv(ranks[i]);
-        if (rank && strcmp(rank, "0") != 0)
-            return false;
-    }
-    return true;
+    const char *rank = NULL;
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]) && !rank; i++)
+        rank = getenv(ranks[i]);
+    return rank;
+}
+
+bool cli_is_first_process(void)
+{
+    const char *rank = cli_rank();
+    return !rank || strcmp(rank, "0") == 0;
 }
 
 int cli_view_start(struct cli_view *view, FILE *stream)

@@ -134,7 +134,7 @@ def try_kill(place):
     seconds = time.monotonic() - asked
     if ended.code in (faults.DONE, faults.HANG):
         problems.append(f"ends with {ended.code}: {ended.err[-400:]}")
-    if not re.search(rf"rank {rank} .*signal 9|rank {rank} did not come", ended.err):
+    if not re.search(rf"rank {rank} [^;]*signal 9|rank {rank} did not come", ended.err):
         problems.append(f"rank {rank} is not named: {ended.err[-600:]}")
     step, wrong = check_left(place, run)
     return faults.Outcome(problems + wrong, {"code": ended.code, "step": step, "seconds_to_end": round(seconds, 2),
