@@ -2,6 +2,8 @@
 """same_mesh.py A.ply B.ply: A as vknerf writes it, B what assimp (Open Asset Import Library) made of the same mesh's
 .glb file. The same triangles, in the same places with what was z up y up, as the node says; and B's colours are A's,
 from sRGB made linear."""
+import itertools
+import math
 import struct
 import sys
 
@@ -45,14 +47,45 @@ def linear(byte):
     return 255 * (value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4)
 
 
+NEAR = 1e-5
+
+
+def cell_of(position):
+    return tuple(math.floor(value / (4 * NEAR)) for value in position)
+
+
+def find_vertices(ours, others):
+    """For each of the others' vertices the number of ours at its place: assimp 5.4 orders vertices anew."""
+    cells = {}
+    for number, mine in enumerate(ours):
+        upright = mine[0], mine[2], -mine[1]
+        cells.setdefault(cell_of(upright), []).append((number, upright))
+    found = []
+    for its in others:
+        around = itertools.product(*((value - 1, value, value + 1) for value in cell_of(its[:3])))
+        near = [number for cell in around for number, upright in cells.get(cell, ())
+                if all(abs(a - b) <= NEAR for a, b in zip(upright, its[:3]))]
+        if len(near) != 1:
+            sys.exit(f"{len(near)} vertices are at {its[:3]}")
+        found += near
+    return found
+
+
+def first_smallest(face):
+    """The same triangle, with the same front."""
+    return min(face[i:] + face[:i] for i in range(3))
+
+
 def main():
     (ours, our_faces), (others, other_faces) = read_binary(sys.argv[1]), read_text(sys.argv[2])
-    if our_faces != other_faces or len(ours) != len(others):
+    if len(ours) != len(others):
+        sys.exit("other vertices")
+    found = find_vertices(ours, others)
+    named = [tuple(found[vertex] for vertex in face) for face in other_faces]
+    if sorted(map(first_smallest, our_faces)) != sorted(map(first_smallest, named)):
         sys.exit("other faces")
-    for mine, its in zip(ours, others):
-        upright = mine[0], mine[2], -mine[1]
-        if any(abs(a - b) > 1e-5 for a, b in zip(upright, its[:3])):
-            sys.exit(f"a vertex at {upright} became one at {its[:3]}")
+    for number, its in zip(found, others):
+        mine = ours[number]
         if any(abs(linear(a) - b) > 1.01 for a, b in zip(mine[3:], its[3:])):
             sys.exit(f"the colour {mine[3:]} became {its[3:]}")
     print(f"{len(ours)} vertices are the same")
