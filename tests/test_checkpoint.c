@@ -140,6 +140,12 @@ static void test_older_state(void **state)
     vkn_renderer *renderer = NULL;
     ok(vkn_renderer_open(sample->tests->context, sample->bad, VKN_PRECISION_FP32, &renderer));
     vkn_renderer_destroy(&renderer);
+    struct safetensors_file *file = NULL;
+    uint32_t skipped = UINT32_MAX;
+    ok(checkpoint_open(sample->bad, &file));
+    assert_true(checkpoint_skipped(file, &skipped));
+    assert_int_equal(skipped, resumed->skipped_steps);
+    safetensors_close(&file);
     *tensor = before;
     free(resumed);
     free(now);

@@ -20,6 +20,18 @@ static uint64_t state_elements(const struct safetensors_file *file, const char *
     return count;
 }
 
+bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)
+{
+    BASE_KEEP_ERROR;
+    const struct kept_buffer kept = {.number = BIND_STATE, .tensor = "state"};
+    const struct safetensors_tensor *state = NULL;
+    if (checkpoint_find(file, &kept, sizeof(struct State) / 4, &state) != VKN_OK)
+        return false;
+    memcpy(skipped, (const char *)state->data + offsetof(struct State, skipped_steps),
+           sizeof *skipped);
+    return true;
+}
+
 vkn_status checkpoint_find(const struct safetensors_file *file, const struct kept_buffer *kept,
                            uint64_t count, const struct safetensors_tensor **tensor)
 {

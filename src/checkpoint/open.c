@@ -1,5 +1,4 @@
 /* Reading checkpoints: what all files of that format have. */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +18,6 @@ char *checkpoint_scene(const struct safetensors_file *file)
     }
     scene[size] = 0;
     return scene;
-}
-
-bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)
-{
-    BASE_KEEP_ERROR;
-    const struct safetensors_tensor *state = NULL;
-    if (safetensors_find(file, "state", SAFETENSORS_U32, sizeof(struct State) / 4, &state) !=
-        VKN_OK)
-        return false;
-    memcpy(skipped, (const char *)state->data + offsetof(struct State, skipped_steps),
-           sizeof *skipped);
-    return true;
 }
 
 static vkn_status check_format(const char *path, const struct safetensors_file *file)
