@@ -120,6 +120,8 @@ void config_inherit(struct vkn_config *config, const struct vkn_config *from, co
 VKN_ENUMERATIONS(CONFIG_NAMES)
 #undef CONFIG_NAMES
 
+/* A loss scale brought within loss_scale.minimum and maximum. */
+float config_limit_scale(const struct vkn_config *config, float scale);
 /* The shortest decimal that reads back as the same value, of a float when `single`. */
 void config_print_number(char text[40], double value, bool single);
 

@@ -247,15 +247,20 @@ RULE(loss_scale)
     return halves ? VKN_LOSS_SCALE_DYNAMIC : VKN_LOSS_SCALE_STATIC;
 }
 
+float config_limit_scale(const struct vkn_config *config, float scale)
+{
+    float maximum = config->loss_scale.maximum;
+    scale = fmaxf(scale, config->loss_scale.minimum);
+    return maximum > 0.0f ? fminf(scale, maximum) : scale;
+}
+
 RULE(initial_scale)
 {
     UNUSED(facts);
-    double maximum = (double)config->loss_scale.maximum;
     if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE)
         return (double)config->loss_scale.schedule[0].value;
-    double scale = config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC ? value : 1.0;
-    scale = fmax(scale, (double)config->loss_scale.minimum);
-    return maximum > 0 ? fmin(scale, maximum) : scale;
+    bool dynamic = config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC;
+    return (double)config_limit_scale(config, dynamic ? (float)value : 1.0f);
 }
 
 /* Sums of f16 are exchanged as they are. */

@@ -96,12 +96,9 @@ static bool is_inherited(const struct run_beginning *b, const struct config_sett
 /* Where the run began has no part in how it goes on: new limits need not hold for it. */
 static void limit_initial_scale(struct run_beginning *b)
 {
-    float *initial = &b->config.loss_scale.initial, maximum = b->config.loss_scale.maximum;
-    if (*initial == 0.0f || !is_left(b, config_find("loss_scale.initial")))
-        return;
-    *initial = fmaxf(*initial, b->config.loss_scale.minimum);
-    if (maximum > 0.0f)
-        *initial = fminf(*initial, maximum);
+    float *initial = &b->config.loss_scale.initial;
+    if (*initial != 0.0f && is_left(b, config_find("loss_scale.initial")))
+        *initial = config_limit_scale(&b->config, *initial);
 }
 
 /* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was

@@ -151,14 +151,6 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
     return step_round_parameters(&trainer->step);
 }
 
-/* A dynamic loss scale within its limits. */
-static float limited(float scale, const struct vkn_config *config)
-{
-    float maximum = config->loss_scale.maximum;
-    scale = fmaxf(scale, config->loss_scale.minimum);
-    return maximum > 0.0f ? fminf(scale, maximum) : scale;
-}
-
 /* A loss scale that was found under other settings says nothing about these; of other limits, it
  * keeps to the new ones. */
 static void renew_loss_scale(const struct vkn_config *then, const struct vkn_config *now,
@@ -166,13 +158,13 @@ static void renew_loss_scale(const struct vkn_config *then, const struct vkn_con
 {
     bool same = then->precision == now->precision &&
                 then->loss_scale.kind == now->loss_scale.kind &&
-                limited(then->loss_scale.initial, now) == now->loss_scale.initial;
+                config_limit_scale(now, then->loss_scale.initial) == now->loss_scale.initial;
     for (size_t i = 0; i < VKN_SCHEDULE_POINTS; i++) {
         struct vkn_schedule_point a = then->loss_scale.schedule[i], b = now->loss_scale.schedule[i];
         same = same && a.step == b.step && a.value == b.value;
     }
     if (same && now->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC)
-        state->loss_scale = limited(state->loss_scale, now);
+        state->loss_scale = config_limit_scale(now, state->loss_scale);
     if (same)
         return;
     state->loss_scale = now->loss_scale.initial;
