@@ -107,6 +107,15 @@ double camera_path_angle(const struct scene_camera *camera)
     return 2.0 * atan(0.5 * camera->height / (double)camera->focal_y);
 }
 
+vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
+                               bool required, int count, double *values)
+{
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (array == NULL)
+        return required ? base_json_fail(where, name, "missing") : VKN_OK;
+    return pose_read_numbers(array, name, where, count, values);
+}
+
 void camera_path_place(const struct vkn_scene *scene, const double pose[12],
                        struct scene_camera *camera)
 {

@@ -41,6 +41,9 @@ struct scene_camera camera_path_camera(const struct scene_camera *like, const ui
  * longer side: beyond, a pinhole's picture is all stretched border. */
 struct scene_camera camera_path_undistorted(const struct scene_camera *like);
 double camera_path_angle(const struct scene_camera *camera); /* its vertical field of view */
+/* Reads the array `name` of so many numbers; VKN_BAD_INPUT for another, or where it is required and absent. */
+vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
+                               bool required, int count, double *values);
 /* Puts *camera where `pose`, in the dataset's space, is in the scene's training space. */
 void camera_path_place(const struct vkn_scene *scene, const double pose[12],
                        struct scene_camera *camera);

@@ -7,30 +7,12 @@
 
 #include "scene/camera_path.h"
 
-#define LARGEST 1e9
-#define TURNED  1e-3 /* what the sine of an angle may be that counts as none */
+#define TURNED 1e-3 /* what the sine of an angle may be that counts as none */
 
 struct crop {
     double center[3], size[3], rotation[3]; /* roll, pitch and yaw in radians */
     double color[3];                        /* 0 to 255 */
 };
-
-static vkn_status read_vector(const cJSON *json, const char *name, const char *where, bool required,
-                              double v[3])
-{
-    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
-    if (array == NULL && !required)
-        return VKN_OK;
-    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != 3)
-        return base_json_fail(where, name, array == NULL ? "missing" : "not 3 numbers");
-    const cJSON *item = array->child;
-    for (int i = 0; i < 3; i++, item = item->next) {
-        char element[48];
-        snprintf(element, sizeof(element), "%s[%d]", name, i);
-        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &v[i]));
-    }
-    return VKN_OK;
-}
 
 static vkn_status read_color(const cJSON *json, const char *where, double color[3])
 {
@@ -48,9 +30,9 @@ static vkn_status read_values(const cJSON *json, const char *where, struct crop 
 {
     if (!cJSON_IsObject(json))
         return base_json_fail(where, "(crop)", "not an object");
-    BASE_TRY(read_vector(json, "crop_center", where, true, crop->center));
-    BASE_TRY(read_vector(json, "crop_scale", where, true, crop->size));
-    BASE_TRY(read_vector(json, "crop_rot", where, false, crop->rotation));
+    BASE_TRY(camera_path_numbers(json, "crop_center", where, true, 3, crop->center));
+    BASE_TRY(camera_path_numbers(json, "crop_scale", where, true, 3, crop->size));
+    BASE_TRY(camera_path_numbers(json, "crop_rot", where, false, 3, crop->rotation));
     for (int i = 0; i < 3; i++)
         if (!(crop->size[i] > 0))
             return base_json_fail(where, "crop_scale", "%g is no side of a box", crop->size[i]);

@@ -9,7 +9,6 @@
 
 #define PI 3.14159265358979323846
 
-#define LARGEST       1e9
 #define DEFAULT_FPS   24.0
 #define LEAST_ANGLE   1.0 /* degrees */
 #define LARGEST_ANGLE 175.0
@@ -34,34 +33,15 @@ bool camera_path_is_keyframes(const struct cJSON *json)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static vkn_status read_vector(const cJSON *json, const char *name, const char *where, bool required,
-                              double v[3])
-{
-    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
-    if (array == NULL && !required)
-        return VKN_OK;
-    if (array == NULL)
-        return base_json_fail(where, name, "missing");
-    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != 3)
-        return base_json_fail(where, name, "not 3 numbers");
-    const cJSON *item = array->child;
-    for (int i = 0; i < 3; i++, item = item->next) {
-        char element[32];
-        snprintf(element, sizeof(element), "%s[%d]", name, i);
-        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &v[i]));
-    }
-    return VKN_OK;
-}
-
 static vkn_status read_keyframe(const cJSON *json, const char *where, double values[CHANNELS])
 {
     static const char *const names[] = {"position", "look_at", "up", "fov", "time"};
     if (!cJSON_IsObject(json))
         return base_json_fail(where, "(keyframe)", "not an object");
     BASE_TRY(base_json_only_keys(json, where, names, BASE_COUNT(names)));
-    BASE_TRY(read_vector(json, "position", where, true, values + POSITION));
-    BASE_TRY(read_vector(json, "look_at", where, true, values + LOOK_AT));
-    BASE_TRY(read_vector(json, "up", where, false, values + UP));
+    BASE_TRY(camera_path_numbers(json, "position", where, true, 3, values + POSITION));
+    BASE_TRY(camera_path_numbers(json, "look_at", where, true, 3, values + LOOK_AT));
+    BASE_TRY(camera_path_numbers(json, "up", where, false, 3, values + UP));
     BASE_TRY(
         base_json_number(json, "fov", where, false, LEAST_ANGLE, LARGEST_ANGLE, &values[ANGLE]));
     BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &values[TIME]));

@@ -53,23 +53,6 @@ bool camera_path_is_ngp(const struct cJSON *json)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static vkn_status read_numbers(const cJSON *json, const char *name, const char *where, int count,
-                               double *values)
-{
-    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
-    if (array == NULL)
-        return base_json_fail(where, name, "missing");
-    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != count)
-        return base_json_fail(where, name, "not %d numbers", count);
-    const cJSON *item = array->child;
-    for (int i = 0; i < count; i++, item = item->next) {
-        char element[32];
-        snprintf(element, sizeof(element), "%s[%d]", name, i);
-        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &values[i]));
-    }
-    return VKN_OK;
-}
-
 static double rotation_length(const double rotation[4])
 {
     double squared = 0;
@@ -84,8 +67,8 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, struct pat
     double aperture = 0, glow = 0;
     if (!cJSON_IsObject(json))
         return base_json_fail(where, "(keyframe)", "not an object");
-    BASE_TRY(read_numbers(json, "R", where, 4, key->values + ROTATION));
-    BASE_TRY(read_numbers(json, "T", where, 3, key->values + POSITION));
+    BASE_TRY(camera_path_numbers(json, "R", where, true, 4, key->values + ROTATION));
+    BASE_TRY(camera_path_numbers(json, "T", where, true, 3, key->values + POSITION));
     BASE_TRY(base_json_number(json, "fov", where, true, 0.01, 179, &key->values[ANGLE]));
     BASE_TRY(base_json_number(json, "timestamp", where, false, -LARGEST, LARGEST, &key->timestamp));
     BASE_TRY(base_json_number(json, cJSON_HasObjectItem(json, "dof") ? "dof" : "aperture_size",
@@ -250,10 +233,7 @@ static vkn_status read_space(const struct vkn_scene *scene, const char *path,
     cJSON *json = NULL;
     struct transforms transforms = {0};
     vkn_status status = read_scene_file(scene, &file, &json);
-    space->mitsuba = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "from_mitsuba"));
-    space->scale = space->mitsuba ? 0.66 : 0.33;
-    for (int i = 0; i < 3; i++)
-        space->offset[i] = space->mitsuba ? 0.25 * space->scale : 0.5;
+    *space = (struct ngp_space){.scale = 0.33, .offset = {0.5, 0.5, 0.5}};
     if (status == VKN_OK && json != NULL)
         status = transforms_parse(file, json, false, &transforms);
     else if (status == VKN_OK)
@@ -261,6 +241,7 @@ static vkn_status read_space(const struct vkn_scene *scene, const char *path,
                  "%s: without a transforms.json its space is taken to be the dataset's times 0.33, "
                  "plus 0.5",
                  path);
+    space->mitsuba = transforms.mitsuba;
     if (transforms.has_scale)
         space->scale = transforms.scale;
     if (transforms.has_offset)

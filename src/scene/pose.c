@@ -155,21 +155,24 @@ vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *w
     return make_pose(values, name, where, pose);
 }
 
+vkn_status pose_read_numbers(const struct cJSON *array, const char *name, const char *where,
+                             int count, double *values)
+{
+    if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != count)
+        return base_json_fail(where, name, "not %d numbers", count);
+    const cJSON *item = array->child;
+    for (int i = 0; i < count; i++, item = item->next) {
+        char element[128];
+        snprintf(element, sizeof(element), "%s[%d]", name, i);
+        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &values[i]));
+    }
+    return VKN_OK;
+}
+
 vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const char *where,
                           double pose[12])
 {
-    if (!cJSON_IsArray(matrix) || cJSON_GetArraySize(matrix) != 16)
-        return base_json_fail(where, name, "not 16 numbers");
-    double values[4][4] = {{0}};
-    int index = 0;
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, matrix)
-    {
-        char element[128];
-        snprintf(element, sizeof(element), "%s[%d]", name, index);
-        BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST,
-                                 &values[index / 4][index % 4]));
-        index++;
-    }
+    double values[4][4];
+    BASE_TRY(pose_read_numbers(matrix, name, where, 16, values[0]));
     return make_pose(values, name, where, pose);
 }

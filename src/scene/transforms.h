@@ -178,6 +178,9 @@ const char *pose_from_matrix(const double (*rows)[4], double pose[12]);
 /* Inverts a matrix whose last row is 0 0 0 w; not finite where there is no inverse. */
 void pose_invert_matrix(double rows[4][4]);
 
+/* Reads an array of `count` numbers up to 1e9; VKN_BAD_INPUT for anything else. */
+vkn_status pose_read_numbers(const struct cJSON *array, const char *name, const char *where, int count,
+                             double *values);
 /* The same of 16 numbers in one array, row by row. */
 vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const char *where,
                           double pose[12]);

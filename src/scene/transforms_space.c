@@ -64,21 +64,7 @@ static bool chooses_space(const cJSON *json, const char *file)
            (has_all_intrinsics(json, frame) && !is_blender(json, file));
 }
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-static vkn_status read_three(const cJSON *list, const char *name, const char *file,
-                             double values[3])
-{
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != 3)
-        return base_json_fail(file, name, "not 3 numbers");
-    const cJSON *item = list->child;
-    for (int i = 0; i < 3; i++, item = item->next) {
-        char element[64];
-        snprintf(element, sizeof(element), "%s[%d]", name, i);
-        BASE_TRY(base_json_value(item, element, file, -1e9, 1e9, &values[i]));
-    }
-    return VKN_OK;
-}
+/* ---- the space ------------------------------------------------------------------------------- */
 
 static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
 {
@@ -87,7 +73,7 @@ static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
         return VKN_OK;
     transforms->has_offset = true;
     if (cJSON_IsArray(offset))
-        return read_three(offset, "offset", transforms->file, transforms->offset);
+        return pose_read_numbers(offset, "offset", transforms->file, 3, transforms->offset);
     /* instant-ngp takes one number for all three axes */
     BASE_TRY(base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
     transforms->offset[1] = transforms->offset[2] = transforms->offset[0];
@@ -104,8 +90,8 @@ static vkn_status read_box(const cJSON *json, struct transforms *transforms)
         return VKN_OK;
     if (!cJSON_IsArray(box) || cJSON_GetArraySize(box) != 2)
         return base_json_fail(transforms->file, "aabb", "not two corners of 3 numbers");
-    BASE_TRY(read_three(box->child, "aabb[0]", transforms->file, low));
-    BASE_TRY(read_three(box->child->next, "aabb[1]", transforms->file, high));
+    BASE_TRY(pose_read_numbers(box->child, "aabb[0]", transforms->file, 3, low));
+    BASE_TRY(pose_read_numbers(box->child->next, "aabb[1]", transforms->file, 3, high));
     for (int i = 0; i < 3; i++)
         side = fmax(side, fabs(high[i] - low[i]));
     if (!(side >= 1e-9))
