@@ -13,8 +13,6 @@
 
 #include "scene/pictures.h"
 
-#define MAX_FACTOR 64u /* of images_N */
-
 /* ---- which folder ---------------------------------------------------------------------------- */
 
 /* folder/images, or folder/images_N; NULL when there is none (or no memory, which sets *failed). */
@@ -33,7 +31,7 @@ static char *find_factor(const char *folder, uint32_t factor, bool *failed)
 static char *find_first(const char *folder, uint32_t *factor, bool *failed)
 {
     char *images = NULL;
-    for (*factor = 0; images == NULL && *factor < MAX_FACTOR && !*failed;)
+    for (*factor = 0; images == NULL && *factor < CAPTURE_MOST_FACTOR && !*failed;)
         images = find_factor(folder, ++*factor, failed);
     return images;
 }
@@ -60,7 +58,7 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
     uint32_t first = 0;
     *prescaled = 1;
     *images = find_first(folder, &first, &failed);
-    if (*images != NULL && downscale > 1 && downscale <= MAX_FACTOR / first) {
+    if (*images != NULL && downscale > 1 && downscale <= CAPTURE_MOST_FACTOR / first) {
         char *smaller = find_factor(folder, first * downscale, &failed);
         if (smaller != NULL) {
             free(*images);

@@ -5,6 +5,8 @@
 
 #include "scene/transforms.h"
 
+#define CAPTURE_MOST_FACTOR 64u /* N of images_N */
+
 /* The folder to load from, and how much smaller its images are than the ones that downscaling counts
  * from: those of `images`, or where that is absent of the first `images_N` there is. When `downscale`
  * leads from there to another images_N exactly, that one is taken. Without any of these the folder is capture_folder's.

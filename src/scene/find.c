@@ -3,10 +3,9 @@
  *   1. the name as it is written, or with .png, .jpg or .jpeg added where it has no extension;
  *   2. another Unicode form of it, then another case;
  *   3. another extension (.png, .jpg, .jpeg), of the same form and case first;
- *   4. the same of the name with its separators turned (\ to /) and without file://, then with %20
- * and its like decoded;
- *   5. where nothing in the folder that is written was found, the name without its first folder,
- * without its first two, and so on, in the finder's folder and its places. */
+ *   4. the same of the name with / for \ and without file://, then with %20 and the like decoded;
+ *   5. where nothing in the folder that is written was found: the name without its first folder,
+ *      without its first two, and so on, in the finder's folder and its places. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -14,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scene/capture.h"
 #include "scene/find_part.h"
 
-#define MOST_PARTS \
-    16u /* of a name, counted from its end: what is further in front is taken away at once */
-#define MOST_FACTOR 64u /* of images_N */
+/* Of a name, counted from its end: what is further in front is taken away at once. */
+#define MOST_PARTS 16u
 
 vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder)
 {
@@ -324,7 +323,7 @@ static vkn_status look_in(struct finder *finder, const char *place, const char *
 /* images_2, images_3, ...: the first that has it. */
 static vkn_status look_in_smaller(struct finder *finder, const char *name, struct found *found)
 {
-    for (unsigned factor = 2; factor <= MOST_FACTOR && found->path == NULL; factor++) {
+    for (unsigned factor = 2; factor <= CAPTURE_MOST_FACTOR && found->path == NULL; factor++) {
         char place[16];
         bool listed = false;
         snprintf(place, sizeof(place), "images_%u", factor);

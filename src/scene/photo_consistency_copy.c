@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scene/capture.h"
+#include "scene/find.h"
 #include "scene/photo_consistency.h"
-
-#define MOST_FACTOR 64u /* N of images_N */
 
 /* The last folder of the path that is called images, or images_N: where its name begins, where what
  * is in it begins, and its N. NULL: there is none. */
@@ -17,7 +17,7 @@ static const char *find_images_folder(const char *path, const char **inside, uin
         const char *rest = at + strlen(name);
         unsigned long number = rest[0] == '_' ? strtoul(rest + 1, &after, 10) : 1;
         rest = after != NULL ? after : rest;
-        if (rest[0] != '/' || number < 1 || number > MOST_FACTOR)
+        if (rest[0] != '/' || number < 1 || number > CAPTURE_MOST_FACTOR)
             continue;
         found = at + 1;
         *inside = rest + 1;
@@ -28,19 +28,19 @@ static const char *find_images_folder(const char *path, const char **inside, uin
 
 char *consistency_find_copy(const char *image_path, uint32_t factor)
 {
-    static const char *const extensions[] = {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"};
-    const char *inside = NULL, *dot = strrchr(image_path, '.');
+    const char *inside = NULL;
     uint32_t number = 1;
     const char *begin = find_images_folder(image_path, &inside, &number);
-    if (begin == NULL || dot == NULL || dot < inside || number * factor > MOST_FACTOR)
+    if (begin == NULL || number * factor > CAPTURE_MOST_FACTOR)
         return NULL;
-    int folder = (int)(begin - image_path), stem = (int)(dot - inside);
-    for (size_t i = 0; i <= BASE_COUNT(extensions); i++) {
-        char *path = base_format("%.*simages_%u/%.*s%s", folder, image_path, number * factor, stem,
-                                 inside, i == 0 ? dot : extensions[i - 1]);
-        if (path != NULL && base_file_exists(path))
-            return path;
-        free(path);
-    }
-    return NULL;
+    char *folder =
+        base_format("%.*simages_%u", (int)(begin - image_path), image_path, number * factor);
+    struct finder *finder = NULL;
+    struct found found = {0};
+    if (folder != NULL && base_is_folder(folder) && finder_open(folder, NULL, &finder) == VKN_OK)
+        (void)finder_written(finder, inside, &found); /* where it fails there is no copy */
+    finder_close(&finder);
+    free(folder);
+    free(found.other);
+    return found.path;
 }
