@@ -87,25 +87,13 @@ static void add_lenses(cJSON *json, const struct inspection *inspection)
         add_numbers(lenses, "first_k1_k2_p1_p2_k3_k4", distortion, 6);
 }
 
-/* As settings take them: scene.placed with these numbers is the same training space to the last
- * bit. */
-static void add_exact(cJSON *space, const struct vkn_scene *scene)
-{
-    char text[40];
-    config_print_number(text, scene->scale, false);
-    cJSON_AddRawToObject(space, "scale", text);
-    cJSON *list = cJSON_AddArrayToObject(space, "offset");
-    for (int i = 0; i < 3; i++) {
-        config_print_number(text, scene->offset[i], false);
-        cJSON_AddItemToArray(list, cJSON_CreateRaw(text));
-    }
-}
-
 static void add_space(cJSON *json, const struct inspection *inspection)
 {
     const struct vkn_scene *scene = inspection->scene;
     cJSON *space = cJSON_AddObjectToObject(json, "training_space");
-    add_exact(space, scene);
+    /* As settings take them: scene.placed with these numbers is the same space to the last bit. */
+    cJSON_AddNumberToObject(space, "scale", scene->scale);
+    cJSON_AddItemToObject(space, "offset", cJSON_CreateDoubleArray(scene->offset, 3));
     cJSON_AddNumberToObject(space, "aabb_scale", scene->aabb_scale);
     add_number(space, "origin_distance", inspection->from_origin);
     add_number(space, "near_distance", inspection->near);

@@ -2,11 +2,13 @@
  * al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare your own dataset"):
  *
  *   intrinsics.txt  or intrinsic.txt, for all images, in pixels of theirs: a 3x3 or 4x4 matrix, or
- * a first line f cx cy 0 as in Scene Representation Networks, whose further lines say nothing of
- * the camera rgb/NAME.png    or .jpg, or in a folder color; NAME begins with 0_ for training, 1_
- * for validation, 2_ for testing pose/NAME.txt   a 4x4 or 3x4 matrix, camera to world, of a camera
- * with x right, y down and z forwards; or extrinsic/NAME.txt, world to camera bbox.txt        xmin
- * ymin zmin xmax ymax zmax voxelsize; need not be there
+ *                   a first line f cx cy 0 as in Scene Representation Networks, whose further lines
+ *                   say nothing of the camera
+ *   rgb/NAME.png    or .jpg, or in a folder color; NAME begins with 0_ for training, 1_ for
+ *                   validation, 2_ for testing
+ *   pose/NAME.txt   a 4x4 or 3x4 matrix, camera to world, of a camera with x right, y down and z
+ *                   forwards; or extrinsic/NAME.txt, world to camera
+ *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; need not be there
  *
  * A line of two numbers in a matrix's file is a size, which NSVF passes over as well
  * (fairnr/data/data_utils.py).

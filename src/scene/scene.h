@@ -226,7 +226,7 @@ bool scene_camera_ray(const struct scene_camera *camera, double x, double y, dou
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the undistorted ideal
  * coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an angle, at most pi, of others. */
 double scene_camera_limit(const struct scene_camera *camera);
-/* Distance that 1 % of the sparse points in the picture do not exceed; 0: fewer than 100. */ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
+double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera); /* that 1 % of the points in the picture do not exceed; 0: fewer than 100 */
 #define SCENE_NO_LIMIT 1e9
 
 /* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels, or a palette, become
