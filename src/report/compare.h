@@ -34,14 +34,9 @@ struct measure {
     int digits;
 };
 
-/* A table, a row for each run, open for further cells of its head; then the rows. */
-void compare_open_table(struct base_text *page, const char *name, const char *second,
-                        const struct measure *measures, size_t count);
-/* A row up to its measures, for the cells behind them. `second`: text of the second column; NULL:
- * not known. */
-void compare_open_row(struct base_text *page, const struct comparison *comparison, size_t index,
-                      const char *second, const struct measure *measures, size_t count);
-void compare_close_table(struct base_text *page);
+/* A table, a row for each run. `text_of`: of the column `second`; NULL: not known. */
+void compare_table(struct base_text *page, const struct comparison *comparison, const char *name, const char *second,
+                   const char *(*text_of)(const struct run *run), const struct measure *measures, size_t count);
 /* How long each run was trained at the least. */
 double compare_seconds(const struct comparison *comparison);
 /* Mean of a column over the lines that have it; NaN where none does. */

@@ -45,16 +45,10 @@ static const struct measure gradients[] = {
 void compare_gradients(struct base_text *page, const struct comparison *comparison)
 {
     page_section(page, "gradients", "Gradients and idle time");
-    compare_open_table(page, "Gradients", "Precision", gradients, BASE_COUNT(gradients));
-    base_text_add(page, "</tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < comparison->count; i++) {
-        compare_open_row(page, comparison, i, page_path(&comparison->runs[i].run), gradients,
-                         BASE_COUNT(gradients));
-        base_text_add(page, "</tr>\n");
-    }
-    compare_close_table(page);
+    compare_table(page, comparison, "Gradients", "Precision", page_path, gradients,
+                  BASE_COUNT(gradients));
     base_text_add(page, "<p>Skipped: steps whose loss or gradient was not finite. Underflowed: "
                         "gradients of activations that became zero in 16 bits. Idle: time in which "
-                        "the device ran no step. But for skipped steps, means over the log.</p>\n"
+                        "the device ran no step. All but skipped steps are means over the log.</p>\n"
                         "</section>\n");
 }

@@ -107,14 +107,7 @@ void compare_samples(struct base_text *page, const struct comparison *comparison
     double seconds = compare_seconds(comparison);
     char time[32];
     page_section(page, "samples", "Samples and equal time");
-    compare_open_table(page, "Samples", "Sampling", samples, BASE_COUNT(samples));
-    base_text_add(page, "</tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < comparison->count; i++) {
-        compare_open_row(page, comparison, i, kind_of(&comparison->runs[i].run), samples,
-                         BASE_COUNT(samples));
-        base_text_add(page, "</tr>\n");
-    }
-    compare_close_table(page);
+    compare_table(page, comparison, "Samples", "Sampling", kind_of, samples, BASE_COUNT(samples));
     base_text_add(page,
                   "<p>Live: samples that count. Empty: steps of a ray that the occupancy grid "
                   "leaves out. Behind: samples that do not count.");

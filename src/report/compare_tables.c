@@ -148,8 +148,9 @@ static void add_run_name(struct base_text *page, const struct compared *compared
     base_text_add(page, "</th>");
 }
 
-void compare_open_table(struct base_text *page, const char *name, const char *second,
-                        const struct measure *measures, size_t count)
+/* Open for further cells of its head; then the rows. */
+static void open_table(struct base_text *page, const char *name, const char *second,
+                       const struct measure *measures, size_t count)
 {
     base_text_add(page,
                   "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n"
@@ -160,8 +161,9 @@ void compare_open_table(struct base_text *page, const char *name, const char *se
         base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", measures[i].title);
 }
 
-void compare_open_row(struct base_text *page, const struct comparison *comparison, size_t index,
-                      const char *second, const struct measure *measures, size_t count)
+/* Up to its measures, for the cells behind them. */
+static void open_row(struct base_text *page, const struct comparison *comparison, size_t index,
+                     const char *second, const struct measure *measures, size_t count)
 {
     const struct compared *compared = &comparison->runs[index];
     double seconds = compare_seconds(comparison);
@@ -177,9 +179,22 @@ void compare_open_row(struct base_text *page, const struct comparison *compariso
     }
 }
 
-void compare_close_table(struct base_text *page)
+static void close_table(struct base_text *page)
 {
     base_text_add(page, "</tbody>\n</table>\n</div>\n");
+}
+
+void compare_table(struct base_text *page, const struct comparison *comparison, const char *name,
+                   const char *second, const char *(*text_of)(const struct run *run),
+                   const struct measure *measures, size_t count)
+{
+    open_table(page, name, second, measures, count);
+    base_text_add(page, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < comparison->count; i++) {
+        open_row(page, comparison, i, text_of(&comparison->runs[i].run), measures, count);
+        base_text_add(page, "</tr>\n");
+    }
+    close_table(page);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
@@ -215,7 +230,7 @@ static void add_result(struct base_text *page, const struct comparison *comparis
 {
     const struct run *run = &comparison->runs[index].run;
     const struct run_summary *summary = &run->summary;
-    compare_open_row(page, comparison, index, page_path(run), results, BASE_COUNT(results));
+    open_row(page, comparison, index, page_path(run), results, BASE_COUNT(results));
     if (!one_machine(comparison)) {
         add_text(page, page_device(run));
         add_text(page, page_driver(run));
@@ -228,12 +243,12 @@ void compare_results(struct base_text *page, const struct comparison *comparison
 {
     bool together = one_machine(comparison);
     page_section(page, "results", "Results");
-    compare_open_table(page, "Results", "Precision", results, BASE_COUNT(results));
+    open_table(page, "Results", "Precision", results, BASE_COUNT(results));
     base_text_add(page, "%s<th scope=\"col\">Status</th></tr></thead>\n<tbody>\n",
                   together ? "" : "<th scope=\"col\">Device</th><th scope=\"col\">Driver</th>");
     for (size_t i = 0; i < comparison->count; i++)
         add_result(page, comparison, i);
-    compare_close_table(page);
+    close_table(page);
     if (together)
         add_machine(page, &comparison->runs[0].run);
     base_text_add(page, "</section>\n");
