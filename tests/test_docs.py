@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """tests/test_docs.py: the manual says what there is.
 
-Checks README.md, CONTRIBUTING.md, CHANGELOG.md, BENCHMARKS.md and docs/*.md: links and anchors; commands, options,
-values and settings against what vknerf itself prints; options of the scripts; paths; names of documents; environment
-variables, also that every one that the program reads is described; tables that scripts make; that README.md is short
-and leads to every page.
+Checks README.md, CONTRIBUTING.md, CHANGELOG.md, BENCHMARKS.md and docs/*.md, of docs/history the links alone: links and
+anchors; commands, options, values and settings against what vknerf itself prints; options of the scripts; paths; names of documents; environment
+variables, also that every one that the program reads is described; tables that scripts make; that README.md and
+BENCHMARKS.md are short, and that README.md leads to every page.
 Before that it checks itself: made-up texts with one fault each have to be found out.
 
 Needs only Python's standard library. VKNERF_BIN names the program, VKNERF_SOURCE_DIR the sources.
@@ -26,7 +26,7 @@ import scaling_model  # noqa: E402
 PROGRAM = os.environ.get("VKNERF_BIN") or os.path.join(
     os.environ.get("VKNERF_BUILD_DIR") or os.path.join(SOURCE, "build"), "vknerf")
 
-MOST_LINES = 150  # of README.md
+MOST_LINES = {"README.md": 150, "BENCHMARKS.md": 500}
 # Spans of code that look like a setting and are none.
 NO_SETTINGS = {"seconds.median", "torch.compile", "vknerf.crc32c"}
 # What a program writes is no document of the project.
@@ -125,10 +125,10 @@ def check_links(name, text, facts):
             yield line, f"link to {target}: {path} has no heading #{anchor}"
 
 
-def check_length(_name, text, _facts):
+def check_length(name, text, _facts):
     lines = len(text.rstrip("\n").split("\n"))
-    if lines > MOST_LINES:
-        yield lines, f"{lines} lines; {MOST_LINES} at the most"
+    if lines > MOST_LINES.get(name, lines):
+        yield lines, f"{lines} lines; {MOST_LINES[name]} at the most"
 
 
 def check_contents(text, pages):
@@ -388,13 +388,12 @@ def check_keys(page, table):
             yield f"does not describe the key {key} of src/scene/keys.c"
 
 
-CHECKS = (check_links, check_commands, check_settings, check_paths, check_documents, check_variables)
+CHECKS = (check_links, check_length, check_commands, check_settings, check_paths, check_documents, check_variables)
 
 
 def check_text(name, text, facts):
     """All findings about a document, as "name:line: what"."""
-    checks = CHECKS + ((check_length,) if name == "README.md" else ())
-    return [f"{name}:{line}: {finding}" for check in checks for line, finding in check(name, text, facts)]
+    return [f"{name}:{line}: {finding}" for check in CHECKS for line, finding in check(name, text, facts)]
 
 
 # ---- facts -----------------------------------------------------------------------------------------------
@@ -554,7 +553,7 @@ FAULTS = (
     ("As NONE.md says", "no document NONE.md"),
     ("As docs/NONE.md says", "no document docs/NONE.md"),
     ("`VKNERF_Y=1`", "nothing knows VKNERF_Y"),
-    ("x\n" * (MOST_LINES + 1), "at the most"),
+    ("x\n" * (MOST_LINES["README.md"] + 1), "at the most"),
 )
 
 HELP = """usage: vknerf x
@@ -638,6 +637,9 @@ def check_project():
         if number < 5:
             return [f"only {number} {what} in what vknerf prints"]
     findings = [finding for name, text in texts.items() for finding in check_text(name, text, facts)]
+    # Names, options and settings there are those of their day.
+    findings += [f"{path}:{line}: {finding}" for path in files("docs/history/*.md")
+                 for line, finding in check_links(path, read(path), facts)]
     findings += [f"README.md:{line}: {finding}" for line, finding in check_contents(texts["README.md"], pages)]
     findings += [f"docs/precision.md:{line}: {finding}"
                  for line, finding in check_policy(texts["docs/precision.md"], read_policy())]
