@@ -8,7 +8,7 @@
 
 #include <vknerf/vknerf.h>
 
-/* ---- every call with a status, for callbacks that may make none ------------------------------- */
+/* ---- every call with a status, for callbacks that may make none ------------------------------ */
 
 static char *text;
 static const double zero[3];
@@ -65,7 +65,7 @@ static void call_all(const char *part)
 #undef CALL
 }
 
-/* ---- calls that use a device -------------------------------------------------------------------- */
+/* ---- calls that use a device ----------------------------------------------------------------- */
 
 struct objects {
     const struct step_tests *tests;
@@ -257,7 +257,7 @@ static void end(struct objects *o)
     assert_int_equal(failures, 0);
 }
 
-/* ---- the log ------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 static void second_listener(void *user, enum vkn_log_level level, const char *line)
 {
@@ -340,7 +340,7 @@ static void test_listeners_of_threads(void **state)
     vkn_log_to(NULL, NULL);
 }
 
-/* ---- callbacks of a training ---------------------------------------------------------------------- */
+/* ---- callbacks of a training ----------------------------------------------------------------- */
 
 static void check_report(void *context, const struct vkn_train_stats *stats)
 {
@@ -409,7 +409,7 @@ static void test_training(void **state)
     end(&o);
 }
 
-/* ---- callbacks of a stepper ------------------------------------------------------------------------ */
+/* ---- callbacks of a stepper ------------------------------------------------------------------ */
 
 static vkn_status check_density(void *user, const struct vkn_samples *samples)
 {
@@ -447,7 +447,7 @@ static void test_stepper(void **state)
     end(&o);
 }
 
-/* ---- forked processes ------------------------------------------------------------------------------ */
+/* ---- forked processes ------------------------------------------------------------------------ */
 
 /* Ends by _exit(): a handler that Mesa leaves for exit() waits for threads that the child has not, and crashes. */
 static void be_a_child(struct objects *o)

@@ -12,7 +12,7 @@
 extern const struct gpu_program_source test_stepper_device_programs[];
 extern const size_t test_stepper_device_program_count;
 
-/* ---- Vulkan ------------------------------------------------------------------------------------ */
+/* ---- Vulkan ---------------------------------------------------------------------------------- */
 
 #define DEVICE_FUNCTIONS(X)                                                                             \
     X(AllocateCommandBuffers) X(AllocateDescriptorSets) X(AllocateMemory) X(BeginCommandBuffer)         \
@@ -262,7 +262,7 @@ static void run_program(struct own *own, uint32_t program, const struct vkn_samp
     own_submit(own);
 }
 
-/* ---- the field, both ways ---------------------------------------------------------------------- */
+/* ---- the field, both ways -------------------------------------------------------------------- */
 
 static float density_at(const float position[3])
 {
@@ -308,7 +308,7 @@ static vkn_status densities_on_device(void *user, const struct vkn_samples *samp
     return VKN_OK;
 }
 
-/* ---- what comes of it -------------------------------------------------------------------------- */
+/* ---- what comes of it ------------------------------------------------------------------------ */
 
 struct pair {
     const struct vkn_samples *samples;

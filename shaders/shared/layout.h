@@ -23,7 +23,7 @@ typedef struct Dispatch Dispatch;
 #include "shared/buffers.h"
 #include "shared/layers.h"
 
-/* ---- specialisation constants ------------------------------------------------------------------- */
+/* ---- specialisation constants ---------------------------------------------------------------- */
 
 #define SPEC_SUBGROUP_SIZE 0
 #define SPEC_LOCAL_SIZE 1
@@ -153,7 +153,7 @@ typedef struct Dispatch Dispatch;
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS 10 /* of a falling loss scale; more would stop the training */
 
-/* ---- structs -------------------------------------------------------------------------------------- */
+/* ---- structs --------------------------------------------------------------------------------- */
 
 struct Level {
     SHARED_UINT first;       /* index of the level's first parameter */
