@@ -147,7 +147,9 @@ vkn_status source_open(struct preparation *preparation);
 void source_free(struct source *source);
 /* Lists the photographs of the folder, without a look into them; warns of other files that may be taken for some. */
 vkn_status listing_find(struct source *source, const char *given);
-#define PREPARE_PHOTOGRAPHS "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga" /* endings */
+/* Endings of names. */
+#define PREPARE_PHOTOGRAPHS                                                                        \
+    "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga"
 /* Gives it the last error's message as its problem, without the path that this begins with. */
 vkn_status source_leave_out(struct source_picture *picture, const char *path);
 /* The same of the picture that has the name in SCENE/images; of what is no photograph, frames and views, a warning. */
