@@ -14,16 +14,18 @@ extern const size_t test_stepper_device_program_count;
 
 /* ---- Vulkan ---------------------------------------------------------------------------------- */
 
-#define DEVICE_FUNCTIONS(X)                                                                             \
-    X(AllocateCommandBuffers) X(AllocateDescriptorSets) X(AllocateMemory) X(BeginCommandBuffer)         \
-    X(BindBufferMemory) X(CmdBindDescriptorSets) X(CmdBindPipeline) X(CmdCopyBuffer) X(CmdDispatch)     \
-    X(CmdPipelineBarrier) X(CmdPushConstants) X(CmdUpdateBuffer) X(CreateBuffer) X(CreateCommandPool)   \
-    X(CreateComputePipelines) X(CreateDescriptorPool) X(CreateDescriptorSetLayout) X(CreateFence)       \
-    X(CreatePipelineLayout) X(CreateShaderModule) X(DestroyBuffer) X(DestroyCommandPool)                \
-    X(DestroyDescriptorPool) X(DestroyDescriptorSetLayout) X(DestroyFence) X(DestroyPipeline)           \
-    X(DestroyPipelineLayout) X(DestroyShaderModule) X(EndCommandBuffer) X(FreeMemory)                   \
-    X(GetBufferMemoryRequirements) X(MapMemory) X(QueueSubmit) X(ResetFences) X(UpdateDescriptorSets)   \
-    X(WaitForFences)
+/* clang-format off */
+#define DEVICE_FUNCTIONS(X)                                                                        \
+    X(AllocateCommandBuffers) X(AllocateDescriptorSets) X(AllocateMemory) X(BeginCommandBuffer)    \
+    X(BindBufferMemory) X(CmdBindDescriptorSets) X(CmdBindPipeline) X(CmdCopyBuffer)               \
+    X(CmdDispatch) X(CmdPipelineBarrier) X(CmdPushConstants) X(CmdUpdateBuffer) X(CreateBuffer)    \
+    X(CreateCommandPool) X(CreateComputePipelines) X(CreateDescriptorPool)                         \
+    X(CreateDescriptorSetLayout) X(CreateFence) X(CreatePipelineLayout) X(CreateShaderModule)      \
+    X(DestroyBuffer) X(DestroyCommandPool) X(DestroyDescriptorPool) X(DestroyDescriptorSetLayout)  \
+    X(DestroyFence) X(DestroyPipeline) X(DestroyPipelineLayout) X(DestroyShaderModule)             \
+    X(EndCommandBuffer) X(FreeMemory) X(GetBufferMemoryRequirements) X(MapMemory) X(QueueSubmit)   \
+    X(ResetFences) X(UpdateDescriptorSets) X(WaitForFences)
+/* clang-format on */
 
 #define STAGING_BYTES ((VkDeviceSize)1 << 20)
 #define PROGRAMS      2u
