@@ -68,7 +68,7 @@ static void add_gradients(const struct voxels *voxels, const float position[3], 
             voxels->gradients[corners.points[i]][c] += corners.shares[i] * by_raw[c];
 }
 
-/* ---- what the library asks for ----------------------------------------------------------------- */
+/* ---- what the library asks for --------------------------------------------------------------- */
 
 static vkn_status fill_values(void *user, const struct vkn_samples *samples)
 {
@@ -91,7 +91,7 @@ static vkn_status fill_densities(void *user, const struct vkn_samples *samples)
     return VKN_OK;
 }
 
-/* ---- training ------------------------------------------------------------------------------------ */
+/* ---- training -------------------------------------------------------------------------------- */
 
 static void check(vkn_status status)
 {

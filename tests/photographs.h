@@ -8,7 +8,7 @@
 #include "scene/image.h"
 #include "scenes.h"
 
-/* ---- a corner of a room ------------------------------------------------------------------------ */
+/* ---- a corner of a room ---------------------------------------------------------------------- */
 
 #define VIEWS       7
 #define VIEW_WIDTH  320
@@ -101,7 +101,7 @@ static inline void write_views(const char *folder)
     }
 }
 
-/* ---- EXIF -------------------------------------------------------------------------------------- */
+/* ---- EXIF ------------------------------------------------------------------------------------ */
 
 static inline void put(uint8_t *at, uint32_t value, size_t bytes, bool little)
 {

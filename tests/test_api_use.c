@@ -8,36 +8,42 @@
 
 #include <vknerf/vknerf.h>
 
-/* ---- every call with a status, for callbacks that may make none ------------------------------- */
+/* ---- every call with a status, for callbacks that may make none ------------------------------ */
 
 static char *text;
 static const double zero[3];
 
 /* What a call would take does not matter: it is refused before it is looked at. */
-#define CALLS(X)                                                                                                       \
-    X(vkn_context_create(NULL, NULL)) X(vkn_context_vulkan(NULL, NULL)) X(vkn_info_json(NULL, NULL))                   \
-    X(vkn_config_create(NULL)) X(vkn_config_copy(NULL, NULL)) X(vkn_config_set(NULL, NULL, NULL, NULL))                \
-    X(vkn_config_set_number(NULL, NULL, 0)) X(vkn_config_get(NULL, NULL, NULL)) X(vkn_config_read_json(NULL, NULL))    \
-    X(vkn_config_parse_json(NULL, NULL, NULL, false)) X(vkn_config_setting(0, NULL))                                   \
-    X(vkn_scene_open(NULL, NULL, NULL)) X(vkn_scene_create(NULL, NULL, 0, NULL, NULL))                                 \
-    X(vkn_scene_camera(NULL, VKN_SPLIT_TRAIN, 0, NULL)) X(vkn_scene_look_at(NULL, NULL, NULL))                         \
-    X(vkn_scene_image(NULL, VKN_SPLIT_TRAIN, 0, VKN_BACKGROUND_WHITE, NULL)) X(vkn_scene_check_path(NULL, NULL))       \
-    X(vkn_scene_info_json(NULL, &text)) X(vkn_camera_look_at(NULL, zero, zero, zero))                                  \
-    X(vkn_picture_write(NULL, VKN_MAP_COLOR, NULL)) X(vkn_trainer_create(NULL, NULL, NULL, NULL))                      \
-    X(vkn_trainer_resume(NULL, NULL)) X(vkn_trainer_init(NULL, NULL)) X(vkn_trainer_save(NULL, NULL))                  \
-    X(vkn_trainer_images(NULL, NULL)) X(vkn_trainer_exchange(NULL, NULL)) X(vkn_trainer_run(NULL, NULL))               \
-    X(vkn_trainer_start_profile(NULL)) X(vkn_trainer_profile(NULL, NULL)) X(vkn_renderer_of_trainer(NULL, NULL))       \
-    X(vkn_renderer_open(NULL, NULL, VKN_PRECISION_AUTO, NULL)) X(vkn_renderer_want_normals(NULL))                      \
-    X(vkn_renderer_freeze(NULL, 0)) X(vkn_render(NULL, NULL, NULL, NULL)) X(vkn_ssim(NULL, NULL, NULL, 0, 0, NULL))    \
-    X(vkn_run_train(NULL, NULL)) X(vkn_find_batch(NULL, NULL)) X(vkn_run_config(NULL, NULL))                           \
-    X(vkn_run_report(NULL, NULL)) X(vkn_run_inspect(NULL, NULL)) X(vkn_run_eval(NULL, NULL))                           \
-    X(vkn_run_render(NULL, NULL)) X(vkn_run_export(NULL, NULL)) X(vkn_prepare(NULL, NULL))                             \
-    X(vkn_bench(NULL, NULL)) X(vkn_field_register(NULL, NULL)) X(vkn_field_check(NULL, NULL))                          \
-    X(vkn_stepper_create(NULL, NULL, NULL, NULL, NULL)) X(vkn_stepper_sample(NULL, NULL))                              \
-    X(vkn_stepper_composite(NULL, NULL)) X(vkn_stepper_update_grid(NULL, NULL, NULL))                                  \
-    X(vkn_stepper_render(NULL, NULL, NULL, NULL, NULL, NULL)) X(vkn_adam_create(NULL, NULL, NULL))                     \
-    X(vkn_adam_step(NULL, 0, NULL)) X(vkn_run_field(NULL, NULL, NULL)) X(vkn_run_info_json(NULL, NULL))           \
-    X(vkn_field_trust("0"))
+/* clang-format off */
+#define CALLS(X)                                                                                   \
+    X(vkn_context_create(NULL, NULL)) X(vkn_context_vulkan(NULL, NULL))                            \
+    X(vkn_info_json(NULL, NULL)) X(vkn_config_create(NULL)) X(vkn_config_copy(NULL, NULL))         \
+    X(vkn_config_set(NULL, NULL, NULL, NULL)) X(vkn_config_set_number(NULL, NULL, 0))              \
+    X(vkn_config_get(NULL, NULL, NULL)) X(vkn_config_read_json(NULL, NULL))                        \
+    X(vkn_config_parse_json(NULL, NULL, NULL, false)) X(vkn_config_setting(0, NULL))               \
+    X(vkn_scene_open(NULL, NULL, NULL)) X(vkn_scene_create(NULL, NULL, 0, NULL, NULL))             \
+    X(vkn_scene_camera(NULL, VKN_SPLIT_TRAIN, 0, NULL)) X(vkn_scene_look_at(NULL, NULL, NULL))     \
+    X(vkn_scene_image(NULL, VKN_SPLIT_TRAIN, 0, VKN_BACKGROUND_WHITE, NULL))                       \
+    X(vkn_scene_check_path(NULL, NULL)) X(vkn_scene_info_json(NULL, &text))                        \
+    X(vkn_camera_look_at(NULL, zero, zero, zero)) X(vkn_picture_write(NULL, VKN_MAP_COLOR, NULL))  \
+    X(vkn_trainer_create(NULL, NULL, NULL, NULL)) X(vkn_trainer_resume(NULL, NULL))                \
+    X(vkn_trainer_init(NULL, NULL)) X(vkn_trainer_save(NULL, NULL))                                \
+    X(vkn_trainer_images(NULL, NULL)) X(vkn_trainer_exchange(NULL, NULL))                          \
+    X(vkn_trainer_run(NULL, NULL)) X(vkn_trainer_start_profile(NULL))                              \
+    X(vkn_trainer_profile(NULL, NULL)) X(vkn_renderer_of_trainer(NULL, NULL))                      \
+    X(vkn_renderer_open(NULL, NULL, VKN_PRECISION_AUTO, NULL)) X(vkn_renderer_want_normals(NULL))  \
+    X(vkn_renderer_freeze(NULL, 0)) X(vkn_render(NULL, NULL, NULL, NULL))                          \
+    X(vkn_ssim(NULL, NULL, NULL, 0, 0, NULL)) X(vkn_run_train(NULL, NULL))                         \
+    X(vkn_find_batch(NULL, NULL)) X(vkn_run_config(NULL, NULL)) X(vkn_run_report(NULL, NULL))      \
+    X(vkn_run_inspect(NULL, NULL)) X(vkn_run_eval(NULL, NULL)) X(vkn_run_render(NULL, NULL))       \
+    X(vkn_run_export(NULL, NULL)) X(vkn_prepare(NULL, NULL)) X(vkn_bench(NULL, NULL))              \
+    X(vkn_field_register(NULL, NULL)) X(vkn_field_check(NULL, NULL))                               \
+    X(vkn_stepper_create(NULL, NULL, NULL, NULL, NULL)) X(vkn_stepper_sample(NULL, NULL))          \
+    X(vkn_stepper_composite(NULL, NULL)) X(vkn_stepper_update_grid(NULL, NULL, NULL))              \
+    X(vkn_stepper_render(NULL, NULL, NULL, NULL, NULL, NULL))                                      \
+    X(vkn_adam_create(NULL, NULL, NULL)) X(vkn_adam_step(NULL, 0, NULL))                           \
+    X(vkn_run_field(NULL, NULL, NULL)) X(vkn_run_info_json(NULL, NULL)) X(vkn_field_trust("0"))
+/* clang-format on */
 
 /* Counted, and not asserted: an assertion leaves a listener without giving its lock back, and no assertion works in
  * another thread. */
@@ -65,7 +71,7 @@ static void call_all(const char *part)
 #undef CALL
 }
 
-/* ---- calls that use a device -------------------------------------------------------------------- */
+/* ---- calls that use a device ----------------------------------------------------------------- */
 
 struct objects {
     const struct step_tests *tests;
@@ -257,7 +263,7 @@ static void end(struct objects *o)
     assert_int_equal(failures, 0);
 }
 
-/* ---- the log ------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 static void second_listener(void *user, enum vkn_log_level level, const char *line)
 {
@@ -340,7 +346,7 @@ static void test_listeners_of_threads(void **state)
     vkn_log_to(NULL, NULL);
 }
 
-/* ---- callbacks of a training ---------------------------------------------------------------------- */
+/* ---- callbacks of a training ----------------------------------------------------------------- */
 
 static void check_report(void *context, const struct vkn_train_stats *stats)
 {
@@ -409,7 +415,7 @@ static void test_training(void **state)
     end(&o);
 }
 
-/* ---- callbacks of a stepper ------------------------------------------------------------------------ */
+/* ---- callbacks of a stepper ------------------------------------------------------------------ */
 
 static vkn_status check_density(void *user, const struct vkn_samples *samples)
 {
@@ -447,7 +453,7 @@ static void test_stepper(void **state)
     end(&o);
 }
 
-/* ---- forked processes ------------------------------------------------------------------------------ */
+/* ---- forked processes ------------------------------------------------------------------------ */
 
 /* Ends by _exit(): a handler that Mesa leaves for exit() waits for threads that the child has not, and crashes. */
 static void be_a_child(struct objects *o)

@@ -27,7 +27,7 @@ struct member {
     {#member, kind, offsetof(struct structure, member),                                                            \
      sizeof(((struct structure *)NULL)->member) / sizeof(((struct structure *)NULL)->member[0])}
 
-/* ---- calls --------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static const struct step_tests *tests;
 static struct tiny tiny;
@@ -197,7 +197,7 @@ static vkn_status call_vkn_adam_result(const void *given)
     return status;
 }
 
-/* ---- structures ---------------------------------------------------------------------------------- */
+/* ---- structures ------------------------------------------------------------------------------ */
 
 static double no_visit(void *context)
 {
@@ -349,7 +349,7 @@ static const struct structure {
     STRUCTURE(vkn_adam_result, right_stepped, NONE, NULL),
 };
 
-/* ---- sweeps -------------------------------------------------------------------------------------- */
+/* ---- sweeps ---------------------------------------------------------------------------------- */
 
 /* The structure as it is right, but for one thing; the caller frees it. */
 static unsigned char *copy_of(const struct structure *s)
@@ -457,7 +457,7 @@ static void test_members(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* ---- settings ------------------------------------------------------------------------------------ */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static bool names_file(const vkn_setting *setting)
 {
@@ -494,7 +494,7 @@ static void test_settings(void **state)
     }
 }
 
-/* ---- arguments ----------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 #define refused(call, part)                           \
     do {                                              \

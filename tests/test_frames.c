@@ -373,7 +373,7 @@ static void test_units(void **state)
     assert_true(steps[0] == 1 && steps[1] == 65535 && steps[2] == 0);
 }
 
-/* ---- files that are written meanwhile ---------------------------------------------------------- */
+/* ---- files that are written meanwhile -------------------------------------------------------- */
 
 #define FILES 45u /* more than are written at once */
 

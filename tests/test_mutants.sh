@@ -85,7 +85,7 @@ cat >tests/test_run.sh <<'TOY'
 [ "$(twice 2)" = 4 ] || { echo "FAILED: twice 2"; exit 1; }
 TOY
 cat >tests/mutants/toy.json <<'TOY'
-[{"id": "A1", "what": "multiplies", "edits": [["src/sum.sh", "$1 + $2", "$1 * $2"]], "tests": ["test_sum"]},
+[{"id": "A1", "what": "multiplies", "edits": [["src/sum.sh", "$1\n +  $2", "$1 * $2"]], "tests": ["test_sum"]},
  {"id": "A2", "what": "thrice", "edits": [["src/sum.sh", "add \"$1\" \"$1\"", "add \"$1\" \"$1$1\""]],
   "tests": ["test_sum", "test_run"]},
  {"id": "A3", "what": "not negative", "edits": [["src/sum.sh", "\"-$1\"", "\"$1\""]],

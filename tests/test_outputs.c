@@ -15,7 +15,7 @@
 
 #include "skips.h"
 
-/* ---- fields -------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 /* One whose features are no numbers near the middle. */
 #define GLSL(name, feature)                                                        \
@@ -87,7 +87,7 @@ static const struct {
     {"hierarchical", take_hierarchy},
 };
 
-/* ---- checkpoints --------------------------------------------------------------------------------- */
+/* ---- checkpoints ----------------------------------------------------------------------------- */
 
 /* Copies a checkpoint with all elements of the tensors `params` and `average`, or of `occupancy`, set to a number, its
  * checksum left out as whoever edits it does. */
@@ -132,7 +132,7 @@ static char *train(const struct step_tests *tests, void (*take)(struct vkn_confi
     return path;
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -225,7 +225,7 @@ static void check_npy(const char *path)
     free(data);
 }
 
-/* ---- everything ---------------------------------------------------------------------------------- */
+/* ---- everything ------------------------------------------------------------------------------ */
 
 static const struct vkn_job quiet = {.quiet = true};
 
@@ -302,7 +302,7 @@ static void make_all(const struct step_tests *tests, const char *checkpoint, str
     ok(evaluate(tests, checkpoint));
 }
 
-/* ---- tests --------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static bool have_shaderc;
 

@@ -59,7 +59,7 @@ static void test_turned(void **state)
     assert_called(folder, "/scene/masks", true);
 }
 
-/* ---- whole runs with the stand-in ---------------------------------------------------------------- */
+/* ---- whole runs with the stand-in ------------------------------------------------------------ */
 
 static void test_names(void **state)
 {
@@ -198,7 +198,7 @@ static void test_few(void **state)
     assert_int_equal(request.result.registered, 4);
 }
 
-/* ---- interruptions ------------------------------------------------------------------------------ */
+/* ---- interruptions --------------------------------------------------------------------------- */
 
 struct interruption {
     struct temporary *folder;
@@ -260,7 +260,7 @@ static void test_interrupted(void **state)
     assert_fails(&request, VKN_INTERRUPTED, "interrupted");
 }
 
-/* ---- COLMAP itself -------------------------------------------------------------------------------- */
+/* ---- COLMAP itself --------------------------------------------------------------------------- */
 
 /* Between two cameras' axes, in degrees. */
 static double angle_between(double a[3][3], double b[3][3])

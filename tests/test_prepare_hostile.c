@@ -13,7 +13,7 @@
 
 #include "stand_in.h"
 
-/* ---- killed -------------------------------------------------------------------------------------- */
+/* ---- killed ---------------------------------------------------------------------------------- */
 
 /* Where the process that the stand-in leaves in "waiting" has ended, within 5 seconds. */
 static bool ends_soon(pid_t process)
@@ -79,7 +79,7 @@ static void test_killed(void **state)
     assert_called(folder, "mapper", true);
 }
 
-/* ---- hostile folders ----------------------------------------------------------------------------- */
+/* ---- hostile folders ------------------------------------------------------------------------- */
 
 /* A line of the log, the last one that has "left out" or "left aside" in it. */
 static char told[1024];

@@ -11,7 +11,7 @@
 #include "prepare/internal.h"
 #include "scene/image.h"
 
-/* ---- names, numbers, EXIF ------------------------------------------------------------------------ */
+/* ---- names, numbers, EXIF -------------------------------------------------------------------- */
 
 static void test_order(void **state)
 {
@@ -74,7 +74,7 @@ static void test_exif(void **state)
     }
 }
 
-/* ---- copies ------------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* What stands in the upright picture's corners (top left, top right, bottom left, bottom right) of a stored one
  * with 0 1 above 2 3. */

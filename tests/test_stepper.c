@@ -42,7 +42,7 @@ static void assert_refused(vkn_status status, const char *message)
     assert_message(message);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------ */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 /* A ball around (0.6, 0.5, 0.5) in a mist, with colours by place and direction. */
 static void ball(const float position[3], const float direction[3], float value[4])
@@ -101,7 +101,7 @@ static vkn_status solid(void *user, const struct vkn_samples *samples)
     return VKN_OK;
 }
 
-/* ---- sampling ---------------------------------------------------------------------------------- */
+/* ---- sampling -------------------------------------------------------------------------------- */
 
 static void check_ray(const struct vkn_samples *samples, double width, uint32_t ray, uint32_t first, uint32_t count)
 {
@@ -231,7 +231,7 @@ static void test_exchanged_images(void **state)
     end(&stepped);
 }
 
-/* ---- compositing ------------------------------------------------------------------------------- */
+/* ---- compositing ----------------------------------------------------------------------------- */
 
 /* Of a ray: its part of the loss and of the squared error, gradients of that part. */
 static double reference_of_ray(const struct vkn_config *config, const struct vkn_samples *samples, uint32_t ray,
@@ -363,7 +363,7 @@ static void test_not_finite(void **state)
     end(&stepped);
 }
 
-/* ---- the occupancy grid -------------------------------------------------------------------------- */
+/* ---- the occupancy grid ---------------------------------------------------------------------- */
 
 static uint32_t count_samples(vkn_stepper *stepper, float *last_x)
 {
@@ -422,7 +422,7 @@ static void test_grid_not_finite(void **state)
     end(&stepped);
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------ */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 static struct vkn_camera camera_of(vkn_scene *scene, size_t view)
 {
@@ -511,7 +511,7 @@ static void test_any_order(void **state)
     vkn_stepper_destroy(&stepper);
 }
 
-/* ---- calls that are none --------------------------------------------------------------------------- */
+/* ---- calls that are none --------------------------------------------------------------------- */
 
 static void test_order(void **state)
 {

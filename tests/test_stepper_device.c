@@ -12,18 +12,20 @@
 extern const struct gpu_program_source test_stepper_device_programs[];
 extern const size_t test_stepper_device_program_count;
 
-/* ---- Vulkan ------------------------------------------------------------------------------------ */
+/* ---- Vulkan ---------------------------------------------------------------------------------- */
 
-#define DEVICE_FUNCTIONS(X)                                                                             \
-    X(AllocateCommandBuffers) X(AllocateDescriptorSets) X(AllocateMemory) X(BeginCommandBuffer)         \
-    X(BindBufferMemory) X(CmdBindDescriptorSets) X(CmdBindPipeline) X(CmdCopyBuffer) X(CmdDispatch)     \
-    X(CmdPipelineBarrier) X(CmdPushConstants) X(CmdUpdateBuffer) X(CreateBuffer) X(CreateCommandPool)   \
-    X(CreateComputePipelines) X(CreateDescriptorPool) X(CreateDescriptorSetLayout) X(CreateFence)       \
-    X(CreatePipelineLayout) X(CreateShaderModule) X(DestroyBuffer) X(DestroyCommandPool)                \
-    X(DestroyDescriptorPool) X(DestroyDescriptorSetLayout) X(DestroyFence) X(DestroyPipeline)           \
-    X(DestroyPipelineLayout) X(DestroyShaderModule) X(EndCommandBuffer) X(FreeMemory)                   \
-    X(GetBufferMemoryRequirements) X(MapMemory) X(QueueSubmit) X(ResetFences) X(UpdateDescriptorSets)   \
-    X(WaitForFences)
+/* clang-format off */
+#define DEVICE_FUNCTIONS(X)                                                                        \
+    X(AllocateCommandBuffers) X(AllocateDescriptorSets) X(AllocateMemory) X(BeginCommandBuffer)    \
+    X(BindBufferMemory) X(CmdBindDescriptorSets) X(CmdBindPipeline) X(CmdCopyBuffer)               \
+    X(CmdDispatch) X(CmdPipelineBarrier) X(CmdPushConstants) X(CmdUpdateBuffer) X(CreateBuffer)    \
+    X(CreateCommandPool) X(CreateComputePipelines) X(CreateDescriptorPool)                         \
+    X(CreateDescriptorSetLayout) X(CreateFence) X(CreatePipelineLayout) X(CreateShaderModule)      \
+    X(DestroyBuffer) X(DestroyCommandPool) X(DestroyDescriptorPool) X(DestroyDescriptorSetLayout)  \
+    X(DestroyFence) X(DestroyPipeline) X(DestroyPipelineLayout) X(DestroyShaderModule)             \
+    X(EndCommandBuffer) X(FreeMemory) X(GetBufferMemoryRequirements) X(MapMemory) X(QueueSubmit)   \
+    X(ResetFences) X(UpdateDescriptorSets) X(WaitForFences)
+/* clang-format on */
 
 #define STAGING_BYTES ((VkDeviceSize)1 << 20)
 #define PROGRAMS      2u
@@ -262,7 +264,7 @@ static void run_program(struct own *own, uint32_t program, const struct vkn_samp
     own_submit(own);
 }
 
-/* ---- the field, both ways ---------------------------------------------------------------------- */
+/* ---- the field, both ways -------------------------------------------------------------------- */
 
 static float density_at(const float position[3])
 {
@@ -308,7 +310,7 @@ static vkn_status densities_on_device(void *user, const struct vkn_samples *samp
     return VKN_OK;
 }
 
-/* ---- what comes of it -------------------------------------------------------------------------- */
+/* ---- what comes of it ------------------------------------------------------------------------ */
 
 struct pair {
     const struct vkn_samples *samples;

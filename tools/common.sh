@@ -13,6 +13,7 @@ needed_glslang=15
 
 # One version wherever it is to be had: others find other things.
 clang_tidy=clang-tidy-19
+clang_format=clang-format-19
 fuzz_compiler=clang-19
 fuzz_runtime=libclang-rt-19-dev
 

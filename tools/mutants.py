@@ -116,6 +116,19 @@ def read_file(path):
         return file.read(), os.stat(path).st_mode & 0o777
 
 
+def find_text(text, old):
+    """The ranges (first, end) of `text` that are `old`; where none is, those that differ from it in white space
+    alone, so that an edit outlives the formatter."""
+    exact = [match.span() for match in re.finditer(re.escape(old), text)]
+    if exact:
+        return exact
+    places = [i for i, character in enumerate(text) if not character.isspace()]
+    dense = "".join(text[i] for i in places)
+    wanted = "".join(old.split())
+    return [(places[match.start()], places[match.end() - 1] + 1)
+            for match in re.finditer(re.escape(wanted), dense)] if wanted else []
+
+
 def edited(mutation, root):
     """The files that the mutation changes: path -> (text, mutated text)."""
     texts = {}
@@ -127,10 +140,11 @@ def edited(mutation, root):
                 raise Stale(f"{path}: no such file of text") from None
             texts[path] = (text, text)
         original, text = texts[path]
-        count = text.count(old)
-        if count != 1:
-            raise Stale(f"{path}: {count} times instead of once: {old!r}")
-        texts[path] = (original, text.replace(old, new))
+        ranges = find_text(text, old)
+        if len(ranges) != 1:
+            raise Stale(f"{path}: {len(ranges)} times instead of once: {old!r}")
+        first, end = ranges[0]
+        texts[path] = (original, text[:first] + new + text[end:])
     return texts
 
 

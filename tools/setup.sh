@@ -244,7 +244,7 @@ case " $(. /etc/os-release && echo "${ID:-} ${ID_LIKE:-}") " in
     *) test_packages="$test_packages chromium chromium-driver" ;;
 esac
 [ "$package $tests" = 'no no' ] || build_packages="$build_packages $package_packages"
-[ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy"
+[ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy $clang_format"
 if [ $fuzz = yes ]; then
     choose_clang
     build_packages="$build_packages $fuzz_compiler $fuzz_runtime"
@@ -259,6 +259,10 @@ if [ -n "$missing" ]; then
     update_lists
     if [ $tests = yes ] && [ -z "$(installed_version $clang_tidy)$(candidate_version $clang_tidy)" ]; then
         missing=$(printf '%s' "$missing" | sed "s/ $clang_tidy//")$(missing_packages clang-tidy)
+    fi
+    # Another version formats otherwise, so none takes its place (tools/lint.sh).
+    if [ $tests = yes ] && [ -z "$(installed_version $clang_format)$(candidate_version $clang_format)" ]; then
+        missing=$(printf '%s' "$missing" | sed "s/ $clang_format//")
     fi
 fi
 

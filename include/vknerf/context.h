@@ -46,7 +46,7 @@ VKN_API void vkn_share_processors(uint32_t processes);
  * was asked for, or all that there are, cannot be used), *json lists them, unless there is none. */
 VKN_API vkn_status vkn_info_json(const struct vkn_context_params *params, char **json);
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* Where messages go, of all contexts: lines without a line break, one after the other, from any thread.
  * The callback returns soon and calls nothing of the library that has a status, which is refused, but may call

@@ -48,7 +48,7 @@ struct vkn_picture_params {
 VKN_API vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
                               const struct vkn_picture_params *params, struct vkn_picture **picture);
 
-/* ---- quality ----------------------------------------------------------------------------------- */
+/* ---- quality --------------------------------------------------------------------------------- */
 
 /* SSIM (Wang et al. 2004): 11x11 Gaussian window of sigma 1.5, K1 0.01, K2 0.03, valid windows
  * only, mean over pixels and channels. Images are rgb floats 0..1. Of windows that hold a pixel

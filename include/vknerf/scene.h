@@ -60,7 +60,7 @@ VKN_API const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split 
  * VKN_BAD_INPUT names what of it is wrong. */
 VKN_API vkn_status vkn_scene_check_path(const vkn_scene *scene, const char *file);
 
-/* ---- what a scene holds and what is wrong with it ------------------------------------------------ */
+/* ---- what a scene holds and what is wrong with it -------------------------------------------- */
 
 /* Of vkn_scene_info_json. */
 struct vkn_scene_info_params {

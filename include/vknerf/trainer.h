@@ -151,7 +151,7 @@ struct vkn_pass_time {
 /* Fills up to `capacity` times, in the order of the passes; see vkn_pass_time. */
 VKN_API size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times, size_t capacity);
 
-/* ---- where the time goes ------------------------------------------------------------------------- */
+/* ---- where the time goes --------------------------------------------------------------------- */
 
 /* A pass in one step; docs/cost_model.md says how its work is counted. */
 struct vkn_pass_profile {

@@ -17,26 +17,31 @@
 #define SET_SIZE \
     15 /* bindings of a set: two sets stay below the 31 storage buffers of some drivers */
 
-/* config           constants of the run
- * field values     rgb and density of samples
- * field gradients  of the loss by rgb and density
- * features         [level][sample][feature], float, or f16 where the MLPs are: the field's inputs;
- *                  after field_backward gradients of live samples
- * parameters       masters when training, their average for inference; f16: a rounded copy of them
- * occupancy        [slice of time][cascade][resolution^3], Morton order: optical thickness of a smallest step
- * (where space is contracted, of that much contracted radius); negative where no camera sees. Where the scene
- * moves the last 8 bits are the moment at which that was found (shaders/rays/moments.glsl)
- * occupancy bits   32 cells a word; then one uint per 8x8x8 block
- * addresses        64-bit addresses of all buffers by number, for programs that read by address;
- * the room gpu fills it in control          written by the host between recordings; stats: a ring,
- * read late by the host training images  premultiplied RGBA8 (all views, or some at a time), or
- * PIXEL_IGNORED live samples     indices of samples that carry a gradient gradient sums    64-bit
- * fixed point, low word first, or pairs of f16 step counts      Adam steps taken by each entry
- * average          moving average of the masters
+/* config            constants of the run
+ * control           written by the host between recordings
+ * stats             a ring, read late by the host
+ * training images   premultiplied RGBA8 (all views, or some at a time), or PIXEL_IGNORED
+ * field values      rgb and density of samples
+ * field gradients   of the loss by rgb and density
+ * features          [level][sample][feature], float, or f16 where the MLPs are: the field's inputs;
+ *                   after field_backward gradients of live samples
+ * live samples      indices of samples that carry a gradient
+ * parameters        masters when training, their average for inference; f16: a rounded copy of them
+ * gradient sums     64-bit fixed point, low word first, or pairs of f16
+ * average           moving average of the masters
+ * occupancy         [slice of time][cascade][resolution^3], Morton order: optical thickness of a
+ *                   smallest step (where space is contracted, of that much contracted radius);
+ *                   negative where no camera sees. Where the scene moves the last 8 bits are the
+ *                   time at which that was found (shaders/rays/moments.glsl)
+ * occupancy bits    32 cells a word; then one uint per 8x8x8 block
+ * step counts       Adam steps taken by each entry
  * partial gradients, backward scratch   by workgroup of field_backward: sums of weights; its tiles
- * partial sums     by workgroup, see REDUCE_*
- * input gradients  [sample]: by position (xyz, 0), by direction (xyz, 0); of live samples, where
- * SPEC_INPUT_GRADIENTS asks for them. vknerf bench has rows of its own under that number. */
+ * partial sums      by workgroup, see REDUCE_*
+ * input gradients   [sample]: by position (xyz, 0), by direction (xyz, 0); of live samples, where
+ *                   SPEC_INPUT_GRADIENTS asks for them. vknerf bench has rows of its own under that
+ *                   number
+ * addresses         64-bit addresses of all buffers by number, for programs that read by address;
+ *                   the room gpu fills it in */
 /* Group counts are begin_step's copy of State.dispatches. Devices read them by a way of their own:
  * apart from what programs write, that spares barriers which wait for both. */
 #define STEP_BUFFERS(BUFFER)                                                                       \
@@ -107,16 +112,19 @@
 #define BIND_LISTED_DENSITIES 27
 
 /* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
- * vertices are found together; MESH_CARRY layers below it and two above belong to it. view normals
- * of samples; then sums of weight * normal of rays mesh values          [layers +
- * MESH_CARRY][points[1]][points[0]]: positive inside of the surface mesh vertex numbers  [layers +
- * 1][points[1]][points[0]]: the first vertex of a point's edges, where these have any; layer 0 is
- * the one below the slab mesh points          those of the mesh values to evaluate mesh tiles
- * [2][tiles + 1]: vertices and triangles of all tiles before; the last: of all mesh table triangles
- * of a cell, two words for each case sight                for each pixel of the views of the
- * cameras, from their first_pixel on, 1 / distance of what they see; 0: nothing
- * texels    pixels of rows of a texture: the number of the triangle that each shows, TEXEL_NEAR more where it
- * shows it beyond its edge, TEXEL_NONE; once that is evaluated, RGB8 */
+ * vertices are found together; MESH_CARRY layers below it and two above belong to it.
+ * normals               view normals of samples; then sums of weight * normal of rays
+ * mesh values           [layers + MESH_CARRY][points[1]][points[0]]: positive inside of the surface
+ * mesh vertex numbers   [layers + 1][points[1]][points[0]]: the first vertex of a point's edges,
+ *                       where these have any; layer 0 is the one below the slab
+ * mesh points           those of the mesh values to evaluate
+ * mesh tiles            [2][tiles + 1]: vertices and triangles of all tiles before; the last: of all
+ * mesh table            triangles of a cell, two words for each case
+ * sight                 for each pixel of the views of the cameras, from their first_pixel on,
+ *                       1 / distance of what they see; 0: nothing
+ * texels                pixels of rows of a texture: the number of the triangle that each shows,
+ *                       TEXEL_NEAR more where it shows it beyond its edge, TEXEL_NONE; once that is
+ *                       evaluated, RGB8 */
 #define VIEW_BUFFERS(BUFFER)                                                                       \
     BUFFER(15, OUTPUT, "pixels", struct Output, n->rays, GPU_HOST, LOST)                           \
     BUFFER(16, NORMALS, "normals", float[4], n->samples + n->rays, GPU_DEVICE, LOST)               \

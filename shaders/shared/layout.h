@@ -23,7 +23,7 @@ typedef struct Dispatch Dispatch;
 #include "shared/buffers.h"
 #include "shared/layers.h"
 
-/* ---- specialisation constants ------------------------------------------------------------------- */
+/* ---- specialisation constants ---------------------------------------------------------------- */
 
 #define SPEC_SUBGROUP_SIZE 0
 #define SPEC_LOCAL_SIZE 1
@@ -43,11 +43,9 @@ typedef struct Dispatch Dispatch;
 #define SPEC_DETERMINISTIC 14
 #define SPEC_HALF 15          /* 1: parameters are read, and gradients of activations stored, as f16 */
 #define SPEC_ROW 16           /* tiles: values from a row to the next */
-#define SPEC_HOLD_SUMS 17     /* tiles: weight gradients stay in registers over all tiles of a workgroup; 0:
-                                 they go through BIND_PARTIALS */
+#define SPEC_HOLD_SUMS 17     /* tiles: 1: weight gradients stay in registers; 0: in BIND_PARTIALS */
 #define SPEC_TILE_ROWS 18     /* samples that a workgroup of the MLPs takes at a time */
-#define SPEC_OWNED_ROWS 19    /* cooperative matrices: rows of a tile that one subgroup, or several
-                                 together, take through the layers; on GPUs all */
+#define SPEC_OWNED_ROWS 19    /* matrices: rows of a tile that subgroups take through the layers */
 #define SPEC_ROUNDS 20        /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
 #define SPEC_CONTRACTION 21   /* CONTRACTION_* */
 #define SPEC_DENSITY_ONLY 22  /* 1: field_forward leaves out the colour, which becomes 0 */
@@ -61,7 +59,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_SAMPLING        30 /* SAMPLING_* */
 #define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
 #define SPEC_ALPHA_THRESHOLD 32 /* 1: samples below Config.alpha_threshold count as empty */
-#define SPEC_PRODUCT_BLOCKS  33 /* cooperative matrices: blocks of rows of a layer that a subgroup has, */
+#define SPEC_PRODUCT_BLOCKS  33 /* matrices: blocks of rows of a layer that a subgroup has, */
 #define SPEC_PRODUCT_PANELS  34 /* and panels of its weights: shaders/field/product_matrix.glsl */
 #define SPEC_VISIBILITY      35 /* 1: densities come first, and what find_visible lists is coloured */
 #define SPEC_HALF_PLACE      36 /* sums in fixed point that lie before these there */
@@ -88,9 +86,9 @@ typedef struct Dispatch Dispatch;
 
 #define SAMPLING_OCCUPANCY 0 /* where steps of the march meet occupied cells */
 #define SAMPLING_UNIFORM   1 /* all along the ray */
-#define SAMPLING_HIERARCHICAL 2 /* those of a coarse field all along the ray, and more where it finds more */
+#define SAMPLING_HIERARCHICAL 2 /* of a coarse field, and more where it finds more */
 
-#define SAMPLING_PROPOSAL 3 /* where a field of its own proposes them from samples all along the ray */
+#define SAMPLING_PROPOSAL 3 /* where a field of its own proposes them */
 
 #define SPACING_STEPS 0 /* of the march */
 #define SPACING_LINEAR 1
@@ -128,15 +126,14 @@ typedef struct Dispatch Dispatch;
 #define STATS_RING 256
 #define LEAST_STEP_RAYS 64          /* of a step; more are a multiple of it */
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
-#define MOST_PARAM_GROUPS 64u  /* that share out all parameters on CPU devices, where each costs microseconds */
+#define MOST_PARAM_GROUPS 64u  /* that share out all parameters, on CPU devices */
 #define ANY_SLOT (PERIOD_STEPS + 1) /* place of a step that fits any in its period */
 #define SHORT_LAYERS 5         /* layers, those of both MLPs together, that programs write out, */
 #define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
 #define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
 #define OCCUPANCY_BLOCK 8      /* edge, in cells, of the blocks that marching skips at once */
 #define CELL_BLOCK 256         /* groups of four cells in a row that are in one share of them */
-#define OCCUPANCY_WARMUP 256   /* steps during which an update visits every cell and no sample is too
-                                  transparent */
+#define OCCUPANCY_WARMUP 256   /* steps in which updates visit all cells and alpha_threshold waits */
 #define FIXED_SCALE 4398046511104.0 /* 2^42 units per unit of gradient times ray count */
 
 /* Kinds of loss scaling. */
@@ -153,7 +150,7 @@ typedef struct Dispatch Dispatch;
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS 10 /* of a falling loss scale; more would stop the training */
 
-/* ---- structs -------------------------------------------------------------------------------------- */
+/* ---- structs --------------------------------------------------------------------------------- */
 
 struct Level {
     SHARED_UINT first;       /* index of the level's first parameter */
@@ -312,14 +309,14 @@ struct Dispatch {
     5 /* one invocation per parameter whose gradient is summed over workgroups */
 #define DISPATCH_PARAMS 6   /* groups that share out all parameters */
 #define DISPATCH_ENTRIES   7   /* one invocation per entry of the optimiser's groups; in rows */
-#define DISPATCH_ONE       8   /* one workgroup; no pass has it any more, but checkpoints do. `finished`: cells of a
-                                  chunk that are looked at, between pick_cells and store_cells */
+#define DISPATCH_ONE       8   /* `finished`: cells that pick_cells found; else only in checkpoints */
 #define DISPATCH_OCCUPANCY 9 /* the occupancy update's three passes */
 #define DISPATCH_THRESHOLD 10
 #define DISPATCH_PACK 11
 #define DISPATCH_AVERAGE 12
 #define DISPATCH_COUNT 13
-#define DISPATCH_PROPOSAL DISPATCH_COUNT /* the same again, of a proposal's learning; not in struct State */
+/* The same again, of a proposal's learning; not in struct State. */
+#define DISPATCH_PROPOSAL DISPATCH_COUNT
 
 /* Everything that a step changes; with the parameters and the occupancy grid it is the whole state of
  * a run, so a checkpoint stores it as it is. */

@@ -39,7 +39,7 @@ struct TextureTriangle {
     SHARED_FLOAT texel[6];
 };
 
-#define SPLAT_VIEWS     28 /* directions that a splat is looked at from: shaders/render/harmonics.glsl */
+#define SPLAT_VIEWS     28 /* directions that a splat is seen from: shaders/render/harmonics.glsl */
 #define SPLAT_DEPTHS    8  /* samples from its spacing above the surface to as far below */
 #define SPLAT_HARMONICS 16 /* of degrees 0 to 3 */
 

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* ---- structures of callers -------------------------------------------------------------------- */
+/* ---- structures of callers ------------------------------------------------------------------- */
 
 /* Structures of the public API that begin with their size, see <vknerf/api.h>. `last` is the last member of
  * the structure's first version.
@@ -42,7 +42,7 @@ vkn_status base_check_pointer(const char *what, const char *name, const void *po
 vkn_status base_check_choice(const char *what, const char *member, unsigned value, unsigned last);
 vkn_status base_check_range(const char *what, const char *member, double value, double low, double high);
 
-/* ---- guards of objects ------------------------------------------------------------------------ */
+/* ---- guards of objects ----------------------------------------------------------------------- */
 
 /* Of a device, for the context and all that was made from it: the process that opened it, the thread whose call is
  * using it, and the caller's function that this call is waiting for. */

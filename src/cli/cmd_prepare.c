@@ -10,7 +10,7 @@
 static const char *const matchers[] = {"", VKN_MATCHERS(VKN_NAME) NULL};
 static const char *const camera_models[] = {"", VKN_CAMERA_MODELS(VKN_NAME) NULL};
 
-/* ---- what has come of it ---------------------------------------------------------------------- */
+/* ---- what has come of it --------------------------------------------------------------------- */
 
 static void print_problems(const cJSON *info)
 {

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "config/settings.h"
 
-/* ---- the structure ---------------------------------------------------------------------------- */
+/* ---- the structure --------------------------------------------------------------------------- */
 
 #define VKN_SCHEDULE_POINTS 32
 /* The loss scale once `step` steps are finished, until the next point; the learning rate then, from

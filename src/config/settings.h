@@ -42,7 +42,7 @@
 #ifndef CONFIG_SETTINGS_H
 #define CONFIG_SETTINGS_H
 
-/* ---- limits ----------------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 /* What a training space may be, measured or given: a run records it and reads it again. */
 #define VKN_LEAST_SCENE_SCALE 1e-10
@@ -51,7 +51,7 @@
 
 #define VKN_MOST_LOSS_SCALE   8.5e37 /* its reciprocal must be a normal number */
 
-/* ---- settings --------------------------------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 /* A run that repeats itself bit by bit adds gradients up in fixed point. By default each checkpoint
  * replaces the one before; those that `keep` counts have names of their own. */
@@ -334,7 +334,7 @@
     GROUP(loss_scale, VKN_SETTINGS_LOSS_SCALE)                                                          \
     GROUP(parallel, VKN_SETTINGS_PARALLEL)
 
-/* ---- their members ---------------------------------------------------------------------------------- */
+/* ---- their members --------------------------------------------------------------------------- */
 
 #define VKN_TYPE_U32          uint32_t
 #define VKN_TYPE_U64          uint64_t

@@ -141,7 +141,7 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
 #define GPU_MAX_CONSTANTS 48u
 
 /* Specialisation constants by id. */
-#define GPU_FIRST_CONSTANT 2u /* those before it, the sizes of subgroup and workgroup, are the room's */
+#define GPU_FIRST_CONSTANT 2u /* before it: the sizes of subgroup and workgroup */
 struct gpu_constants {
     uint32_t values[GPU_MAX_CONSTANTS];
     uint32_t count; /* ids */

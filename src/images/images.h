@@ -7,7 +7,7 @@
 #include "pipeline/pipeline.h"
 #include "scene/scene.h"
 
-/* ---- the plan --------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 /* Which are there, and when: arithmetic alone, so that a run repeats and goes on as it was.
  *
@@ -106,7 +106,7 @@ uint32_t images_shrink(const struct vkn_config *config, double progress);
 /* The share of the training's steps that is done before that period; 0 without a limit. */
 double images_progress(const struct vkn_config *config, uint64_t period);
 
-/* ---- the stream -------------------------------------------------------------------------------- */
+/* ---- the stream ------------------------------------------------------------------------------ */
 
 /* The next pieces of views are read, from the scene's pixels or from their files, by threads of
  * their own into host memory that the device can copy from. Between two periods the trainer submits

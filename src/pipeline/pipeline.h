@@ -157,8 +157,9 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
 vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's threshold */
 vkn_status step_round_parameters(struct step *step); /* refreshes the 16-bit copies of what was uploaded */
-#define STEP_FOUND 384u /* bytes of a text that names what is not finite, first as it is computed: */
-/* of weights, Adam's moments, average; with occupancy; of what one more step comes to, alone, without a trace. */
+/* Bytes of a text that names what is not finite, the first that is computed: of weights, Adam's moments and the average;
+ * with occupancy; of what one more step computes, which changes nothing. */
+#define STEP_FOUND 384u
 bool step_find_weights(struct step *step, char text[STEP_FOUND]);
 bool step_find_unsaved(struct step *step, char text[STEP_FOUND]);
 bool step_find_values(struct step *step, char text[STEP_FOUND]);

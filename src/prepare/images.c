@@ -24,7 +24,7 @@ struct making {
     bool *masked;  /* by picture */
 };
 
-/* ---- what is there ---------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -90,7 +90,7 @@ static vkn_status look(struct preparation *preparation)
     return measure(preparation, preparation->images);
 }
 
-/* ---- one picture ------------------------------------------------------------------------------- */
+/* ---- one picture ----------------------------------------------------------------------------- */
 
 /* For videos and panoramas there is no photograph of that name. */
 static const struct source_picture *source_of(const struct preparation *preparation,
@@ -164,7 +164,7 @@ static void show(void *context, size_t finished)
                           making->preparation->count);
 }
 
-/* ---- those that cannot be used ------------------------------------------------------------------ */
+/* ---- those that cannot be used --------------------------------------------------------------- */
 
 /* With its mask, which may have been what is wrong; smaller copies come last. */
 static vkn_status drop(struct making *making, size_t index)

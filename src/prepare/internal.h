@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "scene/scene.h"
 
-/* ---- what is prepared ------------------------------------------------------------------------- */
+/* ---- what is prepared ------------------------------------------------------------------------ */
 
 /* A photograph as it was given. */
 struct source_picture {
@@ -43,7 +43,7 @@ struct source {
     uint32_t sum; /* of all that the pictures of the scene are made from */
 };
 
-/* ---- what has been done ----------------------------------------------------------------------- */
+/* ---- what has been done ---------------------------------------------------------------------- */
 
 enum stage { STAGE_IMAGES, STAGE_FEATURES, STAGE_MATCHES, STAGE_MODELS, STAGE_COUNT };
 #define MOST_ATTEMPTS 2 /* at finding poses: as usual, then with more features */
@@ -81,7 +81,7 @@ vkn_status record_read(struct preparation *preparation);
 vkn_status record_write(const struct preparation *preparation);
 void record_free(struct record *record);
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Removes a file, or a folder with all that is in it; what is not there is fine. */
 vkn_status files_remove(const char *path);
@@ -100,7 +100,7 @@ uint32_t files_sum(uint32_t sum, const char *text);
 /* How a name ends, compared without case, as one of "jpg jpeg png". */
 bool files_ends_with(const char *name, const char *endings);
 
-/* ---- programs --------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 /* Arguments of a program; free with arguments_free. */
 struct arguments {
@@ -139,7 +139,7 @@ vkn_status program_run(const struct preparation *preparation, struct program *pr
 /* VKN_ERROR names the package where the program is not in PATH. */
 vkn_status program_check(const char *name, const char *what_for);
 
-/* ---- stages ----------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 /* What was given: photographs and masks are listed, a video is looked at. What is no photograph that can be read gets
  * a problem: links that lead nowhere, folders, pipes, devices; they are never opened. */
@@ -147,7 +147,9 @@ vkn_status source_open(struct preparation *preparation);
 void source_free(struct source *source);
 /* Lists the photographs of the folder, without a look into them; warns of other files that may be taken for some. */
 vkn_status listing_find(struct source *source, const char *given);
-#define PREPARE_PHOTOGRAPHS "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga" /* endings */
+/* Endings of names. */
+#define PREPARE_PHOTOGRAPHS                                                                        \
+    "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga"
 /* Gives it the last error's message as its problem, without the path that this begins with. */
 vkn_status source_leave_out(struct source_picture *picture, const char *path);
 /* The same of the picture that has the name in SCENE/images; of what is no photograph, frames and views, a warning. */

@@ -11,7 +11,7 @@
 #define LEAST_MODEL 3u
 #define MOST_MODELS 50u
 
-/* ---- the mapper ------------------------------------------------------------------------------- */
+/* ---- the mapper ------------------------------------------------------------------------------ */
 
 /* How far it has come, and whether it says that there is nothing to be had. */
 struct mapping {
@@ -73,7 +73,7 @@ static vkn_status run_mapper(struct attempt *attempt, const char *models, bool *
     return status;
 }
 
-/* ---- what it made ------------------------------------------------------------------------------ */
+/* ---- what it made ---------------------------------------------------------------------------- */
 
 /* Both files begin with how many there are of what they list, 64 bits, least significant byte first. */
 static vkn_status read_number(const char *folder, const char *name, size_t *number)

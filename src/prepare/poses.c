@@ -40,7 +40,7 @@ static vkn_status try_once(struct preparation *preparation, unsigned number, str
     return colmap_map(attempt);
 }
 
-/* ---- the best of them ------------------------------------------------------------------------- */
+/* ---- the best of them ------------------------------------------------------------------------ */
 
 static vkn_status copy_model(const struct attempt *attempt, const char *folder)
 {

@@ -21,7 +21,7 @@ vkn_status prepare_check_stop(const struct preparation *preparation)
                      preparation->out);
 }
 
-/* ---- the folder ------------------------------------------------------------------------------- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 static vkn_status check_params(const struct vkn_prepare_params *params)
 {
@@ -149,7 +149,7 @@ static vkn_status open_folder(struct preparation *preparation)
     return open_record(preparation);
 }
 
-/* ---- panoramas -------------------------------------------------------------------------------- */
+/* ---- panoramas ------------------------------------------------------------------------------- */
 
 static void tell_panoramas(const struct preparation *preparation)
 {

@@ -92,7 +92,7 @@ static vkn_status name_pictures(struct source *source)
     return VKN_OK;
 }
 
-/* ---- what tells them from others --------------------------------------------------------------- */
+/* ---- what tells them from others ------------------------------------------------------------- */
 
 /* A message mostly begins with the path, of which the user knows the file. */
 static char *reason_of(const char *message, const char *path)

@@ -12,7 +12,7 @@
 
 #define DEFAULT_FRAMES 150u
 
-/* ---- looking at it ----------------------------------------------------------------------------- */
+/* ---- looking at it --------------------------------------------------------------------------- */
 
 static void take_text(void *context, const char *data, size_t size)
 {
@@ -73,7 +73,7 @@ vkn_status video_look(struct preparation *preparation, const char *path)
     return status;
 }
 
-/* ---- taking frames ----------------------------------------------------------------------------- */
+/* ---- taking frames --------------------------------------------------------------------------- */
 
 /* Frames that were written so far: "frame=12" in a line of its own. */
 struct counting {

@@ -9,8 +9,8 @@
 #define NONE         UINT32_MAX
 #define LEAST_FACING 0.5  /* cosine between a triangle's normal and its chart's axis */
 #define GOOD_FACING  0.9  /* of those that charts begin with as long as there are some */
-#define TILE         64.0 /* cells along the edge of squares that charts end at: large ones leave more of a
-                             texture empty */
+/* Cells along the edge of squares that charts end at: large ones leave more of a texture empty. */
+#define TILE 64.0
 #define APART        1e-4 /* cells that triangles may overlap by */
 
 /* ---- what a mesh looks like from an axis ----------------------------------------------------- */

@@ -110,7 +110,7 @@ vkn_status render_depths_next(struct render_depths *depths, size_t pixels)
     return VKN_OK;
 }
 
-/* ---- of 16 bits ---------------------------------------------------------------------------------- */
+/* ---- of 16 bits ------------------------------------------------------------------------------ */
 
 #define MOST_STEPS 65535.0
 

@@ -211,7 +211,7 @@ static bool equirectangular_project(const double local[3], double d[2])
     return around > 0 || local[1] != 0;
 }
 
-/* ---- any of them ------------------------------------------------------------------------------- */
+/* ---- any of them ----------------------------------------------------------------------------- */
 
 static bool lens_ray(const struct scene_camera *camera, const double d[2], double local[3])
 {

@@ -41,7 +41,7 @@ vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_
 vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
                         uint32_t *width, uint32_t *height);
 
-/* ---- stb.c: what stb does not say of itself --------------------------------------------------- */
+/* ---- stb.c: what stb does not say of itself -------------------------------------------------- */
 
 /* Set where this thread's decoding failed for want of memory, which looks like a broken file. */
 extern _Thread_local bool stb_short_of_memory;
@@ -50,7 +50,7 @@ typedef void (*stb_write)(void *context, void *data, int size);
 bool stb_write_jpeg(stb_write write, void *context, int width, int height, const uint8_t *rgba,
                     int quality);
 
-/* ---- png.c: libpng's writer -------------------------------------------------------------------- */
+/* ---- png.c: libpng's writer ------------------------------------------------------------------ */
 
 struct image_png {
     const void *pixels; /* rows from the top, of 8-bit or 16-bit numbers */

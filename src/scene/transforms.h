@@ -67,7 +67,7 @@ struct points_left_out {
 };
 /* Counts one more, about which vkn_last_error() is. VKN_ERROR without memory. */
 vkn_status points_leave_out(struct points_left_out *left_out);
-#define POINTS_LARGEST 1e9 /* coordinates, as those of poses; beyond, points are left out as well */
+#define POINTS_LARGEST 1e9 /* largest coordinate of poses and points; others are left out */
 
 struct transforms {
     char *file;           /* for messages */

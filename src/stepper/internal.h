@@ -7,7 +7,7 @@
 #include "images/images.h"
 #include "pipeline/pipeline.h"
 
-/* ---- samples as callers see them (listing.c) -------------------------------------------------- */
+/* ---- samples as callers see them (listing.c) ------------------------------------------------- */
 
 #define LISTING_ARRAYS 13u
 
@@ -35,7 +35,7 @@ void listing_record(const struct listing *listing, struct gpu_recording *recordi
 /* After that has run: takes over what was found. */
 const struct Listed *listing_read(struct listing *listing);
 
-/* ---- the stepper ------------------------------------------------------------------------------ */
+/* ---- the stepper ----------------------------------------------------------------------------- */
 
 struct vkn_stepper {
     vkn_context *context;

@@ -49,7 +49,7 @@ struct acceptor {
     size_t count;
 };
 
-/* ---- addresses -------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 /* IPv6 networks give each customer 2^64 addresses: the first half counts. IPv4 inside IPv6 counts as IPv4. */
 static size_t address_key(const struct sockaddr_storage *address, const uint8_t **key)
@@ -71,7 +71,7 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
     return sizes[0] == sizes[1] && memcmp(keys[0], keys[1], sizes[0]) == 0;
 }
 
-/* ---- pending connections ------------------------------------------------------------------------ */
+/* ---- pending connections --------------------------------------------------------------------- */
 
 static void forget(struct acceptor *acceptor, size_t number)
 {
@@ -149,7 +149,7 @@ static void accept_some(struct acceptor *acceptor, double now)
     }
 }
 
-/* ---- heads ------------------------------------------------------------------------------------ */
+/* ---- heads ----------------------------------------------------------------------------------- */
 
 /* In the request line, of which a part may be missing behind it. */
 static bool shows_token(const struct viewer *viewer, const char *head, size_t size)
@@ -206,7 +206,7 @@ static void look_at_pending(struct acceptor *acceptor, double now)
     }
 }
 
-/* ---- the thread ------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Until there is a connection, or a first part of a head; at most a tick. */
 static void wait_for_more(struct acceptor *acceptor)

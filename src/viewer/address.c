@@ -26,7 +26,7 @@ void address_hex(const uint8_t *bytes, size_t size, char *text)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* ---- listening ------------------------------------------------------------------------------------ */
+/* ---- listening ------------------------------------------------------------------------------- */
 
 static bool is_loopback(const struct sockaddr *address)
 {
@@ -128,7 +128,7 @@ int address_listen(struct viewer *viewer, const struct viewer_params *params, ch
     return descriptor;
 }
 
-/* ---- who asks ------------------------------------------------------------------------------------- */
+/* ---- who asks -------------------------------------------------------------------------------- */
 
 bool address_token_is(const struct viewer *viewer, const char *token)
 {

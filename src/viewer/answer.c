@@ -26,7 +26,7 @@ struct answer answer_error(unsigned code, const char *message)
     return answer_text(code, "application/json", printed);
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 /* Scripts and styles count only with the answer's nonce. */
 #define POLICY                                                                                                       \
@@ -66,7 +66,7 @@ struct answer answer_page(unsigned code, const char *begin, const char *end)
     return answer;
 }
 
-/* ---- sending ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void add_facts(struct MHD_Response *response, const struct frame_facts *facts)
 {

@@ -25,7 +25,7 @@ static double number_of(const cJSON *object, const char *name)
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-/* ---- metrics ---------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static void note_rate(struct curves *curves)
 {
@@ -96,7 +96,7 @@ static void read_metrics(struct viewer *viewer, FILE *stream)
     }
 }
 
-/* ---- evaluations ------------------------------------------------------------------------------ */
+/* ---- evaluations ----------------------------------------------------------------------------- */
 
 static void take_evaluations(struct viewer *viewer, const cJSON *list)
 {
@@ -134,7 +134,7 @@ static void read_summary(struct viewer *viewer, FILE *stream)
     free(text);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void read_file(struct viewer *viewer, const char *folder, const char *name,
                       void (*read)(struct viewer *viewer, FILE *stream))

@@ -13,7 +13,7 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* ---- the configuration ------------------------------------------------------------------------ */
+/* ---- the configuration ----------------------------------------------------------------------- */
 
 static bool config_is(const vkn_config *config, const char *key, const char *wanted)
 {
@@ -49,7 +49,7 @@ static void find_box(const vkn_config *config, double box[6], double *scale)
         box[i] = (0.5 + (i < 3 ? -0.5 : 0.5) * side - offset[i % 3]) / *scale;
 }
 
-/* ---- the cameras ------------------------------------------------------------------------------ */
+/* ---- the cameras ----------------------------------------------------------------------------- */
 
 /* What is looked at, and how. */
 struct look {
@@ -92,7 +92,7 @@ static void find_look(const vkn_scene *scene, struct look *look)
     look->distance = fmax(mean_distance(scene, count, look->at), 1e-6 * look->distance);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static bool add_numbers(cJSON *object, const char *name, const double *numbers, int count)
 {
@@ -169,7 +169,7 @@ static char *write_facts(const struct viewer *viewer, const char *model, const d
     return text;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* A run can be shown without it. */
 static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_format format, const vkn_config *config)

@@ -9,7 +9,7 @@
 #define LEAST_RAYS     1536.0
 #define FIRST_PACE     40000.0 /* rays a second, until it is known */
 
-/* ---- rendering -------------------------------------------------------------------------------- */
+/* ---- rendering ------------------------------------------------------------------------------- */
 
 /* The camera of a part: its principal point is that of the whole picture. */
 static struct vkn_camera camera_of(const struct frame_request *request, const struct part *part)
@@ -86,7 +86,7 @@ void frames_size(const struct frame_request *request, double rays, uint32_t size
     size[1] = (uint32_t)fmax(1.0, round(request->height * factor));
 }
 
-/* ---- sending ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 /* To who waits for it still. */
 static bool answer(struct viewer *viewer, struct client *client, uint64_t exchange, const struct answer *answer)
@@ -124,7 +124,7 @@ static void send_failure(struct viewer *viewer, struct client *client, uint64_t 
     answer(viewer, client, exchange, &failure);
 }
 
-/* ---- a moving camera -------------------------------------------------------------------------- */
+/* ---- a moving camera ------------------------------------------------------------------------- */
 
 static void render_moving(struct viewer *viewer, struct client *client, const struct frame_request *request,
                           uint64_t exchange)
@@ -150,7 +150,7 @@ static void render_moving(struct viewer *viewer, struct client *client, const st
     free(rgb);
 }
 
-/* ---- what is next ----------------------------------------------------------------------------- */
+/* ---- what is next ---------------------------------------------------------------------------- */
 
 double frames_work(struct viewer *viewer)
 {

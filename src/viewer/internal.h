@@ -25,7 +25,7 @@
 #define VIEWER_PATIENCE    20.0         /* and any other request for its answer */
 #define VIEWER_PRESENT     3.0          /* seconds without a request until nobody looks */
 
-/* ---- limits ------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 /* Refills by `rate` a second, up to `most`. */
 struct allowance {
@@ -98,7 +98,7 @@ struct exchange {
     struct exchange *next; /* in the worker's queue */
 };
 
-/* ---- clients ----------------------------------------------------------------------------------- */
+/* ---- clients --------------------------------------------------------------------------------- */
 
 /* A picture that becomes better by and by. The renderer's alone. */
 struct refinement {
@@ -128,7 +128,7 @@ struct client {
     struct refinement refinement;
 };
 
-/* ---- what is shown ------------------------------------------------------------------------------ */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 /* The renderer's alone. */
 struct stage {
@@ -214,7 +214,7 @@ struct viewer {
 double viewer_now(void); /* seconds */
 void viewer_tell(struct viewer *viewer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- viewer.c, train.c ---------------------------------------------------------------------------- */
+/* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
 /* The renderer's: until somebody wants a frame, at most so long. */
 void viewer_rest(struct viewer *viewer, double seconds);
@@ -222,7 +222,7 @@ void viewer_new_model(struct viewer *viewer, uint64_t step);
 void viewer_set_state(struct viewer *viewer, enum viewer_state state);
 void train_describe(struct viewer *viewer); /* makes viewer->visitor */
 
-/* ---- address.c ----------------------------------------------------------------------------------- */
+/* ---- address.c ------------------------------------------------------------------------------- */
 
 /* Makes the token, listens, and says where. The descriptor, or -1. */
 int address_listen(struct viewer *viewer, const struct viewer_params *params, char *message);
@@ -233,7 +233,7 @@ bool address_origin_is(const struct viewer *viewer, const char *origin);
 bool address_random(void *bytes, size_t size);
 void address_hex(const uint8_t *bytes, size_t size, char *text);
 
-/* ---- limits.c, accept.c -------------------------------------------------------------------------- */
+/* ---- limits.c, accept.c ---------------------------------------------------------------------- */
 
 double allowance_left(struct allowance *allowance, double now);
 bool allowance_take(struct allowance *allowance, double now); /* one; false: there is none */
@@ -249,7 +249,7 @@ uint32_t connections_with_token(const struct viewer *viewer);
 bool accept_start(struct viewer *viewer, int socket);
 void accept_stop(struct viewer *viewer);
 
-/* ---- server.c, answer.c ---------------------------------------------------------------------------- */
+/* ---- server.c, answer.c ---------------------------------------------------------------------- */
 
 bool server_start(struct viewer *viewer, int socket, char *message);
 void server_stop(struct viewer *viewer);
@@ -265,14 +265,14 @@ struct answer answer_error(unsigned code, const char *message);
 /* A page with a nonce of its own. */
 struct answer answer_page(unsigned code, const char *begin, const char *end);
 
-/* ---- request.c ------------------------------------------------------------------------------------- */
+/* ---- request.c ------------------------------------------------------------------------------- */
 
 /* False: `problem` names the parameter. */
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request, char problem[128]);
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request, char problem[128]);
 bool frame_same(const struct frame_request *a, const struct frame_request *b); /* but for `still` */
 
-/* ---- clients.c: under the lock --------------------------------------------------------------------- */
+/* ---- clients.c: under the lock --------------------------------------------------------------- */
 
 /* Parks or refuses it. */
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange);
@@ -289,7 +289,7 @@ double clients_ready(const struct viewer *viewer); /* the first time that there 
 void clients_expire(struct viewer *viewer, double now);
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 
-/* ---- frames.c, refine.c, picture.c: the renderer's ---------------------------------------------------- */
+/* ---- frames.c, refine.c, picture.c: the renderer's ------------------------------------------- */
 
 /* Renders one piece for who is next, and answers if it is due; seconds that it took, 0: nothing to do. */
 double frames_work(struct viewer *viewer);
@@ -318,7 +318,7 @@ void *picture_jpeg(const uint8_t *rgb, uint32_t width, uint32_t height, int qual
 vkn_status stage_renderer(struct stage *stage, const struct frame_request *request, vkn_renderer **renderer);
 void stage_close(struct stage *stage);
 
-/* ---- facts.c, state.c, curves.c, photo.c, path.c ------------------------------------------------------- */
+/* ---- facts.c, state.c, curves.c, photo.c, path.c --------------------------------------------- */
 
 /* Opens the scene, and finds out what /api/scene tells. Before anybody else knows of the run. */
 vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene, enum vkn_scene_format format,
@@ -333,7 +333,7 @@ bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);
 bool worker_take(struct exchange *exchange, enum job job); /* under the lock; false: too many */
 
-/* ---- control.c: what somebody asks a training for -------------------------------------------------------- */
+/* ---- control.c: what somebody asks a training for -------------------------------------------- */
 
 struct answer control_answer(struct viewer *viewer, const char *body); /* under the lock */
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <sys/socket.h>
 
-/* ---- allowances ------------------------------------------------------------------------------- */
+/* ---- allowances ------------------------------------------------------------------------------ */
 
 double allowance_left(struct allowance *allowance, double now)
 {
@@ -22,7 +22,7 @@ bool allowance_take(struct allowance *allowance, double now)
     return true;
 }
 
-/* ---- connections ------------------------------------------------------------------------------ */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static struct connection *find_free(struct viewer *viewer)
 {

@@ -23,7 +23,7 @@ void refine_free(struct refinement *refinement)
     *refinement = (struct refinement){0};
 }
 
-/* ---- parts ------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static int nearer_middle(const void *left, const void *right, void *context)
 {
@@ -78,7 +78,7 @@ static bool render_tile(struct viewer *viewer, struct refinement *r)
     return true;
 }
 
-/* ---- beginning -------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 /* What time allows: all of the picture, unless a training goes on. */
 static void wanted_size(const struct stage *stage, const struct frame_request *request, uint32_t size[2])
@@ -134,7 +134,7 @@ static bool fits(const struct stage *stage, const struct refinement *r)
     return ratio < OTHER_SIZE && ratio > 1.0 / OTHER_SIZE;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static double refined(const struct stage *stage, const struct refinement *r)
 {

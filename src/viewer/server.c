@@ -11,7 +11,7 @@
 #define CONNECTION_MEMORY (24u << 10) /* bytes, which a request's head must fit */
 #define TIMEOUT           10u         /* seconds without a byte */
 
-/* ---- exchanges -------------------------------------------------------------------------------- */
+/* ---- exchanges ------------------------------------------------------------------------------- */
 
 void server_park(struct exchange *exchange)
 {
@@ -41,7 +41,7 @@ void server_fail(struct exchange *exchange, unsigned code, const char *format, .
     server_answer(exchange, &answer);
 }
 
-/* ---- routes ----------------------------------------------------------------------------------- */
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 static void take(struct exchange *exchange, struct answer answer)
 {
@@ -160,7 +160,7 @@ static const struct route *find_route(const char *path)
     return NULL;
 }
 
-/* ---- who may ask ------------------------------------------------------------------------------ */
+/* ---- who may ask ----------------------------------------------------------------------------- */
 
 /* A page elsewhere may make a browser ask, by a name that it points here (DNS rebinding) or from its own place. */
 static const char *refusal(const struct exchange *exchange, bool post)
@@ -208,7 +208,7 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
     return exchange->answered;
 }
 
-/* ---- libmicrohttpd ---------------------------------------------------------------------------- */
+/* ---- libmicrohttpd --------------------------------------------------------------------------- */
 
 static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *connection, const char *path,
                              const char *method, void **context)

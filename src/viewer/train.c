@@ -24,7 +24,7 @@ static void set_pace(struct viewer *viewer, bool paused)
     stage->tile = paused ? PAUSED_TILE : TILE_SECONDS;
 }
 
-/* ---- the share -------------------------------------------------------------------------------- */
+/* ---- the share ------------------------------------------------------------------------------- */
 
 static void begin_share(struct viewer *viewer)
 {
@@ -51,7 +51,7 @@ static void tell_share(struct viewer *viewer, double now)
     viewer->budget.shown = now;
 }
 
-/* ---- visits ----------------------------------------------------------------------------------- */
+/* ---- visits ---------------------------------------------------------------------------------- */
 
 static void opened(void *context, vkn_trainer *trainer, const char *folder, const char *scene)
 {

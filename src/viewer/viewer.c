@@ -137,7 +137,7 @@ void viewer_stop(struct viewer **viewer)
     *viewer = NULL;
 }
 
-/* ---- shared by what shows --------------------------------------------------------------------- */
+/* ---- shared by what shows -------------------------------------------------------------------- */
 
 void viewer_rest(struct viewer *viewer, double seconds)
 {
