@@ -14,16 +14,13 @@ struct gpu_program_source {
     const char *name;
     const char *source;    /* file relative to shaders/ */
     const char *defines;   /* "NAME=VALUE NAME ..."; may be empty */
-    const uint32_t *words; /* SPIR-V */
-    const uint32_t *end;   /* behind its last word */
+    const unsigned char *packed; /* SPIR-V as cmake/compile_programs.c packs it; NULL of a snippet */
+    const unsigned char *end;    /* behind its last byte */
     const char *environment; /* target environment, "vulkan1.2" */
-    const struct gpu_snippet *snippet; /* then `words` are what gpu_snippet_compile leaves; else NULL */
+    const struct gpu_snippet *snippet; /* else NULL */
+    const uint32_t *words;             /* of a snippet: SPIR-V that gpu_snippet_compile leaves */
+    size_t count;
 };
-
-static inline size_t gpu_program_word_count(const struct gpu_program_source *program)
-{
-    return (size_t)(program->end - program->words);
-}
 
 /* In the order of the manifest; programs that the GLSL compiler of the build cannot compile are
  * absent. */
@@ -33,6 +30,13 @@ extern const size_t gpu_program_source_count;
 /* Makes further programs known to this process, which live as long: those of a field that is not the
  * project's, or of a test. */
 void gpu_add_programs(const struct gpu_program_source *sources, size_t count);
+
+/* Returns how many words of SPIR-V the program has, as its file says. */
+size_t gpu_program_word_count(const struct gpu_program_source *source);
+/* Unpacks the SPIR-V into *words, which the caller frees. VKN_ERROR: it is damaged, or no memory. Any
+ * thread may call. */
+vkn_status gpu_program_unpack(const struct gpu_program_source *source, uint32_t **words,
+                              size_t *count);
 
 /* ---- compiling at run time ------------------------------------------------------------------- */
 
