@@ -1,8 +1,8 @@
 /* compile_programs [-g] -IFOLDER [-IFOLDER ...] LIST
  * Compiles the programs of LIST to SPIR-V, checks that it is valid, and packs it. A line is a program:
  *     NAME SOURCE ENVIRONMENT [DEFINE[=VALUE] ...]
- * SOURCE is a compute shader in the first FOLDER. NAME.spv.z, beside LIST, begins with the number of words, which
- * zlib's stream of them follows (src/gpu/packed.c); without -g, debug information and names of variables are left out.
+ * SOURCE is a compute shader in the first FOLDER. NAME.spv.z, beside LIST, is what src/gpu/packed.c unpacks; without -g,
+ * debug information and names of variables are left out.
  * LIST.d says what the programs include, in the form of make. All in one process, because most of what a GLSL compiler
  * does is to build the symbols of the language. Exits 1 when a program does not compile, after trying the others; 2 when
  * it is called wrongly. */
@@ -215,26 +215,35 @@ static uint32_t *strip(const uint32_t *words, size_t *count)
     return kept;
 }
 
-/* Writes `count` words to a file of their own, packed. */
+/* Writes `count` words to a file of their own: their number, a checksum, and zlib's stream of their lowest bytes, then of
+ * the next ones, which becomes a tenth smaller than that of the words one by one. */
 static bool write_packed(const char *name, const uint32_t *words, size_t count)
 {
-    unsigned char size[4] = {(unsigned char)count, (unsigned char)(count >> 8),
-                             (unsigned char)(count >> 16), (unsigned char)(count >> 24)};
-    uLongf length = compressBound((uLong)(count * sizeof *words));
+    enum { BYTES = 4 };
+    unsigned char header[2 * BYTES], *bytes = checked(malloc(BYTES * count));
+    for (size_t k = 0; k < BYTES; k++)
+        for (size_t i = 0; i < count; i++)
+            bytes[k * count + i] = (unsigned char)(words[i] >> 8 * k);
+    uLong checksum = crc32(0, bytes, (uInt)(BYTES * count));
+    for (size_t k = 0; k < BYTES; k++) {
+        header[k] = (unsigned char)(count >> 8 * k);
+        header[BYTES + k] = (unsigned char)(checksum >> 8 * k);
+    }
+    uLongf length = compressBound((uLong)(BYTES * count));
     Bytef *packed = checked(malloc(length));
     const char *slash = strrchr(options.list, '/');
     char *path = slash ? join(options.list, (size_t)(slash - options.list), name, ".spv.z")
                        : join(".", 1, name, ".spv.z");
     FILE *file = NULL;
-    bool written = compress2(packed, &length, (const Bytef *)words,
-                             (uLong)(count * sizeof *words), Z_DEFAULT_COMPRESSION) == Z_OK &&
+    bool written = compress(packed, &length, bytes, (uLong)(BYTES * count)) == Z_OK &&
                    (file = fopen(path, "wb")) != NULL &&
-                   fwrite(size, 1, sizeof size, file) == sizeof size &&
+                   fwrite(header, 1, sizeof header, file) == sizeof header &&
                    fwrite(packed, 1, length, file) == length;
     if (file && fclose(file) != 0)
         written = false;
     if (!written)
         perror(path);
+    free(bytes);
     free(packed);
     free(path);
     return written;
