@@ -193,7 +193,7 @@ function(vknerf_embed_programs target manifest)
     extern const unsigned char program_##name[], program_##name##_end[];
 
 @declarations@
-const struct gpu_program_source @table@s[] = {
+struct gpu_program_source @table@s[] = {
 @rows@    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0},
 };
 const size_t @table@_count = @count@;

@@ -9,7 +9,7 @@
 
 #include "gpu/program_sources.h"
 
-extern const struct gpu_program_source test_stepper_device_programs[];
+extern struct gpu_program_source test_stepper_device_programs[];
 extern const size_t test_stepper_device_program_count;
 
 /* ---- Vulkan ------------------------------------------------------------------------------------ */
@@ -131,15 +131,12 @@ static void create_programs(struct own *own)
         const struct gpu_program_source *source = test_stepper_device_programs;
         while (strcmp(source->name, names[i]) != 0)
             source++;
-        uint32_t *words;
-        size_t count;
-        assert_int_equal(gpu_program_unpack(source, &words, &count), VKN_OK);
+        assert_int_equal(gpu_program_unpack(source), VKN_OK);
         const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                               .codeSize = count * sizeof *words,
-                                               .pCode = words};
+                                               .codeSize = 4 * source->count,
+                                               .pCode = source->words};
         VkShaderModule module;
         done(own->CreateShaderModule(own->handles.device, &code, NULL, &module));
-        free(words);
         const VkComputePipelineCreateInfo info = {
             .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
             .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,

@@ -1,9 +1,8 @@
 /* Unpacks the SPIR-V of programs that the build has embedded. */
+#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
-#include "gpu/internal.h"
 #include "gpu/program_sources.h"
 #include "gpu/spirv.h"
 
@@ -34,44 +33,47 @@ static vkn_status refuse(const struct gpu_program_source *source)
     return base_fail(VKN_ERROR, "program %s: its code in this file is damaged", source->name);
 }
 
-/* Fills `words` from the file. */
-static vkn_status inflate_words(const struct gpu_program_source *source, uint32_t *words,
-                                size_t count)
+/* Returns the words in fresh memory, NULL with a message. */
+static uint32_t *inflate_words(const struct gpu_program_source *source, size_t count)
 {
     const unsigned char *stream = source->packed + HEADER_BYTES;
     uLongf length = (uLongf)(WORD_BYTES * count);
     Bytef *bytes = base_alloc(count, WORD_BYTES);
-    if (!bytes)
-        return VKN_ERROR;
-    bool whole = uncompress(bytes, &length, stream, (uLong)(source->end - stream)) == Z_OK &&
-                 length == WORD_BYTES * count &&
-                 crc32(0, bytes, (uInt)length) == read_word(source->packed + WORD_BYTES, 1);
-    for (size_t i = 0; whole && i < count; i++)
+    uint32_t *words = bytes ? base_alloc(count, sizeof *words) : NULL;
+    if (words && (uncompress(bytes, &length, stream, (uLong)(source->end - stream)) != Z_OK ||
+                  length != WORD_BYTES * count ||
+                  crc32(0, bytes, (uInt)length) != read_word(source->packed + WORD_BYTES, 1))) {
+        refuse(source);
+        free(words);
+        words = NULL;
+    }
+    for (size_t i = 0; words && i < count; i++)
         words[i] = read_word(bytes + i, count);
     free(bytes);
-    return whole ? VKN_OK : refuse(source);
+    return words;
 }
 
-vkn_status gpu_program_unpack(const struct gpu_program_source *source, uint32_t **words,
-                              size_t *count)
+/* Under the lock. */
+static vkn_status unpack(struct gpu_program_source *source)
 {
-    *words = NULL;
-    *count = gpu_program_word_count(source);
-    if (!source->snippet &&
-        (*count < SPIRV_HEADER ||
-         *count / MOST_WORDS_OF_A_BYTE > (size_t)(source->end - source->packed)))
-        return refuse(source);
-    *words = base_alloc(*count, sizeof **words);
-    if (!*words)
-        return VKN_ERROR;
-    if (source->snippet) {
-        memcpy(*words, source->words, *count * sizeof **words);
+    size_t count = gpu_program_word_count(source);
+    if (source->words)
         return VKN_OK;
-    }
-    vkn_status status = inflate_words(source, *words, *count);
-    if (status != VKN_OK) {
-        free(*words);
-        *words = NULL;
-    }
+    if (count < SPIRV_HEADER ||
+        count / MOST_WORDS_OF_A_BYTE > (size_t)(source->end - source->packed))
+        return refuse(source);
+    source->words = inflate_words(source, count);
+    source->count = count;
+    return source->words ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status gpu_program_unpack(const struct gpu_program_source *source)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (source->snippet)
+        return VKN_OK;
+    pthread_mutex_lock(&lock);
+    vkn_status status = unpack((struct gpu_program_source *)(uintptr_t)source);
+    pthread_mutex_unlock(&lock);
     return status;
 }

@@ -97,20 +97,13 @@ static vkn_status check_options(const struct gpu_device *device,
     return VKN_OK;
 }
 
-/* SPIR-V of a program, as the build embedded it. */
-struct code {
-    uint32_t *words;
-    size_t count;
-};
-
-/* Creates the shader module from the embedded code or from the folder of sources. */
-static vkn_status create_module(struct gpu_device *device, const char *name,
-                                const struct code *code, VkShaderModule *module)
+/* Creates the shader module from the embedded words or from the folder of sources. */
+static vkn_status create_module(struct gpu_device *device, const char *name, VkShaderModule *module)
 {
     const struct gpu_program_source *source = source_for(device, name);
-    const uint32_t *words = code->words;
+    const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
-    size_t word_count = code->count;
+    size_t word_count = gpu_program_word_count(source);
     if (device->shader_dir && !source->snippet) {
         char message[1024];
         if (!gpu_runtime_compile(device->shader_dir, source, &compiled, &word_count, message,
@@ -201,14 +194,14 @@ struct gpu_program {
 /* Opcode and decoration of "OpDecorate ID SpecId N" (SPIR-V specification, 3.52.2 and 3.20). */
 enum { SPIRV_HEADER = 5, SPIRV_DECORATE = 71, SPIRV_SPEC_ID = 1 };
 
-/* The constants that the source reads: whatever the values of the others, the program is the same.
- */
-static struct gpu_constants used_constants(const struct code *code,
+/* The constants that the source reads; values of the others leave the program the same. */
+static struct gpu_constants used_constants(const struct gpu_program_source *source,
                                            const struct gpu_constants *given)
 {
     struct gpu_constants used = {.count = 0};
-    for (size_t i = SPIRV_HEADER; given && i < code->count;) {
-        const uint32_t *word = &code->words[i];
+    const size_t count = gpu_program_word_count(source);
+    for (size_t i = SPIRV_HEADER; given && i < count;) {
+        const uint32_t *word = &source->words[i];
         uint32_t length = word[0] >> 16, id = length == 4 ? word[3] : 0;
         if ((word[0] & 0xffffu) == SPIRV_DECORATE && length == 4 && word[2] == SPIRV_SPEC_ID &&
             id >= GPU_FIRST_CONSTANT && id < given->count)
@@ -284,10 +277,10 @@ static struct gpu_program *keep(struct gpu_device *device, struct gpu_program *p
 }
 
 static vkn_status compile(struct gpu_device *device, const struct gpu_program_options *options,
-                          const struct code *code, VkPipeline *pipeline)
+                          VkPipeline *pipeline)
 {
     VkShaderModule module = VK_NULL_HANDLE;
-    BASE_TRY(create_module(device, options->name, code, &module));
+    BASE_TRY(create_module(device, options->name, &module));
     VkResult result = create_pipeline(device, options, module, pipeline);
     device->vk.vkDestroyShaderModule(device->handle, module, NULL);
     if (result < 0)
@@ -305,37 +298,6 @@ static void limit_waits(struct gpu_device *device)
     pthread_mutex_unlock(&device->programs.lock);
 }
 
-/* Holds the program that is kept, or makes it of the source's code. */
-static vkn_status create(struct gpu_device *device, const struct gpu_program_options *options,
-                         const struct gpu_program_source *source, const struct code *code,
-                         struct gpu_program **created)
-{
-    struct gpu_program *program = base_alloc(1, sizeof *program);
-    if (!program)
-        return VKN_ERROR;
-    *program = (struct gpu_program){
-        .device = device,
-        .name = find_source(options->name)->name,
-        .local_size = options->local_size,
-        .subgroup_size = subgroup_size_of(device, options),
-        .source = device->shader_dir ? NULL : source,
-        .constants = used_constants(code, options->constants),
-    };
-    *created = find_kept(device, program);
-    if (*created) {
-        free(program);
-        return VKN_OK;
-    }
-    double began = gpu_processor_seconds();
-    vkn_status status = compile(device, options, code, &program->pipeline);
-    program->compile_seconds = gpu_processor_seconds() - began;
-    if (status == VKN_OK)
-        *created = keep(device, program);
-    else
-        free(program);
-    return status;
-}
-
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **created)
 {
@@ -351,10 +313,30 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
         BASE_TRY(gpu_snippet_compile(source));
         limit_waits(device);
     }
-    struct code code;
-    BASE_TRY(gpu_program_unpack(source, &code.words, &code.count));
-    vkn_status status = create(device, options, source, &code, created);
-    free(code.words);
+    BASE_TRY(gpu_program_unpack(source));
+    struct gpu_program *program = base_alloc(1, sizeof *program);
+    if (!program)
+        return VKN_ERROR;
+    *program = (struct gpu_program){
+        .device = device,
+        .name = find_source(options->name)->name,
+        .local_size = options->local_size,
+        .subgroup_size = subgroup_size_of(device, options),
+        .source = device->shader_dir ? NULL : source,
+        .constants = used_constants(source, options->constants),
+    };
+    *created = find_kept(device, program);
+    if (*created) {
+        free(program);
+        return VKN_OK;
+    }
+    double began = gpu_processor_seconds();
+    vkn_status status = compile(device, options, &program->pipeline);
+    program->compile_seconds = gpu_processor_seconds() - began;
+    if (status == VKN_OK)
+        *created = keep(device, program);
+    else
+        free(program);
     return status;
 }
 
