@@ -261,7 +261,8 @@ static void test_damaged(void **state)
         assert_true(is_refused(source, 0, 0, i)); /* ends early */
     }
     assert_in_range(refused, size * 99 / 100, size);
-    assert_true(is_refused(source, 0, 1, size)); /* one word more or less */
+    for (unsigned bit = 0; bit < 8; bit++) /* some words more or less */
+        assert_true(is_refused(source, 0, (unsigned char)(1u << bit), size));
     assert_true(is_refused(source, 3, 0x80, size));
 
     struct gpu_program_source damaged = damage(source, size - 1, 1, size);
@@ -273,6 +274,29 @@ static void test_damaged(void **state)
     assert_null(program);
     gpu_add_programs(NULL, 0);
     free((void *)(uintptr_t)damaged.packed);
+}
+
+/* What is embedded is compressed, and without names of variables but for debugging. */
+static void test_size(void **state)
+{
+    (void)state;
+    enum { OP_NAME = 5, MOST_BYTES = 4500000 };
+    size_t bytes = 0;
+    for (size_t i = 0; i < gpu_program_source_count; i++) {
+        const struct gpu_program_source *source = &gpu_program_sources[i];
+        bytes += (size_t)(source->end - source->packed);
+        ok(gpu_program_unpack(source));
+        const uint32_t *words = source->words;
+        ok(gpu_program_unpack(source)); /* once for all who have it */
+        assert_ptr_equal(source->words, words);
+        assert_int_equal(source->count, gpu_program_word_count(source));
+        assert_int_equal(source->words[0], 0x07230203); /* SPIR-V's own number */
+#ifdef NDEBUG
+        for (size_t at = 5; at < source->count; at += source->words[at] >> 16)
+            assert_int_not_equal(source->words[at] & 0xffffu, OP_NAME);
+#endif
+    }
+    assert_in_range(bytes, 1, MOST_BYTES);
 }
 
 /* ---- reconvergence --------------------------------------------------------------------------- */
@@ -355,7 +379,7 @@ int main(void)
         cmocka_unit_test(test_threads),       cmocka_unit_test(test_several),
         cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_reconverging),
         cmocka_unit_test(test_said),          cmocka_unit_test(test_no_messages),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_damaged),       cmocka_unit_test(test_size),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
     clean_up_tests();
