@@ -60,9 +60,10 @@ typedef void (*shaderc_include_result_release_fn)(void *user_data, shaderc_inclu
     X(result_get_bytes, const char *, (shaderc_compilation_result_t result))                       \
     X(result_release, void, (shaderc_compilation_result_t result))
 
-struct shaderc {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): types and names
 #define SHADERC_POINTER(name, result, parameters) result(*name) parameters;
-    SHADERC_FUNCTIONS(SHADERC_POINTER) // NOLINT(bugprone-macro-parentheses): types and names
+struct shaderc {
+    SHADERC_FUNCTIONS(SHADERC_POINTER)
 };
 
 /* Sets one pointer; `complete` becomes false where the library lacks the function. C has no cast
