@@ -85,20 +85,16 @@ static struct {
 static bool load_libraries(void)
 {
     void *library = shaderc_load(&shaderc);
-    if (!library) {
-        fprintf(stderr, "compile_programs: no shaderc (libshaderc.so.1)\n");
-        return false;
-    }
-    bool complete = true;
-#define FIND(name, result, parameters)                \
-    {                                                 \
-        void *symbol = dlsym(library, #name);         \
-        memcpy(&spirv.name, &symbol, sizeof symbol);  \
-        complete = complete && symbol;                \
+    bool complete = library != NULL;
+#define FIND(name, result, parameters)                                 \
+    {                                                                  \
+        void *symbol = complete ? dlsym(library, #name) : NULL;        \
+        memcpy(&spirv.name, &symbol, sizeof symbol);                   \
+        complete = symbol != NULL;                                     \
     }
     SPIRV_FUNCTIONS(FIND)
     if (!complete)
-        fprintf(stderr, "compile_programs: shaderc comes without SPIRV-Tools\n");
+        fprintf(stderr, "compile_programs: no shaderc with SPIRV-Tools (libshaderc.so.1)\n");
     return complete;
 }
 

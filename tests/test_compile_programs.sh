@@ -72,5 +72,11 @@ compile 'invalid invalid.comp vulkan1.2'
 says 1 'compile_programs: invalid: invalid SPIR-V: '
 [ ! -e "$work/out/invalid.spv.z" ] || fail "an invalid program is written"
 
+# Without shaderc: here it is a file of nothing.
+touch "$work/more/libshaderc.so.1"
+code=0
+LD_LIBRARY_PATH=$work/more "$VKNERF_BUILD_DIR/compile_programs" "-I$work/shaders" "$work/out/list.txt" >"$work/said" 2>&1 || code=$?
+says 1 'compile_programs: no shaderc with SPIRV-Tools (libshaderc.so.1)'
+
 [ $failures = 0 ] && echo "all passed"
 exit $((failures > 0))
