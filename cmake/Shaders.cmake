@@ -1,5 +1,5 @@
 # vknerf_embed_programs(TARGET MANIFEST [TABLE]): compiles the programs that the manifest lists and embeds
-# their SPIR-V in TARGET as TABLEs and TABLE_count; TABLE is gpu_program_source (src/gpu/program_sources.h)
+# their SPIR-V, packed, in TARGET as TABLEs and TABLE_count; TABLE is gpu_program_source (src/gpu/program_sources.h)
 # unless a target has programs of its own, which it hands to gpu_add_programs.
 #
 # A line of the manifest is one program:
@@ -14,63 +14,23 @@
 # Debug builds carry lines and names (-g), but not -gVS: what that says of arrays sized by specialisation
 # constants is invalid SPIR-V. Nothing optimises the SPIR-V: spirv-opt breaks cooperative matrices.
 
-# ---- the tools -------------------------------------------------------------------------------------
+# ---- the compiler ----------------------------------------------------------------------------------
 
-if(tool_root)
-    set(glslang ${tool_root_run} ${tool_root}/usr/bin/glslangValidator)
-    set(spirv_val ${tool_root_run} ${tool_root}/usr/bin/spirv-val)
-else()
-    find_program(VKNERF_GLSLANG NAMES glslang glslangValidator)
-    find_program(VKNERF_SPIRV_VAL spirv-val)
-    if(NOT VKNERF_GLSLANG)
-        message(FATAL_ERROR "vknerf needs the glslang compiler: install glslang-tools")
-    endif()
-    set(glslang ${VKNERF_GLSLANG})
-    set(spirv_val "")
-    if(VKNERF_SPIRV_VAL)
-        set(spirv_val ${VKNERF_SPIRV_VAL})
-    endif()
-endif()
-
-# With shaderc, which is glslang as a library, all programs of a source are compiled in one process, most of whose
-# time goes into its start. Sets compile_programs to the command words; to nothing where there is no shaderc, or one
-# that lacks a feature (glslang may be newer): then glslang compiles programs one by one.
-find_path(VKNERF_SHADERC_INCLUDE shaderc/shaderc.h)
-find_library(VKNERF_SHADERC_LIBRARY NAMES shaderc_shared shaderc)
-set(shaderc_library ${VKNERF_SHADERC_LIBRARY})
-if(tool_root)
-    # With the tool root's C library goes its own alone.
-    set(shaderc_library ${tool_root_libraries}/libshaderc.so.1)
-endif()
+# shaderc, which is glslang as a library, compiles many programs in one process, most of whose time goes into its start.
 set(compile_programs_source ${CMAKE_CURRENT_LIST_DIR}/compile_programs.c)
 set(compile_programs_binary ${PROJECT_BINARY_DIR}/compile_programs)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_programs_source})
-set(compile_programs "")
-if(VKNERF_SHADERC_INCLUDE AND EXISTS "${shaderc_library}")
-    try_compile(compiled ${compile_programs_binary}.build ${compile_programs_source}
-        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${VKNERF_SHADERC_INCLUDE}
-        LINK_OPTIONS -Wl,--allow-shlib-undefined
-        LINK_LIBRARIES ${shaderc_library}
-        COPY_FILE ${compile_programs_binary} COPY_FILE_ERROR not_copied)
-    if(compiled AND NOT not_copied)
-        set(compile_programs ${tool_root_run} ${compile_programs_binary})
-    endif()
-    file(GLOB features ${CMAKE_CURRENT_LIST_DIR}/shader_features/*.comp)
-    foreach(source IN LISTS features)
-        execute_process(COMMAND ${compile_programs} ${source}
-            -o ${PROJECT_BINARY_DIR}/shader_feature.spv --target-env vulkan1.3
-            RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-        if(NOT status EQUAL 0)
-            set(compile_programs "")
-            break()
-        endif()
-    endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_programs_source}
+    ${PROJECT_SOURCE_DIR}/src/gpu/shaderc.h)
+try_compile(compiled ${compile_programs_binary}.build ${compile_programs_source}
+    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src
+    LINK_LIBRARIES ${VKNERF_Z_LIBRARY} ${CMAKE_DL_LIBS}
+    OUTPUT_VARIABLE said
+    COPY_FILE ${compile_programs_binary})
+if(NOT compiled)
+    message(FATAL_ERROR "cmake/compile_programs.c does not compile:\n${said}")
 endif()
-if(compile_programs)
-    message(STATUS "Shaders are compiled with ${shaderc_library}")
-else()
-    message(STATUS "Shaders are compiled by glslang, one at a time: with libshaderc-dev it takes a quarter of the time")
-endif()
+# The tool root's shaderc needs the tool root's C library.
+set(compile_programs ${tool_root_run} ${compile_programs_binary})
 
 # Sets RESULT to whether the compiler takes cmake/shader_features/FEATURE.comp.
 function(check_shader_feature feature result)
@@ -79,18 +39,22 @@ function(check_shader_feature feature result)
         message(FATAL_ERROR "shaders/programs.txt: unknown feature ?${feature}")
     endif()
     # Asked once per compiler.
-    string(MAKE_C_IDENTIFIER "shader_feature_${feature}_${glslang}" key)
+    string(MAKE_C_IDENTIFIER "shader_feature_${feature}_${compile_programs}" key)
     if(NOT DEFINED CACHE{${key}})
+        set(list ${PROJECT_BINARY_DIR}/shader_feature.txt)
+        file(WRITE ${list} "shader_feature ${feature}.comp vulkan1.3\n")
         execute_process(
-            COMMAND ${glslang} -V --target-env vulkan1.3 -S comp
-                -o ${PROJECT_BINARY_DIR}/shader_feature.spv ${source}
-            RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-        if(status EQUAL 0)
-            set(${key} ON CACHE INTERNAL "")
-        else()
-            set(${key} OFF CACHE INTERNAL "")
+            COMMAND ${compile_programs} -I${PROJECT_SOURCE_DIR}/cmake/shader_features ${list}
+            RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE said)
+        if(said MATCHES "compile_programs: no shaderc")
+            message(FATAL_ERROR "vknerf needs shaderc, with SPIRV-Tools: install libshaderc1")
         endif()
-        message(STATUS "GLSL compiler has ${feature}: ${${key}}")
+        set(has OFF)
+        if(status EQUAL 0)
+            set(has ON)
+        endif()
+        set(${key} ${has} CACHE INTERNAL "")
+        message(STATUS "GLSL compiler has ${feature}: ${has}")
     endif()
     set(${result} ${${key}} PARENT_SCOPE)
 endfunction()
@@ -188,52 +152,49 @@ function(vknerf_embed_programs target manifest)
         endif()
 
         list(APPEND names ${name})
-        set(spv ${out_dir}/${name}.spv)
-        list(APPEND files ${spv})
-        list(TRANSFORM defines PREPEND -D OUTPUT_VARIABLE options)
-        list(PREPEND options -o ${spv} --target-env ${environment})
-        set(validation "")
-        if(spirv_val)
-            set(validation COMMAND ${spirv_val} --target-env ${environment} ${spv})
-        endif()
-        if(VKNERF_PROGRAMS)
-            # Compiled already.
-        elseif(compile_programs)
-            list(APPEND sources ${source})
-            list(APPEND spv_of_${source} ${spv})
-            list(APPEND options_of_${source} ${options})
-            list(APPEND validation_of_${source} ${validation})
-        else()
-            compile_program("Program ${name}" ${shader_dir} ${source} "${glslang};-V;--quiet;-S;comp"
-                ${spv} "${options}" "${validation}")
-        endif()
-        string(REPLACE ";" " " defines_text "${defines}")
-        string(APPEND declarations "EMBED(${name}, \"${spv}\")\n")
-        string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines_text}\", program_${name},\n"
-            "     program_${name}_end, \"${environment}\", NULL},\n")
+        list(APPEND sources ${source})
+        string(REPLACE ";" " " defines "${defines}")
+        string(APPEND programs_of_${source} "${name} ${source} ${environment} ${defines}\n")
+        list(APPEND files_of_${source} ${out_dir}/${name}.spv.z)
+        list(APPEND files ${out_dir}/${name}.spv.z)
+        string(APPEND declarations "EMBED(${name}, \"${out_dir}/${name}.spv.z\")\n")
+        string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines}\", program_${name},\n"
+            "     program_${name}_end, \"${environment}\", NULL, NULL, 0},\n")
     endforeach()
 
-    list(REMOVE_DUPLICATES sources)
-    foreach(source IN LISTS sources)
-        compile_program("Programs of ${source}" ${shader_dir} ${source} "${compile_programs}"
-            "${spv_of_${source}}" "${options_of_${source}}" "${validation_of_${source}}")
-    endforeach()
+    if(NOT VKNERF_PROGRAMS)
+        # As many processes as keep the processors busy. All programs of a source are in one of them.
+        set(lists 8)
+        list(REMOVE_DUPLICATES sources)
+        set(next 0)
+        foreach(source IN LISTS sources)
+            string(APPEND programs_${next} "${programs_of_${source}}")
+            list(APPEND files_${next} ${files_of_${source}})
+            math(EXPR next "(${next} + 1) % ${lists}")
+        endforeach()
+        foreach(i RANGE 1 ${lists})
+            math(EXPR i "${i} - 1")
+            if(files_${i})
+                compile_programs(${shader_dir} ${out_dir}/${table}s_${i}.txt "${programs_${i}}" "${files_${i}}")
+            endif()
+        endforeach()
+    endif()
 
     list(LENGTH names count)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/programs/${table}s_table.c @ONLY CONTENT [[
 /* Written by cmake/Shaders.cmake from @manifest@. */
 #include "gpu/program_sources.h"
 
-/* The assembler reads the words: hundreds of files of numbers would take the compiler longer than the rest. */
+/* The assembler reads the files: hundreds of files of numbers would take the compiler longer than the rest. */
 #define EMBED(name, file)                                                          \
-    __asm__(".pushsection .rodata\n.balign 4\nprogram_" #name ":\n.incbin \"" file   \
+    __asm__(".pushsection .rodata\nprogram_" #name ":\n.incbin \"" file               \
             "\"\nprogram_" #name "_end:\n.global program_" #name ", program_" #name \
             "_end\n.hidden program_" #name ", program_" #name "_end\n.popsection\n"); \
-    extern const uint32_t program_##name[], program_##name##_end[];
+    extern const unsigned char program_##name[], program_##name##_end[];
 
 @declarations@
-const struct gpu_program_source @table@s[] = {
-@rows@    {NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+struct gpu_program_source @table@s[] = {
+@rows@    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0},
 };
 const size_t @table@_count = @count@;
 ]])
@@ -243,17 +204,17 @@ const size_t @table@_count = @count@;
     message(STATUS "Shader programs of ${target}: ${count}")
 endfunction()
 
-# The rule for what one start of the compiler makes: SOURCE -> the files SPV, each by its options, validated.
-function(compile_program comment shader_dir source compiler spv options validation)
-    list(GET spv 0 first)
+# The rule for what one start of the compiler makes: the FILES of a LIST's PROGRAMS, lines of it.
+function(compile_programs shader_dir list programs files)
+    # Written only when they change: the files are older than the list then.
+    file(CONFIGURE OUTPUT ${list} CONTENT "${programs}" @ONLY)
+    get_filename_component(name ${list} NAME_WE)
     add_custom_command(
-        OUTPUT ${spv}
-        COMMAND ${compiler} -I${shader_dir} -I${PROJECT_SOURCE_DIR}/shaders "$<$<CONFIG:Debug>:-g>"
-            --depfile ${first}.d ${shader_dir}/${source} ${options}
-        ${validation}
-        DEPENDS ${shader_dir}/${source} ${compile_programs_source}
-        DEPFILE ${first}.d
-        COMMENT "${comment}"
+        OUTPUT ${files}
+        COMMAND ${compile_programs} "$<$<CONFIG:Debug>:-g>" -I${shader_dir} -I${PROJECT_SOURCE_DIR}/shaders ${list}
+        DEPENDS ${list} ${compile_programs_source} ${PROJECT_SOURCE_DIR}/src/gpu/shaderc.h
+        DEPFILE ${list}.d
+        COMMENT "Shader programs ${name}"
         COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()
 

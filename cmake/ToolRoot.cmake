@@ -1,5 +1,5 @@
-# The private tool root that tools/setup.sh makes where the distribution's GLSL compiler or lavapipe is
-# too old. Sets
+# The private tool root that tools/setup.sh makes where the distribution's shaderc or lavapipe is too
+# old. Sets
 #   tool_root          its folder, or empty when there is none
 #   tool_root_loader   its dynamic loader
 #   tool_root_libraries  the folder of its libraries

@@ -61,7 +61,7 @@ static const struct field_kind voxels = {
 
 /* ---- what it can ----------------------------------------------------------------------------- */
 
-extern const struct gpu_program_source test_field_kind_programs[];
+extern struct gpu_program_source test_field_kind_programs[];
 extern const size_t test_field_kind_program_count;
 
 static void test_trains(void **state)

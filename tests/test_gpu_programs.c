@@ -211,6 +211,94 @@ static void test_said(void **state)
     gpu_program_destroy(&program);
 }
 
+/* ---- damaged code ---------------------------------------------------------------------------- */
+
+/* Copies a program's file with one byte changed by `change`, and only the first `size` bytes of it. */
+static struct gpu_program_source damage(const struct gpu_program_source *source, size_t at,
+                                        unsigned char change, size_t size)
+{
+    struct gpu_program_source damaged = *source;
+    damaged.words = NULL;
+    unsigned char *copy = malloc(size + 1); /* its own size, for AddressSanitizer */
+    assert_non_null(copy);
+    memcpy(copy, source->packed, size);
+    if (at < size)
+        copy[at] ^= change;
+    damaged.name = "damaged";
+    damaged.packed = copy;
+    damaged.end = copy + size;
+    return damaged;
+}
+
+/* Returns true when the file is refused; else it must still be the program: a stream may say the same in two ways. */
+static bool is_refused(const struct gpu_program_source *source, size_t at, unsigned char change,
+                       size_t size)
+{
+    struct gpu_program_source damaged = damage(source, at, change, size);
+    bool refused = gpu_program_unpack(&damaged) != VKN_OK;
+    if (refused) {
+        assert_message("program damaged: its code in this file is damaged");
+        assert_null(damaged.words);
+    } else {
+        ok(gpu_program_unpack(source));
+        assert_int_equal(damaged.count, source->count);
+        assert_memory_equal(damaged.words, source->words, 4 * source->count);
+    }
+    free((void *)(uintptr_t)damaged.words);
+    free((void *)(uintptr_t)damaged.packed);
+    return refused;
+}
+
+static void test_damaged(void **state)
+{
+    struct gpu_device *device = *state;
+    const struct gpu_program_source *source = gpu_program_sources;
+    while (strcmp(source->name, "gpu_test") != 0)
+        source++;
+    size_t size = (size_t)(source->end - source->packed), refused = 0;
+    for (size_t i = 0; i < size; i++) {
+        refused += is_refused(source, i, 0x10, size);
+        assert_true(is_refused(source, 0, 0, i)); /* ends early */
+    }
+    assert_in_range(refused, size * 99 / 100, size);
+    for (unsigned bit = 0; bit < 8; bit++) /* some words more or less */
+        assert_true(is_refused(source, 0, (unsigned char)(1u << bit), size));
+    assert_true(is_refused(source, 3, 0x80, size));
+
+    struct gpu_program_source damaged = damage(source, size - 1, 1, size);
+    struct gpu_program_options options = {.name = "damaged", .local_size = subgroup(device)};
+    struct gpu_program *program;
+    gpu_add_programs(&damaged, 1);
+    assert_int_equal(gpu_program_create(device, &options, &program), VKN_ERROR);
+    assert_message("program damaged: its code in this file is damaged");
+    assert_null(program);
+    gpu_add_programs(NULL, 0);
+    free((void *)(uintptr_t)damaged.packed);
+}
+
+/* What is embedded is compressed, and without names of variables but for debugging. */
+static void test_size(void **state)
+{
+    (void)state;
+    enum { OP_NAME = 5, MOST_BYTES = 4500000 };
+    size_t bytes = 0;
+    for (size_t i = 0; i < gpu_program_source_count; i++) {
+        const struct gpu_program_source *source = &gpu_program_sources[i];
+        bytes += (size_t)(source->end - source->packed);
+        ok(gpu_program_unpack(source));
+        const uint32_t *words = source->words;
+        ok(gpu_program_unpack(source)); /* once for all who have it */
+        assert_ptr_equal(source->words, words);
+        assert_int_equal(source->count, gpu_program_word_count(source));
+        assert_int_equal(source->words[0], 0x07230203); /* SPIR-V's own number */
+#ifdef NDEBUG
+        for (size_t at = 5; at < source->count; at += source->words[at] >> 16)
+            assert_int_not_equal(source->words[at] & 0xffffu, OP_NAME);
+#endif
+    }
+    assert_in_range(bytes, 1, MOST_BYTES);
+}
+
 /* ---- reconvergence --------------------------------------------------------------------------- */
 
 /* The layer looks at the module, as it does at every one. */
@@ -245,8 +333,9 @@ static void test_reconvergence(void **state)
     const uint32_t broken[] = {0x07230203, 0x10300, 0, 9, 0, 0x00020011, 1, 0x00ff000f, 4};
     for (size_t i = 0; i < gpu_program_source_count; i++) {
         const struct gpu_program_source *source = &gpu_program_sources[i];
+        ok(gpu_program_unpack(source));
         for (int k = 0; k < 3; k++) {
-            size_t count = gpu_program_word_count(source);
+            size_t count = source->count;
             uint32_t *made = gpu_reconverge(k == 0   ? &maximal
                                             : k == 1 ? &uniform
                                                      : &neither,
@@ -255,7 +344,7 @@ static void test_reconvergence(void **state)
             if (!made)
                 continue;
             assert_true(has_word(made, count, k == 0 ? 6023 : 4421));
-            assert_int_equal(count, gpu_program_word_count(source) + (k == 0 ? 12 : 14));
+            assert_int_equal(count, source->count + (k == 0 ? 12 : 14));
             bool offered = k == 0 ? device->support.maximal_reconvergence
                                   : device->support.subgroup_uniform_control_flow;
             if (offered && strcmp(source->name, "march_rays") == 0)
@@ -290,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_threads),       cmocka_unit_test(test_several),
         cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_reconverging),
         cmocka_unit_test(test_said),          cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_damaged),       cmocka_unit_test(test_size),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
     clean_up_tests();

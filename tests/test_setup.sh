@@ -16,12 +16,18 @@ mkdir -p "$work/tree" "$work/bin"
 cp -R "$source/tools" "$work/tree/tools"
 cp "$source/Dockerfile" "$work/tree"
 cd "$work/tree" || exit 1
-# Nothing is installed, nothing is to be had, and the user may do nothing about it.
+# Nothing is installed, nothing is to be had, and the user may do nothing about it; or, with user=0, apt=0 and a version
+# as candidate, everything is to be had in that version.
 cat >"$work/bin/stand_in" <<STAND_IN
 #!/bin/sh
 echo "\${0##*/} \$*" >>"$work/called"
 case \${0##*/} in
-    id) echo 1000 ;;
+    id) echo "\${user:-1000}" ;;
+    apt-cache) echo "  Candidate: \${candidate:-(none)}" ;;
+    apt-get)
+        [ "\$1" != indextargets ] || echo 'stable http://mirror.invalid'
+        exit "\${apt:-1}"
+        ;;
     *) exit 1 ;;
 esac
 STAND_IN
@@ -93,6 +99,19 @@ call tools/package.sh --chek
 if [ $code != 1 ] || [ -s "$work/called" ] || ! grep -q -- '--chek: unknown option' "$work/said"; then
     fail "tools/package.sh --chek: $(cat "$work/said" "$work/called")"
 fi
+
+# ---- what compiles shaders ------------------------------------------------------------------------
+
+# A new shaderc comes from the distribution, where both it and lavapipe are new; else with the tool root.
+installs() { # CANDIDATE WAY: shaderc, and in which way
+    user=0 apt=0 candidate=$1 call tools/setup.sh --program
+    grep 'libshaderc1' "$work/called" | grep -q -- "$2" || fail "shaderc $1 is not installed: $(cat "$work/called" "$work/said")"
+}
+export user apt candidate
+installs 2030 '^apt-get -qq .* install -y --no-install-recommends '
+! grep -q -- '--download-only' "$work/called" || fail "makes a tool root where the distribution's packages are new"
+installs 1 '^apt-get .*/toolroot\.new/apt/apt\.conf install --download-only '
+unset user apt candidate
 
 [ $failures = 0 ] && echo "all passed"
 exit $((failures > 0))

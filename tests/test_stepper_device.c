@@ -9,7 +9,7 @@
 
 #include "gpu/program_sources.h"
 
-extern const struct gpu_program_source test_stepper_device_programs[];
+extern struct gpu_program_source test_stepper_device_programs[];
 extern const size_t test_stepper_device_program_count;
 
 /* ---- Vulkan ---------------------------------------------------------------------------------- */
@@ -133,8 +133,9 @@ static void create_programs(struct own *own)
         const struct gpu_program_source *source = test_stepper_device_programs;
         while (strcmp(source->name, names[i]) != 0)
             source++;
+        assert_int_equal(gpu_program_unpack(source), VKN_OK);
         const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                               .codeSize = 4 * gpu_program_word_count(source),
+                                               .codeSize = 4 * source->count,
                                                .pCode = source->words};
         VkShaderModule module;
         done(own->CreateShaderModule(own->handles.device, &code, NULL, &module));

@@ -7,9 +7,9 @@ build_dir=${VKNERF_BUILD_DIR:-$source_dir/build}
 tool_root=${VKNERF_TOOL_ROOT:-$source_dir/build/toolroot}
 case $tool_root in /*) ;; *) tool_root=$PWD/$tool_root ;; esac
 
-# The oldest releases that have cooperative matrices: in lavapipe, and (version 2) in glslang.
+# The oldest releases that have cooperative matrices: in lavapipe, and (version 2) in shaderc.
 needed_mesa=26.0
-needed_glslang=15
+needed_shaderc=2025
 
 # One version wherever it is to be had: others find other things.
 clang_tidy=clang-tidy-19
@@ -60,7 +60,7 @@ machine_has_lavapipe() {
         return
     fi
     at_least "$(installed_version mesa-vulkan-drivers)" "$needed_mesa" &&
-        at_least "$(installed_version glslang-tools)" "$needed_glslang"
+        at_least "$(installed_version libshaderc1)" "$needed_shaderc"
 }
 
 # Sets loader and libraries: the tool root's dynamic loader and the folder of its libraries.

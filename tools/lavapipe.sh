@@ -2,8 +2,8 @@
 # tools/lavapipe.sh COMMAND [ARGUMENT ...]
 # Runs COMMAND on a lavapipe that has cooperative matrices: the machine's own when it is new enough,
 # else the one in the private tool root (tools/setup.sh makes it). COMMAND replaces this script, so
-# its exit status and signals are its own. vulkaninfo, glslang and the SPIR-V tools are taken from
-# where lavapipe comes from.
+# its exit status and signals are its own. vulkaninfo is taken from where lavapipe
+# comes from.
 #
 # The tool root brings its own C library, so COMMAND starts through the tool root's dynamic loader.
 # Processes that COMMAND starts do not: a script that starts Vulkan programs calls this script
@@ -36,7 +36,7 @@ export VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE-~implicit~}"
 
 case $name in
     */*) program=$name ;;
-    vulkaninfo | glslang | glslangValidator | spirv-*)
+    vulkaninfo)
         program=$(PATH=${loader:+$tool_root/usr/bin:}$PATH command -v -- "$name" || :) ;;
     *) program=$(command -v -- "$name" || :) ;;
 esac

@@ -10,8 +10,8 @@
 #   --device-tests    the same without the programs of tests of host code
 #   --fuzz            the fuzz targets that tools/fuzz.sh runs
 #
-# Distribution packages come through apt (as root or with sudo). Where the distribution's GLSL
-# compiler or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
+# Distribution packages come through apt (as root or with sudo). Where the distribution's shaderc
+# or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
 # tool root, build/toolroot (VKNERF_TOOL_ROOT names another place), with what tools/vendors.sh needs:
 # downloaded by apt from the machine's own mirror with its signatures verified, but with lists, status
 # and cache of its own, so that nothing changes on the machine and no root rights are needed.
@@ -40,22 +40,22 @@ command -v apt-get >/dev/null ||
 
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libpng-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev libturbojpeg0-dev'
-# For tools/lint.sh, for the build that compiles shaders at run time, for tests in Python, of several processes, of
+# For tools/lint.sh, for tests in Python, of several processes, of
 # the library, of the man page, completions and packages, and of vknerf prepare.
-test_packages='shellcheck libshaderc-dev python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
+test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
     python3-meshio assimp-utils
     mandoc man-db zsh fish colmap ffmpeg locales'
 # For cpack: dpkg-shlibdeps, and what tells programs from other files.
 package_packages='dpkg-dev file'
-lavapipe_packages='mesa-vulkan-drivers glslang-tools spirv-tools vulkan-tools vulkan-validationlayers'
+# shaderc compiles the shaders, in the build and at run time.
+lavapipe_packages='mesa-vulkan-drivers libshaderc1 vulkan-tools vulkan-validationlayers'
 
 # For tools/vendors.sh: GPUs that are not there, where the distribution has them, and the kernel's headers,
 # whose description of Intel's GPUs Debian 12 lacks.
 shim_packages=mesa-drm-shim
 kernel_packages=linux-libc-dev
 
-# libshaderc1 is for programs that compile GLSL at run time: the machine's own needs the machine's SPIRV-Tools.
-tool_root_packages='libvulkan1 libvulkan-dev libvulkan-volk-dev libshaderc1'
+tool_root_packages='libvulkan1 libvulkan-dev libvulkan-volk-dev'
 
 missing_packages() {
     for package in "$@"; do
@@ -270,7 +270,7 @@ if machine_has_lavapipe; then
     own_lavapipe=yes
 elif [ ! -f "$tool_root/.complete" ] && have_root &&
     at_least "$(candidate_version mesa-vulkan-drivers)" "$needed_mesa" &&
-    at_least "$(candidate_version glslang-tools)" "$needed_glslang"; then
+    at_least "$(candidate_version libshaderc1)" "$needed_shaderc"; then
     own_lavapipe=yes
 else
     own_lavapipe=no

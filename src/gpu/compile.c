@@ -1,104 +1,32 @@
 /* GLSL to SPIR-V by shaderc, which is loaded when it is first needed: nothing else needs it. */
 #include "gpu/program_sources.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "gpu/shaderc.h"
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* What is used of shaderc/shaderc.h, in the names there; its interface has not changed since 2016.
- */
-enum {
-    shaderc_compute_shader = 2,
-    shaderc_target_env_vulkan = 0,
-    shaderc_env_version_vulkan_1_2 = (1 << 22) | (2 << 12),
-    shaderc_env_version_vulkan_1_3 = (1 << 22) | (3 << 12),
-    shaderc_optimization_level_zero = 0,
-    shaderc_compilation_status_success = 0,
-};
-typedef struct shaderc_compiler *shaderc_compiler_t;
-typedef struct shaderc_compile_options *shaderc_compile_options_t;
-typedef struct shaderc_compilation_result *shaderc_compilation_result_t;
-typedef struct {
-    const char *source_name;
-    size_t source_name_length;
-    const char *content;
-    size_t content_length;
-    void *user_data;
-} shaderc_include_result;
-typedef shaderc_include_result *(*shaderc_include_resolve_fn)(void *user_data,
-                                                              const char *requested, int type,
-                                                              const char *requesting, size_t depth);
-typedef void (*shaderc_include_result_release_fn)(void *user_data, shaderc_include_result *result);
-
-/* X(name, what it returns, its parameters) */
-#define FUNCTIONS(X)                                                                               \
-    X(compiler_initialize, shaderc_compiler_t, (void))                                             \
-    X(compile_options_initialize, shaderc_compile_options_t, (void))                               \
-    X(compile_options_release, void, (shaderc_compile_options_t options))                          \
-    X(compile_options_set_optimization_level, void,                                                \
-      (shaderc_compile_options_t options, int level))                                              \
-    X(compile_options_set_target_env, void,                                                        \
-      (shaderc_compile_options_t options, int target, uint32_t version))                           \
-    X(compile_options_set_include_callbacks, void,                                                 \
-      (shaderc_compile_options_t options, shaderc_include_resolve_fn resolver,                     \
-       shaderc_include_result_release_fn releaser, void *user_data))                               \
-    X(compile_options_add_macro_definition, void,                                                  \
-      (shaderc_compile_options_t options, const char *name, size_t name_length, const char *value, \
-       size_t value_length))                                                                       \
-    X(compile_into_spv, shaderc_compilation_result_t,                                              \
-      (shaderc_compiler_t compiler, const char *text, size_t size, int kind, const char *file,     \
-       const char *entry, shaderc_compile_options_t options))                                      \
-    X(compile_into_preprocessed_text, shaderc_compilation_result_t,                                \
-      (shaderc_compiler_t compiler, const char *text, size_t size, int kind, const char *file,     \
-       const char *entry, shaderc_compile_options_t options))                                      \
-    X(result_get_compilation_status, int, (shaderc_compilation_result_t result))                   \
-    X(result_get_error_message, const char *, (shaderc_compilation_result_t result))               \
-    X(result_get_length, size_t, (shaderc_compilation_result_t result))                            \
-    X(result_get_bytes, const char *, (shaderc_compilation_result_t result))                       \
-    X(result_release, void, (shaderc_compilation_result_t result))
-
-// NOLINTBEGIN(bugprone-macro-parentheses): types and names
-#define POINTER(name, result, parameters) result(*name) parameters;
-static struct {
-    FUNCTIONS(POINTER)
-    shaderc_compiler_t compiler; /* any thread may compile with it; NULL: there is none */
-} shaderc;
-// NOLINTEND(bugprone-macro-parentheses)
-
-static bool find_function(void *library, const char *name, void *pointer)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(pointer, &symbol, sizeof symbol); /* C has no cast from objects to functions */
-    return symbol != NULL;
-}
+static struct shaderc shaderc;
+static shaderc_compiler_t compiler; /* any thread may compile with it; NULL: there is none */
 
 /* The compiler stays: the symbols of the language, which take longer to make than most programs, go
  * with the last one. */
 static void load(void)
 {
-    static const char *const names[] = {"libshaderc.so.1", "libshaderc_shared.so.1"};
-    void *library = NULL;
-    for (size_t i = 0; i < BASE_COUNT(names) && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    bool complete = library != NULL;
-#define FIND(name, result, parameters) \
-    complete = complete && find_function(library, "shaderc_" #name, &shaderc.name);
-    FUNCTIONS(FIND)
-    if (complete)
-        shaderc.compiler = shaderc.compiler_initialize();
+    if (shaderc_load(&shaderc))
+        compiler = shaderc.compiler_initialize();
 }
 
 static bool is_loaded(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);
-    return shaderc.compiler != NULL;
+    return compiler != NULL;
 }
 
 /* ---- includes -------------------------------------------------------------------------------- */
@@ -240,7 +168,7 @@ static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, siz
     count_inside(1);
     shaderc_compilation_result_t result =
         (preprocess ? shaderc.compile_into_preprocessed_text : shaderc.compile_into_spv)(
-            shaderc.compiler, glsl->text, glsl->size, shaderc_compute_shader, glsl->name, "main",
+            compiler, glsl->text, glsl->size, shaderc_compute_shader, glsl->name, "main",
             options);
     bool done = false;
     if (shaderc.result_get_compilation_status(result) != shaderc_compilation_status_success)

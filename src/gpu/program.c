@@ -63,7 +63,7 @@ uint64_t gpu_program_hash(const struct gpu_device *device, const char *name)
     const struct gpu_program_source *source = source_for(device, name);
     if (!source || device->shader_dir || source->snippet)
         return 0;
-    return gpu_hash(source->words, gpu_program_word_count(source) * sizeof *source->words);
+    return gpu_hash(source->packed, (size_t)(source->end - source->packed));
 }
 
 /* ---- compilation ----------------------------------------------------------------------------- */
@@ -194,8 +194,7 @@ struct gpu_program {
 /* Opcode and decoration of "OpDecorate ID SpecId N" (SPIR-V specification, 3.52.2 and 3.20). */
 enum { SPIRV_HEADER = 5, SPIRV_DECORATE = 71, SPIRV_SPEC_ID = 1 };
 
-/* The constants that the source reads: whatever the values of the others, the program is the same.
- */
+/* The constants that the source reads; values of the others leave the program the same. */
 static struct gpu_constants used_constants(const struct gpu_program_source *source,
                                            const struct gpu_constants *given)
 {
@@ -314,6 +313,7 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
         BASE_TRY(gpu_snippet_compile(source));
         limit_waits(device);
     }
+    BASE_TRY(gpu_program_unpack(source));
     struct gpu_program *program = base_alloc(1, sizeof *program);
     if (!program)
         return VKN_ERROR;

@@ -14,25 +14,28 @@ struct gpu_program_source {
     const char *name;
     const char *source;    /* file relative to shaders/ */
     const char *defines;   /* "NAME=VALUE NAME ..."; may be empty */
-    const uint32_t *words; /* SPIR-V */
-    const uint32_t *end;   /* behind its last word */
+    const unsigned char *packed; /* SPIR-V as cmake/compile_programs.c packs it; NULL of a snippet */
+    const unsigned char *end;    /* behind its last byte */
     const char *environment; /* target environment, "vulkan1.2" */
-    const struct gpu_snippet *snippet; /* then `words` are what gpu_snippet_compile leaves; else NULL */
+    const struct gpu_snippet *snippet; /* else NULL */
+    const uint32_t *words; /* SPIR-V, once gpu_snippet_compile or gpu_program_unpack has made it */
+    size_t count;
 };
-
-static inline size_t gpu_program_word_count(const struct gpu_program_source *program)
-{
-    return (size_t)(program->end - program->words);
-}
 
 /* In the order of the manifest; programs that the GLSL compiler of the build cannot compile are
  * absent. */
-extern const struct gpu_program_source gpu_program_sources[];
+extern struct gpu_program_source gpu_program_sources[];
 extern const size_t gpu_program_source_count;
 
 /* Makes further programs known to this process, which live as long: those of a field that is not the
  * project's, or of a test. */
 void gpu_add_programs(const struct gpu_program_source *sources, size_t count);
+
+/* Returns how many words of SPIR-V the program has. */
+size_t gpu_program_word_count(const struct gpu_program_source *source);
+/* Unpacks the SPIR-V, unless it is there: `words` stay until the process ends. VKN_ERROR: it is damaged, or no
+ * memory. Does nothing to snippets. Any thread may call, and has to before it reads `words`. */
+vkn_status gpu_program_unpack(const struct gpu_program_source *source);
 
 /* ---- compiling at run time ------------------------------------------------------------------- */
 

@@ -188,7 +188,7 @@ static vkn_status compile(struct gpu_program_source *source)
     free(result.data);
     BASE_TRY(status);
     source->words = words;
-    source->end = words + count;
+    source->count = count;
     return VKN_OK;
 }
 

@@ -1,0 +1,79 @@
+/* Unpacks the SPIR-V of programs that the build has embedded. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "gpu/program_sources.h"
+#include "gpu/spirv.h"
+
+/* A file (cmake/compile_programs.c) begins with the number of words and the CRC-32 of their bytes, lowest byte first.
+ * Zlib's stream of the bytes follows: the lowest bytes of all words, then the next ones. Its own checksum, Adler-32,
+ * does not notice when bytes change places in pairs. */
+enum {
+    WORD_BYTES = 4,
+    HEADER_BYTES = 2 * WORD_BYTES,
+    MOST_WORDS_OF_A_BYTE = 258, /* deflate makes 1032 bytes of one at most */
+};
+
+static uint32_t read_word(const unsigned char *bytes, size_t stride)
+{
+    return bytes[0] | (uint32_t)bytes[stride] << 8 | (uint32_t)bytes[2 * stride] << 16 |
+           (uint32_t)bytes[3 * stride] << 24;
+}
+
+size_t gpu_program_word_count(const struct gpu_program_source *source)
+{
+    if (source->snippet)
+        return source->count;
+    return source->end - source->packed >= HEADER_BYTES ? read_word(source->packed, 1) : 0;
+}
+
+static vkn_status refuse(const struct gpu_program_source *source)
+{
+    return base_fail(VKN_ERROR, "program %s: its code in this file is damaged", source->name);
+}
+
+/* Returns the words in fresh memory, NULL with a message. */
+static uint32_t *inflate_words(const struct gpu_program_source *source, size_t count)
+{
+    const unsigned char *stream = source->packed + HEADER_BYTES;
+    uLongf length = (uLongf)(WORD_BYTES * count);
+    Bytef *bytes = base_alloc(count, WORD_BYTES);
+    uint32_t *words = bytes ? base_alloc(count, sizeof *words) : NULL;
+    if (words && (uncompress(bytes, &length, stream, (uLong)(source->end - stream)) != Z_OK ||
+                  length != WORD_BYTES * count ||
+                  crc32(0, bytes, (uInt)length) != read_word(source->packed + WORD_BYTES, 1))) {
+        refuse(source);
+        free(words);
+        words = NULL;
+    }
+    for (size_t i = 0; words && i < count; i++)
+        words[i] = read_word(bytes + i, count);
+    free(bytes);
+    return words;
+}
+
+/* Under the lock. */
+static vkn_status unpack(struct gpu_program_source *source)
+{
+    size_t count = gpu_program_word_count(source);
+    if (source->words)
+        return VKN_OK;
+    if (count < SPIRV_HEADER ||
+        count / MOST_WORDS_OF_A_BYTE > (size_t)(source->end - source->packed))
+        return refuse(source);
+    source->words = inflate_words(source, count);
+    source->count = count;
+    return source->words ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status gpu_program_unpack(const struct gpu_program_source *source)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (source->snippet)
+        return VKN_OK;
+    pthread_mutex_lock(&lock);
+    vkn_status status = unpack((struct gpu_program_source *)(uintptr_t)source);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
