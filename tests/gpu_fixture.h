@@ -87,19 +87,30 @@ static inline int close_shared(void **state)
     return 0;
 }
 
-/* The one file in the cache folder, NULL when there is none; the caller frees. */
-static inline char *cache_file(void)
+/* The one entry of the cache folder that begins so, NULL when there is none; the caller frees. */
+static inline char *cache_entry(const char *beginning)
 {
     char *path = NULL;
     DIR *folder = opendir(cache_dir);
     assert_non_null(folder);
     for (struct dirent *entry; (entry = readdir(folder));)
-        if (strncmp(entry->d_name, "pipelines-", 10) == 0) {
+        if (strncmp(entry->d_name, beginning, strlen(beginning)) == 0) {
             assert_null(path);
             path = base_path_join(cache_dir, entry->d_name);
         }
     closedir(folder);
     return path;
+}
+
+static inline char *cache_file(void)
+{
+    return cache_entry("pipelines-");
+}
+
+/* Of the binaries of shader objects. */
+static inline char *shader_folder(void)
+{
+    return cache_entry("shaders-");
 }
 
 static inline bool prepare_tests(void)
@@ -110,10 +121,18 @@ static inline bool prepare_tests(void)
 
 static inline void clean_up_tests(void)
 {
-    char *path = cache_file();
+    char *path = cache_file(), *shaders = shader_folder();
     if (path)
         unlink(path);
+    DIR *folder = shaders ? opendir(shaders) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    if (shaders)
+        rmdir(shaders);
     free(path);
+    free(shaders);
     rmdir(cache_dir);
 }
 
