@@ -34,18 +34,24 @@ static struct gpu_device *open_counted(void)
     if (!(device)->support.shader_objects)  \
     skip_because("no VK_EXT_shader_object on a CPU device")
 
-static struct gpu_program *create(struct gpu_device *device, uint32_t factor)
+static struct gpu_program *create_named(struct gpu_device *device, const char *name,
+                                        uint32_t factor)
 {
     /* The program does not read the last one. */
     struct gpu_constants constants = {.values = {[2] = factor, [4] = unused_constant}, .count = 5};
     struct gpu_program_options options = {
-        .name = "gpu_test",
+        .name = name,
         .local_size = gpu_device_capabilities(device)->subgroup_size,
         .constants = &constants,
     };
     struct gpu_program *program;
     ok(gpu_program_create(device, &options, &program));
     return program;
+}
+
+static struct gpu_program *create(struct gpu_device *device, uint32_t factor)
+{
+    return create_named(device, "gpu_test", factor);
 }
 
 /* What the program makes of 1: `factor` with push constants of zero. */
@@ -157,6 +163,20 @@ static void test_kept(void **state)
     unused_constant = 7;
     expect(12, 0, 1);
     unused_constant = 0;
+}
+
+/* Other code with the same constants is another program. */
+static void test_other_code(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    static const char *const names[] = {"gpu_self_test_float", "gpu_atomics"};
+    for (size_t i = 0; i < 2 * BASE_COUNT(names); i++) {
+        struct gpu_device *device = open_counted();
+        struct gpu_program *program = create_named(device, names[i % 2], 0);
+        assert_int_equal(from_spirv, i < BASE_COUNT(names));
+        gpu_program_destroy(&program);
+        gpu_close(&device);
+    }
 }
 
 /* Every damage is noticed before the driver sees the file, and mended. */
@@ -318,7 +338,8 @@ int main(void)
     if (!prepare_tests())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kept),         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_kept),          cmocka_unit_test(test_other_code),
+        cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_other_program), cmocka_unit_test(test_other_driver),
         cmocka_unit_test(test_refused),      cmocka_unit_test(test_errors),
         cmocka_unit_test(test_no_folder),    cmocka_unit_test(test_pipelines),
