@@ -119,21 +119,24 @@ static inline bool prepare_tests(void)
     return mkdtemp(cache_dir) != NULL;
 }
 
-static inline void clean_up_tests(void)
+/* Removes the folder with all that is in it. */
+static inline void remove_tree(const char *path)
 {
-    char *path = cache_file(), *shaders = shader_folder();
-    if (path)
-        unlink(path);
-    DIR *folder = shaders ? opendir(shaders) : NULL;
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        unlinkat(dirfd(folder), entry->d_name, 0);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char *inside = base_path_join(path, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && unlink(inside) != 0)
+            remove_tree(inside);
+        free(inside);
+    }
     if (folder)
         closedir(folder);
-    if (shaders)
-        rmdir(shaders);
-    free(path);
-    free(shaders);
-    rmdir(cache_dir);
+    rmdir(path);
+}
+
+static inline void clean_up_tests(void)
+{
+    remove_tree(cache_dir);
 }
 
 static inline void test_no_messages(void **state)
