@@ -18,6 +18,7 @@ struct header {
     uint64_t key, hash; /* of what the binary was made from; of the binary */
 };
 _Static_assert(sizeof(struct header) % 16 == 0, "malloc() aligns the file's beginning to 16 bytes");
+/* Its number becomes another when all programs' layout does, beyond what the key holds of it. */
 static const char magic[16] = "VKNERF SHADER 1";
 
 struct shader {
