@@ -17,6 +17,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/internal.h"
+#include "remove_tree.h"
 
 static char cache_dir[] = "/tmp/vknerf-test-gpu-XXXXXX";
 
@@ -117,21 +118,6 @@ static inline bool prepare_tests(void)
 {
     setenv("VKNERF_VALIDATION", "1", 1);
     return mkdtemp(cache_dir) != NULL;
-}
-
-/* Removes the folder with all that is in it. */
-static inline void remove_tree(const char *path)
-{
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        char *inside = base_path_join(path, entry->d_name);
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && unlink(inside) != 0)
-            remove_tree(inside);
-        free(inside);
-    }
-    if (folder)
-        closedir(folder);
-    rmdir(path);
 }
 
 static inline void clean_up_tests(void)
