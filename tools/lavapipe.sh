@@ -50,7 +50,7 @@ esac
 [ -n "${loader:-}" ] || exec "$program" "$@"
 
 # Some shells warn of the zero bytes that they leave out.
-{ beginning=$(head -c 4096 -- "$program"); } 2>/dev/null
+{ beginning=$(head -c 4096 -- "$program") || beginning=; } 2>/dev/null
 case $beginning in
     ?ELF*) ;;
     *)
