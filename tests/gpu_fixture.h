@@ -17,6 +17,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/internal.h"
+#include "remove_tree.h"
 
 static char cache_dir[] = "/tmp/vknerf-test-gpu-XXXXXX";
 
@@ -87,19 +88,30 @@ static inline int close_shared(void **state)
     return 0;
 }
 
-/* The one file in the cache folder, NULL when there is none; the caller frees. */
-static inline char *cache_file(void)
+/* The one entry of the cache folder that begins so, NULL when there is none; the caller frees. */
+static inline char *cache_entry(const char *beginning)
 {
     char *path = NULL;
     DIR *folder = opendir(cache_dir);
     assert_non_null(folder);
     for (struct dirent *entry; (entry = readdir(folder));)
-        if (strncmp(entry->d_name, "pipelines-", 10) == 0) {
+        if (strncmp(entry->d_name, beginning, strlen(beginning)) == 0) {
             assert_null(path);
             path = base_path_join(cache_dir, entry->d_name);
         }
     closedir(folder);
     return path;
+}
+
+static inline char *cache_file(void)
+{
+    return cache_entry("pipelines-");
+}
+
+/* Of the binaries of shader objects. */
+static inline char *shader_folder(void)
+{
+    return cache_entry("shaders-");
 }
 
 static inline bool prepare_tests(void)
@@ -110,11 +122,7 @@ static inline bool prepare_tests(void)
 
 static inline void clean_up_tests(void)
 {
-    char *path = cache_file();
-    if (path)
-        unlink(path);
-    free(path);
-    rmdir(cache_dir);
+    remove_tree(cache_dir);
 }
 
 static inline void test_no_messages(void **state)

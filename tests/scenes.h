@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "remove_tree.h"
 #include "scene/scene.h"
 
 #define assert_ok(call)                                                         \
@@ -41,25 +42,6 @@ static inline int temporary_setup(void **state)
     strcpy(folder->path, "/tmp/vknerf-test-XXXXXX");
     *state = folder;
     return mkdtemp(folder->path) != NULL ? 0 : -1;
-}
-
-static inline void remove_tree(const char *path)
-{
-    DIR *folder = opendir(path);
-    struct dirent *entry = NULL;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        char *child = base_path_join(path, entry->d_name);
-        if (base_is_folder(child))
-            remove_tree(child);
-        else
-            unlink(child);
-        free(child);
-    }
-    if (folder != NULL)
-        closedir(folder);
-    rmdir(path);
 }
 
 static inline int temporary_teardown(void **state)

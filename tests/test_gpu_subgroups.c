@@ -100,7 +100,20 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_none(VkDevice device, VkPipelineCac
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-/* True when a pipeline was asked for. */
+static VKAPI_ATTR VkResult VKAPI_CALL create_no_shader(VkDevice device, uint32_t count,
+                                                       const VkShaderCreateInfoEXT *infos,
+                                                       const VkAllocationCallbacks *allocator,
+                                                       VkShaderEXT *shaders)
+{
+    (void)device, (void)count, (void)allocator, (void)shaders;
+    const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT *size = infos->pNext;
+    asked = size ? size->requiredSubgroupSize : 0;
+    full = infos->flags & VK_SHADER_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+    constant = ((const uint32_t *)infos->pSpecializationInfo->pData)[GPU_SUBGROUP_SIZE];
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+/* True when a pipeline, or a shader object, was asked for. */
 static bool asks(struct gpu_device *device, uint32_t size, uint32_t local_size)
 {
     struct gpu_program_options options = {
@@ -112,10 +125,12 @@ static bool asks(struct gpu_device *device, uint32_t size, uint32_t local_size)
     return constant != UINT32_MAX;
 }
 
-static void test_pipelines(void **state)
+static void check_requests(struct gpu_device *device, bool shader_objects)
 {
-    struct gpu_device *device = *state;
     struct gpu_support real = device->support;
+    PFN_vkCreateShadersEXT create_shaders = device->vk.vkCreateShadersEXT;
+    device->vk.vkCreateShadersEXT = create_no_shader;
+    device->support.shader_objects = shader_objects;
     PFN_vkCreateComputePipelines create = device->vk.vkCreateComputePipelines;
     device->vk.vkCreateComputePipelines = create_none;
     device->support.subgroup_required = device->support.capabilities.subgroup_pinnable = true;
@@ -151,7 +166,18 @@ static void test_pipelines(void **state)
     assert_true(asks(device, 0, 64) && asked == 0 && constant == 32 && !full);
 
     device->vk.vkCreateComputePipelines = create;
+    device->vk.vkCreateShadersEXT = create_shaders;
     device->support = real;
+}
+
+static void test_pipelines(void **state)
+{
+    check_requests(*state, false);
+}
+
+static void test_shader_objects(void **state)
+{
+    check_requests(*state, true);
 }
 
 /* Programs of different sizes are different programs. */
@@ -187,7 +213,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_offers),
-        cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_pipelines), cmocka_unit_test(test_shader_objects),
         cmocka_unit_test(test_kept_apart),
         cmocka_unit_test(test_no_messages),
     };

@@ -508,22 +508,6 @@ static int open_default(void **state)
     return 0;
 }
 
-static void remove_cache(void)
-{
-    char *folder = base_path_join(cache_dir, "vknerf");
-    DIR *files = opendir(folder);
-    for (struct dirent *entry; files && (entry = readdir(files));) {
-        char *path = base_path_join(folder, entry->d_name);
-        unlink(path);
-        free(path);
-    }
-    if (files)
-        closedir(files);
-    rmdir(folder);
-    rmdir(cache_dir);
-    free(folder);
-}
-
 /* With "host" as its argument, for sanitizers, without what the device spends its time on: the tuner. */
 int main(int argc, char **argv)
 {
@@ -544,6 +528,6 @@ int main(int argc, char **argv)
     int failed = cmocka_run_group_tests(host_tests, open_default, close_shared);
     if (!host)
         failed += cmocka_run_group_tests(tuner_tests, open_default, close_shared);
-    remove_cache();
+    clean_up_tests();
     return failed;
 }

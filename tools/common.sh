@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2034  # the scripts that source this file use its variables
 
-source_dir=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
+source_dir=$(CDPATH='' cd -- "${0%"${0##*/}"}./.." && pwd -P)
 build_dir=${VKNERF_BUILD_DIR:-$source_dir/build}
 tool_root=${VKNERF_TOOL_ROOT:-$source_dir/build/toolroot}
 case $tool_root in /*) ;; *) tool_root=$PWD/$tool_root ;; esac

@@ -10,7 +10,7 @@
 # for each of them instead of being run by it.
 set -eu
 # shellcheck source=common.sh
-. "$(dirname -- "$0")/common.sh"
+. "${0%"${0##*/}"}./common.sh"
 
 [ $# -gt 0 ] || { say "usage: ${0##*/} COMMAND [ARGUMENT ...]"; exit 2; }
 name=$1
@@ -49,13 +49,18 @@ esac
 
 [ -n "${loader:-}" ] || exec "$program" "$@"
 
-if [ "$(head -c 4 -- "$program" | tail -c 3)" != ELF ]; then
-    say "${0##*/}: $program is a script; let it start its programs through ${0##*/} instead"
-    exit 126
-fi
+# Some shells warn of the zero bytes that they leave out.
+{ beginning=$(head -c 4096 -- "$program") || beginning=; } 2>/dev/null
+case $beginning in
+    ?ELF*) ;;
+    *)
+        say "${0##*/}: $program is a script; let it start its programs through ${0##*/} instead"
+        exit 126
+        ;;
+esac
 # A program linked for this loader (the sanitizer build) starts it by itself; its stack traces need that.
 # Its own library path does not reach what LLVM, with a path of its own, loads in turn.
-if head -c 4096 -- "$program" | grep -qaF -- "$loader"; then
-    LD_LIBRARY_PATH=$libraries exec "$program" "$@"
-fi
+case $beginning in
+    *"$loader"*) LD_LIBRARY_PATH=$libraries exec "$program" "$@" ;;
+esac
 exec "$loader" --library-path "$libraries" --argv0 "$name" "$program" "$@"

@@ -8,4 +8,4 @@ if [ -n "${VKNERF_TEST_LAUNCHER:-}" ]; then
     exec $VKNERF_TEST_LAUNCHER "$@"
 fi
 [ "${VKNERF_TEST_NATIVE:-0}" = 1 ] && exec "$@"
-exec "$(dirname -- "$0")/lavapipe.sh" "$@"
+exec "${0%"${0##*/}"}./lavapipe.sh" "$@"

@@ -14,6 +14,8 @@ trap 'rm -rf "$work"' EXIT
 export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
 export VK_LAYER_SETTINGS_PATH="$work"
 export XDG_CACHE_HOME="$work/cache"
+# The layer knows what the shaders of pipelines access; of shader objects it does not.
+export VKNERF_DISABLE="${VKNERF_DISABLE:+$VKNERF_DISABLE,}shader_objects"
 
 # What the layer reports goes into $work/messages. Without the heuristic the layer ignores what shaders
 # access, and with that most missing barriers.

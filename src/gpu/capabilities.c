@@ -202,6 +202,9 @@ static vkn_status read_support(VkPhysicalDevice physical, bool statistics,
     BASE_TRY(gpu_extensions_read(physical, capabilities->name, extensions));
     gpu_features_read(physical, extensions, support);
     support->pipeline_statistics = support->pipeline_statistics && statistics;
+    /* The extension needs dynamic rendering, which Vulkan 1.3 has; statistics are of pipelines. */
+    support->shader_objects = support->shader_objects && capabilities->type == GPU_CPU &&
+                              capabilities->api_version >= VK_API_VERSION_1_3 && !statistics;
     struct properties all;
     read_properties(physical, support, &all);
     snprintf(capabilities->driver, sizeof capabilities->driver, "%.120s %.120s",

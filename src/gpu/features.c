@@ -133,6 +133,15 @@ static const struct optional_feature {
         .flag = SUPPORT(pipeline_statistics),
     },
     {
+        .name = "shader_objects", /* on CPU devices alone, see capabilities.c */
+        .extension = VK_EXT_SHADER_OBJECT_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_OBJECT_FEATURES_EXT,
+        .structure = FEATURES(shader_object),
+        .bools = {FEATURES(shader_object.shaderObject)},
+        .bool_count = 1,
+        .flag = SUPPORT(shader_objects),
+    },
+    {
         .name = "memory_budget",
         .extension = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
         .flag = SUPPORT(memory_budget),

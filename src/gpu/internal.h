@@ -34,6 +34,7 @@ struct gpu_support {
     bool non_semantic_info; /* debug builds name their sources in SPIR-V */
     bool subgroup_required; /* pipelines can say their subgroup size */
     bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, where they are asked for */
+    bool shader_objects; /* programs are shader objects, see shader_objects.c */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
@@ -93,6 +94,7 @@ struct gpu_features {
     VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
     VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_control_flow;
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
+    VkPhysicalDeviceShaderObjectFeaturesEXT shader_object;
     const char *extensions[GPU_MAX_EXTENSIONS];
     uint32_t extension_count;
 };
@@ -259,14 +261,37 @@ double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
  * fresh memory; *count becomes its words. NULL: as it is. */
 uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *words, size_t *count);
 
+/* ---- executable.c ---------------------------------------------------------------------------- */
+
+/* What a program is to the driver: one of the two. */
+struct gpu_executable {
+    VkPipeline pipeline;
+    VkShaderEXT shader; /* on devices with support.shader_objects */
+};
+
+/* Creates it from SPIR-V, with the constants and the name of `options`. */
+vkn_status gpu_executable_create(struct gpu_device *device,
+                                 const struct gpu_program_options *options, uint32_t subgroup_size,
+                                 const uint32_t *words, size_t word_count,
+                                 struct gpu_executable *executable);
+void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable);
+
 /* ---- program.c ------------------------------------------------------------------------------- */
 
 void gpu_programs_open(struct gpu_device *device);
 void gpu_programs_close(struct gpu_device *device);
 /* Programs of the device, those without a holder included. */
 uint32_t gpu_programs_kept(struct gpu_device *device);
-VkPipeline gpu_program_pipeline(const struct gpu_program *program);
+struct gpu_executable gpu_program_executable(const struct gpu_program *program);
 const char *gpu_program_name(const struct gpu_program *program);
+
+/* ---- shader_objects.c ------------------------------------------------------------------------ */
+
+/* Creates the shader object of a program, from the binary that an earlier process has kept, else from
+ * SPIR-V, and keeps its binary. `stage` is that of the program's pipeline, without a module. */
+vkn_status gpu_shader_create(struct gpu_device *device, const char *name,
+                             const VkPipelineShaderStageCreateInfo *stage, const uint32_t *words,
+                             size_t word_count, VkShaderEXT *created);
 
 /* ---- statistics.c ---------------------------------------------------------------------------- */
 

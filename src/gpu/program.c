@@ -97,81 +97,41 @@ static vkn_status check_options(const struct gpu_device *device,
     return VKN_OK;
 }
 
-/* Creates the shader module from the embedded words or from the folder of sources. */
-static vkn_status create_module(struct gpu_device *device, const char *name, VkShaderModule *module)
+/* SPIR-V as the driver gets it. */
+struct code {
+    const uint32_t *words;
+    size_t word_count;
+    uint32_t *compiled, *changed; /* fresh memory that the words may be in; NULL: none */
+};
+
+static void free_code(struct code *code)
+{
+    free(code->compiled);
+    free(code->changed);
+}
+
+/* Takes the embedded words or compiles the source's file; the caller frees the code. */
+static vkn_status take_code(struct gpu_device *device, const char *name, struct code *code)
 {
     const struct gpu_program_source *source = source_for(device, name);
-    const uint32_t *words = source->words;
-    uint32_t *compiled = NULL;
-    size_t word_count = gpu_program_word_count(source);
+    *code = (struct code){.words = source->words, .word_count = gpu_program_word_count(source)};
     if (device->shader_dir && !source->snippet) {
         char message[1024];
-        if (!gpu_runtime_compile(device->shader_dir, source, &compiled, &word_count, message,
-                                 sizeof message)) {
+        if (!gpu_runtime_compile(device->shader_dir, source, &code->compiled, &code->word_count,
+                                 message, sizeof message)) {
             message[strcspn(message, "\n")] = 0;
             return base_fail(VKN_BAD_INPUT, "program %s: %s", name, message);
         }
-        words = compiled;
+        code->words = code->compiled;
     }
     /* The lanes of a CPU device are those of a vector, which never part. */
-    uint32_t *changed = device->support.capabilities.type != GPU_CPU
-                            ? gpu_reconverge(&device->support, words, &word_count)
-                        : source->snippet ? gpu_keep_loops(words, word_count)
-                                          : NULL;
-    words = changed ? changed : words;
-    VkShaderModuleCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = word_count * sizeof *words,
-        .pCode = words,
-    };
-    VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, module);
-    free(compiled);
-    free(changed);
-    if (result < 0)
-        return gpu_vulkan_fail(result, "vkCreateShaderModule", name);
-    gpu_name(device, VK_OBJECT_TYPE_SHADER_MODULE, (uint64_t)*module, name);
+    code->changed = device->support.capabilities.type != GPU_CPU
+                        ? gpu_reconverge(&device->support, code->words, &code->word_count)
+                    : source->snippet ? gpu_keep_loops(code->words, code->word_count)
+                                      : NULL;
+    if (code->changed)
+        code->words = code->changed;
     return VKN_OK;
-}
-
-static VkResult create_pipeline(struct gpu_device *device,
-                                const struct gpu_program_options *options, VkShaderModule module,
-                                VkPipeline *pipeline)
-{
-    const struct gpu_support *support = &device->support;
-    uint32_t values[GPU_MAX_CONSTANTS];
-    VkSpecializationMapEntry entries[BASE_COUNT(values)];
-    uint32_t count = options->constants ? options->constants->count : 0;
-    count = count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
-    if (options->constants)
-        memcpy(values, options->constants->values, sizeof values);
-    values[GPU_SUBGROUP_SIZE] = subgroup_size_of(device, options);
-    values[GPU_LOCAL_SIZE] = options->local_size;
-    for (uint32_t i = 0; i < count; i++)
-        entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
-    VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};
-    VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroup_size = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
-        .requiredSubgroupSize = values[GPU_SUBGROUP_SIZE],
-    };
-    VkPipelineShaderStageCreateFlags full =
-        VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
-    VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .flags = support->pipeline_statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0u,
-        .stage =
-            {
-                .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                .pNext = support->subgroup_required ? &subgroup_size : NULL,
-                .flags = support->capabilities.subgroup_pinnable ? full : 0u,
-                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                .module = module,
-                .pName = "main",
-                .pSpecializationInfo = &specialization,
-            },
-        .layout = device->pipeline_layout,
-    };
-    return device->vk.vkCreateComputePipelines(device->handle, device->cache, 1, &info, NULL,
-                                               pipeline);
 }
 
 /* ---- sharing ---------------------------------------------------------------------------------
@@ -181,7 +141,7 @@ static VkResult create_pipeline(struct gpu_device *device,
 struct gpu_program {
     struct gpu_device *device;
     const char *name;
-    VkPipeline pipeline;
+    struct gpu_executable executable;
     uint32_t local_size, subgroup_size;
     const struct gpu_program_source *source; /* NULL: compiled at run time, never shared */
     struct gpu_constants constants;          /* 0 where the source does not have them */
@@ -233,7 +193,7 @@ static struct gpu_program *hold(struct gpu_device *device, const struct gpu_prog
 
 static void destroy(struct gpu_program *program)
 {
-    program->device->vk.vkDestroyPipeline(program->device->handle, program->pipeline, NULL);
+    gpu_executable_destroy(program->device, &program->executable);
     free(program);
 }
 
@@ -277,16 +237,15 @@ static struct gpu_program *keep(struct gpu_device *device, struct gpu_program *p
 }
 
 static vkn_status compile(struct gpu_device *device, const struct gpu_program_options *options,
-                          VkPipeline *pipeline)
+                          struct gpu_executable *executable)
 {
-    VkShaderModule module = VK_NULL_HANDLE;
-    BASE_TRY(create_module(device, options->name, &module));
-    VkResult result = create_pipeline(device, options, module, pipeline);
-    device->vk.vkDestroyShaderModule(device->handle, module, NULL);
-    if (result < 0)
-        return gpu_vulkan_fail(result, "vkCreateComputePipelines", options->name);
-    gpu_name(device, VK_OBJECT_TYPE_PIPELINE, (uint64_t)*pipeline, options->name);
-    return VKN_OK;
+    struct code code;
+    vkn_status status = take_code(device, options->name, &code);
+    if (status == VKN_OK)
+        status = gpu_executable_create(device, options, subgroup_size_of(device, options),
+                                       code.words, code.word_count, executable);
+    free_code(&code);
+    return status;
 }
 
 /* From now on a loop that never ends may run there. */
@@ -330,8 +289,12 @@ vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_progra
         free(program);
         return VKN_OK;
     }
+    /* Constants that the source does not read would tell apart what is the same on disk. */
+    struct gpu_program_options own = *options;
+    if (program->source)
+        own.constants = &program->constants;
     double began = gpu_processor_seconds();
-    vkn_status status = compile(device, options, &program->pipeline);
+    vkn_status status = compile(device, &own, &program->executable);
     program->compile_seconds = gpu_processor_seconds() - began;
     if (status == VKN_OK)
         *created = keep(device, program);
@@ -482,9 +445,9 @@ uint32_t gpu_program_subgroup_size(const struct gpu_program *program)
     return program->subgroup_size;
 }
 
-VkPipeline gpu_program_pipeline(const struct gpu_program *program)
+struct gpu_executable gpu_program_executable(const struct gpu_program *program)
 {
-    return program->pipeline;
+    return program->executable;
 }
 
 const char *gpu_program_name(const struct gpu_program *program)
@@ -496,5 +459,6 @@ struct cJSON *gpu_program_statistics(const struct gpu_program *program)
 {
     if (!program->device->statistics)
         return NULL;
-    return gpu_read_statistics(program->device, program->pipeline, program->compile_seconds);
+    return gpu_read_statistics(program->device, program->executable.pipeline,
+                               program->compile_seconds);
 }

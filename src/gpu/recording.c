@@ -248,6 +248,18 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
 
 /* ---- what can be recorded -------------------------------------------------------------------- */
 
+static void bind(const struct gpu_recording *recording, const struct gpu_program *program)
+{
+    const struct gpu_executable executable = gpu_program_executable(program);
+    const VkShaderStageFlagBits stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    const struct VolkDeviceTable *vk = &recording->device->vk;
+    if (executable.shader)
+        vk->vkCmdBindShadersEXT(recording->commands, 1, &stage, &executable.shader);
+    else
+        vk->vkCmdBindPipeline(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                              executable.pipeline);
+}
+
 static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
                              const struct gpu_bindings *bindings, const void *push,
                              uint32_t push_size)
@@ -260,8 +272,7 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
                       recording->name, gpu_program_name(program), push_size, GPU_PUSH_BYTES));
         return false;
     }
-    device->vk.vkCmdBindPipeline(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                                 gpu_program_pipeline(program));
+    bind(recording, program);
     device->vk.vkCmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                        device->pipeline_layout, 0, GPU_SETS,
                                        gpu_bindings_sets(bindings), 0, NULL);

@@ -56,6 +56,9 @@
                              VkShaderModule *d), (a, b, c, d))                                                       \
     X(vkCreateComputePipelines, (VkDevice a, VkPipelineCache b, uint32_t c, const VkComputePipelineCreateInfo *d,    \
                                  const VkAllocationCallbacks *e, VkPipeline *f), (a, b, c, d, e, f))                 \
+    X(vkCreateShadersEXT, (VkDevice a, uint32_t b, const VkShaderCreateInfoEXT *c, const VkAllocationCallbacks *d,   \
+                           VkShaderEXT *e), (a, b, c, d, e))                                                         \
+    X(vkGetShaderBinaryDataEXT, (VkDevice a, VkShaderEXT b, size_t *c, void *d), (a, b, c, d))                       \
     X(vkCreatePipelineCache, (VkDevice a, const VkPipelineCacheCreateInfo *b, const VkAllocationCallbacks *c,        \
                               VkPipelineCache *d), (a, b, c, d))                                                     \
     X(vkGetPipelineCacheData, (VkDevice a, VkPipelineCache b, size_t *c, void *d), (a, b, c, d))                     \

@@ -1,4 +1,4 @@
-"""Caches of programs and of measured paths that are cut, forged or no files at all."""
+"""Caches of programs, of shaders and of measured paths that are cut, forged or no files at all."""
 import glob
 import json
 import os
@@ -30,6 +30,14 @@ def sealed(data):
     return HEADER + struct.pack("<Q", fnv(data)) + data
 
 
+def shaders_of(good, rnd):
+    """Files in the place of a shader's binary: 32 bytes, the last 8 of them a checksum, then the driver's."""
+    data = rnd.randbytes(5000)
+    return {"good": good, "empty": b"", "cut": good[:40], "a bit": good[:-1] + bytes([good[-1] ^ 1]),
+            "other magic": b"X" + good[1:], "other key": good[:16] + bytes([good[16] ^ 1]) + good[17:],
+            "sealed, random": good[:24] + struct.pack("<Q", fnv(data)) + data}
+
+
 def programs_of(good, rnd):
     """Files in the place of a program cache."""
     return {"good": good, "empty": b"", "cut": good[:10], "a bit": good[:-1] + bytes([good[-1] ^ 1]),
@@ -51,6 +59,9 @@ def cases(_shared):
     programs = ["good", "empty", "cut", "a bit", "other magic", "sealed, empty", "sealed, random",
                 "sealed, huge header", "sealed, more"]
     odd = [["odd", name] for name in ("a folder", "/dev/zero", "a link", "read-only", "no folder")]
+    shaders = ["good", "empty", "cut", "a bit", "other magic", "other key", "sealed, random", "a folder", "/dev/zero",
+               "a link"]
+    odd += [["shaders", name] for name in shaders]
     return [["programs", name] for name in programs] + odd + [["records", n] for n in range(len(MEASURES) + 6)]
 
 
@@ -98,6 +109,13 @@ def break_cache(case, path, place):
         faults.write_file(path, programs_of(faults.read_file(path), place.rnd)[name])
     elif kind == "odd":
         make_odd(name, path, place.path("victim"))
+    elif kind == "shaders":
+        for binary in glob.glob(os.path.join(os.path.dirname(path), "shaders-*", "*.bin")):
+            texts = shaders_of(faults.read_file(binary), place.rnd)
+            if name in texts:
+                faults.write_file(binary, texts[name])
+            else:
+                make_odd(name, binary, place.path("victim"))
     else:
         text = records_of(place.rnd)[name]
         for prefix in ("paths", "tuning"):

@@ -22,9 +22,14 @@ RESULTS = {"vkCreateInstance": (INITIALIZATION, LAYER, EXTENSION, DRIVER),
            "vkQueueSubmit": (LOST,), "vkWaitForFences": (LOST, TIMEOUT), "vkDeviceWaitIdle": (LOST,),
            "vkAllocateMemory": (OBJECTS,), "vkMapMemory": (MAP,), "vkGetPipelineCacheData": (INCOMPLETE,),
            "vkCreateDescriptorPool": (FRAGMENTATION,), "vkAllocateDescriptorSets": (FRAGMENTED, POOL),
-           "vkCreateShaderModule": (SHADER,), "vkCreateComputePipelines": (SHADER,)}
+           "vkCreateShaderModule": (SHADER,), "vkCreateComputePipelines": (SHADER,),
+           "vkCreateShadersEXT": (INITIALIZATION,), "vkGetShaderBinaryDataEXT": (INCOMPLETE,)}
+# What a training has to be told to make certain calls: pipelines on CPU devices, and every shader from SPIR-V, which
+# a binary that fails would be replaced by.
+SWITCHES = {"vkCreateShaderModule": "shader_objects", "vkCreateComputePipelines": "shader_objects",
+            "vkCreateShadersEXT": "pipeline_cache"}
 # Calls that a training can do without.
-HARMLESS = ("vkGetPipelineCacheData", "vkSetDebugUtilsObjectNameEXT", "vkGetCalibratedTimestampsEXT", "vkDeviceWaitIdle",
+HARMLESS = ("vkGetPipelineCacheData", "vkGetShaderBinaryDataEXT", "vkSetDebugUtilsObjectNameEXT", "vkGetCalibratedTimestampsEXT", "vkDeviceWaitIdle",
             "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR", "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT")
 # Loaders call these themselves, within another call.
 WITHIN = {"vkEnumerateDeviceExtensionProperties": "vkCreateDevice", "vkEnumeratePhysicalDevices": "vkCreateInstance"}
@@ -52,13 +57,21 @@ def injection(place, call=None, number=0, result=0, sticky=0, counts=None):
     changes = {"VK_ADD_LAYER_PATH": write_manifest(place.shared.path("layers")),
                "VK_INSTANCE_LAYERS": "VK_LAYER_vknerf_fault", "VKFAULT_N": str(number), "VKFAULT_RESULT": str(result),
                "VKFAULT_STICKY": str(sticky)}
+    if call in SWITCHES:
+        changes["VKNERF_DISABLE"] = SWITCHES[call]
     return {**changes, **({"VKFAULT_CALL": call} if call else {}), **({"VKFAULT_COUNTS": counts} if counts else {})}
 
 
 def count_calls(shared):
     """How often a training without faults makes each call."""
+    plain = count_calls_of(shared, None)
+    return {**count_calls_of(shared, "vkCreateComputePipelines"), **plain}
+
+
+def count_calls_of(shared, call):
+    """The same of a training that makes `call`."""
     listing = shared.path("vulkan.calls")
-    problems = faults.check_ended(shared.train(env=injection(shared, counts=listing)), (faults.DONE,))
+    problems = faults.check_ended(shared.train(env=injection(shared, call, counts=listing)), (faults.DONE,))
     faults.remove(shared.path("run"))
     text = faults.read_file(listing)
     if problems or not text:

@@ -1,0 +1,79 @@
+/* What a program is to the driver: a compute pipeline or a shader object. */
+#include "gpu/internal.h"
+
+#include <string.h>
+
+/* Creates the pipeline of a stage that lacks only its module. */
+static vkn_status create_pipeline(struct gpu_device *device, const char *name,
+                                  const VkPipelineShaderStageCreateInfo *stage,
+                                  const uint32_t *words, size_t word_count, VkPipeline *pipeline)
+{
+    VkShaderModule module = VK_NULL_HANDLE;
+    VkShaderModuleCreateInfo module_info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = word_count * sizeof *words,
+        .pCode = words,
+    };
+    GPU_CALL(name, device->vk.vkCreateShaderModule, device->handle, &module_info, NULL, &module);
+    gpu_name(device, VK_OBJECT_TYPE_SHADER_MODULE, (uint64_t)module, name);
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = device->support.pipeline_statistics
+                     ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+                     : 0u,
+        .stage = *stage,
+        .layout = device->pipeline_layout,
+    };
+    info.stage.module = module;
+    VkResult result = device->vk.vkCreateComputePipelines(device->handle, device->cache, 1, &info,
+                                                          NULL, pipeline);
+    device->vk.vkDestroyShaderModule(device->handle, module, NULL);
+    if (result < 0)
+        return gpu_vulkan_fail(result, "vkCreateComputePipelines", name);
+    gpu_name(device, VK_OBJECT_TYPE_PIPELINE, (uint64_t)*pipeline, name);
+    return VKN_OK;
+}
+
+vkn_status gpu_executable_create(struct gpu_device *device,
+                                 const struct gpu_program_options *options, uint32_t subgroup_size,
+                                 const uint32_t *words, size_t word_count,
+                                 struct gpu_executable *executable)
+{
+    const struct gpu_support *support = &device->support;
+    uint32_t values[GPU_MAX_CONSTANTS];
+    VkSpecializationMapEntry entries[BASE_COUNT(values)];
+    uint32_t count = options->constants ? options->constants->count : 0;
+    count = count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
+    if (options->constants)
+        memcpy(values, options->constants->values, sizeof values);
+    values[GPU_SUBGROUP_SIZE] = subgroup_size;
+    values[GPU_LOCAL_SIZE] = options->local_size;
+    for (uint32_t i = 0; i < count; i++)
+        entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
+    VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT required = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
+        .requiredSubgroupSize = subgroup_size,
+    };
+    VkPipelineShaderStageCreateFlags full =
+        VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+    const VkPipelineShaderStageCreateInfo stage = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+        .pNext = support->subgroup_required ? &required : NULL,
+        .flags = support->capabilities.subgroup_pinnable ? full : 0u,
+        .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+        .pName = "main",
+        .pSpecializationInfo = &specialization,
+    };
+    if (!support->shader_objects)
+        return create_pipeline(device, options->name, &stage, words, word_count,
+                               &executable->pipeline);
+    return gpu_shader_create(device, options->name, &stage, words, word_count, &executable->shader);
+}
+
+void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable)
+{
+    if (executable->shader)
+        device->vk.vkDestroyShaderEXT(device->handle, executable->shader, NULL);
+    device->vk.vkDestroyPipeline(device->handle, executable->pipeline, NULL);
+}

@@ -1,0 +1,168 @@
+/* Shader objects of CPU devices, whose binaries are kept on disk.
+ *
+ * lavapipe caches machine code, but turns SPIR-V into its intermediate form in every process anew,
+ * for which VkPipelineCache has no place. A binary of VK_EXT_shader_object holds that form: the
+ * driver reads it thirty times as fast. Pipeline caches of GPUs' drivers hold all that they need. */
+#include "gpu/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A binary's file is named by its key modulo this number; one program may replace another there. */
+#define FILES      2048u
+#define FILE_LIMIT ((size_t)16 << 20)
+
+/* In front of the binary, which has to begin at a multiple of 16 bytes. */
+struct header {
+    char magic[16];
+    uint64_t key, hash; /* of what the binary was made from; of the binary */
+};
+_Static_assert(sizeof(struct header) % 16 == 0, "malloc() aligns the file's beginning to 16 bytes");
+/* Its number becomes another when all programs' layout does, beyond what the key holds of it. */
+static const char magic[16] = "VKNERF SHADER 1";
+
+struct shader {
+    struct gpu_device *device;
+    VkShaderCreateInfoEXT info; /* from SPIR-V */
+    uint64_t key;
+    char *path; /* of the binary; NULL: none is kept */
+};
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Hashes everything that the driver is told, and the driver. */
+static uint64_t key_of(const struct shader *shader)
+{
+    const struct gpu_capabilities *capabilities = &shader->device->support.capabilities;
+    const VkShaderCreateInfoEXT *info = &shader->info;
+    const VkSpecializationInfo *constants = info->pSpecializationInfo;
+    const uint64_t parts[] = {
+        gpu_hash(info->pCode, info->codeSize),
+        /* Sizes of subgroup and workgroup are among them. */
+        gpu_hash(constants->pData, constants->dataSize),
+        info->flags,
+        info->pNext != NULL,
+        GPU_SETS,
+        GPU_SET_BINDINGS,
+        GPU_PUSH_BYTES,
+        gpu_hash(capabilities->name, strlen(capabilities->name)),
+        gpu_hash(capabilities->driver, strlen(capabilities->driver)),
+    };
+    return gpu_hash(parts, sizeof parts);
+}
+
+static char *path_of(const struct shader *shader)
+{
+    char *folder = gpu_cache_path(shader->device, "shaders", "d");
+    char *path =
+        folder ? base_format("%s/%03x.bin", folder, (unsigned)(shader->key % FILES)) : NULL;
+    free(folder);
+    return path;
+}
+
+/* Creates the shader from its file. False: the file is absent, damaged or another program's, or the
+ * driver refuses it. */
+static bool read_binary(const struct shader *shader, VkShaderEXT *created)
+{
+    BASE_KEEP_ERROR;
+    char *file = NULL;
+    size_t size = 0;
+    struct header header = {0};
+    if (!shader->path || !base_file_exists(shader->path) ||
+        base_file_read(shader->path, FILE_LIMIT, &file, &size) != VKN_OK)
+        return false;
+    bool done = size > sizeof header;
+    if (done) {
+        VkShaderCreateInfoEXT info = shader->info;
+        info.codeType = VK_SHADER_CODE_TYPE_BINARY_EXT;
+        info.codeSize = size - sizeof header;
+        info.pCode = file + sizeof header;
+        memcpy(&header, file, sizeof header);
+        done = memcmp(header.magic, magic, sizeof magic) == 0 && header.key == shader->key &&
+               header.hash == gpu_hash(info.pCode, info.codeSize) &&
+               shader->device->vk.vkCreateShadersEXT(shader->device->handle, 1, &info, NULL,
+                                                     created) == VK_SUCCESS;
+    }
+    free(file);
+    return done;
+}
+
+/* Replaces the file without fsync: the hash tells where a crash has left a part of it. */
+static bool replace(const char *path, const void *data, size_t size)
+{
+    struct base_file_writer writer;
+    if (base_file_begin(&writer, path) != VKN_OK)
+        return false;
+    bool done = writer.temporary && fwrite(data, size, 1, writer.stream) == 1 &&
+                fflush(writer.stream) == 0 && rename(writer.temporary, path) == 0;
+    base_file_abort(&writer); /* the temporary has become the file, or goes */
+    return done;
+}
+
+/* Failing to save costs time at the next start and nothing else. */
+static void write_binary(const struct shader *shader, VkShaderEXT created)
+{
+    BASE_KEEP_ERROR;
+    const struct VolkDeviceTable *vk = &shader->device->vk;
+    VkDevice handle = shader->device->handle;
+    struct header header = {.key = shader->key};
+    size_t size = 0;
+    if (!shader->path || vk->vkGetShaderBinaryDataEXT(handle, created, &size, NULL) < 0 || !size ||
+        size > FILE_LIMIT - sizeof header)
+        return;
+    char *file = base_alloc(1, sizeof header + size), *folder = base_path_folder(shader->path);
+    if (file && folder &&
+        vk->vkGetShaderBinaryDataEXT(handle, created, &size, file + sizeof header) == VK_SUCCESS) {
+        memcpy(header.magic, magic, sizeof magic);
+        header.hash = gpu_hash(file + sizeof header, size);
+        memcpy(file, &header, sizeof header);
+        if (base_make_folder(folder) != VKN_OK ||
+            !replace(shader->path, file, sizeof header + size))
+            base_log(BASE_LOG_DEBUG, "%s: shader not saved", shader->path);
+    }
+    free(file);
+    free(folder);
+}
+
+/* ---- creation -------------------------------------------------------------------------------- */
+
+vkn_status gpu_shader_create(struct gpu_device *device, const char *name,
+                             const VkPipelineShaderStageCreateInfo *stage, const uint32_t *words,
+                             size_t word_count, VkShaderEXT *created)
+{
+    const VkDescriptorSetLayout sets[GPU_SETS] = {device->set_layout, device->set_layout};
+    const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_PUSH_BYTES};
+    const bool full = stage->flags & VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+    struct shader shader = {
+        .device = device,
+        .info =
+            {
+                .sType = VK_STRUCTURE_TYPE_SHADER_CREATE_INFO_EXT,
+                .pNext = stage->pNext,
+                .flags = full ? VK_SHADER_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0u,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .codeType = VK_SHADER_CODE_TYPE_SPIRV_EXT,
+                .codeSize = word_count * sizeof *words,
+                .pCode = words,
+                .pName = stage->pName,
+                .setLayoutCount = GPU_SETS,
+                .pSetLayouts = sets,
+                .pushConstantRangeCount = 1,
+                .pPushConstantRanges = &push,
+                .pSpecializationInfo = stage->pSpecializationInfo,
+            },
+    };
+    shader.key = key_of(&shader);
+    shader.path = path_of(&shader);
+    VkResult result = VK_SUCCESS;
+    if (!read_binary(&shader, created)) {
+        result = device->vk.vkCreateShadersEXT(device->handle, 1, &shader.info, NULL, created);
+        if (result == VK_SUCCESS)
+            write_binary(&shader, *created);
+    }
+    free(shader.path);
+    if (result != VK_SUCCESS)
+        return gpu_vulkan_fail(result, "vkCreateShadersEXT", name);
+    gpu_name(device, VK_OBJECT_TYPE_SHADER_EXT, (uint64_t)*created, name);
+    return VKN_OK;
+}

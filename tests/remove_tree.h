@@ -1,0 +1,32 @@
+/* Removes a folder of a test. */
+#ifndef TESTS_REMOVE_TREE_H
+#define TESTS_REMOVE_TREE_H
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+/* Removes the folder with all that is in it. */
+static inline void remove_tree(const char *path)
+{
+    DIR *folder = opendir(path);
+    struct dirent *entry = NULL;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *child = base_path_join(path, entry->d_name);
+        if (base_is_folder(child))
+            remove_tree(child);
+        else
+            unlink(child);
+        free(child);
+    }
+    if (folder != NULL)
+        closedir(folder);
+    rmdir(path);
+}
+
+#endif

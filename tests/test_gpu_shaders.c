@@ -1,0 +1,351 @@
+/* Shader objects: binaries are kept on disk, and each is used for the program it was made from alone. */
+#include "gpu_fixture.h"
+
+#include "skips.h"
+
+static PFN_vkCreateShadersEXT driver_create;
+static uint32_t from_spirv, from_binary; /* calls */
+static bool refuses;                     /* the driver takes no binaries */
+static uint32_t unused_constant;
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_counted(VkDevice device, uint32_t count,
+                                                     const VkShaderCreateInfoEXT *infos,
+                                                     const VkAllocationCallbacks *allocator,
+                                                     VkShaderEXT *shaders)
+{
+    bool binary = infos->codeType == VK_SHADER_CODE_TYPE_BINARY_EXT;
+    *(binary ? &from_binary : &from_spirv) += 1;
+    if (binary && refuses)
+        return VK_INCOMPATIBLE_SHADER_BINARY_EXT;
+    return driver_create(device, count, infos, allocator, shaders);
+}
+
+/* Opens a device that has made no program yet, as that of another process. */
+static struct gpu_device *open_counted(void)
+{
+    struct gpu_device *device = open_device();
+    driver_create = device->vk.vkCreateShadersEXT;
+    device->vk.vkCreateShadersEXT = create_counted;
+    from_spirv = from_binary = 0;
+    return device;
+}
+
+#define SKIP_WITHOUT_SHADER_OBJECTS(device) \
+    if (!(device)->support.shader_objects)  \
+    skip_because("no VK_EXT_shader_object on a CPU device")
+
+static struct gpu_program *create_named(struct gpu_device *device, const char *name,
+                                        uint32_t factor)
+{
+    /* The program does not read the last one. */
+    struct gpu_constants constants = {.values = {[2] = factor, [4] = unused_constant}, .count = 5};
+    struct gpu_program_options options = {
+        .name = name,
+        .local_size = gpu_device_capabilities(device)->subgroup_size,
+        .constants = &constants,
+    };
+    struct gpu_program *program;
+    ok(gpu_program_create(device, &options, &program));
+    return program;
+}
+
+static struct gpu_program *create(struct gpu_device *device, uint32_t factor)
+{
+    return create_named(device, "gpu_test", factor);
+}
+
+/* What the program makes of 1: `factor` with push constants of zero. */
+static uint32_t result_of(struct gpu_device *device, struct gpu_program *program)
+{
+    struct gpu_buffer from, to, facts;
+    struct gpu_buffer_request requests[] = {{&from, "from", 4, GPU_HOST},
+                                            {&to, "to", 4, GPU_HOST},
+                                            {&facts, "facts", 12, GPU_HOST}};
+    struct gpu_arena *arena;
+    struct gpu_bindings *bindings;
+    struct gpu_recording *recording;
+    const uint32_t count = 1;
+    ok(gpu_arena_create(device, requests, BASE_COUNT(requests), &arena));
+    *(uint32_t *)from.mapped = 1;
+    const struct gpu_buffer *buffers[GPU_BINDINGS] = {
+        [0] = &from, [5] = &facts, [GPU_SET_BINDINGS + 8] = &to};
+    ok(gpu_bindings_create(device, buffers, &bindings));
+    ok(gpu_record_begin(device, "test", 0, &recording));
+    gpu_record_dispatch(recording, program, bindings, &count, sizeof count, 1);
+    ok(gpu_run_once(&recording));
+    uint32_t result = *(const uint32_t *)to.mapped;
+    gpu_bindings_destroy(&bindings);
+    gpu_arena_destroy(&arena);
+    return result;
+}
+
+/* Creates the program of `factor` on a fresh device and checks what it computes and what it was created
+ * from. */
+static void expect(uint32_t factor, uint32_t spirv, uint32_t binary)
+{
+    struct gpu_device *device = open_counted();
+    struct gpu_program *program = create(device, factor);
+    assert_int_equal(result_of(device, program), factor);
+    if (from_spirv != spirv || from_binary != binary)
+        fail_msg("factor %u: %u from SPIR-V, %u from a binary", factor, from_spirv, from_binary);
+    gpu_program_destroy(&program);
+    gpu_close(&device);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Paths of the files of binaries, at most `most`; the caller frees each. Returns how many there are. */
+static size_t binary_files(char **paths, size_t most)
+{
+    char *folder = shader_folder();
+    size_t count = 0;
+    DIR *opened = folder ? opendir(folder) : NULL;
+    for (struct dirent *entry; opened && (entry = readdir(opened));)
+        if (entry->d_name[0] != '.') {
+            if (count < most)
+                paths[count] = base_path_join(folder, entry->d_name);
+            count++;
+        }
+    if (opened)
+        closedir(opened);
+    free(folder);
+    return count;
+}
+
+static size_t count_files(void)
+{
+    return binary_files(NULL, 0);
+}
+
+static void read_file(const char *path, char **data, size_t *size)
+{
+    ok(base_file_read(path, (size_t)1 << 20, data, size));
+}
+
+/* The one file that creating the program of `factor` adds; the caller frees. */
+static char *file_of(uint32_t factor)
+{
+    char *before[64], *after[64], *found = NULL;
+    size_t old = binary_files(before, BASE_COUNT(before));
+    expect(factor, 1, 0);
+    size_t count = binary_files(after, BASE_COUNT(after));
+    assert_true(count == old + 1 && count <= BASE_COUNT(after));
+    for (size_t i = 0; i < count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < old; k++)
+            known = known || strcmp(after[i], before[k]) == 0;
+        if (!known)
+            found = base_format("%s", after[i]);
+    }
+    for (size_t i = 0; i < old; i++)
+        free(before[i]);
+    for (size_t i = 0; i < count; i++)
+        free(after[i]);
+    assert_non_null(found);
+    return found;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void test_kept(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    size_t before = count_files();
+    expect(11, 1, 0);
+    assert_int_equal(count_files(), before + 1);
+    expect(11, 0, 1);
+    /* Another constant makes another program. */
+    expect(12, 1, 0);
+    expect(11, 0, 1);
+    expect(12, 0, 1);
+    assert_int_equal(count_files(), before + 2);
+    /* Not where the program does not read it. */
+    unused_constant = 7;
+    expect(12, 0, 1);
+    unused_constant = 0;
+}
+
+/* Other code with the same constants is another program. */
+static void test_other_code(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    static const char *const names[] = {"gpu_self_test_float", "gpu_atomics"};
+    for (size_t i = 0; i < 2 * BASE_COUNT(names); i++) {
+        struct gpu_device *device = open_counted();
+        struct gpu_program *program = create_named(device, names[i % 2], 0);
+        assert_int_equal(from_spirv, i < BASE_COUNT(names));
+        gpu_program_destroy(&program);
+        gpu_close(&device);
+    }
+}
+
+/* Every damage is noticed before the driver sees the file, and mended. */
+static void test_damaged(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    char *path = file_of(21), *data;
+    size_t size;
+    read_file(path, &data, &size);
+    static const struct {
+        size_t keep, flip; /* bytes that stay; the byte that changes, counted from the end if too large */
+    } damages[] = {{0, 0}, {10, 0}, {24, 0}, {100, 1}, {SIZE_MAX, 0}, {SIZE_MAX, 9}, {SIZE_MAX, 17},
+                   {SIZE_MAX, 60}, {SIZE_MAX, SIZE_MAX}};
+    for (size_t i = 0; i < BASE_COUNT(damages); i++) {
+        size_t keep = damages[i].keep < size ? damages[i].keep : size;
+        size_t flip = damages[i].flip < size ? damages[i].flip : size - 1;
+        char kept = data[flip];
+        data[flip] ^= 1;
+        ok(base_file_replace(path, data, keep));
+        data[flip] = kept;
+        expect(21, 1, 0);
+        expect(21, 0, 1);
+    }
+    free(data);
+    free(path);
+}
+
+/* A whole file of another program, as where two programs' keys share a file. */
+static void test_other_program(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    char *path = file_of(31), *other = file_of(32), *data;
+    size_t size;
+    read_file(other, &data, &size);
+    ok(base_file_replace(path, data, size));
+    expect(31, 1, 0);
+    expect(31, 0, 1);
+    expect(32, 0, 1);
+    free(data);
+    free(path);
+    free(other);
+}
+
+/* Another driver, or the same with vectors of another width, under the same number of its version. */
+static void test_other_driver(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    expect(41, 1, 0);
+    for (int i = 0; i < 2; i++) {
+        struct gpu_device *device = open_counted();
+        struct gpu_capabilities *capabilities = &device->support.capabilities;
+        strcat(i == 0 ? capabilities->name : capabilities->driver, "+");
+        struct gpu_program *program = create(device, 41);
+        assert_true(from_spirv == 1 && from_binary == 0);
+        gpu_program_destroy(&program);
+        gpu_close(&device);
+    }
+    expect(41, 0, 1);
+}
+
+static void test_refused(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    expect(51, 1, 0);
+    refuses = true;
+    expect(51, 1, 1);
+    refuses = false;
+    expect(51, 0, 1);
+}
+
+/* Errors of the driver are those of the program; no file is one of them. */
+static VKAPI_ATTR VkResult VKAPI_CALL create_none(VkDevice device, uint32_t count,
+                                                  const VkShaderCreateInfoEXT *infos,
+                                                  const VkAllocationCallbacks *allocator,
+                                                  VkShaderEXT *shaders)
+{
+    (void)device, (void)count, (void)infos, (void)allocator, (void)shaders;
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static void test_errors(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    struct gpu_device *device = open_counted();
+    struct gpu_program_options options = {.name = "gpu_test", .local_size = 64};
+    struct gpu_program *program;
+    size_t before = count_files();
+    device->vk.vkCreateShadersEXT = create_none;
+    assert_int_not_equal(gpu_program_create(device, &options, &program), VKN_OK);
+    assert_message("gpu_test: vkCreateShadersEXT");
+    assert_null(program);
+    assert_int_equal(count_files(), before);
+    gpu_close(&device);
+}
+
+/* Where nothing can be kept, programs are there all the same. */
+static void test_no_folder(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    struct gpu_options options = {.cache_dir = "/dev/null/cache"};
+    for (int i = 0; i < 2; i++) {
+        struct gpu_device *device;
+        size_t before = count_files();
+        if (i == 1)
+            setenv("VKNERF_DISABLE", "pipeline_cache", 1);
+        ok(gpu_open(i == 0 ? &options : NULL, &device));
+        unsetenv("VKNERF_DISABLE");
+        struct gpu_program *program = create(device, 61);
+        assert_int_equal(result_of(device, program), 61);
+        gpu_program_destroy(&program);
+        gpu_close(&device);
+        assert_int_equal(count_files(), before);
+    }
+}
+
+static PFN_vkGetPhysicalDeviceProperties driver_properties;
+
+static VKAPI_ATTR void VKAPI_CALL feign_gpu(VkPhysicalDevice physical,
+                                            VkPhysicalDeviceProperties *properties)
+{
+    driver_properties(physical, properties);
+    properties->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
+
+/* GPUs, statistics and VKNERF_DISABLE have pipelines, which the switch gives CPU devices as well. */
+static void test_pipelines(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    struct gpu_options options = {.cache_dir = cache_dir};
+    for (int i = 0; i < 3; i++) {
+        struct gpu_device *device;
+        options.statistics = i == 1;
+        if (i == 2)
+            setenv("VKNERF_DISABLE", "shader_objects", 1);
+        ok(gpu_open(&options, &device));
+        unsetenv("VKNERF_DISABLE");
+        assert_true(device->support.shader_objects == (i == 0));
+        struct gpu_program *program = create(device, 71);
+        struct gpu_executable executable = gpu_program_executable(program);
+        assert_true((executable.shader != VK_NULL_HANDLE) == (i == 0));
+        assert_true((executable.pipeline != VK_NULL_HANDLE) == (i > 0));
+        assert_int_equal(result_of(device, program), 71);
+        gpu_program_destroy(&program);
+        gpu_close(&device);
+    }
+    PFN_vkGetPhysicalDeviceProperties real = vkGetPhysicalDeviceProperties;
+    struct gpu_device *device = *state;
+    struct gpu_support support;
+    driver_properties = real;
+    vkGetPhysicalDeviceProperties = feign_gpu;
+    vkn_status status = gpu_support_read(device->physical, false, &support, NULL);
+    vkGetPhysicalDeviceProperties = real;
+    ok(status);
+    assert_false(support.shader_objects);
+}
+
+int main(void)
+{
+    if (!prepare_tests())
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kept),          cmocka_unit_test(test_other_code),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_other_program), cmocka_unit_test(test_other_driver),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_no_folder),    cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_no_messages),
+    };
+    int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
+    clean_up_tests();
+    return failed;
+}
