@@ -97,9 +97,33 @@ static vkn_status check_options(const struct gpu_device *device,
     return VKN_OK;
 }
 
-/* Creates the shader module from the embedded words or from the folder of sources. */
-static vkn_status create_module(struct gpu_device *device, const char *name, VkShaderModule *module)
+/* The values of the program's constants, of which there are as many as returned. */
+static uint32_t fill_constants(const struct gpu_device *device, const struct gpu_program_options *options,
+                               uint32_t values[GPU_MAX_CONSTANTS])
 {
+    uint32_t count = options->constants ? options->constants->count : 0;
+    if (options->constants)
+        memcpy(values, options->constants->values, GPU_MAX_CONSTANTS * sizeof values[0]);
+    values[GPU_SUBGROUP_SIZE] = subgroup_size_of(device, options);
+    values[GPU_LOCAL_SIZE] = options->local_size;
+    return count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
+}
+
+/* The words in the form that the device takes, in fresh memory; *count becomes their number. NULL: as they are. */
+static uint32_t *fit_words(const struct gpu_device *device, const struct gpu_program_source *source,
+                           const uint32_t *words, size_t *count)
+{
+    /* The lanes of a CPU device are those of a vector, which never part. */
+    if (device->support.capabilities.type != GPU_CPU)
+        return gpu_reconverge(&device->support, words, count);
+    return source->snippet ? gpu_keep_loops(words, *count) : NULL;
+}
+
+/* Creates the shader module from the embedded words or from the folder of sources. */
+static vkn_status create_module(struct gpu_device *device, const struct gpu_program_options *options,
+                                VkShaderModule *module)
+{
+    const char *name = options->name;
     const struct gpu_program_source *source = source_for(device, name);
     const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
@@ -113,11 +137,11 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
         }
         words = compiled;
     }
-    /* The lanes of a CPU device are those of a vector, which never part. */
-    uint32_t *changed = device->support.capabilities.type != GPU_CPU
-                            ? gpu_reconverge(&device->support, words, &word_count)
-                        : source->snippet ? gpu_keep_loops(words, word_count)
-                                          : NULL;
+    uint32_t values[GPU_MAX_CONSTANTS];
+    uint32_t *specialized =
+        gpu_specialize(words, &word_count, values, fill_constants(device, options, values));
+    words = specialized ? specialized : words;
+    uint32_t *changed = fit_words(device, source, words, &word_count);
     words = changed ? changed : words;
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
@@ -126,6 +150,7 @@ static vkn_status create_module(struct gpu_device *device, const char *name, VkS
     };
     VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, module);
     free(compiled);
+    free(specialized);
     free(changed);
     if (result < 0)
         return gpu_vulkan_fail(result, "vkCreateShaderModule", name);
@@ -138,14 +163,8 @@ static VkResult create_pipeline(struct gpu_device *device,
                                 VkPipeline *pipeline)
 {
     const struct gpu_support *support = &device->support;
-    uint32_t values[GPU_MAX_CONSTANTS];
-    VkSpecializationMapEntry entries[BASE_COUNT(values)];
-    uint32_t count = options->constants ? options->constants->count : 0;
-    count = count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
-    if (options->constants)
-        memcpy(values, options->constants->values, sizeof values);
-    values[GPU_SUBGROUP_SIZE] = subgroup_size_of(device, options);
-    values[GPU_LOCAL_SIZE] = options->local_size;
+    uint32_t values[GPU_MAX_CONSTANTS], count = fill_constants(device, options, values);
+    VkSpecializationMapEntry entries[BASE_COUNT(values)]; /* of what gpu_specialize has left */
     for (uint32_t i = 0; i < count; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
     VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};
@@ -281,7 +300,7 @@ static vkn_status compile(struct gpu_device *device, const struct gpu_program_op
                           VkPipeline *pipeline)
 {
     VkShaderModule module = VK_NULL_HANDLE;
-    BASE_TRY(create_module(device, options->name, &module));
+    BASE_TRY(create_module(device, options, &module));
     VkResult result = create_pipeline(device, options, module, pipeline);
     device->vk.vkDestroyShaderModule(device->handle, module, NULL);
     if (result < 0)
