@@ -156,6 +156,8 @@ static void test_constants(void **state)
     OP(&m, OP_DECORATE, FIRST + 3, 1, 9);
     OP(&m, CODE_SPEC_CONSTANT_FALSE, BOOL, FIRST + 3);
     OP(&m, CODE_COMPOSITE, UINT, FIRST + 4, A, B);
+    OP(&m, OP_CONSTANT_TRUE, BOOL, FIRST + 6);
+    OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 7, 167, C, FIRST + 6); /* OpLogicalAnd */
     begin_function(&m, MAIN, FIRST + 5);
     end_function(&m);
     struct module made = specialize(&m, 5, 0, 0);
@@ -171,6 +173,7 @@ static void test_constants(void **state)
     made = specialize(&m, 5, 0, 8);
     assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, C));
     assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, FIRST + 2));
+    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, FIRST + 7));
 
     size_t count = m.count;
     uint32_t *words = gpu_specialize(m.words, &count, NULL, 0);
@@ -297,7 +300,7 @@ static struct module selection(bool in_function)
     OP(&m, OP_LABEL, merge);
     OP(&m, CODE_PHI, UINT, FIRST + 7, A, yes, B, no);
     end_function(&m);
-    for (uint32_t f = TRUE_CALLS; f <= NEVER_CALLED; f++) {
+    for (uint32_t f = NEVER_CALLED; f >= TRUE_CALLS; f--) { /* called before and behind their callers */
         begin_function(&m, f, f + 4);
         if (f != BOTH_CALL && f != NEVER_CALLED)
             OP(&m, OP_FUNCTION_CALL, VOID, f + 8, BOTH_CALL);
@@ -328,6 +331,7 @@ static void test_selection(void **state)
     assert_false(has_function(&made, FALSE_CALLS));
     assert_false(HAS(&made, OP_NAME, FALSE_CALLS, 0x79));
     assert_true(has_function(&made, BOTH_CALL));
+    assert_true(HAS(&made, OP_LABEL, BOTH_CALL + 4));
     assert_false(has_function(&made, NEVER_CALLED));
     assert_int_equal(count_of(&made, OP_FUNCTION_END), 3);
 
@@ -412,7 +416,7 @@ static void test_switch(void **state)
 }
 
 /* A loop whose body always leaves it keeps its continue target, one that is never left its merge block. */
-static struct module loop(bool with_phi)
+static struct module loop(bool with_phi, uint32_t condition)
 {
     const uint32_t header = FIRST + 1, body = FIRST + 2, leave = FIRST + 3, stay = FIRST + 4, next = FIRST + 5,
                    end = FIRST + 6;
@@ -425,8 +429,9 @@ static struct module loop(bool with_phi)
     OP(&m, OP_LOOP_MERGE, end, next, 0);
     OP(&m, CODE_BRANCH, body);
     OP(&m, OP_LABEL, body);
+    OP(&m, 176, BOOL, FIRST + 9, with_phi ? FIRST + 7 : A, B); /* OpULessThan */
     OP(&m, OP_SELECTION_MERGE, stay, 0);
-    OP(&m, CODE_BRANCH_CONDITIONAL, C, leave, stay);
+    OP(&m, CODE_BRANCH_CONDITIONAL, condition, leave, stay);
     OP(&m, OP_LABEL, leave);
     OP(&m, CODE_BRANCH, end);
     OP(&m, OP_LABEL, stay);
@@ -444,7 +449,7 @@ static void test_loop(void **state)
 {
     (void)state;
     const uint32_t header = FIRST + 1, stay = FIRST + 4, next = FIRST + 5, end = FIRST + 6;
-    struct module m = loop(false), made = specialize(&m, 0, 0, 1);
+    struct module m = loop(false, C), made = specialize(&m, 0, 0, 1);
     assert_true(HAS(&made, OP_LOOP_MERGE, end, next, 0));
     assert_false(HAS(&made, OP_LABEL, stay));
     assert_true(HAS(&made, OP_LABEL, next));
@@ -463,10 +468,17 @@ static void test_loop(void **state)
     assert_false(HAS(&made, OP_RETURN));
 
     /* With a value that comes round: only where it does. */
-    m = loop(true);
+    m = loop(true, C);
     made = specialize(&m, 0, 0, 0);
     assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, FIRST, FIRST + 8, next));
     refuse(&m); /* C is true */
+    /* Less than B at first, but not for ever. */
+    m = loop(true, FIRST + 9);
+    made = specialize(&m, 0, 1, 0);
+    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 1);
+    m = loop(false, FIRST + 9);
+    made = specialize(&m, 0, 1, 0);
+    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
 }
 
 /* ---- what it is not made for ------------------------------------------------------------------ */
