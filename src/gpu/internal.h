@@ -259,6 +259,16 @@ double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
  * fresh memory; *count becomes its words. NULL: as it is. */
 uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *words, size_t *count);
 
+/* ---- module.c -------------------------------------------------------------------------------- */
+
+/* Fills the values of a program's specialisation constants by id, and returns how many there are. */
+uint32_t gpu_program_constants(const struct gpu_program_options *options, uint32_t subgroup_size,
+                               uint32_t values[GPU_MAX_CONSTANTS]);
+/* Returns the module, *count words, specialised and in the form that the device takes, in fresh memory; *count becomes
+ * its words. NULL: as it is. `snippet`: it has a user's. */
+uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
+                         uint32_t value_count, const uint32_t *words, size_t *count);
+
 /* ---- program.c ------------------------------------------------------------------------------- */
 
 void gpu_programs_open(struct gpu_device *device);

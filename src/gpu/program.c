@@ -97,28 +97,6 @@ static vkn_status check_options(const struct gpu_device *device,
     return VKN_OK;
 }
 
-/* The values of the program's constants, of which there are as many as returned. */
-static uint32_t fill_constants(const struct gpu_device *device, const struct gpu_program_options *options,
-                               uint32_t values[GPU_MAX_CONSTANTS])
-{
-    uint32_t count = options->constants ? options->constants->count : 0;
-    if (options->constants)
-        memcpy(values, options->constants->values, GPU_MAX_CONSTANTS * sizeof values[0]);
-    values[GPU_SUBGROUP_SIZE] = subgroup_size_of(device, options);
-    values[GPU_LOCAL_SIZE] = options->local_size;
-    return count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
-}
-
-/* The words in the form that the device takes, in fresh memory; *count becomes their number. NULL: as they are. */
-static uint32_t *fit_words(const struct gpu_device *device, const struct gpu_program_source *source,
-                           const uint32_t *words, size_t *count)
-{
-    /* The lanes of a CPU device are those of a vector, which never part. */
-    if (device->support.capabilities.type != GPU_CPU)
-        return gpu_reconverge(&device->support, words, count);
-    return source->snippet ? gpu_keep_loops(words, *count) : NULL;
-}
-
 /* Creates the shader module from the embedded words or from the folder of sources. */
 static vkn_status create_module(struct gpu_device *device, const struct gpu_program_options *options,
                                 VkShaderModule *module)
@@ -138,10 +116,9 @@ static vkn_status create_module(struct gpu_device *device, const struct gpu_prog
         words = compiled;
     }
     uint32_t values[GPU_MAX_CONSTANTS];
-    uint32_t *specialized =
-        gpu_specialize(words, &word_count, values, fill_constants(device, options, values));
-    words = specialized ? specialized : words;
-    uint32_t *changed = fit_words(device, source, words, &word_count);
+    uint32_t value_count = gpu_program_constants(options, subgroup_size_of(device, options), values);
+    uint32_t *changed = gpu_fit_module(&device->support, source->snippet != NULL, values,
+                                       value_count, words, &word_count);
     words = changed ? changed : words;
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
@@ -150,7 +127,6 @@ static vkn_status create_module(struct gpu_device *device, const struct gpu_prog
     };
     VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, module);
     free(compiled);
-    free(specialized);
     free(changed);
     if (result < 0)
         return gpu_vulkan_fail(result, "vkCreateShaderModule", name);
@@ -163,8 +139,9 @@ static VkResult create_pipeline(struct gpu_device *device,
                                 VkPipeline *pipeline)
 {
     const struct gpu_support *support = &device->support;
-    uint32_t values[GPU_MAX_CONSTANTS], count = fill_constants(device, options, values);
-    VkSpecializationMapEntry entries[BASE_COUNT(values)]; /* of what gpu_specialize has left */
+    uint32_t values[GPU_MAX_CONSTANTS];
+    VkSpecializationMapEntry entries[BASE_COUNT(values)]; /* for a module that gpu_specialize does not take */
+    uint32_t count = gpu_program_constants(options, subgroup_size_of(device, options), values);
     for (uint32_t i = 0; i < count; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
     VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};
