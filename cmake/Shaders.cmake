@@ -3,10 +3,12 @@
 # unless a target has programs of its own, which it hands to gpu_add_programs.
 #
 # A line of the manifest is one program:
-#   NAME SOURCE [DEFINE[=VALUE] ...] [+DEFINE] [@TARGET] [?FEATURE ...]
+#   NAME SOURCE [DEFINE[=VALUE] ...] [+AXIS ...] [@TARGET] [?FEATURE ...]
 # A NAME with {a,b,...} stands for one program with each of a, b, ... in that place, and wherever the line
-# has {}. MATRIX=MxNxK defines COOPMAT and MATRIX_M, MATRIX_N, MATRIX_K. +DEEP makes a second program of the
-# line, NAME_deep with DEEP.
+# has {}. MATRIX=MxNxK defines COOPMAT, MATRIX_M, MATRIX_N, MATRIX_K and ACCUMULATE=float, with ?coopmat;
+# PRECISION=fp16 defines FP16, PRECISION=fp32 nothing. Each +AXIS makes one more program of the line, NAME_axis, that
+# has in its place what a line "+AXIS ..." before lists, the macro AXIS if there is none; DEFINE=VALUE of an
+# axis replaces the line's.
 # SOURCE is relative to the manifest's folder. Includes are looked up there and in shaders/; @vulkan1.3
 # replaces the default target environment vulkan1.2; with ?coopmat the program is left out when the
 # compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
@@ -61,13 +63,27 @@ endfunction()
 
 # ---- the manifest ----------------------------------------------------------------------------------
 
-# Sets RESULT to the manifest's programs, a line for each: comments left out, {a,b} and +DEEP written out.
+# Sets RESULT to a line for the program NAME_axis that an axis makes of a program's line without axes.
+function(add_axis program axis added result)
+    string(TOLOWER "${axis}" suffix)
+    string(REGEX MATCHALL "[A-Z_0-9]+=" replaced "${added}")
+    foreach(name IN LISTS replaced)
+        string(REGEX REPLACE " ${name}[^ ]*" "" program "${program}")
+    endforeach()
+    string(REGEX REPLACE "^([^ ]+)(.*)$" "\\1_${suffix}\\2 ${added}" program "${program}")
+    set(${result} "${program}" PARENT_SCOPE)
+endfunction()
+
+# Sets RESULT to the manifest's programs, a line for each: comments left out, {a,b} and +AXIS written out.
 function(read_manifest manifest result)
     file(STRINGS ${manifest} lines)
     set(programs "")
     foreach(line IN LISTS lines)
         string(REGEX REPLACE "#.*" "" line "${line}")
-        string(REGEX REPLACE "MATRIX=({}|[0-9x]+)" "COOPMAT MATRIX_\\1" line "${line}")
+        if(line MATCHES "^\\+([A-Z0-9_]+) +(.*)$")
+            set(axis_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+            continue()
+        endif()
         set(alternatives "none")
         if(line MATCHES "^([^ ]*){([^}]+)}(.*)$")
             string(REPLACE "," ";" alternatives "${CMAKE_MATCH_2}")
@@ -75,14 +91,25 @@ function(read_manifest manifest result)
         endif()
         foreach(alternative IN LISTS alternatives)
             string(REPLACE "{}" "${alternative}" program "${line}")
-            string(REGEX REPLACE "MATRIX_([0-9]+)x([0-9]+)x([0-9]+)"
-                "MATRIX_M=\\1 MATRIX_N=\\2 MATRIX_K=\\3" program "${program}")
-            if(program MATCHES "^([^ ]+)(.*) \\+([A-Z]+)(.*)$")
-                string(TOLOWER "${CMAKE_MATCH_3}" form)
-                list(APPEND programs "${CMAKE_MATCH_1}_${form}${CMAKE_MATCH_2} ${CMAKE_MATCH_3}${CMAKE_MATCH_4}")
-                string(REPLACE " +${CMAKE_MATCH_3}" "" program "${program}")
+            string(REGEX REPLACE " PRECISION=fp32" "" program "${program}")
+            string(REGEX REPLACE " PRECISION=fp16" " FP16" program "${program}")
+            if(program MATCHES " MATRIX=" AND NOT program MATCHES " ACCUMULATE=")
+                string(APPEND program " ACCUMULATE=float")
             endif()
+            string(REGEX REPLACE "MATRIX=([0-9]+)x([0-9]+)x([0-9]+)"
+                "COOPMAT MATRIX_M=\\1 MATRIX_N=\\2 MATRIX_K=\\3 ?coopmat" program "${program}")
+            string(REGEX MATCHALL " \\+[A-Z0-9_]+" axes "${program}")
+            string(REGEX REPLACE " \\+[A-Z0-9_]+" "" program "${program}")
             list(APPEND programs "${program}")
+            foreach(axis IN LISTS axes)
+                string(REPLACE " +" "" axis "${axis}")
+                set(added ${axis})
+                if(DEFINED axis_${axis})
+                    set(added "${axis_${axis}}")
+                endif()
+                add_axis("${program}" ${axis} "${added}" program_of_axis)
+                list(APPEND programs "${program_of_axis}")
+            endforeach()
         endforeach()
     endforeach()
     set(${result} "${programs}" PARENT_SCOPE)

@@ -188,7 +188,7 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     if (written && plain && !tries_all())
         return (struct shape){16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
     if (written && plain)
-        return (struct shape){16, 2, 16, 2, 16, 3, 4, 3, 4, 210, false}; /* more layers: _deep */
+        return (struct shape){16, 2, 16, 2, 16, 3, 4, 3, 4, 210, false}; /* more layers than the default */
     if (backend->bound || written ||
         (backend->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
         return (struct shape){16, 1, written ? 16 : 32, 1, 16, 3, 2, 2, 2, 170, true};

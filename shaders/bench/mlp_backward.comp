@@ -37,11 +37,11 @@ void main()
             uint row = tile_index * TILE_ROWS + mine;
             begin_tile(tile_index);
             read_row(row);
-            mlp_forward(DENSITY_MLP);
+            density_forward();
             if (row_part() == 0u)
                 [[unroll]] for (uint i = 0; i < SH_SIZE; i++)
                     set_value(ROW_DIRECTION + i, 0.5);
-            mlp_forward(DENSITY_END, LAYERS - 1u);
+            color_forward();
             tile_index += gl_NumWorkGroups.x;
             tile_backward(row_gradients[row], tile_index >= tiles);
             if (row_part() == 0u)

@@ -17,7 +17,7 @@ void main()
         uint row = tile_index * TILE_ROWS + mine;
         begin_tile(tile_index);
         read_row(row);
-        mlp_forward(DENSITY_MLP);
+        density_forward();
         if (row_part() == 0u)
             outputs[row] = vec4(get_value(AT_GEOMETRY), get_value(AT_GEOMETRY + 1u),
                                 get_value(AT_GEOMETRY + 2u), get_value(AT_GEOMETRY + 3u));

@@ -44,7 +44,7 @@ void encode_position(vec3 position)
 float raw_density(vec3 position)
 {
     encode_position(position);
-    mlp_forward(DENSITY_MLP);
+    density_forward();
     float found = get_value(AT_GEOMETRY);
     end_tile();
     return found;

@@ -66,10 +66,10 @@ void main()
             uint index = inside ? gradient_sample(i) : 0u;
             begin_tile(tile_index);
             read_position(index);
-            mlp_forward(DENSITY_MLP);
+            density_forward();
             if (COLORED) {
                 encode_direction(sample_direction(index));
-                mlp_forward(DENSITY_END, LAYERS - 1u);
+                color_forward();
             }
             bool mine_alone = inside && row_part() == 0u;
             vec4 gradient = mine_alone ? raw_gradient(index) : vec4(0.0);

@@ -37,12 +37,12 @@ void main()
         uint row = min(first + mine, count - 1u), i = all ? row : gradient_sample(row);
         begin_tile(first);
         read_position(i);
-        mlp_forward(DENSITY_MLP);
+        density_forward();
         float raw_density = get_value(AT_GEOMETRY);
         vec3 color = vec3(0.0);
         if (colored) {
             encode_direction(sample_direction(i));
-            mlp_forward(COLOR_MLP);
+            color_forward();
             vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
             color = color_of(raw);
         }

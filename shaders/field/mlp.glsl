@@ -12,7 +12,8 @@
 //   begin_tile(counter), end_tile() around what is done with a tile's rows; whole workgroups; counter: of
 //                                   the loop over tiles, below 2^31
 //   any_row(bool)                   may the MLPs be left out where no row needs them?
-//   mlp_forward(MLP)                layers of a range; whole workgroups
+//   density_forward()               the density MLP's layers; whole workgroups
+//   color_forward()                 those of the colour MLP, but going backward the last: its outputs are in `field`
 // and with BACKWARD
 //   begin_sums(), end_sums()        of the weight gradients, around all tiles of a workgroup
 //   tile_backward(gradient, last)   from the gradient of raw rgb and raw density: adds the tile's
@@ -62,8 +63,11 @@ struct Layer {
 
 const uint DENSITY_END = DENSITY_LAYERS + 1u;
 const uint LAYERS = COLORED ? DENSITY_END + COLOR_LAYERS + 1u : DENSITY_END;
-#define DENSITY_MLP 0u, DENSITY_END
-#define COLOR_MLP DENSITY_END, LAYERS
+#ifdef BACKWARD
+const uint COLOR_END = LAYERS - 1u; // nothing goes back through the last layer's outputs
+#else
+const uint COLOR_END = LAYERS;
+#endif
 
 // The density MLP's layers, then the colour MLP's.
 Layer layer_at(uint index)
@@ -94,17 +98,23 @@ uint used_outputs(Layer layer)
     return layer.last && layer.color == COLORED ? RGB : layer.outputs;
 }
 
-// Written out, because some compilers do not unroll a loop that has others inside. What lies outside
-// of [begin, end) is removed, which takes them time all the same: SHORT_LAYERS or DEEP_LAYERS.
-#ifdef DEEP
-#define FROM_FIRST_LAYER(DO) \
-    DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
-#define FROM_LAST_LAYER(DO) \
-    DO(15) DO(14) DO(13) DO(12) DO(11) DO(10) DO(9) DO(8) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)
-#else
-#define FROM_FIRST_LAYER(DO) DO(0) DO(1) DO(2) DO(3) DO(4)
-#define FROM_LAST_LAYER(DO) DO(4) DO(3) DO(2) DO(1) DO(0)
-#endif
+// DO(layer) for each layer of [begin, end), written out, because some compilers do not unroll a loop that has others
+// inside. Both ends are specialisation constants: no driver sees the layers that are not there (src/gpu/specialize.c).
+#define LAYER(DO, i, begin, end)    \
+    if ((begin) <= (i) && (i) < (end)) \
+        DO(layer_at(i));
+#define LAYERS_UP(DO, i, begin, end)                                     \
+    LAYER(DO, i, begin, end) LAYER(DO, (i) + 1u, begin, end)             \
+    LAYER(DO, (i) + 2u, begin, end) LAYER(DO, (i) + 3u, begin, end)
+#define LAYERS_DOWN(DO, i, begin, end)                                   \
+    LAYER(DO, (i) + 3u, begin, end) LAYER(DO, (i) + 2u, begin, end)      \
+    LAYER(DO, (i) + 1u, begin, end) LAYER(DO, i, begin, end)
+#define FROM_FIRST_LAYER(DO, begin, end)                                 \
+    LAYERS_UP(DO, 0u, begin, end) LAYERS_UP(DO, 4u, begin, end)          \
+    LAYERS_UP(DO, 8u, begin, end) LAYERS_UP(DO, 12u, begin, end)
+#define FROM_LAST_LAYER(DO, begin, end)                                  \
+    LAYERS_DOWN(DO, 12u, begin, end) LAYERS_DOWN(DO, 8u, begin, end)     \
+    LAYERS_DOWN(DO, 4u, begin, end) LAYERS_DOWN(DO, 0u, begin, end)
 
 #ifdef BACKWARD
 layout(constant_id = SPEC_INPUT_GRADIENTS) const uint INPUT_GRADIENTS = 0;

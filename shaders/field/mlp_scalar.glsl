@@ -136,12 +136,14 @@ void layer_forward(Layer layer)
     }
 }
 
-void mlp_forward(uint begin, uint end)
+void density_forward()
 {
-#define FORWARD(i)                         \
-    if (begin <= uint(i) && uint(i) < end) \
-        layer_forward(layer_at(uint(i)));
-    FROM_FIRST_LAYER(FORWARD)
+    FROM_FIRST_LAYER(layer_forward, 0u, DENSITY_END)
+}
+
+void color_forward()
+{
+    FROM_FIRST_LAYER(layer_forward, DENSITY_END, COLOR_END)
 }
 
 #ifdef BACKWARD
@@ -204,14 +206,6 @@ void layer_backward(Layer layer)
         [[unroll]] for (uint k = 0; k < inputs; k++)
             gradients[layer.from + k] =
                 values[layer.from + k] > REAL(0.0) ? gradients[layer.from + k] : REAL(0.0);
-}
-
-void mlp_backward(uint begin, uint end)
-{
-#define BACK(i)                            \
-    if (begin <= uint(i) && uint(i) < end) \
-        layer_backward(layer_at(uint(i)));
-    FROM_LAST_LAYER(BACK)
 }
 
 // ---- weight gradients: sums over rows, so over invocations -----------------------------------
@@ -315,20 +309,18 @@ void tile_backward(vec4 gradient, bool last)
     [[unroll]] for (uint k = 0; k < RGB; k++)
         set_gradient(AT_RGB + k, output_gradient(gradient, k));
     if (COLORED) {
-        mlp_backward(COLOR_MLP);
+        FROM_LAST_LAYER(layer_backward, DENSITY_END, LAYERS)
         set_gradient(AT_GEOMETRY, get_gradient(AT_GEOMETRY) + gradient.w);
     }
-    mlp_backward(DENSITY_MLP);
+    FROM_LAST_LAYER(layer_backward, 0u, DENSITY_END)
 
     keep_row();
     round_index++;
     if (round_index < ROUNDS && !last)
         return;
     tile_barrier();
-#define WEIGHT_GRADIENT(i) \
-    if (uint(i) < LAYERS)     \
-        weight_gradient(layer_at(uint(i)), round_index * LOCAL_SIZE);
-    FROM_FIRST_LAYER(WEIGHT_GRADIENT)
+#define WEIGHT_GRADIENT(layer) weight_gradient(layer, round_index * LOCAL_SIZE)
+    FROM_FIRST_LAYER(WEIGHT_GRADIENT, 0u, LAYERS)
     tile_barrier(); // the next tile overwrites the scratch memory
     round_index = 0u;
 }

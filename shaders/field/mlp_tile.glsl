@@ -157,18 +157,30 @@ uint next_slot; // of the sums held
 
 // ---- layers -----------------------------------------------------------------------------------------
 
-void mlp_forward(uint begin, uint end)
+void loop_forward(uint begin, uint end)
+{
+    for (uint i = begin; i < times(end); i++)
+        forward_product(layer_at(i));
+}
+
+void density_forward()
 {
     rows_barrier(); // the inputs are there
-    if (CPU_SHAPED != 0u) {
-        for (uint i = begin; i < times(end); i++)
-            forward_product(layer_at(i));
-        return;
+    if (CPU_SHAPED != 0u)
+        loop_forward(0u, DENSITY_END);
+    else {
+        FROM_FIRST_LAYER(forward_product, 0u, DENSITY_END)
     }
-#define FORWARD(i)                         \
-    if (begin <= uint(i) && uint(i) < end) \
-        forward_product(layer_at(uint(i)));
-    FROM_FIRST_LAYER(FORWARD)
+}
+
+void color_forward()
+{
+    rows_barrier();
+    if (CPU_SHAPED != 0u)
+        loop_forward(DENSITY_END, COLOR_END);
+    else {
+        FROM_FIRST_LAYER(forward_product, DENSITY_END, COLOR_END)
+    }
 }
 
 #ifdef BACKWARD
@@ -182,17 +194,28 @@ void layer_backward(Layer layer)
             layer.outputs, true, layer.first ? INPUT : MASK);
 }
 
-void mlp_backward(uint begin, uint end)
+void loop_backward(uint begin, uint end)
 {
-    if (CPU_SHAPED != 0u) {
-        for (uint i = times(end); i > begin; i--)
-            layer_backward(layer_at(i - 1u));
-        return;
+    for (uint i = times(end); i > begin; i--)
+        layer_backward(layer_at(i - 1u));
+}
+
+void density_backward()
+{
+    if (CPU_SHAPED != 0u)
+        loop_backward(0u, DENSITY_END);
+    else {
+        FROM_LAST_LAYER(layer_backward, 0u, DENSITY_END)
     }
-#define BACK(i)                            \
-    if (begin <= uint(i) && uint(i) < end) \
-        layer_backward(layer_at(uint(i)));
-    FROM_LAST_LAYER(BACK)
+}
+
+void color_backward()
+{
+    if (CPU_SHAPED != 0u)
+        loop_backward(DENSITY_END, LAYERS);
+    else {
+        FROM_LAST_LAYER(layer_backward, DENSITY_END, LAYERS)
+    }
 }
 
 void begin_sums()
@@ -216,10 +239,8 @@ void end_sums()
             weight_gradient(layer_at(i - 1u), true);
         return;
     }
-#define END(i)            \
-    if (uint(i) < LAYERS) \
-        weight_gradient(layer_at(uint(i)), true);
-    FROM_LAST_LAYER(END)
+#define END_SUMS(layer) weight_gradient(layer, true)
+    FROM_LAST_LAYER(END_SUMS, 0u, LAYERS)
 }
 
 #if defined(FP16) || defined(COOPMAT)
@@ -249,10 +270,10 @@ void tile_backward(vec4 gradient, bool last)
         for (uint k = 0; k < COLOR_OUTPUTS; k++)
             set_gradient(AT_RGB, k, output_gradient(gradient, k));
     if (COLORED) {
-        mlp_backward(COLOR_MLP);
+        color_backward();
         if (row_part() == 0u)
             set_gradient(AT_GEOMETRY, 0u, get_gradient(AT_GEOMETRY) + gradient.w);
     }
-    mlp_backward(DENSITY_MLP);
+    density_backward();
 }
 #endif

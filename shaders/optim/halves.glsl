@@ -8,7 +8,7 @@ layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 uint transposed_place(uint i)
 {
     uint layer = 0u;
-    for (uint n = 1; n < DEEP_LAYERS; n++)
+    for (uint n = 1; n < MAX_LAYERS; n++)
         if (i >= config.layers[n].first)
             layer = n;
     uint first = config.layers[layer].first, outputs = config.layers[layer].outputs;

@@ -128,8 +128,7 @@ typedef struct Dispatch Dispatch;
 #define PERIOD_STEPS 16        /* training steps from one occupancy update to the next */
 #define MOST_PARAM_GROUPS 64u  /* that share out all parameters, on CPU devices */
 #define ANY_SLOT (PERIOD_STEPS + 1) /* place of a step that fits any in its period */
-#define SHORT_LAYERS 5         /* layers, those of both MLPs together, that programs write out, */
-#define DEEP_LAYERS 16         /* and those with DEEP: what is written out takes its time to compile */
+#define MAX_LAYERS 16          /* layers, those of both MLPs together, that programs write out */
 #define COLOR_OUTPUTS 16       /* rgb padded to a matrix tile; the padding's weights stay zero */
 #define OCCUPANCY_BLOCK 8      /* edge, in cells, of the blocks that marching skips at once */
 #define CELL_BLOCK 256         /* groups of four cells in a row that are in one share of them */
@@ -266,7 +265,7 @@ struct Config {
     SHARED_FLOAT render_background[3]; /* of finished pixels */
     Group groups[MAX_GROUPS];          /* behind the last: `first_entry` that none reaches */
     Level levels[MAX_LEVELS];
-    LayerPlace layers[DEEP_LAYERS]; /* behind the last: `first` that none reaches */
+    LayerPlace layers[MAX_LAYERS]; /* behind the last: `first` that none reaches */
     Piece pieces[MAX_PIECES + 1];      /* behind the last: where it ends */
 
     /* Of models whose layers are passes of their own. */
@@ -276,7 +275,7 @@ struct Config {
     SHARED_UINT cell_rows;           /* of those, cells of the occupancy grid: not more than there are rays */
     SHARED_UINT first_output;        /* column of raw density; of features for the colour: 32 behind */
     SHARED_UINT color_output;        /* column of raw rgb */
-    LayerFlow flows[DEEP_LAYERS];
+    LayerFlow flows[MAX_LAYERS];
     SHARED_UINT row_features;        /* values of BIND_FEATURES that each sample has in front of the activations */
 
     /* Of a deformation. */

@@ -176,7 +176,6 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
     /* Short subgroups: an invocation has more registers, and more of them share what there is. */
     if (!backend->cpu_shaped && device->subgroup_pinnable)
         backend->subgroup_size = device->subgroup_min;
-    backend->deep = model->fused > SHORT_LAYERS;
     choose_groups(device, backend);
     BASE_TRY(choose_sums(config, model, device, backend));
     backend->half = field_is_half(FIELD_PARAMETERS, config->precision);
@@ -218,7 +217,7 @@ void field_backend_place(const struct field_backend *backend, const struct field
                          struct Config *constants)
 {
     uint32_t first = first_panel(backend, model), most = constants->backward_groups;
-    for (uint32_t i = 0; i < DEEP_LAYERS; i++) {
+    for (uint32_t i = 0; i < MAX_LAYERS; i++) {
         constants->flows[i].panels = first + model->flows[i].panels;
         constants->flows[i].transposed = first + model->flows[i].transposed;
     }

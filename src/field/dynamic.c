@@ -39,7 +39,7 @@ vkn_status dynamic_add_warp(const struct vkn_config *config, struct field_model 
 {
     uint32_t canonical = model->mlp_params, activations = model->activations;
     model->warp_layers = config->dynamic.layers + 1;
-    BASE_TRY(field_check(model->layer_count + model->warp_layers <= DEEP_LAYERS, "dynamic.layers",
+    BASE_TRY(field_check(model->layer_count + model->warp_layers <= MAX_LAYERS, "dynamic.layers",
                          "more than 16 layers with those of the MLPs"));
     uint32_t inputs = 3 + 6 * config->dynamic.position_octaves + FIELD_TIME_INPUTS(config);
     const struct field_mlp warp = {

@@ -153,7 +153,6 @@ struct field_backend {
     struct field_product product;       /* COOPMAT */
     uint32_t transposed;                /* GPUs' matrices: see SPEC_TRANSPOSED */
     uint32_t rounds;                    /* CPU device's FP32, FP16: see SPEC_ROUNDS */
-    bool deep;                          /* the MLPs have more than SHORT_LAYERS layers */
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
     uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
     uint32_t forward_groups, backward_groups, layer_slices; /* most workgroups; see Config */

@@ -109,7 +109,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     specialization->values[SPEC_ACTIVATION] = config->field.activation;
     constants->summed_params = model->mlp_params;
     constants->first_layered = field_layered(model);
-    for (uint32_t i = 0; i < DEEP_LAYERS; i++) {
+    for (uint32_t i = 0; i < MAX_LAYERS; i++) {
         const struct field_layer *layer = &model->layers[i];
         constants->layers[i] = i < model->layer_count
                                    ? (LayerPlace){layer->first, layer->inputs, layer->outputs}
@@ -121,7 +121,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     constants->first_output = model->first_output;
     constants->color_output = model->color_output;
     constants->row_features = model->columns > 0 ? model->inputs : 0;
-    for (uint32_t i = 0; i < DEEP_LAYERS; i++)
+    for (uint32_t i = 0; i < MAX_LAYERS; i++)
         constants->flows[i] = model->flows[i];
     model->kind->configure(config, model, constants, specialization);
 }

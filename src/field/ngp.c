@@ -52,7 +52,7 @@ static vkn_status check_settings(const struct vkn_config *config)
         field_check(config->mlp.color_width % 16 == 0, "mlp.color_width", "not a multiple of 16"));
     BASE_TRY(field_check(config->mlp.geometry % 16 == 0, "mlp.geometry", "not a multiple of 16"));
     BASE_TRY(field_check(config->mlp.geometry <= 64, "mlp.geometry", "more than 64"));
-    BASE_TRY(field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= DEEP_LAYERS,
+    BASE_TRY(field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= MAX_LAYERS,
                          "mlp.color_layers", "more than 14 hidden layers together"));
     return ngp_check_grid(config);
 }

@@ -14,14 +14,12 @@ static void write_suffix(const struct field_backend *backend, bool backward,
      */
     bool memory = backend->rows_in_memory && backward;
     if (backend->precision != VKN_PRECISION_COOPMAT)
-        snprintf(name, FIELD_PROGRAM_NAME, "%s%s%s%s", backend->half ? "fp16" : "fp32",
-                 backend->cpu_shaped ? "" : "_tiled", memory ? "_memory" : "",
-                 backend->deep ? "_deep" : "");
-    else /* what has the shape of CPU devices goes through its layers in loops */
-        snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s%s", shape->m, shape->n, shape->k,
+        snprintf(name, FIELD_PROGRAM_NAME, "%s%s%s", backend->half ? "fp16" : "fp32",
+                 backend->cpu_shaped ? "" : "_tiled", memory ? "_memory" : "");
+    else
+        snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
                  backend->half_accumulate && !memory ? "_f16" : "",
-                 backend->conversions && !backward ? "_conversions" : "", memory ? "_memory" : "",
-                 backend->deep && !backend->cpu_shaped ? "_deep" : "");
+                 backend->conversions && !backward ? "_conversions" : "", memory ? "_memory" : "");
 }
 
 /* Of products of layers. */
@@ -53,9 +51,7 @@ void field_backend_program(const struct field_backend *backend, const char *pass
              (variant == FIELD_HALF && backend->half))
         snprintf(suffix, sizeof suffix, "half");
     else if (variant == FIELD_DEPTH && !backend->cpu_shaped)
-        snprintf(suffix, sizeof suffix, "tiled%s", backend->deep ? "_deep" : "");
-    else if (variant == FIELD_DEPTH && backend->deep)
-        snprintf(suffix, sizeof suffix, "deep");
+        snprintf(suffix, sizeof suffix, "tiled");
     snprintf(name, FIELD_PROGRAM_NAME, "%.31s%s%.31s", pass, suffix[0] ? "_" : "", suffix);
 }
 

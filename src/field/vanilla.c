@@ -14,7 +14,7 @@ static vkn_status check_settings(const struct vkn_config *config)
                          "not a multiple of 32"));
     BASE_TRY(field_check(config->mlp.geometry % FIELD_COLUMNS == 0, "mlp.geometry",
                          "not a multiple of 32"));
-    return field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= DEEP_LAYERS,
+    return field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= MAX_LAYERS,
                        "mlp.color_layers", "more than 14 hidden layers together");
 }
 

@@ -1,7 +1,7 @@
 /* What a program is to the driver: a compute pipeline or a shader object. */
 #include "gpu/internal.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 /* Creates the pipeline of a stage that lacks only its module. */
 static vkn_status create_pipeline(struct gpu_device *device, const char *name,
@@ -34,26 +34,19 @@ static vkn_status create_pipeline(struct gpu_device *device, const char *name,
     return VKN_OK;
 }
 
-vkn_status gpu_executable_create(struct gpu_device *device,
-                                 const struct gpu_program_options *options, uint32_t subgroup_size,
-                                 const uint32_t *words, size_t word_count,
-                                 struct gpu_executable *executable)
+/* Creates the pipeline or the shader object of a module that fits the device. */
+static vkn_status create(struct gpu_device *device, const char *name, const uint32_t *values,
+                         uint32_t count, const uint32_t *words, size_t word_count,
+                         struct gpu_executable *executable)
 {
     const struct gpu_support *support = &device->support;
-    uint32_t values[GPU_MAX_CONSTANTS];
-    VkSpecializationMapEntry entries[BASE_COUNT(values)];
-    uint32_t count = options->constants ? options->constants->count : 0;
-    count = count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
-    if (options->constants)
-        memcpy(values, options->constants->values, sizeof values);
-    values[GPU_SUBGROUP_SIZE] = subgroup_size;
-    values[GPU_LOCAL_SIZE] = options->local_size;
+    VkSpecializationMapEntry entries[GPU_MAX_CONSTANTS]; /* for what gpu_specialize does not take */
     for (uint32_t i = 0; i < count; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
     VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT required = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
-        .requiredSubgroupSize = subgroup_size,
+        .requiredSubgroupSize = values[GPU_SUBGROUP_SIZE],
     };
     VkPipelineShaderStageCreateFlags full =
         VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
@@ -66,9 +59,23 @@ vkn_status gpu_executable_create(struct gpu_device *device,
         .pSpecializationInfo = &specialization,
     };
     if (!support->shader_objects)
-        return create_pipeline(device, options->name, &stage, words, word_count,
-                               &executable->pipeline);
-    return gpu_shader_create(device, options->name, &stage, words, word_count, &executable->shader);
+        return create_pipeline(device, name, &stage, words, word_count, &executable->pipeline);
+    return gpu_shader_create(device, name, &stage, words, word_count, &executable->shader);
+}
+
+vkn_status gpu_executable_create(struct gpu_device *device,
+                                 const struct gpu_program_options *options, uint32_t subgroup_size,
+                                 bool snippet, const uint32_t *words, size_t word_count,
+                                 struct gpu_executable *executable)
+{
+    uint32_t values[GPU_MAX_CONSTANTS];
+    uint32_t count = gpu_program_constants(options, subgroup_size, values);
+    uint32_t *fitting =
+        gpu_fit_module(&device->support, snippet, values, count, words, &word_count);
+    vkn_status status = create(device, options->name, values, count, fitting ? fitting : words,
+                               word_count, executable);
+    free(fitting);
+    return status;
 }
 
 void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable)

@@ -269,12 +269,22 @@ struct gpu_executable {
     VkShaderEXT shader; /* on devices with support.shader_objects */
 };
 
-/* Creates it from SPIR-V, with the constants and the name of `options`. */
+/* Creates it from SPIR-V, with the constants and the name of `options`. `snippet`: it has a user's. */
 vkn_status gpu_executable_create(struct gpu_device *device,
                                  const struct gpu_program_options *options, uint32_t subgroup_size,
-                                 const uint32_t *words, size_t word_count,
+                                 bool snippet, const uint32_t *words, size_t word_count,
                                  struct gpu_executable *executable);
 void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable);
+
+/* ---- module.c -------------------------------------------------------------------------------- */
+
+/* Fills the values of a program's specialisation constants by id, and returns how many there are. */
+uint32_t gpu_program_constants(const struct gpu_program_options *options, uint32_t subgroup_size,
+                               uint32_t values[GPU_MAX_CONSTANTS]);
+/* Returns the module, *count words, specialised and in the form that the device takes, in fresh memory; *count becomes
+ * its words. NULL: as it is. `snippet`: it has a user's. */
+uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
+                         uint32_t value_count, const uint32_t *words, size_t *count);
 
 /* ---- program.c ------------------------------------------------------------------------------- */
 

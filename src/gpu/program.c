@@ -97,40 +97,27 @@ static vkn_status check_options(const struct gpu_device *device,
     return VKN_OK;
 }
 
-/* SPIR-V as the driver gets it. */
+/* SPIR-V of a program. */
 struct code {
     const uint32_t *words;
     size_t word_count;
-    uint32_t *compiled, *changed; /* fresh memory that the words may be in; NULL: none */
+    uint32_t *compiled; /* fresh memory that the words are in; NULL: they are embedded */
 };
 
-static void free_code(struct code *code)
+/* Takes the embedded words or compiles the source's file; the caller frees code->compiled. */
+static vkn_status take_code(struct gpu_device *device, const struct gpu_program_source *source,
+                            const char *name, struct code *code)
 {
-    free(code->compiled);
-    free(code->changed);
-}
-
-/* Takes the embedded words or compiles the source's file; the caller frees the code. */
-static vkn_status take_code(struct gpu_device *device, const char *name, struct code *code)
-{
-    const struct gpu_program_source *source = source_for(device, name);
     *code = (struct code){.words = source->words, .word_count = gpu_program_word_count(source)};
-    if (device->shader_dir && !source->snippet) {
-        char message[1024];
-        if (!gpu_runtime_compile(device->shader_dir, source, &code->compiled, &code->word_count,
-                                 message, sizeof message)) {
-            message[strcspn(message, "\n")] = 0;
-            return base_fail(VKN_BAD_INPUT, "program %s: %s", name, message);
-        }
-        code->words = code->compiled;
+    if (!device->shader_dir || source->snippet)
+        return VKN_OK;
+    char message[1024];
+    if (!gpu_runtime_compile(device->shader_dir, source, &code->compiled, &code->word_count,
+                             message, sizeof message)) {
+        message[strcspn(message, "\n")] = 0;
+        return base_fail(VKN_BAD_INPUT, "program %s: %s", name, message);
     }
-    /* The lanes of a CPU device are those of a vector, which never part. */
-    code->changed = device->support.capabilities.type != GPU_CPU
-                        ? gpu_reconverge(&device->support, code->words, &code->word_count)
-                    : source->snippet ? gpu_keep_loops(code->words, code->word_count)
-                                      : NULL;
-    if (code->changed)
-        code->words = code->changed;
+    code->words = code->compiled;
     return VKN_OK;
 }
 
@@ -239,12 +226,13 @@ static struct gpu_program *keep(struct gpu_device *device, struct gpu_program *p
 static vkn_status compile(struct gpu_device *device, const struct gpu_program_options *options,
                           struct gpu_executable *executable)
 {
+    const struct gpu_program_source *source = source_for(device, options->name);
     struct code code;
-    vkn_status status = take_code(device, options->name, &code);
-    if (status == VKN_OK)
-        status = gpu_executable_create(device, options, subgroup_size_of(device, options),
-                                       code.words, code.word_count, executable);
-    free_code(&code);
+    BASE_TRY(take_code(device, source, options->name, &code));
+    vkn_status status =
+        gpu_executable_create(device, options, subgroup_size_of(device, options),
+                              source->snippet != NULL, code.words, code.word_count, executable);
+    free(code.compiled);
     return status;
 }
 

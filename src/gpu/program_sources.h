@@ -113,4 +113,11 @@ vkn_status gpu_snippet_compile(const struct gpu_program_source *source);
  * what they make of nested loops. NULL on no memory. The caller frees it. */
 uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count);
 
+/* ---- specialize.c ---------------------------------------------------------------------------- */
+
+/* A copy of the module with given[n] in the place of the specialisation constant of number n, or with its default
+ * from given_count on, and without the code that these rule out; *count becomes its words. NULL: no memory, or a module
+ * that is unlike what compilers of GLSL write, which the driver specialises. The caller frees it. */
+uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *given, uint32_t given_count);
+
 #endif

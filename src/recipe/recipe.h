@@ -147,7 +147,7 @@ enum field_variant {
     FIELD_SCATTER,  /* how the grid's gradients are added up */
     FIELD_REDUCE,
     FIELD_COPIES,  /* "_half" where 16-bit copies of the parameters are kept */
-    FIELD_DEPTH,   /* fp32 on every backend; "_deep" where the MLPs have more than SHORT_LAYERS */
+    FIELD_DEPTH,   /* fp32 on every backend */
     FIELD_HALF,    /* "_half" where activations have 16 bits */
     FIELD_PRODUCT, /* products of layers: "_fp32", "_fp32_tiled", "_16x16x16", ... */
     FIELD_PRODUCT_SUMS, /* the same, always with f32 sums */

@@ -1,7 +1,8 @@
-/* Fuzzes the check of programs with a user's field, on their SPIR-V. The first word of the input is
+/* Fuzzes the check of programs with a user's field, on their SPIR-V, and the specialisation of both programs. The first word of the input is
  * the number of words that the program with the library's own snippet has, which follow, and behind
  * them the program with the user's. What is taken is checked again as it has become, and taken. */
 #include "fuzz.h"
+#include "gpu/program_sources.h"
 #include "gpu/snippet_check.h"
 
 #define MOST_WORDS 65536
@@ -16,6 +17,16 @@ static void check_again(const uint32_t *plain, size_t plain_count, const uint32_
         gpu_snippet_check("again", plain, plain_count, words, count, &again, &again_count);
     require(status == VKN_OK && again_count >= count, "what was made safe is refused");
     free(again);
+}
+
+/* What the words become is specialised once more: it is as large as any module. */
+static void specialize(const uint32_t *words, size_t count)
+{
+    const uint32_t given[] = {8, 64, 0, 1, 5, 1};
+    uint32_t *once = gpu_specialize(words, &count, given, 6);
+    uint32_t *twice = once ? gpu_specialize(once, &count, NULL, 0) : NULL;
+    free(once);
+    free(twice);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -33,6 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(plain != NULL && own != NULL, "out of memory");
     memcpy(plain, words + 1, plain_count * sizeof *plain);
     memcpy(own, words + 1 + plain_count, (count - 1 - plain_count) * sizeof *own);
+    specialize(plain, plain_count);
+    specialize(own, count - 1 - plain_count);
     vkn_status status = gpu_snippet_check("field.glsl", plain, plain_count, own,
                                           count - 1 - plain_count, &safe, &safe_count);
     if (status == VKN_OK)

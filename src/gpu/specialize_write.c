@@ -1,0 +1,146 @@
+/* Writes a module as its specialisation leaves it: constants, branches, blocks and functions that control comes to. */
+#include "gpu/specialize.h"
+
+#include <string.h>
+
+/* Where in the module: in which function and block, and whether they run. */
+struct position {
+    size_t at;
+    uint32_t function, block; /* 0: outside of them */
+    bool runs;
+};
+
+static void enter(const struct specializer *s, struct position *p)
+{
+    uint32_t code = code_at(s, p->at);
+    if (code == OP_FUNCTION) {
+        p->function = id_at(s, p->at, 2);
+        p->block = 0;
+    } else if (code == OP_LABEL) {
+        p->block = id_at(s, p->at, 1);
+    } else if (code == OP_FUNCTION_END) {
+        p->block = 0;
+    }
+    p->runs = has(s, p->function, REACHED) && (!p->block || has(s, p->block, REACHED));
+}
+
+/* The id that an instruction of a function defines; 0: none. */
+static uint32_t result_of(const struct specializer *s, size_t at)
+{
+    uint32_t code = code_at(s, at);
+    bool none = code == OP_LINE || code == OP_NO_LINE || code == OP_STORE || is_merge(code) || ends_block(code) ||
+                code == OP_CONTROL_BARRIER || code == OP_MEMORY_BARRIER || code == OP_ATOMIC_STORE ||
+                code == OP_MATRIX_STORE;
+    return none ? 0 : id_at(s, at, code == OP_LABEL ? 1 : 2);
+}
+
+/* A block that does not run and that a header names all the same: its label and a branch stay. */
+static bool is_stub(const struct specializer *s, const struct position *p)
+{
+    return has(s, p->function, REACHED) && !p->runs && (has(s, p->block, MERGE) || has(s, p->block, CONTINUE));
+}
+
+static void mark_removed(struct specializer *s, size_t first)
+{
+    struct position p = {.at = first};
+    for (; p.at < s->count; p.at += length_at(s, p.at)) {
+        enter(s, &p);
+        if (!p.runs && !(code_at(s, p.at) == OP_LABEL && is_stub(s, &p)))
+            s->facts[result_of(s, p.at)] |= REMOVED;
+    }
+}
+
+static void write_words(struct writer *w, uint32_t code, uint32_t length, const uint32_t *operands)
+{
+    w->words[w->count] = length << 16 | code;
+    for (uint32_t k = 1; k < length; k++)
+        w->words[w->count + k] = operands[k - 1];
+    w->count += length;
+}
+
+/* A constant in the place of one that is to be specialised. */
+static void write_constant(const struct specializer *s, struct writer *w, size_t at)
+{
+    uint32_t type = id_at(s, at, 1), id = id_at(s, at, 2), value = s->value[id];
+    if (has(s, type, SCALAR) && s->value[type])
+        write_words(w, value ? OP_CONSTANT_TRUE : OP_CONSTANT_FALSE, 3, (uint32_t[]){type, id});
+    else
+        write_words(w, OP_CONSTANT, 4, (uint32_t[]){type, id, value});
+}
+
+static void write_global(const struct specializer *s, struct writer *w, size_t at)
+{
+    uint32_t code = code_at(s, at), length = length_at(s, at), first = id_at(s, at, 1), id = id_at(s, at, 2);
+    bool annotates = code == OP_NAME || code == OP_MEMBER_NAME || code == OP_DECORATE || code == OP_MEMBER_DECORATE;
+    if (annotates && has(s, first, REMOVED))
+        return;
+    if (code == OP_DECORATE && length == 4 && s->words[at + 2] == SPEC_ID)
+        return;
+    bool numbered = code >= OP_SPEC_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT && has(s, id, NUMBERED);
+    if (numbered || (code == OP_SPEC_CONSTANT_OP && has(s, id, KNOWN)))
+        write_constant(s, w, at);
+    else
+        write_words(w, code, length, s->words + at + 1);
+}
+
+static void write_stub(struct specializer *s, struct writer *w, uint32_t block)
+{
+    write_words(w, OP_LABEL, 2, &block);
+    if (has(s, block, CONTINUE))
+        write_words(w, OP_BRANCH, 2, &s->loop[block]);
+    else
+        write_words(w, OP_UNREACHABLE, 1, NULL);
+}
+
+/* With the blocks alone that control comes from. */
+static void write_phi(struct specializer *s, struct writer *w, const struct position *p)
+{
+    const uint32_t *word = s->words + p->at;
+    uint32_t *phi = w->words + w->count, length = 3, loop = s->loop[p->block];
+    if (loop && !has(s, loop, REACHED))
+        s->failed = true; /* a stub would be one of them */
+    write_words(w, OP_PHI, 3, word + 1);
+    for (uint32_t k = 3; k + 1 < length_at(s, p->at); k += 2)
+        if (specializer_goes_to(s, id_at(s, p->at, k + 1), p->block)) {
+            memcpy(phi + length, word + k, 2 * sizeof *phi);
+            length += 2;
+        }
+    phi[0] = length << 16 | OP_PHI;
+    w->count += length - 3;
+}
+
+static void write_instruction(struct specializer *s, struct writer *w, const struct position *p)
+{
+    size_t at = p->at, next = at + length_at(s, at), merge = s->end_of[p->block];
+    uint32_t code = code_at(s, at), target = 0;
+    if (code == OP_SELECTION_MERGE && next < s->count && code_at(s, next) == OP_BRANCH_CONDITIONAL &&
+        specializer_target(s, next, at))
+        return;
+    if ((code == OP_BRANCH_CONDITIONAL || code == OP_SWITCH) && merge < at)
+        target = specializer_target(s, at, merge);
+    if (code == OP_PHI)
+        write_phi(s, w, p);
+    else if (target && code == OP_SWITCH) /* breaks of its cases need the merge block */
+        write_words(w, OP_SWITCH, 3, (uint32_t[]){id_at(s, at, 1), target});
+    else if (target)
+        write_words(w, OP_BRANCH, 2, &target);
+    else
+        write_words(w, code, length_at(s, at), s->words + at + 1);
+}
+
+void specializer_write(struct specializer *s, size_t first, struct writer *w)
+{
+    mark_removed(s, first);
+    memcpy(w->words, s->words, SPIRV_HEADER * sizeof *w->words);
+    w->count = SPIRV_HEADER;
+    struct position p = {.at = SPIRV_HEADER};
+    for (; p.at < s->count; p.at += length_at(s, p.at)) {
+        enter(s, &p);
+        if (!p.function)
+            write_global(s, w, p.at);
+        else if (p.runs)
+            write_instruction(s, w, &p);
+        else if (code_at(s, p.at) == OP_LABEL && is_stub(s, &p))
+            write_stub(s, w, p.block);
+    }
+}

@@ -1,0 +1,626 @@
+/* Values in the place of specialisation constants, and what these rule out (src/gpu/specialize.c): on modules that the
+ * test writes itself, and on every program of the library. Needs no device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/program_sources.h"
+#include "gpu/spirv.h"
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+struct module {
+    uint32_t words[512];
+    size_t count;
+};
+
+#define MODULE_IDS 48u
+
+/* Appends an instruction: its code and its other words. */
+#define OP(module, code, ...)                                                            \
+    append(module, code, (const uint32_t[]){0, ##__VA_ARGS__},                           \
+           sizeof((const uint32_t[]){0, ##__VA_ARGS__}) / sizeof(uint32_t))
+
+static void append(struct module *m, uint32_t code, const uint32_t *operands, size_t length)
+{
+    assert_true(m->count + length <= sizeof m->words / sizeof *m->words);
+    m->words[m->count] = (uint32_t)length << 16 | code;
+    memcpy(&m->words[m->count + 1], operands + 1, (length - 1) * sizeof *operands);
+    m->count += length;
+}
+
+/* Ids that all modules have. */
+enum {
+    VOID = 1,
+    BOOL,
+    UINT,
+    FLOAT,
+    MAIN_TYPE,
+    MAIN,
+    A, /* constants to be specialised, numbers 2, 3 and 4 */
+    B,
+    C,
+    FIRST, /* of a module's own */
+};
+
+enum {
+    CODE_SPEC_CONSTANT_FALSE = 49,
+    CODE_SPEC_CONSTANT = 50,
+    CODE_COMPOSITE = 51,
+    CODE_PHI = 245,
+    CODE_BRANCH = 249,
+    CODE_BRANCH_CONDITIONAL = 250,
+    CODE_SWITCH = 251,
+    CODE_UNREACHABLE = 255,
+};
+
+/* As far as the constants: A (of type uint) by default 7, B 3, C (a bool) true. `annotated` is an id that has a name
+ * and a decoration, or 0. */
+static struct module begin(uint32_t annotated)
+{
+    struct module m = {.words = {SPIRV_MAGIC, 0x10500, 0, MODULE_IDS, 0}, .count = SPIRV_HEADER};
+    OP(&m, OP_CAPABILITY, 1);
+    OP(&m, OP_MEMORY_MODEL, 0, 1);
+    OP(&m, OP_ENTRY_POINT, 5, MAIN, 0x6e69616d, 0);
+    if (annotated) {
+        OP(&m, OP_NAME, annotated, 0x78);
+        OP(&m, OP_DECORATE, annotated, SPIRV_RELAXED_PRECISION);
+    }
+    OP(&m, OP_NAME, MAIN, 0x6e69616d, 0);
+    OP(&m, OP_DECORATE, A, 1, 2);
+    OP(&m, OP_DECORATE, B, 1, 3);
+    OP(&m, OP_DECORATE, C, 1, 4);
+    OP(&m, OP_TYPE_VOID, VOID);
+    OP(&m, OP_TYPE_BOOL, BOOL);
+    OP(&m, OP_TYPE_INT, UINT, 32, 0);
+    OP(&m, OP_TYPE_FLOAT, FLOAT, 32);
+    OP(&m, OP_TYPE_FUNCTION, MAIN_TYPE, VOID);
+    OP(&m, CODE_SPEC_CONSTANT, UINT, A, 7);
+    OP(&m, CODE_SPEC_CONSTANT, UINT, B, 3);
+    OP(&m, OP_SPEC_CONSTANT_TRUE, BOOL, C);
+    return m;
+}
+
+static void begin_function(struct module *m, uint32_t id, uint32_t label)
+{
+    OP(m, OP_FUNCTION, VOID, id, 0, MAIN_TYPE);
+    OP(m, OP_LABEL, label);
+}
+
+static void end_function(struct module *m)
+{
+    OP(m, OP_RETURN);
+    OP(m, OP_FUNCTION_END);
+}
+
+/* Specialises with A, B and C; asserts that it can be done. */
+static struct module specialize(const struct module *m, uint32_t a, uint32_t b, uint32_t c)
+{
+    const uint32_t given[] = {0, 0, a, b, c};
+    struct module result = {.count = m->count};
+    uint32_t *words = gpu_specialize(m->words, &result.count, given, 5);
+    assert_non_null(words);
+    assert_true(result.count <= sizeof result.words / sizeof *result.words);
+    memcpy(result.words, words, result.count * sizeof *words);
+    free(words);
+    return result;
+}
+
+static void refuse(const struct module *m)
+{
+    size_t count = m->count;
+    assert_null(gpu_specialize(m->words, &count, NULL, 0));
+    assert_int_equal(count, m->count);
+}
+
+/* Whether the module has an instruction, word for word. */
+#define HAS(module, code, ...)                                                           \
+    contains(module, code, (const uint32_t[]){0, ##__VA_ARGS__},                         \
+             sizeof((const uint32_t[]){0, ##__VA_ARGS__}) / sizeof(uint32_t))
+
+static bool contains(const struct module *m, uint32_t code, const uint32_t *operands, size_t length)
+{
+    for (size_t at = SPIRV_HEADER; at < m->count; at += m->words[at] >> 16)
+        if (m->words[at] == ((uint32_t)length << 16 | code) &&
+            memcmp(&m->words[at + 1], operands + 1, (length - 1) * sizeof *operands) == 0)
+            return true;
+    return false;
+}
+
+static size_t count_of(const struct module *m, uint32_t code)
+{
+    size_t count = 0;
+    for (size_t at = SPIRV_HEADER; at < m->count; at += m->words[at] >> 16)
+        count += (m->words[at] & 0xffffu) == code;
+    return count;
+}
+
+/* ---- constants ------------------------------------------------------------------------------- */
+
+static void test_constants(void **state)
+{
+    (void)state;
+    struct module m = begin(0);
+    OP(&m, OP_DECORATE, FIRST, 1, 9); /* not given */
+    OP(&m, CODE_SPEC_CONSTANT, UINT, FIRST, 11);
+    OP(&m, OP_DECORATE, FIRST + 1, 1, 2);
+    OP(&m, CODE_SPEC_CONSTANT, FLOAT, FIRST + 1, 0x3f800000);
+    OP(&m, OP_DECORATE, FIRST + 2, 1, 4);
+    OP(&m, CODE_SPEC_CONSTANT_FALSE, BOOL, FIRST + 2);
+    OP(&m, OP_DECORATE, FIRST + 3, 1, 9);
+    OP(&m, CODE_SPEC_CONSTANT_FALSE, BOOL, FIRST + 3);
+    OP(&m, CODE_COMPOSITE, UINT, FIRST + 4, A, B);
+    OP(&m, OP_CONSTANT_TRUE, BOOL, FIRST + 6);
+    OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 7, 167, C, FIRST + 6); /* OpLogicalAnd */
+    begin_function(&m, MAIN, FIRST + 5);
+    end_function(&m);
+    struct module made = specialize(&m, 5, 0, 0);
+    assert_true(HAS(&made, OP_CONSTANT, UINT, A, 5));
+    assert_true(HAS(&made, OP_CONSTANT, UINT, B, 0));
+    assert_true(HAS(&made, OP_CONSTANT_TRUE + 1, BOOL, C));
+    assert_true(HAS(&made, OP_CONSTANT, UINT, FIRST, 11));
+    assert_true(HAS(&made, OP_CONSTANT, FLOAT, FIRST + 1, 5));
+    assert_true(HAS(&made, OP_CONSTANT_TRUE + 1, BOOL, FIRST + 2));
+    assert_true(HAS(&made, OP_CONSTANT_TRUE + 1, BOOL, FIRST + 3));
+    assert_true(HAS(&made, CODE_COMPOSITE, UINT, FIRST + 4, A, B));
+    assert_int_equal(count_of(&made, OP_DECORATE), 0);
+    made = specialize(&m, 5, 0, 8);
+    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, C));
+    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, FIRST + 2));
+    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, FIRST + 7));
+
+    size_t count = m.count;
+    uint32_t *words = gpu_specialize(m.words, &count, NULL, 0);
+    assert_non_null(words);
+    made.count = count;
+    memcpy(made.words, words, count * sizeof *words);
+    free(words);
+    assert_true(HAS(&made, OP_CONSTANT, UINT, A, 7));
+    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, C));
+}
+
+/* The operations that shaders/ have, on A and B or on bools A != 0 and B != 0. */
+static const struct operation {
+    uint32_t code, a, b, expected;
+    bool of_bools, to_bool;
+} operations[] = {
+    {128, 0xffffffff, 3, 2, false, false},        /* OpIAdd */
+    {130, 3, 5, 0xfffffffe, false, false},        /* OpISub */
+    {132, 0x80000001, 6, 6, false, false},        /* OpIMul */
+    {134, 0xffffffff, 2, 0x7fffffff, false, false}, /* OpUDiv */
+    {137, 0xffffffff, 4, 3, false, false},        /* OpUMod */
+    {197, 12, 10, 14, false, false},              /* OpBitwiseOr */
+    {199, 12, 10, 8, false, false},               /* OpBitwiseAnd */
+    {170, 4, 4, 1, false, true},                  /* OpIEqual */
+    {170, 4, 5, 0, false, true},
+    {171, 4, 4, 0, false, true}, /* OpINotEqual */
+    {171, 4, 5, 1, false, true},
+    {172, 0xffffffff, 1, 1, false, true}, /* OpUGreaterThan */
+    {172, 1, 1, 0, false, true},
+    {174, 1, 1, 1, false, true}, /* OpUGreaterThanEqual */
+    {174, 1, 0xffffffff, 0, false, true},
+    {176, 1, 0xffffffff, 1, false, true}, /* OpULessThan */
+    {176, 1, 1, 0, false, true},
+    {178, 1, 1, 1, false, true}, /* OpULessThanEqual */
+    {178, 0xffffffff, 1, 0, false, true},
+    {164, 0, 0, 1, true, true}, /* OpLogicalEqual */
+    {164, 1, 0, 0, true, true},
+    {165, 1, 0, 1, true, true}, /* OpLogicalNotEqual */
+    {165, 1, 1, 0, true, true},
+    {166, 1, 0, 1, true, true}, /* OpLogicalOr */
+    {166, 0, 0, 0, true, true},
+    {167, 1, 0, 0, true, true}, /* OpLogicalAnd */
+    {167, 1, 1, 1, true, true},
+};
+
+static void test_operations(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(operations); i++) {
+        const struct operation *o = &operations[i];
+        uint32_t type = o->to_bool ? BOOL : UINT, zero = FIRST, a = A, b = B, id = FIRST + 5;
+        struct module m = begin(0);
+        OP(&m, OP_CONSTANT_NULL, UINT, zero);
+        OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 1, 171, A, zero);
+        OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 2, 171, B, zero);
+        if (o->of_bools) {
+            a = FIRST + 1;
+            b = FIRST + 2;
+        }
+        OP(&m, OP_SPEC_CONSTANT_OP, type, id, o->code, a, b);
+        OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 3, 168, FIRST + 1);         /* OpLogicalNot */
+        OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 4, 169, FIRST + 1, A, zero); /* OpSelect */
+        OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 6, 169, FIRST + 1, zero, B);
+        begin_function(&m, MAIN, FIRST + 7);
+        end_function(&m);
+        struct module made = specialize(&m, o->a, o->b, 0);
+        if (o->to_bool)
+            assert_true(HAS(&made, OP_CONSTANT_TRUE + !o->expected, BOOL, id));
+        else
+            assert_true(HAS(&made, OP_CONSTANT, UINT, id, o->expected));
+        assert_true(HAS(&made, OP_CONSTANT_TRUE + (o->a != 0), BOOL, FIRST + 3));
+        assert_true(HAS(&made, OP_CONSTANT, UINT, FIRST + 4, o->a ? o->a : 0));
+        assert_true(HAS(&made, OP_CONSTANT, UINT, FIRST + 6, o->a ? 0 : o->b));
+        assert_int_equal(count_of(&made, OP_SPEC_CONSTANT_OP), 0);
+    }
+}
+
+/* What is not known, or has no value, is left to the driver. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    struct module m = begin(0);
+    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B);     /* by 0 */
+    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 1, 137, A, B);
+    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 2, 195, A, A); /* an operation that no shader has */
+    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 3, 128, A, FIRST + 2);
+    OP(&m, OP_SPEC_CONSTANT_OP, FLOAT, FIRST + 4, 128, A, A);
+    begin_function(&m, MAIN, FIRST + 5);
+    end_function(&m);
+    struct module made = specialize(&m, 9, 0, 0);
+    assert_int_equal(count_of(&made, OP_SPEC_CONSTANT_OP), 5);
+    assert_true(HAS(&made, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B));
+}
+
+/* ---- control flow ---------------------------------------------------------------------------- */
+
+enum { TRUE_CALLS = FIRST + 20, FALSE_CALLS, BOTH_CALL, NEVER_CALLED };
+
+/* main: if (condition) TRUE_CALLS else FALSE_CALLS, and a phi of both ways; the condition is A < B, computed by
+ * a constant or in the function, where it is the conjunction with what no one knows. */
+static struct module selection(bool in_function)
+{
+    const uint32_t less = FIRST, yes = FIRST + 2, no = FIRST + 3, merge = FIRST + 4, unknown = FIRST + 8;
+    struct module m = begin(no);
+    OP(&m, OP_NAME, FALSE_CALLS, 0x79);
+    OP(&m, OP_UNDEF, BOOL, unknown);
+    if (!in_function)
+        OP(&m, OP_SPEC_CONSTANT_OP, BOOL, less, 176, A, B);
+    begin_function(&m, MAIN, FIRST + 1);
+    uint32_t condition = less;
+    if (in_function) {
+        OP(&m, 176, BOOL, less, A, B);
+        OP(&m, 167, BOOL, FIRST + 9, less, unknown); /* OpLogicalAnd */
+        condition = FIRST + 9;
+    }
+    OP(&m, OP_SELECTION_MERGE, merge, 0);
+    OP(&m, CODE_BRANCH_CONDITIONAL, condition, yes, no);
+    OP(&m, OP_LABEL, yes);
+    OP(&m, OP_FUNCTION_CALL, VOID, FIRST + 5, TRUE_CALLS);
+    OP(&m, CODE_BRANCH, merge);
+    OP(&m, OP_LABEL, no);
+    OP(&m, OP_FUNCTION_CALL, VOID, FIRST + 6, FALSE_CALLS);
+    OP(&m, CODE_BRANCH, merge);
+    OP(&m, OP_LABEL, merge);
+    OP(&m, CODE_PHI, UINT, FIRST + 7, A, yes, B, no);
+    end_function(&m);
+    for (uint32_t f = NEVER_CALLED; f >= TRUE_CALLS; f--) { /* called before and behind their callers */
+        begin_function(&m, f, f + 4);
+        if (f != BOTH_CALL && f != NEVER_CALLED)
+            OP(&m, OP_FUNCTION_CALL, VOID, f + 8, BOTH_CALL);
+        end_function(&m);
+    }
+    return m;
+}
+
+static bool has_function(const struct module *m, uint32_t id)
+{
+    return HAS(m, OP_FUNCTION, VOID, id, 0, MAIN_TYPE);
+}
+
+static void test_selection(void **state)
+{
+    (void)state;
+    const uint32_t yes = FIRST + 2, no = FIRST + 3, merge = FIRST + 4;
+    struct module m = selection(false), made = specialize(&m, 1, 2, 0);
+    assert_true(HAS(&made, CODE_BRANCH, yes));
+    assert_int_equal(count_of(&made, OP_SELECTION_MERGE), 0);
+    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
+    assert_true(HAS(&made, OP_LABEL, merge));
+    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, yes));
+    assert_false(HAS(&made, OP_LABEL, no));
+    assert_false(HAS(&made, OP_NAME, no, 0x78));
+    assert_int_equal(count_of(&made, OP_DECORATE), 0);
+    assert_true(has_function(&made, TRUE_CALLS));
+    assert_false(has_function(&made, FALSE_CALLS));
+    assert_false(HAS(&made, OP_NAME, FALSE_CALLS, 0x79));
+    assert_true(has_function(&made, BOTH_CALL));
+    assert_true(HAS(&made, OP_LABEL, BOTH_CALL + 4));
+    assert_false(has_function(&made, NEVER_CALLED));
+    assert_int_equal(count_of(&made, OP_FUNCTION_END), 3);
+
+    made = specialize(&m, 2, 2, 0);
+    assert_true(HAS(&made, CODE_BRANCH, no));
+    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, B, no));
+    assert_true(HAS(&made, OP_NAME, no, 0x78));
+    assert_true(HAS(&made, OP_DECORATE, no, SPIRV_RELAXED_PRECISION));
+    assert_true(has_function(&made, FALSE_CALLS));
+    assert_false(has_function(&made, TRUE_CALLS));
+
+    /* In the function: false && unknown is false, true && unknown is not known. */
+    m = selection(true);
+    made = specialize(&m, 2, 2, 0);
+    assert_true(HAS(&made, CODE_BRANCH, no));
+    assert_false(has_function(&made, TRUE_CALLS));
+    made = specialize(&m, 1, 2, 0);
+    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 1);
+    assert_int_equal(count_of(&made, OP_SELECTION_MERGE), 1);
+    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, yes, B, no));
+    assert_int_equal(count_of(&made, OP_FUNCTION_END), 4);
+}
+
+/* `C || x`, as compilers write it: the phi is true where C is, so the second selection is known. */
+static void test_phi(void **state)
+{
+    (void)state;
+    const uint32_t not = FIRST, other = FIRST + 2, merge = FIRST + 3, inside = FIRST + 4, end = FIRST + 5;
+    struct module m = begin(0);
+    OP(&m, OP_UNDEF, BOOL, FIRST + 6);
+    OP(&m, OP_SPEC_CONSTANT_OP, BOOL, not, 168, C);
+    begin_function(&m, MAIN, FIRST + 1);
+    OP(&m, OP_SELECTION_MERGE, merge, 0);
+    OP(&m, CODE_BRANCH_CONDITIONAL, not, other, merge);
+    OP(&m, OP_LABEL, other);
+    OP(&m, CODE_BRANCH, merge);
+    OP(&m, OP_LABEL, merge);
+    OP(&m, CODE_PHI, BOOL, FIRST + 7, C, FIRST + 1, FIRST + 6, other);
+    OP(&m, OP_SELECTION_MERGE, end, 0);
+    OP(&m, CODE_BRANCH_CONDITIONAL, FIRST + 7, end, inside);
+    OP(&m, OP_LABEL, inside);
+    OP(&m, CODE_BRANCH, end);
+    OP(&m, OP_LABEL, end);
+    end_function(&m);
+    struct module made = specialize(&m, 0, 0, 1);
+    assert_true(HAS(&made, CODE_PHI, BOOL, FIRST + 7, C, FIRST + 1));
+    assert_false(HAS(&made, OP_LABEL, inside));
+    made = specialize(&m, 0, 0, 0);
+    assert_true(HAS(&made, CODE_PHI, BOOL, FIRST + 7, FIRST + 6, other));
+    assert_true(HAS(&made, OP_LABEL, inside));
+    assert_true(HAS(&made, CODE_BRANCH_CONDITIONAL, FIRST + 7, end, inside));
+}
+
+/* A switch keeps its merge block, which breaks of its cases go to. */
+static void test_switch(void **state)
+{
+    (void)state;
+    const uint32_t other = FIRST + 2, two = FIRST + 3, three = FIRST + 4, merge = FIRST + 5;
+    struct module m = begin(0);
+    begin_function(&m, MAIN, FIRST + 1);
+    OP(&m, OP_SELECTION_MERGE, merge, 0);
+    OP(&m, CODE_SWITCH, A, other, 2, two, 3, three);
+    OP(&m, OP_LABEL, other);
+    OP(&m, OP_RETURN);
+    OP(&m, OP_LABEL, two);
+    OP(&m, CODE_BRANCH, merge);
+    OP(&m, OP_LABEL, three);
+    OP(&m, CODE_BRANCH, merge);
+    OP(&m, OP_LABEL, merge);
+    end_function(&m);
+    const uint32_t taken[] = {other, other, two, three, other};
+    for (uint32_t a = 0; a < BASE_COUNT(taken); a++) {
+        struct module made = specialize(&m, a, 0, 0);
+        assert_true(HAS(&made, OP_SELECTION_MERGE, merge, 0));
+        assert_true(HAS(&made, CODE_SWITCH, A, taken[a]));
+        for (uint32_t label = other; label <= three; label++)
+            assert_int_equal(HAS(&made, OP_LABEL, label), label == taken[a]);
+        /* Where nothing goes on behind it, its merge block is there all the same. */
+        assert_true(HAS(&made, OP_LABEL, merge));
+        assert_int_equal(count_of(&made, CODE_UNREACHABLE), taken[a] == other);
+    }
+}
+
+/* A loop whose body always leaves it keeps its continue target, one that is never left its merge block. */
+static struct module loop(bool with_phi, uint32_t condition)
+{
+    const uint32_t header = FIRST + 1, body = FIRST + 2, leave = FIRST + 3, stay = FIRST + 4, next = FIRST + 5,
+                   end = FIRST + 6;
+    struct module m = begin(next);
+    begin_function(&m, MAIN, FIRST);
+    OP(&m, CODE_BRANCH, header);
+    OP(&m, OP_LABEL, header);
+    if (with_phi)
+        OP(&m, CODE_PHI, UINT, FIRST + 7, A, FIRST, FIRST + 8, next);
+    OP(&m, OP_LOOP_MERGE, end, next, 0);
+    OP(&m, CODE_BRANCH, body);
+    OP(&m, OP_LABEL, body);
+    OP(&m, 176, BOOL, FIRST + 9, with_phi ? FIRST + 7 : A, B); /* OpULessThan */
+    OP(&m, OP_SELECTION_MERGE, stay, 0);
+    OP(&m, CODE_BRANCH_CONDITIONAL, condition, leave, stay);
+    OP(&m, OP_LABEL, leave);
+    OP(&m, CODE_BRANCH, end);
+    OP(&m, OP_LABEL, stay);
+    OP(&m, CODE_BRANCH, next);
+    OP(&m, OP_LABEL, next);
+    if (with_phi)
+        OP(&m, 128, UINT, FIRST + 8, FIRST + 7, A);
+    OP(&m, CODE_BRANCH, header);
+    OP(&m, OP_LABEL, end);
+    end_function(&m);
+    return m;
+}
+
+static void test_loop(void **state)
+{
+    (void)state;
+    const uint32_t header = FIRST + 1, stay = FIRST + 4, next = FIRST + 5, end = FIRST + 6;
+    struct module m = loop(false, C), made = specialize(&m, 0, 0, 1);
+    assert_true(HAS(&made, OP_LOOP_MERGE, end, next, 0));
+    assert_false(HAS(&made, OP_LABEL, stay));
+    assert_true(HAS(&made, OP_LABEL, next));
+    assert_true(HAS(&made, OP_NAME, next, 0x78));
+    const uint32_t stub[] = {2u << 16 | OP_LABEL, next, 2u << 16 | CODE_BRANCH, header};
+    size_t found = 0;
+    for (size_t at = SPIRV_HEADER; at + 4 <= made.count; at += made.words[at] >> 16)
+        found += memcmp(&made.words[at], stub, sizeof stub) == 0;
+    assert_int_equal(found, 1);
+    assert_true(HAS(&made, OP_RETURN));
+
+    made = specialize(&m, 0, 0, 0);
+    assert_true(HAS(&made, OP_LABEL, stay));
+    assert_true(HAS(&made, OP_LABEL, end));
+    assert_int_equal(count_of(&made, CODE_UNREACHABLE), 1);
+    assert_false(HAS(&made, OP_RETURN));
+
+    /* With a value that comes round: only where it does. */
+    m = loop(true, C);
+    made = specialize(&m, 0, 0, 0);
+    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, FIRST, FIRST + 8, next));
+    refuse(&m); /* C is true */
+    /* Less than B at first, but not for ever. */
+    m = loop(true, FIRST + 9);
+    made = specialize(&m, 0, 1, 0);
+    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 1);
+    m = loop(false, FIRST + 9);
+    made = specialize(&m, 0, 1, 0);
+    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
+}
+
+/* ---- what it is not made for ------------------------------------------------------------------ */
+
+static void test_damaged(void **state)
+{
+    (void)state;
+    const struct module good = selection(false);
+    struct module m = good;
+    m.words[0]++;
+    refuse(&m);
+    m = good;
+    m.words[3] = 10000; /* ids */
+    refuse(&m);
+    m = good;
+    m.count = SPIRV_HEADER;
+    refuse(&m);
+    m = good;
+    m.words[m.count - 1] = OP_FUNCTION_END; /* of no length */
+    refuse(&m);
+    m = good;
+    m.words[m.count - 1] += 1u << 16; /* behind the end */
+    refuse(&m);
+    m = begin(0);
+    OP(&m, 73, FIRST); /* OpDecorationGroup */
+    begin_function(&m, MAIN, FIRST + 1);
+    end_function(&m);
+    refuse(&m);
+    m = begin(0);
+    OP(&m, OP_DECORATE, FIRST, 1, 9);
+    OP(&m, CODE_SPEC_CONSTANT, FLOAT, FIRST, 1, 2); /* of 64 bits */
+    begin_function(&m, MAIN, FIRST + 1);
+    end_function(&m);
+    refuse(&m);
+    m = begin(0); /* a jump back, to no loop */
+    begin_function(&m, MAIN, FIRST);
+    OP(&m, CODE_BRANCH, FIRST + 2);
+    OP(&m, OP_LABEL, FIRST + 1);
+    OP(&m, OP_RETURN);
+    OP(&m, OP_LABEL, FIRST + 2);
+    OP(&m, CODE_BRANCH, FIRST + 1);
+    OP(&m, OP_FUNCTION_END);
+    refuse(&m);
+    m = begin(0); /* no function */
+    refuse(&m);
+}
+
+/* ---- the library's programs ------------------------------------------------------------------ */
+
+#define MOST_IDS 65536u
+
+/* What is defined, by ids: bit 0: a label or function; bit 1: anything else. */
+static void find_definitions(const uint32_t *words, size_t count, uint8_t *defined)
+{
+    for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
+        uint32_t code = words[at] & 0xffffu, length = words[at] >> 16;
+        if (code == OP_LABEL)
+            defined[words[at + 1]] |= 1;
+        else if (code == OP_FUNCTION)
+            defined[words[at + 2]] |= 1;
+        else if ((code >= OP_TYPE_VOID && code <= OP_TYPE_FUNCTION) && length > 1)
+            defined[words[at + 1]] |= 2;
+        else if (length > 2 && words[at + 2] < words[3])
+            defined[words[at + 2]] |= 2;
+    }
+}
+
+/* All that control goes to is there, all that has a name is, and no constant is left to be specialised. */
+static void check_module(const char *name, const uint32_t *words, size_t count)
+{
+    static uint8_t defined[MOST_IDS];
+    memset(defined, 0, sizeof defined);
+    assert_true(words[3] <= MOST_IDS);
+    find_definitions(words, count, defined);
+    bool open = false;
+    for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
+        const uint32_t *word = words + at;
+        uint32_t code = word[0] & 0xffffu;
+        bool ends = code == OP_RETURN || code == OP_RETURN + 1 || (code >= CODE_BRANCH && code <= CODE_SWITCH) ||
+                    code == CODE_UNREACHABLE;
+        bool fine = true;
+        if (code == OP_LABEL)
+            fine = !open;
+        else if (code == OP_NAME || code == OP_DECORATE || code == OP_MEMBER_DECORATE)
+            fine = defined[word[1]] && (code != OP_DECORATE || word[2] != 1);
+        else if (code == OP_FUNCTION_CALL)
+            fine = (defined[word[3]] & 1);
+        else if (code == OP_SELECTION_MERGE || code == CODE_BRANCH)
+            fine = (defined[word[1]] & 1);
+        else if (code == OP_LOOP_MERGE || code == CODE_SWITCH)
+            fine = (defined[word[2]] & 1) && (code == CODE_SWITCH || (defined[word[1]] & 1));
+        else if (code == CODE_BRANCH_CONDITIONAL)
+            fine = (defined[word[2]] & 1) && (defined[word[3]] & 1);
+        else if (code == CODE_PHI)
+            fine = word[0] >> 16 >= 5 && (defined[word[4]] & 1);
+        else if (code == OP_FUNCTION_END)
+            fine = !open;
+        open = code == OP_LABEL || (open && !ends);
+        if (!fine)
+            fail_msg("%s: instruction %u at word %zu of %zu", name, code, at, count);
+    }
+}
+
+static void test_programs(void **state)
+{
+    (void)state;
+    /* The default model on a CPU, and another on a GPU with all that can be on. */
+    static const uint32_t given[][44] = {
+        {8, 8, 16, 2, 64, 1, 16, 4, 64, 2, 128, 1, 0, 0, 0, 1, 72, 1, 64, 32, 1, 0,
+         0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0},
+        {32, 256, 16, 2, 64, 2, 16, 4, 64, 4, 128, 4, 1, 1, 1, 1, 72, 0, 64, 64, 2, 1,
+         1, 2, 1, 0, 1, 1, 64, 3, 2, 2, 1, 2, 2, 1, 0, 1, 1, 1, 2, 1, 1, 1},
+    };
+    size_t before = 0, after = 0;
+    for (size_t i = 0; i < gpu_program_source_count; i++)
+        for (size_t k = 0; k < BASE_COUNT(given); k++) {
+            const struct gpu_program_source *source = &gpu_program_sources[i];
+            size_t count = gpu_program_word_count(source);
+            before += count;
+            uint32_t *words = gpu_specialize(source->words, &count, given[k], BASE_COUNT(given[k]));
+            if (!words)
+                fail_msg("%s is left as it is", source->name);
+            check_module(source->name, words, count);
+            after += count;
+            /* What is there is all needed. */
+            size_t again = count;
+            uint32_t *twice = gpu_specialize(words, &again, NULL, 0);
+            assert_non_null(twice);
+            assert_int_equal(again, count);
+            assert_memory_equal(twice, words, count * sizeof *words);
+            free(words);
+            free(twice);
+        }
+    assert_true(after < before / 20 * 17);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_constants), cmocka_unit_test(test_operations), cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_selection), cmocka_unit_test(test_phi),        cmocka_unit_test(test_switch),
+        cmocka_unit_test(test_loop),      cmocka_unit_test(test_damaged),    cmocka_unit_test(test_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
