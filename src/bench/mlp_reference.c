@@ -170,7 +170,11 @@ vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *back
                      .log2_entries = 10,
                      .coarsest = 4,
                      .finest = 8},
-            .mlp = {c->width, c->depth, .geometry = 16, .color_width = c->width, .color_layers = 2,
+            .mlp = {.density_width = c->width,
+                    .density_layers = c->depth,
+                    .geometry = 16,
+                    .color_width = c->width,
+                    .color_layers = 2,
                     .sh_degree = 4},
         };
         bench_backend_settings(backend, &mlp->config);
