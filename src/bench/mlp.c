@@ -8,7 +8,7 @@
 
 #define LOCAL_SIZE 64u
 #define MOST_CASES 400u
-#define MOST_SETS  64u
+#define MOST_SETS  8u
 
 /* A case on the device. Sets of features take turns; everything else is the same for all. */
 struct on_device {
@@ -64,7 +64,8 @@ static vkn_status allocate(struct on_device *d, struct buffer_counts *counts)
     field_backend_count(&d->backend, &d->mlp->model, counts);
     BASE_TRY(buffers_create(device, BUFFERS_OF_TRIAL, mask, counts, &d->buffers));
     uint64_t bytes = buffers_bytes(BUFFERS_OF_TRIAL, BIND_FEATURES, counts);
-    for (d->sets = 0; d->sets < bench_sets(d->bench, bytes); d->sets++) {
+    uint32_t wanted = bench_sets(d->bench, bytes);
+    for (d->sets = 0; d->sets < wanted && d->sets < MOST_SETS; d->sets++) {
         const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
         struct buffers *set = &d->features[d->sets];
         BASE_TRY(buffers_create(device, BUFFERS_OF_TRIAL, BUFFERS(FEATURES), counts, set));
@@ -323,7 +324,7 @@ static bool is_listed(const struct bench *bench, const struct mlp_case *c)
 {
     const struct vkn_bench_params *params = bench->params;
     uint32_t usual = params->batch ? params->batch : bench->small ? 1u << 12 : 1u << 18;
-    uint32_t width = params->width ? params->width : 64;
+    uint32_t width = params->width ? params->width : params->quick && bench->small ? 32 : 64;
     uint32_t depth = params->depth ? params->depth : params->quick && bench->small ? 1 : 2;
     bool usual_model = c->width == width && c->depth == depth;
     if ((params->batch && c->batch != params->batch) ||

@@ -11,7 +11,7 @@
 #define MLP_FEATURES 2u   /* of a level */
 
 struct mlp_case {
-    uint32_t width, depth, batch; /* hidden layers of the density MLP; width: of both MLPs */
+    uint32_t width, depth, batch; /* depth: hidden layers of the density MLP */
 };
 
 /* A field without its hash grid on the host: rows that repeat, and what the MLPs make of them. */

@@ -173,8 +173,8 @@ vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *back
             .mlp = {.density_width = c->width,
                     .density_layers = c->depth,
                     .geometry = 16,
-                    .color_width = c->width,
-                    .color_layers = 2,
+                    .color_width = 16,
+                    .color_layers = 1,
                     .sh_degree = 4},
         };
         bench_backend_settings(backend, &mlp->config);
