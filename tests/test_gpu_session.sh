@@ -88,9 +88,9 @@ contains "$work/out/session.log" '"name": "test_false", "status": "failed", "exi
 [ "$(find "$work/out" -type f | wc -l)" -le 8 ] || fail "more than eight files: $(ls "$work/out")"
 
 # What pack made, which unpacks itself, makes the same tables of it.
-mv "$work/out/results.md" "$work/first.md"
-"$work/packed/gpu_session.sh" table "$work/out" >"$work/said" 2>&1 || fail "table: $(cat "$work/said")"
-cmp "$work/first.md" "$work/out/results.md" || fail "other tables"
+mv "$work/out/results.md" "$work/first_tables"
+"$work/packed/gpu_session.py" table "$work/out" >"$work/said" 2>&1 || fail "table: $(cat "$work/said")"
+cmp "$work/first_tables" "$work/out/results.md" || fail "other tables"
 left=$(find "$work" -mindepth 1 -maxdepth 1 -name 'tmp*')
 [ -z "$left" ] || fail "left behind: $left"
 

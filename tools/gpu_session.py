@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """tools/gpu_session.py pack DIR [--build BUILD] [--tests REGEX] [--scene PATH]
-    Packs what a session on another machine needs into DIR: gpu_session.sh and tree.tar.gz, at most 64 MiB.
+    Packs what a session on another machine needs into DIR: gpu_session.py and tree.tar.gz, at most 64 MiB.
     Builds first, unless --build names a build folder that has the tests. The session trains the scene, in
     full size; default the bundled one.
-DIR/gpu_session.sh run --out OUT [OPTION ...]
+DIR/gpu_session.py run --out OUT [OPTION ...]
     There, in this order, so that what comes first is there when time is short:
       smoke     half a minute of training: does it work at all
       speed     unprofiled training, three times, with the GPU's clocks
@@ -152,17 +152,14 @@ def utc_now():
 
 # ---- pack --------------------------------------------------------------------------------------------------------
 
-# What DIR/gpu_session.sh is.
-START = """#!/bin/sh
-# Unpacks tree.tar.gz, which lies beside it, and starts tools/gpu_session.py there; --help tells more.
-set -eu
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
-command -v python3 >/dev/null || { echo "${0##*/}: no python3 here" >&2; exit 1; }
-VKNERF_UNPACKED=$(mktemp -d)
-export VKNERF_UNPACKED
-tar xzf "$here/tree.tar.gz" -C "$VKNERF_UNPACKED"
-exec python3 "$VKNERF_UNPACKED/tools/gpu_session.py" "$@"
-"""
+# What DIR/gpu_session.py is.
+START = '''#!/usr/bin/env python3
+"""Unpacks tree.tar.gz, which lies beside it, and starts tools/gpu_session.py there; --help tells more."""
+import os, subprocess, sys, tempfile
+os.environ["VKNERF_UNPACKED"] = folder = tempfile.mkdtemp()
+subprocess.run(["tar", "xzf", os.path.dirname(os.path.abspath(__file__)) + "/tree.tar.gz", "-C", folder], check=True)
+os.execv(sys.executable, [sys.executable, folder + "/tools/gpu_session.py"] + sys.argv[1:])
+'''
 # What tests call as the program.
 PROGRAM = """#!/bin/sh
 tests=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
@@ -244,8 +241,8 @@ def pack(arguments):
     packed = os.path.getsize(archive) / 1024
     if packed > MOST_MIB * 1024:
         die(f"{archive}: {packed:.0f} KiB, more than the {MOST_MIB} MiB that a session may carry; take a smaller scene")
-    write_file(os.path.join(target, "gpu_session.sh"), START, 0o755)
-    say(f"{target}: gpu_session.sh, tree.tar.gz ({packed:.0f} KiB, {len(tests)} tests)")
+    write_file(os.path.join(target, "gpu_session.py"), START, 0o755)
+    say(f"{target}: gpu_session.py, tree.tar.gz ({packed:.0f} KiB, {len(tests)} tests)")
 
 
 # ---- a session: programs and their time --------------------------------------------------------------------------
@@ -639,7 +636,7 @@ def sample_clocks(clocks, over):
 
 def run(arguments):
     if not os.path.isfile(SOURCE + "/build/session.list"):
-        die("run what pack makes: DIR/gpu_session.sh run --out OUT")
+        die("run what pack makes: DIR/gpu_session.py run --out OUT")
     options, rest = parse(arguments, RUN)
     if rest or not options["out"]:
         usage()
