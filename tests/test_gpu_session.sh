@@ -1,7 +1,7 @@
 #!/bin/sh
-# tools/gpu_session.sh: packs this build with a few tests, runs every part of the packed session for seconds, and
-# checks what it says; then that a session which is interrupted keeps what it has. About 25 s: nine parts, each of
-# which starts programs anew and measures for a second.
+# tools/gpu_session.py: packs this build with a few tests, runs every part of the packed session for a moment, and
+# checks what it says. That a session has no time, or is interrupted and keeps what it has, shows with a program that only
+# waits. About 10 s: nine parts, each of which starts programs anew.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 build=${VKNERF_BUILD_DIR:?}
@@ -9,7 +9,7 @@ build=${VKNERF_BUILD_DIR:?}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TMPDIR="$work"
-[ "${VKNERF_TEST_NATIVE:-0}" = 1 ] || launcher=$source/tools/lavapipe.sh
+[ "${VKNERF_TEST_NATIVE:-0}" = 1 ] || lavapipe=$source/tools/lavapipe.sh
 failures=0
 
 fail() {
@@ -32,8 +32,7 @@ with open(sys.argv[1]) as file:
 }
 
 session() { # ARGUMENT ...: leaves $code
-    "$work/packed/gpu_session.sh" run --out "$work/out" ${launcher:+--launcher "$launcher"} \
-        --downscale 16 --python no-such-python "$@" >"$work/said" 2>&1
+    "$work/tree/tools/gpu_session.py" run --out "$work/out" --python no-such-python "$@" >"$work/said" 2>&1
     code=$?
     is_json "$work/out/results.json"
 }
@@ -41,7 +40,7 @@ session() { # ARGUMENT ...: leaves $code
 small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.log2_entries=14
     --set mlp.density_width=16 --set mlp.color_width=16'
 
-"$source/tools/gpu_session.sh" pack "$work/packed" --build "$build" \
+"$source/tools/gpu_session.py" pack "$work/packed" --build "$build" \
     --tests '^(test_base|test_quality|test_report|test_peer)$' >"$work/said" 2>&1 ||
     fail "pack: $(cat "$work/said")"
 [ "$(find "$work/packed" -type f | wc -l)" = 2 ] || fail "pack: not two files: $(ls "$work/packed")"
@@ -52,13 +51,20 @@ small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=
 mkdir "$work/tree"
 tar xzf "$work/packed/tree.tar.gz" -C "$work/tree"
 printf 'test_false\tfalse\ntest_late\tsleep\t60\n' >>"$work/tree/build/session.list"
-tar czf "$work/packed/tree.tar.gz" -C "$work/tree" .
-rm -r "$work/tree"
+
+# A launcher of two words, which gives the tuner 4 s: what it has then is all that is asked of it.
+cat >"$work/launch" <<'LAUNCHER'
+#!/bin/sh
+case $* in *' --tune '*) exec timeout -s INT 4 "$@" ;; esac
+exec "$@"
+LAUNCHER
+chmod +x "$work/launch"
 
 # Time enough: a share that runs out on a busy machine would fail a part.
-session --budget 900 --seconds 1 --precisions fp32 --suites grid --tests 'base|quality|report|false|late' \
-    --repeats 2 --variants '8 levels' --tune-options '--quick --precision fp32 --width 16 --batch 1024' \
-    --test-limit 3 --bench-options '--quick --precision fp32 --batch 512' --train-options "$small"
+session --budget 900 --seconds 0.1 --precisions fp32 --suites grid --tests 'base|quality|report|false|late' \
+    --launcher "$work/launch${lavapipe:+ $lavapipe}" --downscale 16 --repeats 2 --variants '8 levels' \
+    --tune-options '--quick --precision fp32 --width 16 --batch 1024' --test-limit 3 \
+    --bench-options '--quick --precision fp32 --batch 512' --train-options "$small"
 [ $code = 0 ] || fail "run: exit status $code: $(cat "$work/said")"
 results=$work/out/results.json
 for part in tests bench train peer smoke speed variants tune programs; do
@@ -80,12 +86,16 @@ contains "$results" '"case": ?.*entries, 512 samples'
 contains "$work/out/results.md" 'peer.*skipped'
 contains "$work/out/session.log" '"name": "test_false", "status": "failed", "exit": 1'
 [ "$(find "$work/out" -type f | wc -l)" -le 8 ] || fail "more than eight files: $(ls "$work/out")"
-left=$(find "$work" -mindepth 1 -maxdepth 1 -name 'tmp.*')
+
+# What pack made, which unpacks itself, makes the same tables of it.
+mv "$work/out/results.md" "$work/first_tables"
+"$work/packed/gpu_session.py" table "$work/out" >"$work/said" 2>&1 || fail "table: $(cat "$work/said")"
+cmp "$work/first_tables" "$work/out/results.md" || fail "other tables"
+left=$(find "$work" -mindepth 1 -maxdepth 1 -name 'tmp*')
 [ -z "$left" ] || fail "left behind: $left"
 
-# The numbers once more, from the table that Python makes.
-if python3 -c '' 2>/dev/null; then
-    python3 - "$results" <<'PYTHON' || fail "results.json"
+# The numbers once more.
+python3 - "$results" <<'PYTHON' || fail "results.json"
 import collections, json, sys
 with open(sys.argv[1], encoding="utf-8") as file:
     session = json.load(file)
@@ -105,38 +115,67 @@ assert {program["pass"] for program in session["programs"]["programs"]} > {"fiel
 assert all(part["seconds"] <= part["limit_seconds"] + 11 for part in session["parts"].values())
 assert any("2^18 samples" in ratio["what"] and ratio["value"] > 0 for ratio in session["ratios"])
 PYTHON
-    contains "$work/out/results.md" '^## Speed'
-    contains "$work/out/results.md" '^\| 8 levels of 4 \| fp32'
-    contains "$work/out/results.md" 'field_backward_fp32'
-    contains "$work/out/results.md" '^\| vknerf \| fp32 \| fp32 \| 1 \| [0-9]+\.[0-9]+ \|'
-fi
+contains "$work/out/results.md" '^## Speed'
+contains "$work/out/results.md" '^\| 8 levels of 4 \| fp32'
+contains "$work/out/results.md" 'field_backward_fp32'
+contains "$work/out/results.md" '^\| vknerf \| fp32 \| fp32 \| 0.1 \| [0-9]+\.[0-9]+ \|'
 
 # ---- no time -------------------------------------------------------------------------------------
 
+# A program whose training waits to be interrupted unless it is the first one, and leaves a summary.
+cat >"$work/tree/build/vknerf" <<'PROGRAM'
+#!/bin/sh
+case $* in
+    info*) echo '{"devices": [{"name": "none", "driver": "none", "type": "cpu", "chosen": true}]}' ;;
+    train*smoke*) ;;
+    train*)
+        for out; do [ "${before:-}" != --out ] || break; before=$out; done
+        trap 'echo "{\"step\": 7}" >"$out/summary.json"; exit 130' INT
+        mkdir -p "$out"
+        sleep 60 ;;
+esac
+PROGRAM
 session --budget 1 --only bench,peer
 [ $code = 0 ] || fail "no time: exit status $code: $(cat "$work/said")"
 contains "$work/said" '^bench: out of time '
 contains "$work/said" '^peer: out of time '
 
+# ---- peer ----------------------------------------------------------------------------------------
+
+# A Python whose torch cannot compile: it is asked again without.
+cat >"$work/python" <<'PYTHON'
+#!/bin/sh
+[ "$1" != -c ] || { echo cpu; exit; }
+while [ $# -gt 1 ] && [ "$1" != --no-compile ]; do
+    [ "$1" != --out ] || out=$2
+    shift
+done
+[ "$1" = --no-compile ] || exit 1
+mkdir -p "$out"
+echo '{"precision": "amp", "step": 9, "compiled": false}' >"$out/summary.json"
+PYTHON
+chmod +x "$work/python"
+session --budget 60 --only peer --python "$work/python" --peer-options '--rays 8'
+[ $code = 0 ] || fail "peer: exit status $code: $(cat "$work/said")"
+contains "$work/said" '^peer 0 --no-compile: exit status 0'
+contains "$work/said" '^peer: done '
+contains "$work/out/results.md" '^\| peer \| amp \| not compiled \|.* 9 \|'
+contains "$work/out/session.log" 'train.py --scene .*/demo .*--no-compile --rays 8'
+
 # ---- interrupted ---------------------------------------------------------------------------------
 
 rm -r "$work/out"
 : >"$work/said"
-{
-    until grep -q '^train: up to' "$work/said"; do sleep 0.1; done
-    sleep 1
-    kill -TERM "$(sed 's/ .*//' "$work/session")"
-} &
-waiter=$!
-# The packed script replaces itself, so the process stays the same.
-sh -c 'echo "$$ " >"$0"; exec "$@"' "$work/session" "$work/packed/gpu_session.sh" run --out "$work/out" \
-    ${launcher:+--launcher "$launcher"} --downscale 16 --budget 900 --only smoke,train \
-    --seconds 2 --train-options "$small" >"$work/said" 2>&1
+"$work/tree/tools/gpu_session.py" run --out "$work/out" --budget 900 --only smoke,train >"$work/said" 2>&1 &
+child=$!
+until find "$work" -path '*train 0' -type d | grep -q . || ! kill -0 $child 2>/dev/null; do sleep 0.1; done
+kill -TERM $child
+wait $child
 code=$?
-kill $waiter 2>/dev/null
 [ $code = 130 ] || fail "interrupted: exit status $code: $(cat "$work/said")"
 is_json "$work/out/results.json"
 contains "$work/out/results.json" '"interrupted": true'
+contains "$work/out/results.json" '"step": 7'
 contains "$work/said" '^smoke: done '
 contains "$work/said" '^train: interrupted '
 [ -s "$work/out/results.md" ] || fail "interrupted: no results.md"

@@ -1,17 +1,652 @@
 #!/usr/bin/env python3
-"""tools/gpu_session.py OUT
+"""tools/gpu_session.py pack DIR [--build BUILD] [--tests REGEX] [--scene PATH]
+    Packs what a session on another machine needs into DIR: gpu_session.py and tree.tar.gz, at most 64 MiB.
+    Builds first, unless --build names a build folder that has the tests. The session trains the scene, in
+    full size; default the bundled one.
+DIR/gpu_session.py run --out OUT [OPTION ...]
+    There, in this order, so that what comes first is there when time is short:
+      smoke     half a minute of training: does it work at all
+      speed     unprofiled training, three times, with the GPU's clocks
+      train     training in every precision, every pass timed
+      tune      vknerf bench --tune, which what follows uses
+      variants  shapes of matrices, f16 sums, conversions, half atomics, 8 levels of 4 features, batches
+      peer      the PyTorch trainer beside it
+      bench     the suites of vknerf bench
+      tests     all tests, the validation layers among them
+      programs  what the driver's compiler makes of every program
+    into at most eight files of OUT: results.json, results.md, session.log and the charts. Every training
+    has seed 1 and everything else as it is by default, so that sessions can be compared.
+tools/gpu_session.py table OUT
+    Makes results.md anew from results.json.
 
-Makes OUT/results.md of OUT/results.json, which tools/gpu_session.sh wrote, and adds the ratios of its first table
-to the latter as "ratios". Needs only Python's standard library; whatever was not measured is left out.
+Options of run, with their defaults:
+  --budget 540          seconds for everything; a part gets its share and what those before it left
+  --only LIST           of those parts
+  --scene PATH          a scene to train on, more than once for several; default the packed one
+  --repeats 3           of speed
+  --variants REGEX      only variants whose names match
+  --precisions LIST     fp32,fp16,coopmat
+  --seconds 20          of each training
+  --profile yes         no: trains without timing every pass
+  --downscale K         of the scenes' images
+  --suites LIST         quick,step,mlp,gemm,grid: quick is the smallest case of each kind
+  --tests REGEX         only tests whose names match
+  --test-limit 150      seconds for one test
+  --jobs N              tests at the same time; default one for each processor, 12 at the most
+  --loaders DIR         unpacks DIR/*.deb (the Vulkan loader, say) for the session's programs alone
+  --launcher "CMD"      put before every Vulkan program: tools/lavapipe.sh, say
+  --python "CMD"        the Python that has torch; default python3
+  --bench-options, --tune-options, --train-options, --peer-options "..."    further options of those programs
+VK_DRIVER_FILES and MESA_SHADER_CACHE_DIR in the environment reach the programs. Ctrl-C ends a session; what was
+measured so far is written. Needs only Python's standard library.
 """
+import concurrent.futures
+import datetime
+import glob
 import json
 import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
 import sys
+import tarfile
+import tempfile
+import threading
+import time
+import traceback
 
-PRECISIONS = ("fp32", "fp16", "coopmat")
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SAMPLES = 1 << 18
-PARTS = ("smoke", "speed", "train", "tune", "variants", "peer", "bench", "tests", "programs")
+MOST_MIB = 64  # that a session may carry
+# The parts in their order, and their shares of the time.
+PARTS = {"smoke": 5, "speed": 10, "train": 15, "tune": 10, "variants": 10, "peer": 10, "bench": 15, "tests": 25,
+         "programs": 5}
+PACK = {"build": "", "tests": ".", "scene": ""}
+RUN = {"out": "", "budget": "540", "only": ",".join(PARTS), "scene": [], "repeats": "3", "variants": "",
+       "precisions": "fp32,fp16,coopmat", "seconds": "20", "profile": "yes", "downscale": "",
+       "suites": "quick,step,mlp,gemm,grid", "tests": ".", "test-limit": "150", "jobs": "", "loaders": "",
+       "launcher": os.environ.get("VKNERF_TEST_LAUNCHER", ""), "python": "python3", "bench-options": "",
+       "tune-options": "", "train-options": "", "peer-options": ""}
+# Trainings besides those of every precision. What a device does not offer ends with 2.
+VARIANTS = {
+    "16x16x16": "--precision coopmat --set matrix.shape=16x16x16",
+    "16x8x16": "--precision coopmat --set matrix.shape=16x8x16",
+    "f16 sums": "--precision coopmat --set matrix.accumulate=f16",
+    "conversions": "--precision coopmat --set matrix.conversions=true",
+    "half atomics": "--set gradient_sums=half",
+    "8 levels of 4": "--set grid.levels=8 --set grid.features=4",
+    "64 K samples": "--set batch.samples=65536",
+    "128 K samples": "--set batch.samples=131072",
+    "512 K samples": "--set batch.samples=524288",
+    "1 M samples": "--set batch.samples=1048576",
+}
+# These measure times or the device's free memory: nothing runs beside them.
+ALONE = ("test_bench", "test_find_batch", "test_profile")
 
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def die(text):
+    sys.exit(f"gpu_session.py: {text}")
+
+
+def usage():
+    say(__doc__.rstrip())
+    sys.exit(2)
+
+
+def parse(arguments, defaults):
+    """Options, each with a value, and the other arguments."""
+    options, rest = dict(defaults), []
+    while arguments:
+        word, *arguments = arguments
+        if not word.startswith("-"):
+            rest.append(word)
+        elif word[2:] not in defaults or not arguments:
+            usage()
+        else:
+            value, before = arguments.pop(0), options[word[2:]]
+            options[word[2:]] = before + [value] if isinstance(before, list) else value
+    return options, rest
+
+
+def above_zero(text, kind=int):
+    try:
+        value = kind(text)
+    except ValueError:
+        value = 0
+    return value if value > 0 else die(f"{text}: not a {'whole ' if kind is int else ''}number above 0")
+
+
+def load(path):
+    """JSON of a file; None: it is missing or was cut off."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def write_file(path, text, mode=0o644):
+    """At once, so that there is always a whole one."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path + ".new", mode)
+    os.replace(path + ".new", path)
+
+
+def output_of(*command):
+    """Standard output; nothing where there is no such program."""
+    if not shutil.which(command[0]):
+        return ""
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+
+
+def utc_now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# ---- pack --------------------------------------------------------------------------------------------------------
+
+# What DIR/gpu_session.py is.
+START = '''#!/usr/bin/env python3
+"""Unpacks tree.tar.gz, which lies beside it, and starts tools/gpu_session.py there; --help tells more."""
+import os, subprocess, sys, tempfile
+os.environ["VKNERF_UNPACKED"] = folder = tempfile.mkdtemp()
+subprocess.run(["tar", "xzf", os.path.dirname(os.path.abspath(__file__)) + "/tree.tar.gz", "-C", folder], check=True)
+os.execv(sys.executable, [sys.executable, folder + "/tools/gpu_session.py"] + sys.argv[1:])
+'''
+# What tests call as the program.
+PROGRAM = """#!/bin/sh
+tests=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+exec "$tests/../../tools/run_test.sh" "$tests/../vknerf" "$@"
+"""
+
+
+def list_tests(build, regex):
+    """Names and commands of the tests. Repeats in lavapipe's other vector width are left out; the session sets the
+    environment that tests share."""
+    listed = json.loads(output_of("ctest", "--test-dir", build, "--show-only=json-v1", "-R", regex) or "{}")
+    for test in listed.get("tests", []):
+        properties = {one["name"]: one["value"] for one in test.get("properties", [])}
+        if "command" in test and not any(variable.startswith("LP_NATIVE_VECTOR_WIDTH=")
+                                         for variable in properties.get("ENVIRONMENT", [])):
+            yield [test["name"]] + [word.replace(build + "/", "@ROOT@/build/").replace(SOURCE + "/", "@ROOT@/")
+                                    for word in test["command"]]
+
+
+def copy_programs(build, stage, tests):
+    """The programs that the tests name, without debug information, and what they load beside the C library."""
+    named = {word[len("@ROOT@/build/"):] for test in tests for word in test if word.startswith("@ROOT@/build/")}
+    libraries = set()
+    for name in sorted(named | {"vknerf", "tests/libfake_cublaslt.so"}):
+        source, target = os.path.join(build, name), os.path.join(stage, "build", name)
+        if not os.path.isfile(source):
+            die(f"{source}: no such file; build with -DVKNERF_TESTS=ON")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if subprocess.run(["strip", "-o", target, source], stderr=subprocess.DEVNULL, check=False).returncode:
+            shutil.copy(source, target)
+        libraries |= set(re.findall(r"(?:libcjson|libcmocka)\S* => (\S+) ", output_of("ldd", source)))
+    os.makedirs(os.path.join(stage, "build/lib"))
+    for library in libraries:
+        shutil.copy(library, os.path.join(stage, "build/lib"))
+    write_file(os.path.join(stage, "build/tests/vknerf"), PROGRAM, 0o755)
+
+
+def describe_build(stage, count):
+    """What results.json says about the program."""
+    versions = set()
+    for path in [stage + "/build/vknerf"] + glob.glob(stage + "/build/tests/*"):
+        with open(path, "rb") as file:
+            versions |= set(re.findall(rb"GLIBC_2\.\d+", file.read()))
+    newest = max(versions, key=lambda version: int(version.split(b".")[1]), default=b"").decode()
+    commit = output_of("git", "-C", SOURCE, "describe", "--always", "--dirty").strip() or "unknown"
+    return {"commit": commit, "packed": utc_now(), "needs": newest, "tests": count}
+
+
+def pack(arguments):
+    options, rest = parse(arguments, PACK)
+    if len(rest) != 1:
+        usage()
+    build = options["build"]
+    if not build:
+        subprocess.run([SOURCE + "/tools/setup.sh", "-DVKNERF_TESTS=ON"], check=True)
+        build = os.environ.get("VKNERF_BUILD_DIR", SOURCE + "/build")
+    build, target = os.path.realpath(build), rest[0]
+    os.makedirs(target, exist_ok=True)
+    with tempfile.TemporaryDirectory() as stage:
+        shutil.copytree(SOURCE + "/assets/demo", stage + "/assets/demo")
+        shutil.copytree(SOURCE + "/tests/fuzz/corpus", stage + "/tests/fuzz/corpus")
+        if options["scene"]:
+            shutil.copytree(options["scene"],
+                            os.path.join(stage, "scene", os.path.basename(os.path.realpath(options["scene"]))))
+        for pattern in ("tests/*.sh", "tests/*.py", "tools/*.sh", "tools/*.py", "tools/peers/*.py",
+                        "tools/peers/ngp_torch/*.py"):
+            os.makedirs(os.path.join(stage, os.path.dirname(pattern)), exist_ok=True)
+            for path in glob.glob(os.path.join(SOURCE, pattern)):
+                shutil.copy(path, os.path.join(stage, os.path.dirname(pattern)))
+        tests = list(list_tests(build, options["tests"]))
+        if not tests:
+            die(f"{build}: ctest lists no test")
+        copy_programs(build, stage, tests)
+        write_file(stage + "/build/session.list", "".join("\t".join(test) + "\n" for test in tests))
+        write_file(stage + "/build/about.json", json.dumps(describe_build(stage, len(tests))) + "\n")
+        archive = os.path.join(target, "tree.tar.gz")
+        with tarfile.open(archive, "w:gz", compresslevel=6) as tar:
+            tar.add(stage, ".")
+    packed = os.path.getsize(archive) / 1024
+    if packed > MOST_MIB * 1024:
+        die(f"{archive}: {packed:.0f} KiB, more than the {MOST_MIB} MiB that a session may carry; take a smaller scene")
+    write_file(os.path.join(target, "gpu_session.py"), START, 0o755)
+    say(f"{target}: gpu_session.py, tree.tar.gz ({packed:.0f} KiB, {len(tests)} tests)")
+
+
+# ---- a session: programs and their time --------------------------------------------------------------------------
+
+class Session:
+    def __init__(self, options):
+        self.options, self.work, self.out = options, tempfile.mkdtemp(), os.path.realpath(options["out"])
+        self.budget, self.repeats, self.test_limit = (
+            above_zero(options[name]) for name in ("budget", "repeats", "test-limit"))
+        self.seconds = above_zero(options["seconds"], float)
+        self.jobs = above_zero(options["jobs"] or str(min(12, os.cpu_count())))
+        self.scenes = [os.path.realpath(scene) for scene in options["scene"]] or \
+            (sorted(glob.glob(SOURCE + "/scene/*")) + [SOURCE + "/assets/demo"])[:1]
+        self.only = [name for name in PARTS if name in options["only"].split(",")]
+        self.began = time.monotonic()
+        self.part, self.part_began, self.part_end = "", 0.0, 0.0
+        self.children, self.interrupted, self.on_cpu, self.chosen = set(), False, True, []
+        os.makedirs(self.out, exist_ok=True)
+        write_file(self.out + "/session.log", "")
+        self.results = {
+            "format": 1, "began": utc_now(), "seconds": 0, "budget_seconds": self.budget, "interrupted": False,
+            "machine": {"system": " ".join((platform.system(), platform.release(), platform.machine())),
+                        "processors": os.cpu_count()},
+            "build": load(SOURCE + "/build/about.json"), "info": None, "parts": {}, "smoke": None, "speed": [],
+            "variants": [], "tune": None, "programs": None, "tests": None, "bench": {}, "train": [], "peer": []}
+        self.environment = dict(
+            os.environ, VKNERF_TEST_LAUNCHER=options["launcher"], PYTHONDONTWRITEBYTECODE="1",
+            VKNERF_BIN=SOURCE + "/build/tests/vknerf", VKNERF_SOURCE_DIR=SOURCE, VKNERF_BUILD_DIR=SOURCE + "/build",
+            XDG_CACHE_HOME=self.work + "/cache", **({} if options["launcher"] else {"VKNERF_TEST_NATIVE": "1"}))
+        self.find_driver_file()
+        # The session's programs alone find the libraries that are packed or unpacked here.
+        self.programs = dict(self.environment, LD_LIBRARY_PATH=":".join(
+            [SOURCE + "/build/lib"] + self.unpack_loaders() + [os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(":"))
+
+    def find_driver_file(self):
+        """Where containers mount NVIDIA's driver, its file is not where the Vulkan loader looks."""
+        mounted = "/usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json"
+        found = glob.glob("/etc/vulkan/icd.d/nvidia*.json") + glob.glob("/usr/share/vulkan/icd.d/nvidia*.json")
+        told = any(self.environment.get(name) for name in ("VKNERF_TEST_LAUNCHER", "VK_DRIVER_FILES",
+                                                           "VK_ICD_FILENAMES"))
+        if os.path.isfile(mounted) and not found and not told:
+            self.environment["VK_DRIVER_FILES"] = mounted
+
+    def unpack_loaders(self):
+        root, folder = self.work + "/loaders", self.options["loaders"]
+        if folder and not shutil.which("dpkg"):
+            self.log("--loaders: no dpkg here to unpack them with")
+        for package in sorted(glob.glob(folder + "/*.deb")) if folder and shutil.which("dpkg") else []:
+            if self.supervise(60, signal.SIGTERM, ["dpkg", "-x", package, root])[0]:
+                self.log(f"{package}: cannot be unpacked")
+        return glob.glob(root + "/lib/*-linux-gnu") + glob.glob(root + "/usr/lib/*-linux-gnu")
+
+    def append(self, text):
+        with open(self.out + "/session.log", "a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+    def log(self, text):
+        say(text)
+        self.append("== " + text)
+
+    def stop(self, *_):
+        """Ctrl-C and SIGTERM end what runs, which writes what it has (tests know only SIGTERM); nothing starts then."""
+        kind = signal.SIGTERM if self.interrupted or self.part == "tests" else signal.SIGINT
+        self.interrupted = self.results["interrupted"] = True
+        for child in list(self.children):
+            self.end(child, kind)
+
+    @staticmethod
+    def end(child, kind):
+        try:
+            os.killpg(child.pid, kind)
+        except ProcessLookupError:
+            pass
+
+    def execute(self, limit, kind, command, **how):
+        """A program's exit status, as the shell has it; 124: it was ended after `limit` seconds by a signal."""
+        try:
+            child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **how)
+        except OSError as error:
+            self.append(str(error))
+            return 127
+        self.children.add(child)
+        if self.interrupted:
+            self.end(child, signal.SIGTERM)
+        late = False
+        for patience, next_kind in ((max(limit, 1), kind), (10, signal.SIGKILL), (None, None)):
+            try:
+                code = child.wait(patience)
+                break
+            except subprocess.TimeoutExpired:
+                late = True
+                self.end(child, next_kind)
+        self.children.discard(child)
+        return 124 if late else code if code >= 0 else 128 - code
+
+    def supervise(self, limit, kind, command, capture=None, env=None):
+        """Runs a command, its output into the log (`capture`: standard output there); exit status and seconds."""
+        if self.interrupted:
+            return 130, 0.0
+        self.append("$ " + " ".join(command))
+        began = time.monotonic()
+        with open(self.out + "/session.log", "ab") as log, open(capture or os.devnull, "wb") as captured:
+            code = self.execute(limit, kind, command, stdout=captured if capture else log, stderr=log,
+                                env=env or self.environment)
+        return code, time.monotonic() - began
+
+    def vknerf(self, limit, arguments, capture=None):
+        return self.supervise(limit, signal.SIGINT, [SOURCE + "/tools/run_test.sh", SOURCE + "/build/vknerf"] +
+                              arguments, capture, self.programs)
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def set_part(self, status, note=""):
+        self.results["parts"][self.part] = {
+            "status": "interrupted" if self.interrupted and status != "broken" else status,
+            "seconds": round(time.monotonic() - self.part_began, 2),
+            "limit_seconds": round(self.part_end - self.part_began, 2), "note": note}
+        return self.results["parts"][self.part]
+
+    def run_part(self, name):
+        """With its share of what is left among the parts to come."""
+        now = self.part_began = time.monotonic()
+        left = max(0.0, self.began + self.budget - now)
+        self.part = name
+        self.part_end = now + left * PARTS[name] / sum(PARTS[one] for one in self.only[self.only.index(name):])
+        self.set_part("running")
+        self.log(f"{name}: up to {self.part_end - now:.2f} s")
+        status, note = getattr(self, "run_" + name)() if left >= 2 else ("out of time", "")
+        part = self.set_part(status, note)
+        self.log(f"{name}: {part['status']} in {part['seconds']:.2f} s{'; ' if note else ''}{note}")
+        self.part = ""
+        self.write()
+
+    def shares(self, things):
+        """Each with the seconds that it may take; without those that there is no time for."""
+        for index, thing in enumerate(things):
+            share = (self.part_end - time.monotonic()) / (len(things) - index)
+            if share >= 2 and not self.interrupted:
+                yield thing, share
+
+    def words(self, name):
+        return self.options[name + "-options"].split()
+
+    @staticmethod
+    def outcome(good, count, what="runs"):
+        return ("done", "") if good == count else ("partial" if good else "failed", f"{good} of {count} {what}")
+
+    # ---- trainings -----------------------------------------------------------------------------------------------
+
+    def read_run(self, name, trainer, scene, precision, seconds, ended):
+        """What a run's folder holds. A line that was cut off in the middle is not one."""
+        folder, lines = f"{self.work}/{name}/", []
+        if os.path.isfile(folder + "metrics.jsonl"):
+            with open(folder + "metrics.jsonl", encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file if re.fullmatch(r"\{.*\}\n", line)]
+        return {"trainer": trainer, "scene": scene, "precision": precision, "asked_seconds": seconds,
+                "exit": ended[0], "wall_seconds": round(ended[1], 2), "summary": load(folder + "summary.json"),
+                "config": load(folder + "config.json"), "metrics": lines}
+
+    def training(self, name, scene, share):
+        """Seconds and options of a training: part of the time goes into loading, compiling and evaluating."""
+        seconds, downscale = min(self.seconds, max(1, int(share * 0.6))), self.options["downscale"]
+        seconds = int(seconds) if seconds == int(seconds) else seconds
+        return seconds, ["--seconds", str(seconds), "--out", f"{self.work}/{name}"] + (
+            ["--downscale", downscale] if downscale else [])
+
+    def train(self, name, scene, precision, share, options):
+        seconds, common = self.training(name, scene, share)
+        ended = self.vknerf(share, ["train", scene, "--seed", "1", "--quiet"] + common + options + self.words("train"))
+        self.log(f"{name} {os.path.basename(scene)}: exit status {ended[0]} after {ended[1]:.2f} s")
+        return self.read_run(name, "vknerf", scene, precision, seconds, ended)
+
+    def train_plain(self, runs, entries):
+        """Trainings that are not profiled, with the GPU's clocks, temperature and power; their exit statuses."""
+        codes = []
+        for (label, options), share in self.shares(runs):
+            clocks, over = [], threading.Event()
+            sampler = threading.Thread(target=sample_clocks, args=(clocks, over))
+            sampler.start()
+            run = self.train(label, self.scenes[0], "", share, options.split())
+            over.set()
+            sampler.join()
+            entries.append({"name": label, "clocks": clocks, "run": run})
+            codes.append(run["exit"])
+            self.write()
+        return codes
+
+    def run_smoke(self):
+        entries = []
+        codes = self.train_plain([("smoke", "")], entries)
+        self.results["smoke"] = entries[0] if entries else None
+        return self.outcome(codes.count(0), 1)
+
+    def run_speed(self):
+        codes = self.train_plain([(f"speed {1 + n}", "") for n in range(self.repeats)], self.results["speed"])
+        return self.outcome(codes.count(0), self.repeats)
+
+    def run_variants(self):
+        runs = [one for one in VARIANTS.items() if re.match(self.options["variants"], one[0])]
+        codes = self.train_plain(runs, self.results["variants"])
+        good, absent = codes.count(0), codes.count(2)
+        return ("done" if good + absent == len(runs) else "partial",
+                f"{good} of {len(runs)} runs, {absent} not offered")
+
+    def run_train(self):
+        runs = [(scene, precision) for scene in self.scenes for precision in self.options["precisions"].split(",")]
+        profile = ["--profile"] if self.options["profile"] == "yes" else []
+        for (scene, precision), share in self.shares(runs):
+            self.results["train"].append(self.train(f"train {len(self.results['train'])}", scene, precision, share,
+                                                    ["--precision", precision] + profile))
+            self.write()
+        return self.outcome(sum(run["exit"] == 0 for run in self.results["train"]), len(runs))
+
+    # ---- peer ----------------------------------------------------------------------------------------------------
+
+    def no_peer(self):
+        """Why there is nothing to compare with; empty: there is."""
+        python, found = self.options["python"], self.work + "/peer.device"
+        self.supervise(60, signal.SIGTERM, python.split() + [
+            "-c", "import torch, numpy, PIL; print('cuda' if torch.cuda.is_available() else 'cpu')"], found)
+        with open(found, encoding="utf-8") as file:
+            device = file.read().strip()
+        if not device:
+            return f"no PyTorch: {python} cannot import torch, numpy and PIL"
+        return f"no comparison: {python} has torch, but it sees no GPU" if device == "cpu" and not self.on_cpu else ""
+
+    def run_peer(self):
+        """With the sizes of the last run of vknerf on that scene."""
+        reason = self.no_peer()
+        if reason:
+            return "skipped", reason
+        for scene, share in self.shares(self.scenes):
+            name, end = f"peer {len(self.results['peer'])}", time.monotonic() + share
+            configs = [run["config"] for run in self.results["train"] if run["scene"] == scene and run["config"]]
+            write_file(self.work + "/peer.json", json.dumps((configs or [{}])[-1]))
+            # Compiling can fail or outlast its time; the rest is for a run without.
+            for options in ([], ["--no-compile"]):
+                rest = end - time.monotonic()
+                seconds, common = self.training(name, scene, rest)
+                limit = rest if options or rest * 0.7 < seconds else rest * 0.7
+                if rest >= 2 and not self.interrupted and not os.path.exists(f"{self.work}/{name}/summary.json"):
+                    ended = self.supervise(
+                        limit, signal.SIGINT, self.options["python"].split() + [
+                            SOURCE + "/tools/peers/ngp_torch/train.py", "--scene", scene] + common +
+                        (["--config", self.work + "/peer.json"] if configs else []) + options + self.words("peer"),
+                        env=dict(self.environment, TORCHINDUCTOR_CACHE_DIR=self.work + "/inductor",
+                                 TRITON_CACHE_DIR=self.work + "/triton"))
+                    self.log(f"{name} {' '.join(options)}: exit status {ended[0]} after {ended[1]:.2f} s")
+            self.results["peer"].append(self.read_run(name, "peer", scene, "amp", seconds, ended))
+            self.write()
+        return self.outcome(sum(run["exit"] == 0 for run in self.results["peer"]), len(self.scenes))
+
+    # ---- bench, tune, programs -----------------------------------------------------------------------------------
+
+    def find_vendor_library(self):
+        """cuBLASLt is often there only as a part of PyTorch."""
+        finding = ("import glob, sys; print((sorted(f for p in sys.path "
+                   "for f in glob.glob(p + '/nvidia/*/lib/libcublasLt.so.*')) or [''])[-1])")
+        library = output_of(*self.options["python"].split(), "-c", finding).strip()
+        if library and "VKNERF_CUBLASLT" not in self.programs and "libcublasLt" not in output_of("ldconfig", "-p"):
+            self.programs["VKNERF_CUBLASLT"] = library
+
+    def run_bench(self):
+        if not self.on_cpu:
+            self.find_vendor_library()
+        suites, complete = self.options["suites"].split(","), 0
+        for suite, share in self.shares(suites):
+            folder = f"{self.work}/bench.{suite}"
+            code, _ = self.vknerf(share, ["bench", "--quiet", "--out", folder] + self.words("bench") +
+                                  (["--quick"] if suite == "quick" else ["--suite", suite]))
+            complete += code == 0
+            self.log(f"bench {suite}: exit status {code}")
+            if os.path.exists(folder + "/bench.svg"):
+                shutil.copy(folder + "/bench.svg", f"{self.out}/bench{'' if suite == 'quick' else '-' + suite}.svg")
+                self.results["bench"][suite] = load(folder + "/bench.json")
+            self.write()
+        return self.outcome(complete, len(suites), "suites complete")
+
+    def print_bench(self, name, options):
+        """The object that vknerf bench prints."""
+        code, _ = self.vknerf(self.part_end - time.monotonic(), ["bench", "--json", "--quiet"] + options,
+                              f"{self.work}/{name}.json")
+        self.results[name] = load(f"{self.work}/{name}.json")
+        return ("done", "") if code == 0 else ("partial" if self.results[name] else "failed", f"exit status {code}")
+
+    def run_tune(self):
+        return self.print_bench("tune", ["--tune"] + self.words("tune"))
+
+    def run_programs(self):
+        return self.print_bench("programs", ["--suite", "programs"] + self.words("bench"))
+
+    # ---- tests ---------------------------------------------------------------------------------------------------
+
+    def run_test(self, test, end):
+        """Adds its result, unless the time for all tests was up before its own."""
+        began, path = time.monotonic(), f"{self.work}/{test[0]}.log"
+        if self.interrupted or began >= end:
+            return
+        with open(path, "wb") as log:
+            code = self.execute(min(self.test_limit, end - began), signal.SIGTERM, test[1:], stdout=log, stderr=log,
+                                cwd=SOURCE, env=self.programs)
+        if self.interrupted or (code == 124 and end - began < self.test_limit):
+            return
+        status = {0: "passed", 77: "skipped", 124: "out of time"}.get(code, "failed")
+        self.results["tests"]["list"].append({"name": test[0], "status": status, "exit": code,
+                                              "seconds": round(time.monotonic() - began, 2)})
+        if status in ("failed", "out of time"):
+            self.log(json.dumps(self.results["tests"]["list"][-1]))
+            with open(path, encoding="utf-8", errors="replace") as log:
+                self.append(log.read()[-8000:])
+
+    def run_beside(self, tests, jobs, seconds):
+        end = time.monotonic() + seconds
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            for one in [pool.submit(self.run_test, test, end) for test in tests]:
+                one.result()
+
+    def run_tests(self):
+        with open(SOURCE + "/build/session.list", encoding="utf-8") as file:
+            tests = [line.rstrip("\n").replace("@ROOT@", SOURCE).split("\t") for line in file]
+        tests = [test for test in tests if re.search(self.options["tests"], test[0])]
+        if not tests:
+            return "failed", f"no test matches {self.options['tests']}"
+        self.chosen, self.results["tests"] = [test[0] for test in tests], {"list": []}
+        alone = [test for test in tests if test[0] in ALONE]
+        left = self.part_end - time.monotonic()
+        self.run_beside([test for test in tests if test not in alone], self.jobs, left * (0.75 if alone else 1))
+        self.run_beside(alone, 1, self.part_end - time.monotonic())
+        counts = self.count_tests()
+        status = "failed" if counts["failed"] + counts["out_of_time"] else "partial" if counts["not_run"] else "done"
+        return status, ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+
+    def count_tests(self):
+        listed = sorted(self.results["tests"]["list"], key=lambda test: self.chosen.index(test["name"]))
+        counts = {status.replace(" ", "_"): sum(test["status"] == status for test in listed)
+                  for status in ("passed", "failed", "skipped", "out of time")}
+        counts["not_run"] = len(self.chosen) - len(listed)
+        self.results["tests"] = {**counts, "list": listed}
+        return counts
+
+    # ---- the whole -----------------------------------------------------------------------------------------------
+
+    def write(self):
+        self.results["seconds"] = round(time.monotonic() - self.began, 2)
+        try:
+            write_tables(self.results, self.out)
+        except Exception:  # pylint: disable=broad-except  # what was measured matters more
+            self.append(traceback.format_exc())
+            write_file(self.out + "/results.json", json.dumps(self.results, indent=1) + "\n")
+
+    def ask_device(self):
+        """A session goes on without a device, to say what fails."""
+        if shutil.which("nvidia-smi"):
+            self.supervise(20, signal.SIGTERM, ["nvidia-smi"])
+        code, _ = self.vknerf(60, ["info", "--json"], self.work + "/info.json")
+        if code:
+            self.log(f"vknerf info: exit status {code}; see above")
+            return
+        self.results["info"] = load(self.work + "/info.json") or {}
+        self.on_cpu = all(device.get("type") == "cpu" for device in self.results["info"].get("devices", []))
+
+    def run(self):
+        try:
+            self.ask_device()
+            self.write()
+            for name in self.only:
+                if not self.interrupted:
+                    self.run_part(name)
+        finally:
+            for kind in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(kind, signal.SIG_IGN)
+            if self.part:
+                self.set_part("broken")
+            self.write()
+            self.log(f"{self.out}: results.json, results.md")
+            shutil.rmtree(self.work, ignore_errors=True)
+        return 130 if self.interrupted else 0
+
+
+def sample_clocks(clocks, over):
+    """The GPU's clocks, temperature and power every second or so."""
+    while not over.is_set():
+        line = output_of("nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw",
+                         "--format=csv,noheader").split("\n")[0]
+        for path in glob.glob("/sys/class/drm/card*/device/pp_dpm_sclk"):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                line = line or "".join(re.findall(r"(?m)^.*: (.*) \*$", file.read())[:1])
+        clocks.extend([line] if line else [])
+        over.wait(1)
+
+
+def run(arguments):
+    if not os.path.isfile(SOURCE + "/build/session.list"):
+        die("run what pack makes: DIR/gpu_session.py run --out OUT")
+    options, rest = parse(arguments, RUN)
+    if rest or not options["out"]:
+        usage()
+    session = Session(options)
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, session.stop)
+    return session.run()
+
+
+# ---- tables: numbers ---------------------------------------------------------------------------------------------
 
 def ratio(over, under):
     return over / under if over is not None and under else None
@@ -215,7 +850,7 @@ def write_head(session):
             f"{', interrupted' if session['interrupted'] else ''}.", ""] + table(
                 ("part", "outcome", "seconds", "limit", ""),
                 [(name, p["status"], number(p["seconds"], 1), number(p["limit_seconds"], 0), p["note"])
-                 for name, p in sorted(session["parts"].items(), key=lambda i: PARTS.index(i[0]))])
+                 for name, p in session["parts"].items()])
 
 
 def write_tests(tests):
@@ -316,12 +951,8 @@ def write_bench(bench, results):
     return lines
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__.split("\n", 1)[0])
-    path = os.path.join(sys.argv[1], "results.json")
-    with open(path, encoding="utf-8") as file:
-        session = json.load(file)
+def write_tables(session, out):
+    """results.md, and results.json with the ratios of its first table."""
     runs, peers = [Run(run) for run in session["train"]], [Run(run) for run in session["peer"]]
     results = bench_results(session["bench"])
     ratios = [entry for entry in all_ratios(runs, peers, results) if entry[1] is not None]
@@ -334,13 +965,29 @@ def main():
     lines += write_tuning(session["tune"]) + write_plain("Variants", session["variants"])
     lines += write_bench(session["bench"], results) + write_tests(session["tests"])
     lines += write_programs(session["programs"])
-    with open(os.path.join(sys.argv[1], "results.md"), "w", encoding="utf-8") as file:
-        file.write("\n".join(lines).rstrip() + "\n")
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(session, file, indent=1)
-        file.write("\n")
-    os.replace(path + ".new", path)
+    write_file(out + "/results.md", "\n".join(lines).rstrip() + "\n")
+    write_file(out + "/results.json", json.dumps(session, indent=1) + "\n")
+
+
+def main():
+    command, *arguments = sys.argv[1:] or [""]
+    if command in ("--help", "-h"):
+        print(__doc__.rstrip())
+        return 0
+    if command == "pack":
+        return pack(arguments)
+    unpacked = os.environ.get("VKNERF_UNPACKED")
+    try:
+        if command == "run":
+            return run(arguments)
+        if command == "table" and len(arguments) == 1:
+            path = os.path.join(arguments[0], "results.json")
+            return write_tables(load(path) or die(f"{path}: cannot be read"), arguments[0])
+    finally:
+        if unpacked:
+            shutil.rmtree(unpacked, ignore_errors=True)
+    return usage()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -38,8 +38,7 @@
  * partial gradients, backward scratch   by workgroup of field_backward: sums of weights; its tiles
  * partial sums      by workgroup, see REDUCE_*
  * input gradients   [sample]: by position (xyz, 0), by direction (xyz, 0); of live samples, where
- *                   SPEC_INPUT_GRADIENTS asks for them. vknerf bench has rows of its own under that
- *                   number
+ *                   SPEC_INPUT_GRADIENTS asks for them
  * addresses         64-bit addresses of all buffers by number, for programs that read by address;
  *                   the room gpu fills it in */
 /* Group counts are begin_step's copy of State.dispatches. Devices read them by a way of their own:

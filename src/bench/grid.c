@@ -95,22 +95,6 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     return gpu_program_create(d->bench->device, &options, &d->program);
 }
 
-/* As the kind keeps them. */
-static vkn_status upload_numbers(struct on_device *d, const struct gpu_buffer *buffer,
-                                 const float *numbers, uint64_t count)
-{
-    if (!d->kind->half)
-        return gpu_upload(d->bench->device, buffer, 0, numbers, 4 * count);
-    uint16_t *halves = base_alloc(count, sizeof *halves);
-    if (!halves)
-        return VKN_ERROR;
-    for (uint64_t i = 0; i < count; i++)
-        halves[i] = bench_to_half(numbers[i]);
-    vkn_status status = gpu_upload(d->bench->device, buffer, 0, halves, 2 * count);
-    free(halves);
-    return status;
-}
-
 static vkn_status upload(struct on_device *d, const struct Config *constants)
 {
     const struct grid *grid = d->grid;
@@ -126,16 +110,11 @@ static vkn_status upload(struct on_device *d, const struct Config *constants)
         BASE_TRY(gpu_upload(device, &d->samples[set], 0, grid->sample[set], d->samples[set].size));
     }
     if (!d->kind->sums)
-        return upload_numbers(d, &d->params, grid->params, grid->model.param_count);
-    uint32_t *live = base_alloc(grid->samples, sizeof *live);
-    if (!live)
-        return VKN_ERROR;
-    for (uint32_t i = 0; i < grid->samples; i++)
-        live[i] = i;
-    vkn_status status = gpu_upload(device, &d->live, 0, live, d->live.size);
-    free(live);
-    BASE_TRY(status);
-    return upload_numbers(d, &d->features, grid->gradients, grid_features(grid));
+        return bench_upload_numbers(d->bench, &d->params, grid->params, grid->model.param_count,
+                                    d->kind->half);
+    BASE_TRY(bench_upload_indices(d->bench, &d->live));
+    return bench_upload_numbers(d->bench, &d->features, grid->gradients, grid_features(grid),
+                                d->kind->half);
 }
 
 static vkn_status prepare(struct on_device *d)
@@ -175,19 +154,16 @@ static vkn_status check_gather(struct on_device *d, struct bench_check *check)
     uint32_t features = grid->model.features;
     for (uint32_t i = 0; i < OUTPUTS; i++)
         for (uint32_t level = 0; level < grid->model.levels; level++) {
-            float full[4] = {0};
-            uint16_t half[4] = {0};
+            float got[4] = {0};
             double want[4] = {0};
             uint32_t s = (uint32_t)((i * 0x9e3779b97f4a7c15u >> 20) % grid->samples);
             uint64_t at = ((uint64_t)level * grid->samples + s) * features;
-            BASE_TRY(
-                d->kind->half
-                    ? gpu_download(d->bench->device, &d->features, 2 * at, half, 2ull * features)
-                    : gpu_download(d->bench->device, &d->features, 4 * at, full, 4ull * features));
+            uint64_t number = d->kind->half ? 2 : 4;
+            BASE_TRY(gpu_download(d->bench->device, &d->features, number * at, got,
+                                  number * features));
             grid_gather(grid, 0, s, level, want);
             for (uint32_t f = 0; f < features; f++)
-                bench_compare(check, (double)(d->kind->half ? bench_from_half(half[f]) : full[f]),
-                              want[f], 1);
+                bench_compare(check, bench_number(got, f, d->kind->half), want[f], 1);
         }
     return VKN_OK;
 }
@@ -196,14 +172,10 @@ static vkn_status check_gather(struct on_device *d, struct bench_check *check)
 static double read_sum(const struct kind *kind, const unsigned char *bytes)
 {
     uint32_t words[2] = {0};
-    float full;
     memcpy(words, bytes, kind->sum_bytes);
-    memcpy(&full, words, sizeof full);
-    if (kind->sum_bytes == 2)
-        return (double)bench_from_half((uint16_t)words[0]);
     if (kind->sum_bytes == 8)
         return ((double)(int32_t)words[1] * 0x1p32 + words[0]) / FIXED_SCALE;
-    return (double)full;
+    return bench_number(words, 0, kind->sum_bytes == 2);
 }
 
 static vkn_status check_level(struct on_device *d, uint32_t level, struct bench_check *check)

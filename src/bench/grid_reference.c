@@ -15,14 +15,9 @@ static void fill_set(struct grid *grid, uint32_t set, uint64_t *random)
 {
     for (uint32_t r = 0; r < grid->rays; r++) {
         struct Ray *ray = &grid->ray[set][r];
-        float square = 1e-6f;
-        for (int i = 0; i < 3; i++) {
-            ray->origin[i] = 0.5f + 0.2f * bench_random(random);
-            ray->direction[i] = bench_random(random);
-            square += ray->direction[i] * ray->direction[i];
-        }
         for (int i = 0; i < 3; i++)
-            ray->direction[i] /= sqrtf(square);
+            ray->origin[i] = 0.5f + 0.2f * bench_random(random);
+        bench_random_direction(random, ray->direction);
     }
     for (uint32_t s = 0; s < grid->samples; s++)
         grid->sample[set][s] = (struct Sample){

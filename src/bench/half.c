@@ -32,3 +32,9 @@ float bench_from_half(uint16_t half)
                                  : ldexpf((float)(1024 + mantissa), exponent - 25);
     return half >> 15 ? -size : size;
 }
+
+double bench_number(const void *numbers, uint64_t index, bool half)
+{
+    return (double)(half ? bench_from_half(((const uint16_t *)numbers)[index])
+                         : ((const float *)numbers)[index]);
+}

@@ -145,9 +145,16 @@ vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint
 /* Fills a buffer with repetitions of a pattern. */
 vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *buffer,
                                 const void *pattern, uint64_t size);
+/* Fills a buffer with 0, 1, 2, ... */
+vkn_status bench_upload_indices(struct bench *bench, const struct gpu_buffer *buffer);
+/* Uploads numbers, rounded to f16 where `half` says so. */
+vkn_status bench_upload_numbers(struct bench *bench, const struct gpu_buffer *buffer,
+                                const float *numbers, uint64_t count, bool half);
 
 uint16_t bench_to_half(float value); /* to nearest even */
 float bench_from_half(uint16_t half);
+double bench_number(const void *numbers, uint64_t index, bool half); /* of float or of f16 */
 float bench_random(uint64_t *state); /* in [-1, 1), exact in f16 */
+void bench_random_direction(uint64_t *state, float direction[3]); /* of unit length, nearly */
 
 #endif

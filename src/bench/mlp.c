@@ -1,68 +1,34 @@
-/* The fused MLPs of shaders/field/mlp.glsl on rows from a buffer: forward, and forward with
- * backward. */
+/* The training step's own field_forward and field_backward on features that repeat, without the
+ * hash grid. */
 #include "bench/mlp.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define LOCAL_SIZE  64u
-#define MOST_GROUPS 32768u
-#define MOST_CASES  400u
+#define LOCAL_SIZE 64u
+#define MOST_CASES 400u
+#define MOST_SETS  8u
 
-/* A case on the device. */
+/* A case on the device. Sets of features take turns; everything else is the same for all. */
 struct on_device {
     struct bench *bench;
     const struct mlp_model *mlp;
     const struct mlp_case *sizes;
     struct field_backend backend;
     bool training;
-    uint32_t sets, groups, number; /* bytes of a value of a row */
-    struct gpu_arena *arena;
-    struct gpu_buffer config, params, halves, rows, field, inputs, partials, scratch;
-    struct gpu_bindings *bindings;
+    uint32_t sets, groups;
+    struct buffers buffers, features[MOST_SETS];
+    struct gpu_bindings *bindings[MOST_SETS];
     struct gpu_program *program;
 };
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-static uint64_t row_bytes(const struct on_device *d)
+/* Of a set of features. */
+static uint64_t feature_count(const struct on_device *d)
 {
-    return (uint64_t)d->sizes->batch * d->mlp->model.encoded * d->number;
-}
-
-/* Of weights, with those stored a second time. */
-static uint64_t half_count(const struct on_device *d)
-{
-    struct buffer_counts counts = {0};
-    field_backend_count(&d->backend, &d->mlp->model, &counts);
-    return counts.half_params ? counts.half_params : d->mlp->model.param_count;
-}
-
-static vkn_status allocate(struct on_device *d)
-{
-    const struct field_model *model = &d->mlp->model;
-    bool training = d->training;
-    d->sets = bench_sets(d->bench, row_bytes(d));
-    struct gpu_buffer_request requests[] = {
-        {&d->config, "bench config", sizeof(struct Config), GPU_DEVICE},
-        {&d->params, "bench weights", 4ull * model->param_count, GPU_DEVICE},
-        {&d->halves, "bench weights", 2 * half_count(d), GPU_DEVICE},
-        {&d->rows, "bench rows", row_bytes(d) * d->sets, GPU_DEVICE},
-        {&d->field, "bench outputs", 16ull * d->sizes->batch, GPU_DEVICE},
-        {&d->inputs, "bench gradients", training ? row_bytes(d) : 4, GPU_DEVICE},
-        {&d->partials, "bench partials", training ? 4ull * d->groups * model->mlp_params : 4,
-         GPU_DEVICE},
-        {&d->scratch, "bench scratch", training ? d->groups * d->backend.scratch_bytes : 4,
-         GPU_DEVICE},
-    };
-    BASE_TRY(gpu_arena_create(d->bench->device, requests, BASE_COUNT(requests), &d->arena));
-    const struct gpu_buffer *buffers[GPU_BINDINGS] = {
-        [BIND_CONFIG] = &d->config,     [BIND_PARAMS] = &d->params,
-        [BIND_HALVES] = &d->halves,     [BIND_SAMPLES] = &d->rows,
-        [BIND_FIELD] = &d->field,       [BIND_INPUT_GRADIENTS] = &d->inputs,
-        [BIND_PARTIALS] = &d->partials, [BIND_SCRATCH] = &d->scratch,
-    };
-    return gpu_bindings_create(d->bench->device, buffers, &d->bindings);
+    return (uint64_t)d->sizes->batch * MLP_INPUTS;
 }
 
 static vkn_status create_program(struct on_device *d, struct Config *constants)
@@ -72,81 +38,138 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     BASE_TRY(field_backend_create(&mlp->config, &mlp->model, d->bench->capabilities, &d->backend));
     field_configure(&mlp->config, &mlp->model, constants, &specialization);
     field_backend_configure(&d->backend, &specialization);
-    uint32_t rows = d->training ? d->backend.backward_rows : LOCAL_SIZE, most;
-    most = !d->training ? MOST_GROUPS : d->bench->cpu ? 8 : 512;
-    d->groups = d->sizes->batch / rows < most ? d->sizes->batch / rows : most;
-    d->number = d->backend.half ? 2 : 4;
+    const struct field_backend *backend = &d->backend;
+    uint32_t batch = d->sizes->batch;
+    uint32_t tiles = batch / (d->training ? backend->backward_rows : backend->forward_rows);
+    uint32_t most = d->training ? backend->backward_groups : backend->forward_groups;
+    d->groups = tiles < 1 ? 1 : tiles < most ? tiles : most;
+    constants->aabb_scale = 1;
+    constants->sample_capacity = batch;
     return field_backend_create_program(
-        d->bench->device, &d->backend, d->training ? "bench_mlp_backward" : "bench_mlp_forward",
-        d->training ? FIELD_BACKWARD : FIELD_VALUES, LOCAL_SIZE, &specialization, &d->program);
+        d->bench->device, backend, d->training ? "field_backward" : "field_forward",
+        d->training ? FIELD_BACKWARD : FIELD_FORWARD, LOCAL_SIZE, &specialization, &d->program);
 }
 
-/* [pair of values][row], repeated over the batch. */
-static vkn_status upload_rows(struct on_device *d)
+#define INPUTS   (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
+#define WEIGHTS  (BUFFERS(PARAMS) | BUFFERS(HALVES))
+#define BACKWARD (BUFFERS(FIELD_GRADIENTS) | BUFFERS(PARTIALS) | BUFFERS(SCRATCH))
+
+static vkn_status allocate(struct on_device *d, struct buffer_counts *counts)
 {
-    uint32_t encoded = d->mlp->model.encoded, batch = d->sizes->batch;
-    unsigned char *numbers = base_alloc(row_bytes(d), 1);
-    if (!numbers)
-        return VKN_ERROR;
-    for (uint64_t i = 0; i < (uint64_t)batch * encoded; i++) {
-        uint64_t pair = i / 2 / batch, row = i / 2 % batch;
-        float value = d->mlp->rows[row % MLP_PATTERN * encoded + 2 * pair + i % 2];
-        if (d->number == 2)
-            ((uint16_t *)(void *)numbers)[i] = bench_to_half(value);
-        else
-            ((float *)(void *)numbers)[i] = value;
+    struct gpu_device *device = d->bench->device;
+    uint32_t mask = INPUTS | WEIGHTS | BUFFERS(FIELD) | (d->training ? BACKWARD : 0);
+    *counts = (struct buffer_counts){
+        .rays = MLP_RAYS, .samples = d->sizes->batch, .groups = d->groups};
+    field_count(&d->mlp->model, counts);
+    field_backend_count(&d->backend, &d->mlp->model, counts);
+    BASE_TRY(buffers_create(device, BUFFERS_OF_TRIAL, mask, counts, &d->buffers));
+    uint64_t bytes = buffers_bytes(BUFFERS_OF_TRIAL, BIND_FEATURES, counts);
+    uint32_t wanted = bench_sets(d->bench, bytes);
+    for (d->sets = 0; d->sets < wanted && d->sets < MOST_SETS; d->sets++) {
+        const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
+        struct buffers *set = &d->features[d->sets];
+        BASE_TRY(buffers_create(device, BUFFERS_OF_TRIAL, BUFFERS(FEATURES), counts, set));
+        buffers_bind(&d->buffers, mask, bound);
+        buffers_bind(set, BUFFERS(FEATURES), bound);
+        BASE_TRY(gpu_bindings_create(device, bound, &d->bindings[d->sets]));
     }
-    vkn_status status = bench_upload_pattern(d->bench, &d->rows, numbers, row_bytes(d));
+    return VKN_OK;
+}
+
+static vkn_status put(struct on_device *d, uint32_t binding, const void *data, uint64_t size)
+{
+    return gpu_upload(d->bench->device, &d->buffers.at[binding], 0, data, size);
+}
+
+/* Rays and samples; all samples are live. */
+static vkn_status upload_samples(struct on_device *d)
+{
+    const struct mlp_model *mlp = d->mlp;
+    uint32_t batch = d->sizes->batch;
+    const struct State state = {
+        .sample_count = batch, .live_count = batch, .ray_count = MLP_RAYS, .loss_scale = 1};
+    BASE_TRY(put(d, BIND_STATE, &state, sizeof state));
+    BASE_TRY(put(d, BIND_RAYS, mlp->rays, sizeof mlp->rays));
+    BASE_TRY(bench_upload_indices(d->bench, &d->buffers.at[BIND_LIVE]));
+    return bench_upload_pattern(d->bench, &d->buffers.at[BIND_SAMPLES], mlp->samples,
+                                sizeof mlp->samples);
+}
+
+/* Each level's features repeat over the samples. */
+static vkn_status upload_features(struct on_device *d)
+{
+    uint64_t pattern = MLP_PATTERN * MLP_FEATURES, level = (uint64_t)d->sizes->batch * MLP_FEATURES;
+    float *numbers = base_alloc(feature_count(d), sizeof *numbers);
+    vkn_status status = numbers ? VKN_OK : VKN_ERROR;
+    for (uint64_t i = 0; i < feature_count(d) && status == VKN_OK; i++)
+        numbers[i] = d->mlp->features[i / level * pattern + i % pattern];
+    for (uint32_t set = 0; set < d->sets && status == VKN_OK; set++)
+        status = bench_upload_numbers(d->bench, &d->features[set].at[BIND_FEATURES], numbers,
+                                      feature_count(d), d->backend.half);
     free(numbers);
     return status;
 }
 
-static vkn_status upload_weights(struct on_device *d)
+/* In 32 bits, and in 16 as the backend reads them. */
+static vkn_status upload_weights(struct on_device *d, uint64_t halves)
 {
     const struct field_model *model = &d->mlp->model;
     uint32_t count = model->param_count, transposed = d->backend.transposed;
-    uint16_t *halves = base_alloc(half_count(d), sizeof *halves);
-    if (!halves)
+    float *weights = base_alloc(halves > count ? halves : count, sizeof *weights);
+    if (!weights)
         return VKN_ERROR;
-    for (uint32_t i = 0; i < count; i++)
-        halves[i] = bench_to_half(d->mlp->weights[i]);
+    memcpy(weights, d->mlp->weights, count * sizeof *weights);
     if (gpu_self_test_breaks("bench_mlp"))
-        halves[0] = 0x4800; /* 8 */
+        weights[0] = 8;
     for (uint32_t i = 0; transposed && i < model->mlp_params; i++)
-        halves[transposed + field_transposed_place(model, i)] = halves[i];
-    vkn_status status = gpu_upload(d->bench->device, &d->halves, 0, halves, 2 * half_count(d));
-    free(halves);
-    BASE_TRY(status);
-    BASE_TRY(gpu_upload(d->bench->device, &d->params, 0, d->mlp->weights, 4ull * count));
-    const float eight = 8;
-    return gpu_self_test_breaks("bench_mlp")
-               ? gpu_upload(d->bench->device, &d->params, 0, &eight, sizeof eight)
-               : VKN_OK;
+        weights[transposed + field_transposed_place(model, i)] = weights[i];
+    vkn_status status = put(d, BIND_PARAMS, weights, count * sizeof *weights);
+    if (status == VKN_OK && halves)
+        status =
+            bench_upload_numbers(d->bench, &d->buffers.at[BIND_HALVES], weights, halves, true);
+    free(weights);
+    return status;
+}
+
+/* What field_backward begins with: field_forward's results, and the gradients of these. */
+static vkn_status upload_gradients(struct on_device *d)
+{
+    BASE_TRY(bench_upload_pattern(d->bench, &d->buffers.at[BIND_FIELD], d->mlp->values,
+                                  sizeof d->mlp->values));
+    return bench_upload_pattern(d->bench, &d->buffers.at[BIND_FIELD_GRADIENTS], d->mlp->gradients,
+                                sizeof d->mlp->gradients);
 }
 
 static vkn_status prepare(struct on_device *d)
 {
     struct Config constants = {0};
+    struct buffer_counts counts;
     BASE_TRY(create_program(d, &constants));
-    BASE_TRY(allocate(d));
-    BASE_TRY(gpu_upload(d->bench->device, &d->config, 0, &constants, sizeof constants));
-    BASE_TRY(upload_weights(d));
-    return upload_rows(d);
+    BASE_TRY(allocate(d, &counts));
+    BASE_TRY(put(d, BIND_CONFIG, &constants, sizeof constants));
+    BASE_TRY(upload_samples(d));
+    BASE_TRY(upload_features(d));
+    BASE_TRY(upload_weights(d, counts.half_params));
+    return d->training ? upload_gradients(d) : VKN_OK;
 }
 
 static void destroy(struct on_device *d)
 {
-    gpu_bindings_destroy(&d->bindings);
+    for (uint32_t set = 0; set < MOST_SETS; set++) {
+        gpu_bindings_destroy(&d->bindings[set]);
+        buffers_destroy(&d->features[set]);
+    }
     gpu_program_destroy(&d->program);
-    gpu_arena_destroy(&d->arena);
+    buffers_destroy(&d->buffers);
 }
 
+/* Training leaves gradients in the place of a set's features, which the set's next turn reads. */
 static void record(void *context, struct gpu_recording *recording, uint32_t turn)
 {
     const struct on_device *d = context;
-    uint64_t first = turn % d->sets * (row_bytes(d) / 4);
-    const struct Push push = {.a = d->sizes->batch, .b = (uint32_t)first};
-    gpu_record_dispatch(recording, d->program, d->bindings, &push, sizeof push, d->groups);
+    const struct Push push = {.e = ROWS_SAMPLES};
+    gpu_record_dispatch(recording, d->program, d->bindings[turn % d->sets], &push, sizeof push,
+                        d->groups);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -154,56 +177,59 @@ static void record(void *context, struct gpu_recording *recording, uint32_t turn
 /* Euclidean norms: of the difference, over the expected one. */
 struct distance {
     double error, size;
+    uint32_t outputs;
 };
 
 static void add_distance(struct distance *distance, double got, double want)
 {
     distance->error += (got - want) * (got - want);
     distance->size += want * want;
+    distance->outputs++;
 }
 
-static void compare(struct bench_check *check, const struct distance *distance, uint32_t outputs)
+static void compare(struct bench_check *check, const struct distance *distance)
 {
     bench_compare(check, sqrt(distance->error), 0, sqrt(distance->size));
-    check->outputs += outputs - 1;
+    check->outputs += distance->outputs - 1;
 }
 
-/* The last rows of the batch. */
-static vkn_status check_outputs(struct on_device *d, struct bench_check *check)
+/* Colours and densities of the last rows of the batch. */
+static vkn_status check_values(struct on_device *d, struct bench_check *check)
 {
     float got[MLP_PATTERN][4];
-    struct distance distance = {0};
-    BASE_TRY(
-        gpu_download(d->bench->device, &d->field, d->field.size - sizeof got, got, sizeof got));
-    for (uint32_t i = 0; i < MLP_PATTERN * MLP_OUTPUTS; i++)
-        add_distance(&distance, (double)got[i / 4][i % 4], d->mlp->outputs[i]);
-    compare(check, &distance, MLP_PATTERN * MLP_OUTPUTS);
+    struct distance colors = {0}, densities = {0};
+    const struct gpu_buffer *field = &d->buffers.at[BIND_FIELD];
+    BASE_TRY(gpu_download(d->bench->device, field, field->size - sizeof got, got, sizeof got));
+    for (uint32_t i = 0; i < MLP_PATTERN * 4; i++)
+        add_distance(i % 4 == 3 ? &densities : &colors, (double)got[i / 4][i % 4],
+                     (double)d->mlp->values[i / 4][i % 4]);
+    compare(check, &colors);
+    compare(check, &densities);
     return VKN_OK;
 }
 
-/* Of the first two inputs of the last rows. */
-static vkn_status check_input_gradients(struct on_device *d, struct bench_check *check)
+/* Of the last rows of the batch. */
+static vkn_status check_feature_gradients(struct on_device *d, struct bench_check *check)
 {
-    union {
-        float full[MLP_PATTERN][2];
-        uint16_t half[MLP_PATTERN][2];
-    } got;
+    const struct gpu_buffer *features = &d->features[0].at[BIND_FEATURES];
+    float got[MLP_PATTERN * MLP_FEATURES];
     struct distance distance = {0};
-    uint64_t size = 2ull * MLP_PATTERN * d->number;
-    uint64_t first = 2ull * (d->sizes->batch - MLP_PATTERN) * d->number;
-    BASE_TRY(gpu_download(d->bench->device, &d->inputs, first, &got, size));
-    for (uint32_t i = 0; i < 2 * MLP_PATTERN; i++)
-        add_distance(&distance,
-                     (double)(d->number == 2 ? bench_from_half(got.half[i / 2][i % 2])
-                                             : got.full[i / 2][i % 2]),
-                     d->mlp->input_gradients[i / 2 * d->mlp->model.encoded + i % 2]);
-    compare(check, &distance, 2 * MLP_PATTERN);
+    uint64_t size = sizeof got / (d->backend.half ? 2 : 1);
+    for (uint32_t level = 0; level < MLP_INPUTS / MLP_FEATURES; level++) {
+        uint64_t end = (level + 1) * (size * d->sizes->batch / MLP_PATTERN);
+        BASE_TRY(gpu_download(d->bench->device, features, end - size, got, size));
+        for (uint32_t i = 0; i < BASE_COUNT(got); i++)
+            add_distance(&distance, bench_number(got, i, d->backend.half),
+                         d->mlp->feature_gradients[level * BASE_COUNT(got) + i]);
+    }
+    compare(check, &distance);
     return VKN_OK;
 }
 
 /* The workgroups' sums added up, layer by layer. */
 static vkn_status check_weight_gradients(struct on_device *d, struct bench_check *check)
 {
+    const struct gpu_buffer *partials = &d->buffers.at[BIND_PARTIALS];
     uint32_t count = d->mlp->model.mlp_params;
     uint32_t repeats = d->sizes->batch / MLP_PATTERN;
     double *sums = base_alloc(count, sizeof *sums);
@@ -211,41 +237,32 @@ static vkn_status check_weight_gradients(struct on_device *d, struct bench_check
     vkn_status status = sums && partial ? VKN_OK : VKN_ERROR;
     for (uint32_t g = 0; g < d->groups && status == VKN_OK; g++) {
         status =
-            gpu_download(d->bench->device, &d->partials, 4ull * g * count, partial, 4ull * count);
+            gpu_download(d->bench->device, partials, 4ull * g * count, partial, 4ull * count);
         for (uint32_t i = 0; i < count && status == VKN_OK; i++)
             sums[i] += (double)partial[i];
     }
-    for (uint32_t n = 0; n < d->mlp->layer_count && status == VKN_OK; n++) {
-        const struct field_layer *layer = &d->mlp->layers[n];
+    for (uint32_t n = 0; n < d->mlp->model.layer_count && status == VKN_OK; n++) {
+        const struct field_layer *layer = &d->mlp->model.layers[n];
         struct distance distance = {0};
         for (uint32_t i = layer->first; i < layer->first + layer->inputs * layer->outputs; i++)
             add_distance(&distance, sums[i], repeats * d->mlp->weight_gradients[i]);
-        compare(check, &distance, layer->inputs * layer->outputs);
+        compare(check, &distance);
     }
     free(sums);
     free(partial);
     return status;
 }
 
-/* The gradients of the outputs take the place where forward puts these. */
-static vkn_status upload_gradients(struct on_device *d)
-{
-    return bench_upload_pattern(d->bench, &d->field, d->mlp->gradients,
-                                MLP_PATTERN * sizeof d->mlp->gradients[0]);
-}
-
+/* One turn, of the first set. */
 static vkn_status check(struct on_device *d, struct bench_check *check)
 {
     double seconds;
-    const struct gpu_buffer *outputs[] = {d->training ? &d->inputs : &d->field, &d->partials};
-    for (size_t i = 0; i < BASE_COUNT(outputs); i++)
-        BASE_TRY(bench_fill(d->bench, outputs[i], UINT32_MAX));
-    if (d->training)
-        BASE_TRY(upload_gradients(d));
-    BASE_TRY(bench_run(d->bench, record, d, d->sets, &seconds));
+    const struct gpu_buffer *output = &d->buffers.at[d->training ? BIND_PARTIALS : BIND_FIELD];
+    BASE_TRY(bench_fill(d->bench, output, UINT32_MAX));
+    BASE_TRY(bench_run(d->bench, record, d, 1, &seconds));
     if (!d->training)
-        return check_outputs(d, check);
-    BASE_TRY(check_input_gradients(d, check));
+        return check_values(d, check);
+    BASE_TRY(check_feature_gradients(d, check));
     return check_weight_gradients(d, check);
 }
 
@@ -275,7 +292,7 @@ static vkn_status measure(struct bench *bench, const struct mlp_case *c,
     result.check.tolerance = tolerance(c, backend);
     vkn_status status = prepare(&d);
     result.flops = c->batch * mlp_flops(mlp, training);
-    result.bytes = c->batch * (16.0 + (training ? 2.0 : 1.0) * mlp->model.encoded * d.number);
+    result.bytes = c->batch * mlp_bytes(mlp, training);
     result.samples = c->batch;
     if (status == VKN_OK)
         status = check(&d, &result.check);
@@ -290,13 +307,13 @@ static vkn_status measure(struct bench *bench, const struct mlp_case *c,
 static vkn_status measure_both(struct bench *bench, const struct mlp_case *c,
                                const struct bench_backend *backend)
 {
-    struct mlp_model mlp = {0};
+    struct mlp_model *mlp = NULL;
     vkn_status status = bench->counting ? VKN_OK : mlp_create(c, backend, &mlp);
     if (status == VKN_OK && bench_next(bench))
-        status = measure(bench, c, &mlp, backend, false);
+        status = measure(bench, c, mlp, backend, false);
     /* Activations stay in matrices forward alone. */
     if (status == VKN_OK && !backend->conversions && bench_next(bench))
-        status = measure(bench, c, &mlp, backend, true);
+        status = measure(bench, c, mlp, backend, true);
     mlp_free(&mlp);
     return status;
 }

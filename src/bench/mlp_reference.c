@@ -1,4 +1,4 @@
-/* The MLPs in double precision. */
+/* The field's MLPs in double precision, between features and colours and densities. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,8 @@
 #include "bench/mlp.h"
 
 #define MOST_VALUES 2048u /* of a row, over all layers */
-#define DIRECTION   0.5   /* the same for all rows, as in shaders/bench/mlp_backward.comp */
+#define HARMONICS   16u   /* of a direction */
+#define PI          3.14159265358979323846
 
 /* Values, then gradients, of one row: `at` of each layer's inputs. The colour MLP's inputs are the
  * density MLP's outputs with the direction behind them. */
@@ -18,21 +19,15 @@ struct row {
 static void place(const struct mlp_model *mlp, struct row *row)
 {
     uint32_t at = 0;
-    for (uint32_t i = 0; i <= mlp->layer_count; i++) {
+    for (uint32_t i = 0; i <= mlp->model.layer_count; i++) {
         row->at[i] = at;
-        at += i < mlp->layer_count ? mlp->layers[i].inputs : COLOR_OUTPUTS;
+        at += i < mlp->model.layer_count ? mlp->model.layers[i].inputs : COLOR_OUTPUTS;
     }
-}
-
-/* Whether a layer's outputs go through the ReLU. */
-static bool is_hidden(const struct mlp_model *mlp, uint32_t layer)
-{
-    return layer + 1 != mlp->density_end && layer + 1 != mlp->layer_count;
 }
 
 static void forward(const struct mlp_model *mlp, uint32_t layer, struct row *row)
 {
-    const struct field_layer *l = &mlp->layers[layer];
+    const struct field_layer *l = &mlp->model.layers[layer];
     const double *from = row->value + row->at[layer];
     double *to = row->value + row->at[layer + 1];
     for (uint32_t o = 0; o < l->outputs; o++)
@@ -40,16 +35,16 @@ static void forward(const struct mlp_model *mlp, uint32_t layer, struct row *row
     for (uint32_t i = 0; i < l->inputs; i++)
         for (uint32_t o = 0; o < l->outputs; o++)
             to[o] += from[i] * (double)mlp->weights[l->first + i * l->outputs + o];
-    for (uint32_t o = 0; o < l->outputs && is_hidden(mlp, layer); o++)
+    for (uint32_t o = 0; o < l->outputs && !l->last; o++)
         to[o] = fmax(to[o], 0);
 }
 
 static void backward(struct mlp_model *mlp, uint32_t layer, struct row *row)
 {
-    const struct field_layer *l = &mlp->layers[layer];
+    const struct field_layer *l = &mlp->model.layers[layer];
     const double *input = row->value + row->at[layer], *by = row->gradient + row->at[layer + 1];
     double *gradient = row->gradient + row->at[layer];
-    bool rectified = layer > 0 && is_hidden(mlp, layer - 1);
+    bool rectified = layer > 0 && !l[-1].last;
     for (uint32_t i = 0; i < l->inputs; i++) {
         double sum = 0;
         for (uint32_t o = 0; o < l->outputs; o++) {
@@ -61,55 +56,65 @@ static void backward(struct mlp_model *mlp, uint32_t layer, struct row *row)
     }
 }
 
+/* Real spherical harmonics Y(l, m) of degree l below 4, m from -l to l, with the Condon-Shortley phase. */
+static void encode_direction(const float direction[3], double harmonics[HARMONICS])
+{
+    double x = (double)direction[0], y = (double)direction[1], z = (double)direction[2];
+    double cosine = 1, sine = 0; /* (x + i y)^m */
+    for (int m = 0; m < 4; m++) {
+        /* The associated Legendre functions P(l, m) over (1 - z^2)^(m/2), by recurrence over l. */
+        double before = 0, legendre = m == 0 ? 1 : m == 1 ? -1 : m == 2 ? 3 : -15;
+        for (int l = m; l < 4; l++) {
+            double factorials = m ? 2 : 1; /* and (l - m)! / (l + m)! */
+            for (int i = l - m + 1; i <= l + m; i++)
+                factorials /= i;
+            double scale = sqrt((2 * l + 1) / (4 * PI) * factorials) * legendre;
+            harmonics[l * l + l + m] = scale * cosine;
+            if (m > 0)
+                harmonics[l * l + l - m] = scale * sine;
+            double next = ((2 * l + 1) * z * legendre - (l + m) * before) / (l - m + 1);
+            before = legendre;
+            legendre = next;
+        }
+        double turned = cosine * x - sine * y;
+        sine = cosine * y + sine * x;
+        cosine = turned;
+    }
+}
+
+/* Of input i of a row. */
+static uint32_t feature_at(uint32_t row, uint32_t i)
+{
+    return (i / MLP_FEATURES * MLP_PATTERN + row) * MLP_FEATURES + i % MLP_FEATURES;
+}
+
+/* The sigmoid's derivative follows from its value, and exp's is its value. */
 static void run_row(struct mlp_model *mlp, uint32_t index, struct row *row)
 {
-    uint32_t encoded = mlp->model.encoded, end = mlp->density_end;
-    for (uint32_t i = 0; i < encoded; i++)
-        row->value[i] = (double)mlp->rows[index * encoded + i];
-    for (uint32_t i = 0; i < mlp->layer_count; i++) {
+    uint32_t last = mlp->model.layer_count, end = mlp->density_end;
+    float *value = mlp->values[index], *by = mlp->gradients[index];
+    for (uint32_t i = 0; i < MLP_INPUTS; i++)
+        row->value[i] = (double)mlp->features[feature_at(index, i)];
+    for (uint32_t i = 0; i < last; i++) {
         if (i == end)
-            for (uint32_t d = 0; d < 16; d++)
-                row->value[row->at[i] + mlp->config.mlp.geometry + d] = DIRECTION;
+            encode_direction(mlp->rays[mlp->samples[index].ray].direction,
+                             row->value + row->at[i] + mlp->config.mlp.geometry);
         forward(mlp, i, row);
     }
     memset(row->gradient, 0, sizeof row->gradient);
-    for (uint32_t i = 0; i < 3; i++)
-        row->gradient[row->at[mlp->layer_count] + i] = (double)mlp->gradients[index][i];
-    for (uint32_t i = mlp->layer_count; i > 0; i--) {
+    for (uint32_t i = 0; i < 3; i++) {
+        double color = 1 / (1 + exp(-row->value[row->at[last] + i]));
+        row->gradient[row->at[last] + i] = (double)by[i] * color * (1 - color);
+        value[i] = (float)color;
+    }
+    value[3] = (float)exp(row->value[row->at[end]]);
+    for (uint32_t i = last; i > 0; i--) {
         if (i == end)
-            row->gradient[row->at[end]] += (double)mlp->gradients[index][3];
+            row->gradient[row->at[end]] += (double)by[3] * (double)value[3];
         backward(mlp, i - 1, row);
     }
-    for (uint32_t i = 0; i < MLP_OUTPUTS; i++)
-        mlp->outputs[index * MLP_OUTPUTS + i] = row->value[row->at[end] + i];
-    memcpy(mlp->input_gradients + (size_t)index * encoded, row->gradient, encoded * sizeof(double));
-}
-
-static vkn_status run(struct mlp_model *mlp)
-{
-    struct row *row = base_alloc(1, sizeof *row);
-    if (!row)
-        return VKN_ERROR;
-    place(mlp, row);
-    for (uint32_t i = 0; i < MLP_PATTERN; i++)
-        run_row(mlp, i, row);
-    free(row);
-    return VKN_OK;
-}
-
-static vkn_status allocate(struct mlp_model *mlp)
-{
-    size_t rows = MLP_PATTERN, encoded = mlp->model.encoded;
-    mlp->weights = base_alloc(mlp->model.param_count, sizeof *mlp->weights);
-    mlp->rows = base_alloc(rows * encoded, sizeof *mlp->rows);
-    mlp->gradients = base_alloc(rows, sizeof *mlp->gradients);
-    mlp->outputs = base_alloc(rows * MLP_OUTPUTS, sizeof *mlp->outputs);
-    mlp->input_gradients = base_alloc(rows * encoded, sizeof *mlp->input_gradients);
-    mlp->weight_gradients = base_alloc(mlp->model.mlp_params, sizeof *mlp->weight_gradients);
-    return mlp->weights && mlp->rows && mlp->gradients && mlp->outputs && mlp->input_gradients &&
-                   mlp->weight_gradients
-               ? VKN_OK
-               : VKN_ERROR;
+    for (uint32_t i = 0; i < MLP_INPUTS; i++)
+        mlp->feature_gradients[feature_at(index, i)] = row->gradient[i];
 }
 
 /* In (0, 1], exact in f16. */
@@ -118,73 +123,107 @@ static float positive(uint64_t *random)
     return 0.5f + 0.5f * fabsf(bench_random(random));
 }
 
-/* Every other hidden unit has positive weights, the rest negative ones; all inputs are positive. So
- * half of the activations are zero, none is near the ReLU's kink, and no sum cancels: precisions
- * differ by rounding alone. Weights of a unit add up to about 1. */
+/* Every other hidden unit has positive weights, the rest negative ones; inputs are positive but for the
+ * direction's, which are too small to turn a sum. So half of the activations are zero, none is near
+ * the ReLU's kink, and no sum cancels: precisions differ by rounding alone. Weights of a unit add up
+ * to about 1. */
 static void fill_layer(struct mlp_model *mlp, uint32_t index, bool half, uint64_t *random)
 {
-    const struct field_layer *layer = &mlp->layers[index];
+    const struct field_layer *layer = &mlp->model.layers[index];
     bool first = index == 0 || index == mlp->density_end;
     float scale = (first ? 1.33f : 2.67f) / (float)layer->inputs;
     for (uint32_t i = 0; i < layer->inputs; i++)
         for (uint32_t o = 0; o < layer->used_outputs; o++) {
             float weight = scale * positive(random);
-            weight = o % 2 == 1 && is_hidden(mlp, index) ? -weight : weight;
+            weight = o % 2 == 1 && !layer->last ? -weight : weight;
             mlp->weights[layer->first + i * layer->outputs + o] =
                 half ? bench_from_half(bench_to_half(weight)) : weight;
         }
 }
 
-vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *backend,
-                      struct mlp_model *mlp)
+static void fill(struct mlp_model *mlp, bool half)
 {
-    *mlp = (struct mlp_model){.config = {
-                                  .scene.aabb_scale = 1,
-                                  .grid = {.levels = 16, /* for its 32 values */
-                                           .features = 2,
-                                           .log2_entries = 10,
-                                           .coarsest = 4,
-                                           .finest = 8},
-                                  .mlp = {.density_width = c->width,
-                                          .density_layers = c->depth,
-                                          .geometry = 16,
-                                          .color_width = 16,
-                                          .color_layers = 1,
-                                          .sh_degree = 4},
-                              }};
-    bench_backend_settings(backend, &mlp->config);
-    BASE_TRY(field_model_create(&mlp->config, &mlp->model));
-    mlp->layer_count = mlp->model.layer_count;
-    memcpy(mlp->layers, mlp->model.layers, sizeof mlp->layers);
-    mlp->density_end = c->depth + 1;
-    BASE_TRY(allocate(mlp));
-    uint64_t random = c->width;
-    for (uint32_t i = 0; i < mlp->layer_count; i++)
-        fill_layer(mlp, i, backend->precision != VKN_PRECISION_FP32, &random);
-    for (uint32_t i = 0; i < MLP_PATTERN * mlp->model.encoded; i++)
-        mlp->rows[i] = positive(&random);
+    uint64_t random = mlp->config.mlp.density_width;
+    for (uint32_t i = 0; i < mlp->model.layer_count; i++)
+        fill_layer(mlp, i, half, &random);
+    for (uint32_t i = 0; i < BASE_COUNT(mlp->features); i++)
+        mlp->features[i] = positive(&random);
     for (uint32_t i = 0; i < MLP_PATTERN * 4; i++)
         mlp->gradients[i / 4][i % 4] = positive(&random);
-    return run(mlp);
+    for (uint32_t i = 0; i < MLP_RAYS; i++)
+        bench_random_direction(&random, mlp->rays[i].direction);
+    for (uint32_t i = 0; i < MLP_PATTERN; i++)
+        mlp->samples[i].ray = i / (MLP_PATTERN / MLP_RAYS);
 }
 
-void mlp_free(struct mlp_model *mlp)
+vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *backend,
+                      struct mlp_model **created)
 {
-    free(mlp->weights);
-    free(mlp->rows);
-    free(mlp->gradients);
-    free(mlp->outputs);
-    free(mlp->input_gradients);
-    free(mlp->weight_gradients);
+    struct mlp_model *mlp = *created = base_alloc(1, sizeof *mlp);
+    struct row *row = base_alloc(1, sizeof *row);
+    vkn_status status = mlp && row ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK) {
+        mlp->config = (struct vkn_config){
+            .scene.aabb_scale = 1,
+            .grid = {.levels = MLP_INPUTS / MLP_FEATURES,
+                     .features = MLP_FEATURES,
+                     .log2_entries = 10,
+                     .coarsest = 4,
+                     .finest = 8},
+            .mlp = {.density_width = c->width,
+                    .density_layers = c->depth,
+                    .geometry = 16,
+                    .color_width = 16,
+                    .color_layers = 1,
+                    .sh_degree = 4},
+        };
+        bench_backend_settings(backend, &mlp->config);
+        status = field_model_create(&mlp->config, &mlp->model);
+    }
+    if (status == VKN_OK) {
+        mlp->density_end = c->depth + 1;
+        mlp->weights = base_alloc(mlp->model.param_count, sizeof *mlp->weights);
+        mlp->weight_gradients = base_alloc(mlp->model.mlp_params, sizeof *mlp->weight_gradients);
+        status = mlp->weights && mlp->weight_gradients ? VKN_OK : VKN_ERROR;
+    }
+    if (status == VKN_OK) {
+        fill(mlp, backend->precision != VKN_PRECISION_FP32);
+        place(mlp, row);
+        for (uint32_t i = 0; i < MLP_PATTERN; i++)
+            run_row(mlp, i, row);
+    }
+    free(row);
+    return status;
+}
+
+void mlp_free(struct mlp_model **mlp)
+{
+    if (*mlp) {
+        free((*mlp)->weights);
+        free((*mlp)->weight_gradients);
+    }
+    free(*mlp);
+    *mlp = NULL;
 }
 
 double mlp_flops(const struct mlp_model *mlp, bool training)
 {
     double flops = 0;
-    for (uint32_t i = 0; i < mlp->layer_count; i++) {
-        double products = 2.0 * mlp->layers[i].inputs * mlp->layers[i].outputs;
-        bool run_forward = training ? i + 1 < mlp->layer_count : i < mlp->density_end;
-        flops += (run_forward ? products : 0) + (training ? 2 * products : 0);
+    for (uint32_t i = 0; i < mlp->model.layer_count; i++) {
+        const struct field_layer *l = &mlp->model.layers[i];
+        double products = 2.0 * l->used_outputs;
+        uint32_t learned = i == mlp->density_end ? mlp->config.mlp.geometry : l->inputs;
+        if (!training || i + 1 < mlp->model.layer_count)
+            flops += products * l->inputs;
+        if (training)
+            flops += products * l->inputs + products * learned;
     }
     return flops;
+}
+
+double mlp_bytes(const struct mlp_model *mlp, bool training)
+{
+    double features = MLP_INPUTS * (mlp->config.precision == VKN_PRECISION_FP32 ? 4.0 : 2.0);
+    double sample = sizeof(struct Sample) + features + sizeof mlp->values[0];
+    return sample + (training ? sizeof(uint32_t) + features + sizeof mlp->gradients[0] : 0);
 }

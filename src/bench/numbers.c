@@ -1,4 +1,7 @@
 /* Patterns, and memory to take turns with. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "bench/internal.h"
 
 /* Knuth's 64-bit congruential generator; ten bits are exact in f16. */
@@ -6,6 +9,17 @@ float bench_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (float)(*state >> 54) * (1.0f / 512.0f) - 1.0f;
+}
+
+void bench_random_direction(uint64_t *state, float direction[3])
+{
+    float square = 1e-6f;
+    for (int i = 0; i < 3; i++) {
+        direction[i] = bench_random(state);
+        square += direction[i] * direction[i];
+    }
+    for (int i = 0; i < 3; i++)
+        direction[i] /= sqrtf(square);
 }
 
 uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
@@ -41,4 +55,31 @@ vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *bu
         gpu_record_copy(recording, buffer, 0, buffer, there, left < there ? left : there);
     }
     return gpu_run_once(&recording);
+}
+
+vkn_status bench_upload_numbers(struct bench *bench, const struct gpu_buffer *buffer,
+                                const float *numbers, uint64_t count, bool half)
+{
+    if (!half)
+        return gpu_upload(bench->device, buffer, 0, numbers, 4 * count);
+    uint16_t *halves = base_alloc(count, sizeof *halves);
+    if (!halves)
+        return VKN_ERROR;
+    for (uint64_t i = 0; i < count; i++)
+        halves[i] = bench_to_half(numbers[i]);
+    vkn_status status = gpu_upload(bench->device, buffer, 0, halves, 2 * count);
+    free(halves);
+    return status;
+}
+
+vkn_status bench_upload_indices(struct bench *bench, const struct gpu_buffer *buffer)
+{
+    uint64_t count = buffer->size / sizeof(uint32_t);
+    uint32_t *indices = base_alloc(count, sizeof *indices);
+    for (uint64_t i = 0; indices && i < count; i++)
+        indices[i] = (uint32_t)i;
+    vkn_status status =
+        indices ? gpu_upload(bench->device, buffer, 0, indices, 4 * count) : VKN_ERROR;
+    free(indices);
+    return status;
 }

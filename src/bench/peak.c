@@ -166,20 +166,16 @@ static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
 {
     const struct gpu_matrix_shape *shape = &peak->backend->shape;
     uint32_t count = shape->m * shape->n;
-    union {
-        float full[256];
-        uint16_t half[256];
-    } sums;
+    float sums[256];
+    bool half = peak->backend->half_accumulate;
     double seconds;
     peak->push[0] = 1;
     peak->push[3] = peak->push[2];
     BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
-    BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, &sums,
-                          count * (peak->backend->half_accumulate ? 2u : 4u)));
+    BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, sums, count * (half ? 2u : 4u)));
     for (uint32_t i = 0; i < count; i++) {
         double want = expected_sum(shape, i / shape->n, i % shape->n);
-        float got = peak->backend->half_accumulate ? bench_from_half(sums.half[i]) : sums.full[i];
-        bench_compare(check, (double)got, want, fmax(1, fabs(want)));
+        bench_compare(check, bench_number(sums, i, half), want, fmax(1, fabs(want)));
     }
     peak->push[3] = shape->m * shape->k + shape->k * shape->n;
     return VKN_OK;
