@@ -31,6 +31,16 @@ if(VKNERF_SANITIZE)
     endif()
 endif()
 
+# What tools/changed.py learns from which code a test executes.
+if(VKNERF_TRACE)
+    add_library(trace OBJECT ${PROJECT_SOURCE_DIR}/tests/trace.c)
+    set_target_properties(trace PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_definitions(trace PRIVATE _GNU_SOURCE=)
+    target_compile_definitions(vknerf-options INTERFACE VKNERF_TRACE=1)
+    target_compile_options(vknerf-options INTERFACE -finstrument-functions -g1)
+    target_link_libraries(vknerf-options INTERFACE $<TARGET_OBJECTS:trace>)
+endif()
+
 if(VKNERF_FUZZ)
     if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
         message(FATAL_ERROR "VKNERF_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")

@@ -39,7 +39,7 @@ contains "$work/said" '^  --floor 95 '
 
 # sum.sh is compiled into the programs of the tests, which is to check its syntax and copy it.
 mkdir -p "$work/toy/tools" "$work/toy/src" "$work/toy/tests/mutants"
-cp "$source/tools/mutants.sh" "$source/tools/mutants.py" "$source/tools/common.sh" "$work/toy/tools/"
+cp -r "$source/tools/mutants.sh" "$source/tools/mutants" "$source/tools/changed.py" "$source/tools/common.sh" "$work/toy/tools/"
 cd "$work/toy" || exit 1
 cat >CMakeLists.txt <<'TOY'
 cmake_minimum_required(VERSION 3.22)

@@ -34,4 +34,4 @@ set -eu
 
 command -v python3 >/dev/null || { say "${0##*/}: needs python3"; exit 2; }
 export PYTHONDONTWRITEBYTECODE=1
-exec python3 "$source_dir/tools/mutants.py" "$source_dir" "$build_dir" "$tool_root" "$@"
+exec python3 "$source_dir/tools/mutants/main.py" "$source_dir" "$build_dir" "$tool_root" "$@"
