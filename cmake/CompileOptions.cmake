@@ -2,13 +2,14 @@
 
 add_library(vknerf-options INTERFACE)
 target_compile_options(vknerf-options INTERFACE -Wall -Wextra)
-# Sanitizers' code makes gcc see truncation and uninitialised values where there are none.
-if(VKNERF_SANITIZE)
+# Sanitizers' and tracing's code makes gcc see truncation and uninitialised values where there are none.
+if(VKNERF_SANITIZE OR VKNERF_TRACE)
     if(CMAKE_C_COMPILER_ID STREQUAL GNU)
         target_compile_options(vknerf-options INTERFACE
             -Wno-format-truncation -Wno-maybe-uninitialized -Wno-stringop-overflow)
     endif()
-elseif(VKNERF_WERROR)
+endif()
+if(VKNERF_WERROR AND NOT VKNERF_SANITIZE)
     target_compile_options(vknerf-options INTERFACE -Werror)
 endif()
 # Strict C11 hides POSIX and M_PI. Defined as nothing, so that a file may define it as well.
