@@ -91,12 +91,12 @@ int main(void) { return scene_read() != 5; }
 TOY
 cat >tests/test_cli.sh <<'TOY'
 #!/bin/sh
-exec "$1" # as docs/cli.md says
+exec "$1" # as docs/cli.txt says
 TOY
 chmod +x tests/test_cli.sh
 echo march >shaders/rays/march.comp
 echo shared >shaders/rays/cells.glsl
-echo cli >docs/cli.md
+echo cli >docs/cli.txt
 echo build >.gitignore
 git init -q . && git config user.email toy@localhost && git config user.name toy && git add . && git commit -qm toy ||
     exit 1
@@ -163,14 +163,14 @@ contains 'test_read: creates programs of shaders/rays/cells.glsl'
 # A test's own files, and what tests name.
 echo '/* more */' >>tests/test_text.c
 chosen test_text
-echo more >>docs/cli.md
+echo more >>docs/cli.txt
 chosen test_cli
-echo new >docs/new.md
+echo new >docs/new.txt
 chosen test_cli
 contains 'test_cli: names docs'
-echo new >new.md
+echo new >new.txt
 chosen
-contains '^  new.md: no test is known to depend on it$'
+contains '^  new.txt: no test is known to depend on it$'
 
 # ---- commits, failures ---------------------------------------------------------------------------
 

@@ -97,17 +97,10 @@ static vkn_status check_options(const struct gpu_device *device,
     return VKN_OK;
 }
 
-#ifdef VKNERF_TRACE
-void gpu_trace_program(const char *name, const char *source); /* tests/trace.c */
-#endif
-
 /* Creates the shader module from the embedded words or from the folder of sources. */
 static vkn_status create_module(struct gpu_device *device, const char *name, VkShaderModule *module)
 {
-    const struct gpu_program_source *source = source_for(device, name);
-#ifdef VKNERF_TRACE
-    gpu_trace_program(source->name, source->source);
-#endif
+    const struct gpu_program_source *source = gpu_traced(source_for(device, name));
     const uint32_t *words = source->words;
     uint32_t *compiled = NULL;
     size_t word_count = gpu_program_word_count(source);

@@ -25,6 +25,16 @@ static inline size_t gpu_program_word_count(const struct gpu_program_source *pro
     return (size_t)(program->end - program->words);
 }
 
+/* Returns the program, whose creation tests note (tests/trace.c) in builds with VKNERF_TRACE. */
+void gpu_trace_program(const char *name, const char *source);
+static inline const struct gpu_program_source *gpu_traced(const struct gpu_program_source *program)
+{
+#ifdef VKNERF_TRACE
+    gpu_trace_program(program->name, program->source);
+#endif
+    return program;
+}
+
 /* In the order of the manifest; programs that the GLSL compiler of the build cannot compile are
  * absent. */
 extern const struct gpu_program_source gpu_program_sources[];
