@@ -18,8 +18,8 @@
 #define HOOK __attribute__((weak, visibility("hidden"), no_instrument_function))
 #define INNER __attribute__((no_instrument_function))
 
-/* Of code behind the file's begin; most of it is never written and takes no memory. */
-#define MAPPED ((size_t)32 << 20)
+/* From the ELF header to the last function, which comes before constants; what is never written takes no memory. */
+#define MAPPED ((size_t)8 << 20)
 
 /* The ELF header of the program or library that this is linked into. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));

@@ -26,8 +26,8 @@ KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "c
 # Whose arguments are messages, or what no release executes.
 APART = re.compile(r"(\w*_fail|fail|assert|static_assert|_Static_assert|base_log\w*|log_\w+|base_warn\w*|\w*printf|gpu_name)$")
 # What is only noticed as a leak or a race, which not every test looks for.
-RELEASES = re.compile(r"(\w*free\w*|\w*close\w*|\w*destroy\w*|\w*release\w*|va_end|pthread_mutex_\w+)$")
-SYMMETRIC = re.compile(r"(\w+_)?(f?min|f?max|dot|distance|hypot|cross_lengths?)[fl]?$", re.IGNORECASE)
+RELEASES = re.compile(r"(\w*free\w*|\w*close\w*|\w*destroy\w*|\w*release\w*|va_end|pthread_mutex_\w+|cJSON_Delete)$")
+SYMMETRIC = re.compile(r"(\w+_)?(f?min|f?max|dot|distance|hypot|alloc)[fl]?$", re.IGNORECASE)
 LIMITS = re.compile(r"(\w+_)?(f?min|f?max|clamp)[fl]?$", re.IGNORECASE)
 TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|[^\n])*")
@@ -203,7 +203,8 @@ class Code:
             end = self.match[i]
             if not self.declares(i):
                 yield "index", self.tokens[end].start, self.tokens[end].start, " + 1"
-                yield "index", self.tokens[end].start, self.tokens[end].start, " - 1"
+                if self.text_at(i + 1) not in ("0", "0u"):
+                    yield "index", self.tokens[end].start, self.tokens[end].start, " - 1"
 
     def sites_of_name(self, i, token):
         if token.text == "if" and i + 1 in self.match:
@@ -235,7 +236,9 @@ class Code:
             j = self.match[j] + 1 if self.text_at(j) in OPENS and j in self.match else j + 1
         if self.text_at(j) == ";":
             gone = self.text[token.start:self.tokens[j].end]
-            yield "statement", token.start, self.tokens[j].end, ";" + "\n" * gone.count("\n")
+            # Compilers warn of an empty body without braces.
+            nothing = "{}" if self.text_at(i - 1) in (")", "else") else ";"
+            yield "statement", token.start, self.tokens[j].end, nothing + "\n" * gone.count("\n")
 
 
 def constants(text):
@@ -295,6 +298,6 @@ def mutations_of(names, root, count, seed, lines_since=None):
 def difference(path, line, text, start, end, new):
     """Where, and the edit between [- -] and {+ +}, as git's word-diff has it, in one line."""
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    edit = (f"[-{text[start:end]}-]" if end > start else "") + (f"{{+{new}+}}" if new.strip() else "")
+    edit = (f"[-{text[start:end]}-]" if end > start else "") + (f"{{+{new}+}}" if new.strip(" \n;{}") else "")
     shown = text[first:start] + edit + text[end:last if last >= 0 else len(text)]
     return f"{path}:{line}: " + re.sub(r"\s+", " ", shown).strip()
