@@ -10,7 +10,7 @@ what git says has changed and what the build knows about which files are made of
 
   a function of C       tests that call it
   other lines of C      tests that call any function of the file, or of a file that includes it or uses its tables
-  a shader              tests that create a program whose source is or includes it (dependency files of the build)
+  a shader              tests that create a program whose source is or includes it
   a file of a test      that test
   any other file        tests that name it or, where none does, its folder
 
@@ -153,16 +153,28 @@ class Build:
         return path[:-len(".o")] if path.endswith(".o") else path
 
     def shader_sources(self):
-        """Source of a program -> files that it includes, by the dependency files of its compiler."""
+        """Source of a program -> itself and the files that it includes. The build's own dependency files are of many
+        sources at once, so that their #include lines are followed here as the compiler does."""
+        def included(path):
+            folders = [os.path.dirname(path), "shaders"] + [f for f in glob.glob("tests/*/", root_dir=self.source)
+                                                            if path.startswith(f)]
+            for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', read(f"{self.source}/{path}"), re.MULTILINE):
+                for folder in folders:
+                    if os.path.isfile(f"{self.source}/{folder}/{name}"):
+                        yield os.path.normpath(f"{folder}/{name}")
+                        break
+
         def make():
-            sources = collections.defaultdict(set)
-            given = re.search(r"^VKNERF_PROGRAMS:PATH=(.+)$", read(f"{self.folder}/CMakeCache.txt"), re.MULTILINE)
-            for path in glob.glob(f"{given[1] if given else self.folder + '/programs'}/*.d"):
-                words = re.sub(r"\\\n", " ", read(path)).split(":", 1)[-1].split()
-                # A folder of programs may be another checkout's.
-                files = [re.sub(r".*?/((?:shaders|tests)/)", r"\1", word) for word in words]
-                if files:
-                    sources[files[0]].update(files)
+            sources = {}
+            for path in glob.glob("shaders/**/*.comp", root_dir=self.source, recursive=True) + \
+                    glob.glob("tests/*/**/*.comp", root_dir=self.source, recursive=True):
+                found, todo = set(), [path]
+                while todo:
+                    file = todo.pop()
+                    if file not in found:
+                        found.add(file)
+                        todo += included(file)
+                sources[path] = found
             return sources
         return self.once("shaders", make)
 
