@@ -10,6 +10,7 @@
 #   --seed 1         which ones; more begin with those of fewer
 #   --since REV      only in lines that are new since the commit
 #   --seconds 120    of tests for each; the nearest run first, by what tools/test.sh --changed has recorded
+#   --sanitize       in a build with AddressSanitizer and UndefinedBehaviorSanitizer, by the tests that it has
 #   --only REGEX     only mutations whose id matches
 #   --list FILE      instead of tests/mutants/*.json; more than once for several
 #   --out FILE.tsv   id, verdict, test, first failed assertion, seconds and what it is of each. What FILE

@@ -83,7 +83,7 @@ class Run:
         os.makedirs(self.work, exist_ok=True)
         self.lock_file = self.lock()
         self.tool_root = self.link_tool_root(tool_root)
-        self.results, self.times, self.map, self.unfit = None, {}, None, set()
+        self.results, self.times, self.map, self.known, self.unfit = None, {}, None, set(), set()
         self.todo, self.done, self.began = 0, 0, 0.0
         self.interrupted = False
 
@@ -136,7 +136,7 @@ class Run:
         return {name: file for name, file in files.items() if file}
 
     def digest(self, files):
-        state = hashlib.sha256(repr((self.tool_root, os.environ.get("VKNERF_TEST_NATIVE"))).encode())
+        state = hashlib.sha256(repr((self.tool_root, self.options.sanitize, os.environ.get("VKNERF_TEST_NATIVE"))).encode())
         for name, (content, mode) in files.items():
             if not APART.match(name):
                 state.update(f"{name}\0{mode}\0{len(content)}\0".encode())
@@ -197,7 +197,8 @@ class Run:
     def mutate(self, tree, mutation):
         began = time.monotonic()
         if "mutated" in mutation:
-            mutation["tests"] = [test for test in self.tests_of(mutation) if test not in self.unfit]
+            mutation["tests"] = [test for test in self.tests_of(mutation)
+                                 if test in self.known and test not in self.unfit]
             verdict, test, detail = tree.judge_made_up(mutation)
         else:
             verdict, test, detail = tree.judge(mutation)
@@ -311,6 +312,7 @@ class Run:
             os.makedirs(tree.root, exist_ok=True)
             print(f"building {tree.root}", flush=True)
             self.spread([tree], [files], lambda tree, files: tree.prepare_objects(files))
+        self.known = trees[0].known_tests()
         self.read_times(files)
         self.began = time.monotonic()
         self.spread(trees, todo, self.mutate)
@@ -360,6 +362,7 @@ def parse_options(words):
     parser.add_argument("--random", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--since", metavar="REV")
+    parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--seconds", type=float, default=120, metavar="SECONDS")
     parser.add_argument("--floor", type=float, default=95, metavar="PERCENT")
     parser.add_argument("--limit", type=float, default=60, metavar="SECONDS")

@@ -45,7 +45,8 @@ class Tree:
 
     def __init__(self, run, number):
         self.run, self.programs = run, run.programs
-        self.root = f"{run.work}/tree" + (f"-{number}" if number > 1 else "")
+        name = "sanitized" if run.options.sanitize else "tree"
+        self.root = f"{run.work}/{name}" + (f"-{number}" if number > 1 else "")
         self.build = f"{self.root}/build"
         self.scratch = f"{self.build}/scratch"
         self.environment = dict(os.environ, VKNERF_TOOL_ROOT=run.tool_root, TMPDIR=self.scratch)
@@ -77,7 +78,8 @@ class Tree:
     def configure(self):
         os.makedirs(self.scratch, exist_ok=True)
         self.must(["cmake", "-S", self.root, "-B", self.build, "-G", "Ninja", "-DVKNERF_TESTS=ON",
-                   f"-DVKNERF_TOOL_ROOT={self.run.tool_root}"])
+                   f"-DVKNERF_TOOL_ROOT={self.run.tool_root}"] +
+                  (["-DVKNERF_SANITIZE=address;undefined"] if self.run.options.sanitize else []))
 
     def must(self, command):
         status, lines, _ = self.programs.run(command, self.environment)
