@@ -1,8 +1,9 @@
-/* Notes what a process executes, for tools/changed.py: linked into everything that -DVKNERF_TRACE=ON builds, whose
- * functions call it (-finstrument-functions). The folder that the environment variable VKNERF_TRACE names then has a
- * file per program or library, FILE.functions, with a byte for each address: 1 at the beginnings of the functions that
- * were called. All processes of a program map the same file, so a process that is killed has noted as much as others. The
- * file "programs" has a line "NAME SOURCE" for each shader program that was created.
+/* Notes what a process executes, for tools/changed.py. Everything that -DVKNERF_TRACE=ON builds is
+ * linked with this file and calls it at the begin of each function (-finstrument-functions). The
+ * folder that the environment variable VKNERF_TRACE names then has a file per program or library,
+ * FILE.functions, with a byte for each address: 1 at the begin of each function that was called.
+ * All processes of a program map the same file, so a process that is killed has noted as much as
+ * others. The file "programs" has a line "NAME SOURCE" for each shader program that was created.
  * Without the variable nothing is noted. */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -18,14 +19,15 @@
 #define HOOK __attribute__((weak, visibility("hidden"), no_instrument_function))
 #define INNER __attribute__((no_instrument_function))
 
-/* From the ELF header to the last function, which comes before constants; what is never written takes no memory. */
+/* Bytes from the ELF header to the last function, which comes before constants. Pages that are never
+ * written take no memory. */
 #define MAPPED ((size_t)8 << 20)
 
 /* The ELF header of the program or library that this is linked into. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
 static unsigned char nothing;
-static _Atomic(unsigned char *) bytes; /* NULL: not mapped yet; &nothing: there is nowhere to note anything */
+static _Atomic(unsigned char *) bytes; /* NULL: not mapped yet; &nothing: there is no file */
 
 INNER static unsigned char *map_file(void)
 {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tools/changed.py SOURCE BUILD choose [REV] | note
 
-Chooses the tests that what changed since REV can touch, for tools/test.sh --changed, and for tools/mutants.sh those that
-a mutation can touch. Needs only Python's standard library.
+Chooses the tests that what changed since REV can touch, for tools/test.sh --changed, and those that a mutation can touch,
+for tools/mutants.sh. Needs only Python's standard library.
 
 BUILD is built with -DVKNERF_TRACE=ON, where each test notes which functions it calls and which shader programs it
 creates (tests/trace.c). "note" reads that after a run, and writes BUILD/record/TEST.json. "choose" sets beside it
@@ -158,7 +158,8 @@ class Build:
         def included(path):
             folders = [os.path.dirname(path), "shaders"] + [f for f in glob.glob("tests/*/", root_dir=self.source)
                                                             if path.startswith(f)]
-            for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', read(f"{self.source}/{path}"), re.MULTILINE):
+            text = read(f"{self.source}/{path}")
+            for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', text, re.MULTILINE):
                 for folder in folders:
                     if os.path.isfile(f"{self.source}/{folder}/{name}"):
                         yield os.path.normpath(f"{folder}/{name}")

@@ -20,8 +20,8 @@ TOKEN = re.compile(r"""
   | (?P<sign><<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)
 """, re.VERBOSE | re.DOTALL)
 
-KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "goto", "break", "continue",
-            "discard", "default", "struct", "enum", "union", "const", "static", "inline", "typedef", "layout", "void",
+KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "goto", "break",
+            "continue", "discard", "default", "struct", "enum", "union", "const", "static", "inline", "typedef", "layout", "void",
             "_Static_assert", "_Alignof", "offsetof", "BASE_COUNT", "defined"}
 # Whose arguments are messages, or what no release executes.
 APART = re.compile(r"(\w*_fail|fail|assert|static_assert|_Static_assert|base_log\w*|log_\w+|base_warn\w*|\w*printf|gpu_name)$")
@@ -198,7 +198,8 @@ class Code:
         elif token.text in ("+=", "-="):
             yield "sign", token.start, token.end, "-=" if token.text == "+=" else "+="
         elif token.text in ("&&", "||"):
-            yield "term", token.start, self.tokens[self.end_of_term(i, {";", ",", ")", "]", "}", "?", ":", "&&", "||"})].end, ""
+            stops = {";", ",", ")", "]", "}", "?", ":", "&&", "||"}
+            yield "term", token.start, self.tokens[self.end_of_term(i, stops)].end, ""
         elif token.text == "[" and self.ends_operand(i - 1) and i in self.match and self.match[i] > i + 1:
             end = self.match[i]
             if not self.declares(i):
