@@ -192,18 +192,19 @@ class Tree:
     def build_failure(self, targets):
         status, lines, _ = self.programs.run(["ninja", "-C", self.build, "-j", str(self.run.build_jobs), *targets],
                                              self.environment)
-        if status == 0:
-            return None
-        errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
-        warned = errors and all("[-Werror" in line for line in errors)
-        return "warned" if warned else "invalid", "", (errors or lines[-1:] or ["ninja failed"])[0]
+        if status != 0:
+            errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
+            return "invalid", "", (errors or lines[-1:] or ["ninja failed"])[0]
+        # The copy is no checkout, where warnings are errors.
+        warnings = [line for line in lines if re.search(r"\bwarning: .*\[-W", line)]
+        return ("warned", "", warnings[0]) if warnings else None
 
     def notices(self, test, put, targets):
         """What the test says of the mutation; empty when it passes. A test that fails has to pass without it."""
         targets = targets + self.run.targets_of(test)
         failed = self.build_failure(targets)
         if failed:
-            return f"does not link: {failed[2]}"
+            return f"does not build: {failed[2]}"
         limit = self.run.limit_of(test)
         outcome, lines, _ = self.test(test, limit, stop_early=True)
         if outcome not in ("failed", "late"):
