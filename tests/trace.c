@@ -57,7 +57,8 @@ HOOK void __cyg_profile_func_enter(void *function, void *site)
     (void)site;
     unsigned char *to = atomic_load_explicit(&bytes, memory_order_relaxed);
     if (!to) {
-        /* Two threads may both map it: they write to the same file. */
+        /* What mapping calls may be instrumented itself. Two threads may both map the file. */
+        atomic_store(&bytes, &nothing);
         to = map_file();
         atomic_store(&bytes, to);
     }
