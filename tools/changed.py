@@ -507,7 +507,8 @@ def note(build):
         if test in results:
             calls.setdefault(program, {})[test] = offsets_in(path)
     records = {test: {"seconds": seconds, "functions": {}, "programs": {}}
-               for test, (status, seconds) in results.items() if status in ("run", "fail")}
+               for test, (status, seconds) in results.items()
+               if status in ("run", "fail") and os.path.isdir(f"{build.folder}/trace/{test}")}
     for program, by_test in calls.items():
         named = named_functions(build, program, sorted(set().union(*by_test.values())))
         for test, offsets in by_test.items():
