@@ -39,7 +39,7 @@ esac
 # What may be skipped without being a failure, as regular expressions: what neither this project nor its
 # set-up brings. Real devices may also lack what lavapipe has.
 may_skip='^skipped: peer_torch\.py: no python3-torch;
-^skipped: test_commit: no git$
+^skipped: test_(commit|changed): no git$
 ^skipped: test_vendors: the distribution has no mesa-drm-shim$
 ^skipped: test_viewer_page: no chromium package$
 ^skipped: test_[a-z_]*: its capture is not beside the project$'
