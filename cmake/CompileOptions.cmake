@@ -2,13 +2,14 @@
 
 add_library(vknerf-options INTERFACE)
 target_compile_options(vknerf-options INTERFACE -Wall -Wextra)
-# Sanitizers' code makes gcc see truncation and uninitialised values where there are none.
-if(VKNERF_SANITIZE)
+# Sanitizers' and tracing's code makes gcc see truncation and uninitialised values where there are none.
+if(VKNERF_SANITIZE OR VKNERF_TRACE)
     if(CMAKE_C_COMPILER_ID STREQUAL GNU)
         target_compile_options(vknerf-options INTERFACE
             -Wno-format-truncation -Wno-maybe-uninitialized -Wno-stringop-overflow)
     endif()
-elseif(VKNERF_WERROR)
+endif()
+if(VKNERF_WERROR AND NOT VKNERF_SANITIZE)
     target_compile_options(vknerf-options INTERFACE -Werror)
 endif()
 # Strict C11 hides POSIX and M_PI. Defined as nothing, so that a file may define it as well.
@@ -29,6 +30,16 @@ if(VKNERF_SANITIZE)
             -Wl,--disable-new-dtags,-rpath,${tool_root_libraries}
             -Wl,--allow-shlib-undefined)
     endif()
+endif()
+
+# What tools/changed.py learns from which code a test executes.
+if(VKNERF_TRACE)
+    add_library(trace OBJECT ${PROJECT_SOURCE_DIR}/tests/trace.c)
+    set_target_properties(trace PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_definitions(trace PRIVATE _GNU_SOURCE=)
+    target_compile_definitions(vknerf-options INTERFACE VKNERF_TRACE=1)
+    target_compile_options(vknerf-options INTERFACE -finstrument-functions -g1)
+    target_link_libraries(vknerf-options INTERFACE $<TARGET_OBJECTS:trace>)
 endif()
 
 if(VKNERF_FUZZ)

@@ -39,7 +39,7 @@ contains "$work/said" '^  --floor 95 '
 
 # sum.sh is compiled into the programs of the tests, which is to check its syntax and copy it.
 mkdir -p "$work/toy/tools" "$work/toy/src" "$work/toy/tests/mutants"
-cp "$source/tools/mutants.sh" "$source/tools/mutants.py" "$source/tools/common.sh" "$work/toy/tools/"
+cp -r "$source/tools/mutants.sh" "$source/tools/mutants" "$source/tools/changed.py" "$source/tools/common.sh" "$work/toy/tools/"
 cd "$work/toy" || exit 1
 cat >CMakeLists.txt <<'TOY'
 cmake_minimum_required(VERSION 3.22)
@@ -150,7 +150,7 @@ unchanged
 
 # What is there is kept: nothing is built, and the floor decides.
 run 0 --out results.tsv --floor 80
-contains "$work/said" '^4 killed, 1 survived, 1 equivalent, 3 stale, 1 invalid: 80\.0 % of the valid ones killed$'
+contains "$work/said" '^4 killed, 1 survived, 1 equivalent, 3 stale, 0 warned, 1 invalid: 80\.0 % of the valid ones killed$'
 [ "$(wc -l <"$work/said")" = 4 ] || fail "resumed: not just the summary: $(cat "$work/said")"
 # Only what is asked for is done again, with the tests' times from before, and replaced.
 sed -i 's/^A1\tkilled/A1\tsurvived/; s/^A2\tkilled/A2\tsurvived/' results.tsv
@@ -160,6 +160,77 @@ contains "$work/said" '^1 killed, 0 survived, '
 grep -q 'without a mutation' "$work/said" && fail "again: the tests ran once more: $(cat "$work/said")"
 [ "$(sort results.tsv | grep -v '^B[23]' | cut -f 1,2 | head -n 2 | tr '\t\n' '  ')" = 'A1 killed A2 survived ' ] ||
     fail "again: $(cat results.tsv)"
+
+# ---- by chance -----------------------------------------------------------------------------------
+
+# A file of C, and what a run of tools/test.sh --changed would know of its test: three functions are called, one is not.
+mkdir -p src/base build/changed/record
+cat >src/base/count.c <<'TOY'
+#define STEP 1 /* 2 + 2 */
+int next(int n);
+int least(int n);
+int idle(int n);
+int next(int n)
+{
+    return n + STEP;
+}
+
+int least(int n)
+{
+    return n < 2 ? n : 2;
+}
+
+int idle(int n)
+{
+    return n + 3;
+}
+
+int main(void)
+{
+    return next(4) != 5 || least(1) != 1;
+}
+TOY
+cat >>CMakeLists.txt <<'TOY'
+set(object CMakeFiles/vknerf-core.dir/count.o)
+add_custom_command(OUTPUT ${object} DEPENDS ${PROJECT_SOURCE_DIR}/src/base/count.c
+    COMMAND ${CMAKE_COMMAND} -E make_directory CMakeFiles/vknerf-core.dir
+    COMMAND cc -O2 -Wall -Wextra -Werror -c -o ${object} ${PROJECT_SOURCE_DIR}/src/base/count.c)
+add_custom_command(OUTPUT count DEPENDS ${object} COMMAND cc -o count ${object})
+add_custom_target(vknerf-core DEPENDS ${object})
+add_custom_target(counting DEPENDS count)
+add_dependencies(vknerf counting)
+add_test(NAME test_count COMMAND sh -c "./count || { echo 'FAILED: counts'; false; }")
+TOY
+echo 'add_test([=[test_count]=] "sh")' >build/changed/CTestTestfile.cmake
+run 2 --random 9
+contains "$work/said" 'first run tools/test.sh --changed'
+echo '{"seconds": 0.1, "programs": {}, "functions": {"src/base/count.c": ["next", "least", "main"]}}' \
+    >build/changed/record/test_count.json
+
+# The same seed makes the same mutations; more begin with those of fewer.
+run 0 --random 9 --seed 5 --dry-run
+cp "$work/said" "$work/first"
+grep -qE 'count.c:(1|2|3|4|5):' "$work/said" && fail "--random: not in code: $(cat "$work/said")"
+contains "$work/said" '^R5-00[1-4]-[0-9a-f]{6}: src/base/count.c:12: .*\[-.*: test_count$'
+contains "$work/said" 'count.c:17: .*: no test$'
+run 0 --random 2 --seed 5 --dry-run
+head -n 2 "$work/first" | cmp - "$work/said" || fail "--random 2 is not the begin of 9"
+for seed in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    run 0 --random 9 --seed $seed --dry-run
+    cat "$work/said" >>"$work/all"
+done
+for edit in '\[-+-\]{+-+}' '\[-<-\]{+<=+}' '\[-2-\]{+3+}' '\[-2-\]{+1+}' '\[-+ 3-\]' '\[-!=-\]{+==+}' '\[-|| .*-\]'; do
+    grep -q -- "$edit" "$work/all" || fail "--random never makes $edit: $(cat "$work/all")"
+done
+
+# What nothing calls survives; the file has the edits.
+run 1 --random 9 --seed 5 --out random.tsv --floor 100
+contains "$work/said" '^survived: R5-.*: src/base/count.c:17: .* \(no test is known to execute it\)$'
+contains random.tsv 'killed.test_count.counts.*src/base/count.c:[0-9]+: .*\[-'
+contains "$work/said" '^[1-9] killed, .* of the valid ones killed$'
+printf 'int main(void)\n{\n    return 0 * 3;\n}\n' >src/base/count.c
+run 0 --random 1 --seed 2 --out random.tsv --floor 0
+contains random.tsv '^R2-001-.*.(equivalent|killed)'
 
 # ---- interrupted ---------------------------------------------------------------------------------
 

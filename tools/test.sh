@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/test.sh [--all] [CTEST-OPTION ...]
+# tools/test.sh [--all | --changed [REV]] [CTEST-OPTION ...]
 # Sets up, builds, lints and runs every test: what concerns devices as released, what is host code with
 # AddressSanitizer and UndefinedBehaviorSanitizer. The last line is "N passed, N failed"; the exit status is 0
 # when none failed. What was skipped is printed with its reason, and what is not listed below counts as failed.
@@ -10,6 +10,9 @@
 # a target, and, where this is root, with debootstrap, and may mount, the Debian packages in a bare system and the
 # suite and the Dockerfile's commands in those of tools/newcomer.sh --suite: before a release, and for changes of
 # kernels.
+# --changed runs the tests that can notice what has changed since the commit REV (default HEAD), and says why each is
+# chosen; the nearest begin first. No lint, no sanitizers. It has a build of its own, build/changed, in which tests note
+# which functions they call and which shader programs they create (tools/changed.py): the first time every test runs.
 # VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe;
 # VKNERF_TEST_SANITIZE=0 leaves out the second run, VKNERF_TEST_LINT=0 the lint.
 set -eu
@@ -19,16 +22,24 @@ set -eu
 answer_help "$@"
 all=OFF
 quick=--quick
-if [ "${1:-}" = --all ]; then
-    all=ON
-    quick=
-    shift
-fi
+since=
+case ${1:-} in
+    --all)
+        all=ON
+        quick=
+        shift
+        ;;
+    --changed)
+        since=HEAD
+        shift
+        case ${1:--} in -*) ;; *) since=$1; shift ;; esac
+        ;;
+esac
 
 # What may be skipped without being a failure, as regular expressions: what neither this project nor its
 # set-up brings. Real devices may also lack what lavapipe has.
 may_skip='^skipped: peer_torch\.py: no python3-torch;
-^skipped: test_commit: no git$
+^skipped: test_(commit|changed): no git$
 ^skipped: test_vendors: the distribution has no mesa-drm-shim$
 ^skipped: test_viewer_page: no chromium package$
 ^skipped: test_[a-z_]*: its capture is not beside the project$'
@@ -83,6 +94,30 @@ run_tests() { # BUILD-FOLDER [CTEST-OPTION ...]
     failed=$((failed + bad))
     check_skips "$report"
 }
+
+run_changed() { # REV [CTEST-OPTION ...]
+    own=$build_dir/changed
+    if [ ! -f "$own/build.ninja" ]; then
+        "$source_dir/tools/setup.sh" --no-build || return 1
+        cmake -S "$source_dir" -B "$own" -G Ninja -DVKNERF_TESTS=ON -DVKNERF_TRACE=ON \
+            -DVKNERF_TOOL_ROOT="$tool_root" >&2 || return 1
+    fi
+    ninja -C "$own" build.ninja >/dev/null || return 1
+    "$source_dir/tools/changed.py" "$source_dir" "$own" choose "$1" || return 1
+    shift
+    [ -s "$own/selection/CTestTestfile.cmake" ] || return 0
+    # shellcheck disable=SC2046  # names of targets
+    ninja -C "$own" $(cat "$own/selection/targets") || return 1
+    # A test that breaks off has noted what it called until then.
+    run_tests "$own/selection" "$@"
+    "$source_dir/tools/changed.py" "$source_dir" "$own" note
+}
+
+if [ -n "$since" ]; then
+    command -v python3 >/dev/null || die "--changed needs python3"
+    run_changed "$since" "$@" || failed=$((failed + 1))
+    exit
+fi
 
 # Without options the sanitized half has the tests of host code to itself.
 halves=no

@@ -226,7 +226,7 @@ static struct gpu_program *keep(struct gpu_device *device, struct gpu_program *p
 static vkn_status compile(struct gpu_device *device, const struct gpu_program_options *options,
                           struct gpu_executable *executable)
 {
-    const struct gpu_program_source *source = source_for(device, options->name);
+    const struct gpu_program_source *source = gpu_traced(source_for(device, options->name));
     struct code code;
     BASE_TRY(take_code(device, source, options->name, &code));
     vkn_status status =

@@ -22,6 +22,16 @@ struct gpu_program_source {
     size_t count;
 };
 
+/* Returns the program, whose creation tests note (tests/trace.c) in builds with VKNERF_TRACE. */
+void gpu_trace_program(const char *name, const char *source);
+static inline const struct gpu_program_source *gpu_traced(const struct gpu_program_source *program)
+{
+#ifdef VKNERF_TRACE
+    gpu_trace_program(program->name, program->source);
+#endif
+    return program;
+}
+
 /* In the order of the manifest; programs that the GLSL compiler of the build cannot compile are
  * absent. */
 extern struct gpu_program_source gpu_program_sources[];

@@ -1,0 +1,552 @@
+#!/usr/bin/env python3
+"""tools/changed.py SOURCE BUILD choose [REV] | note
+
+Chooses the tests that what changed since REV can touch, for tools/test.sh --changed, and those that a mutation can touch,
+for tools/mutants.sh. Needs only Python's standard library.
+
+BUILD is built with -DVKNERF_TRACE=ON, where each test notes which functions it calls and which shader programs it
+creates (tests/trace.c). "note" reads that after a run, and writes BUILD/record/TEST.json. "choose" sets beside it
+what git says has changed and what the build knows about which files are made of which:
+
+  a function of C       tests that call it
+  other lines of C      tests that call any function of the file, or of a file that includes it or uses its tables
+  a shader              tests that create a program whose source is or includes it
+  a file of a test      that test
+  any other file        tests that name it or, where none does, its folder
+
+A test without a record is always chosen. The nearest come first: those whose own share of what changed is largest.
+"""
+import collections
+import glob
+import json
+import mmap
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+CODE = re.compile(r"(src|include|shaders/shared|tests/reference)/.*\.[ch]$")
+SHADER = re.compile(r"(shaders|tests)/.*\.(comp|glsl|h)$")
+TEXT_OF_TESTS = ("tests/*.sh", "tests/*.py", "tests/test_*.c", "tests/faults/**/*.py", "tools/*.sh", "tools/*.py",
+                 "tools/vendors/*")
+# Of what a script may start, besides the program itself.
+TARGET = re.compile(r"(vknerf[\w-]*|test_\w+|fuzz_\w+|\w+fault|fake_\w+|installed|make_scene)$")
+
+
+def run(*command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, text=True,
+                          errors="replace", **options).stdout
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+# ---- C -----------------------------------------------------------------------------------------------------
+
+TOKENS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+
+
+def without_comments(text):
+    """The text with each comment as blanks, so that lines and columns stay what they are."""
+    def blank(found):
+        return re.sub(r"[^\n]", " ", found[0]) if found[0][0] == "/" else found[0]
+    return TOKENS.sub(blank, text)
+
+
+def functions_of(text):
+    """Name, first and last line (from 1) of each function: its braces stand in the first column."""
+    lines = without_comments(text).split("\n")
+    found, start = [], None
+    for number, line in enumerate(lines, 1):
+        if line.rstrip() == "{" and start is None:
+            first = number - 1
+            while first > 1 and lines[first - 2].strip() and not re.match(r"[#}]|.*;\s*$", lines[first - 2]):
+                first -= 1
+            name = re.search(r"(\w+)\s*\(", " ".join(lines[first - 1:number - 1]))
+            start = (name[1], first) if name else None
+        elif line.startswith("}") and start:
+            found.append((*start, number))
+            start = None
+    return found
+
+
+class Lines:
+    """Which functions the changed lines of a file of C belong to."""
+
+    def __init__(self):
+        self.functions, self.outside = set(), False
+
+    def add(self, text, lines):
+        bare, functions = without_comments(text).split("\n"), functions_of(text)
+        for line in lines:
+            inside = [name for name, first, last in functions if first <= line <= last]
+            self.functions.update(inside)
+            if not inside and line <= len(bare) and bare[line - 1].strip():
+                self.outside = True
+
+
+# ---- what the build knows ------------------------------------------------------------------------------------
+
+class Build:
+    def __init__(self, source, folder):
+        self.source, self.folder = os.path.realpath(source), os.path.abspath(folder)
+        self.tests = self.read_tests()
+        self.record = {}
+        for path in glob.glob(f"{self.folder}/record/*.json"):
+            name = os.path.basename(path)[:-len(".json")]
+            if name in self.tests:
+                self.record[name] = json.loads(read(path))
+        self.cache = {}
+
+    def once(self, key, make):
+        if key not in self.cache:
+            self.cache[key] = make()
+        return self.cache[key]
+
+    def read_tests(self):
+        """Name -> lines of CMake that make the test."""
+        tests = collections.defaultdict(list)
+        for path in sorted(glob.glob(f"{self.folder}/**/CTestTestfile.cmake", recursive=True)):
+            if not path.startswith(f"{self.folder}/selection/"):
+                for line in read(path).split("\n"):
+                    found = re.match(r"(?:add_test|set_tests_properties)\((?:\[=*\[)?([\w.+-]+)", line)
+                    if found:
+                        tests[found[1]].append(line)
+        return dict(tests)
+
+    def words(self, test):
+        """The test's command."""
+        return re.findall(r'"((?:\\.|[^"\\])*)"', self.tests[test][0])
+
+    def inside(self, path):
+        """A path of the checkout relative to it; None for one of the build or the system."""
+        path = os.path.normpath(os.path.join(self.folder, path))
+        if path.startswith(self.source + "/") and not path.startswith(self.folder + "/"):
+            return path[len(self.source) + 1:]
+        return None
+
+    def depends(self):
+        """File made -> files of the checkout that it is made of, by ninja's log of dependencies."""
+        def make():
+            made, depends = None, {}
+            for line in run("ninja", "-C", self.folder, "-t", "deps").split("\n"):
+                if line and not line.startswith(" "):
+                    made = re.sub(r": #deps .*", "", line)
+                    depends[made] = set()
+                elif made and line.startswith("    "):
+                    path = self.inside(line.strip())
+                    if path:
+                        depends[made].add(path)
+            return depends
+        return self.once("depends", make)
+
+    def source_of(self, made):
+        """The file of C that an object is compiled from."""
+        path = re.sub(r"(^|.*/)CMakeFiles/[^/]+\.dir/", lambda found: found[1], made)
+        return path[:-len(".o")] if path.endswith(".o") else path
+
+    def shader_sources(self):
+        """Source of a program -> itself and the files that it includes. The build's own dependency files are of many
+        sources at once, so that their #include lines are followed here as the compiler does."""
+        def included(path):
+            folders = [os.path.dirname(path), "shaders"] + [f for f in glob.glob("tests/*/", root_dir=self.source)
+                                                            if path.startswith(f)]
+            text = read(f"{self.source}/{path}")
+            for name in re.findall(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', text, re.MULTILINE):
+                for folder in folders:
+                    if os.path.isfile(f"{self.source}/{folder}/{name}"):
+                        yield os.path.normpath(f"{folder}/{name}")
+                        break
+
+        def make():
+            sources = {}
+            for path in glob.glob("shaders/**/*.comp", root_dir=self.source, recursive=True) + \
+                    glob.glob("tests/*/**/*.comp", root_dir=self.source, recursive=True):
+                found, todo = set(), [path]
+                while todo:
+                    file = todo.pop()
+                    if file not in found:
+                        found.add(file)
+                        todo += included(file)
+                sources[path] = found
+            return sources
+        return self.once("shaders", make)
+
+    def symbols(self):
+        """Object -> names that it refers to, and name of data -> object that has it."""
+        def make():
+            objects = glob.glob(f"{self.folder}/CMakeFiles/*.dir/**/*.o", recursive=True)
+            refers, data = collections.defaultdict(set), {}
+            for line in run("nm", "-A", "-P", *objects).split("\n") if objects else []:
+                name, _, rest = line.partition(": ")
+                words = rest.split()
+                if len(words) > 1 and words[1] == "U":
+                    refers[name].add(words[0])
+                elif len(words) > 1 and words[1] in "DRBC":
+                    data.setdefault(name, set()).add(words[0])
+            return refers, data
+        return self.once("symbols", make)
+
+    def users_of_data(self, made):
+        """Sources of the objects that refer to tables of the objects."""
+        refers, data = self.symbols()
+        names = set().union(*(data.get(os.path.join(self.folder, name), ()) for name in made))
+        return {self.source_of(name[len(self.folder) + 1:]) for name, wanted in refers.items() if wanted & names}
+
+    def made_of(self, path):
+        """The objects that ninja makes of a file which no compiler reads as C, a page or a shader's text."""
+        todo, seen, objects = [os.path.join(self.source, path)], set(), set()
+        while todo:
+            shown = run("ninja", "-C", self.folder, "-t", "query", todo.pop())
+            for line in shown.partition("outputs:")[2].split("\n"):
+                name = line.strip()
+                if name.endswith(".o"):
+                    objects.add(name)
+                elif "." in os.path.basename(name) and not name.endswith((".a", ".so", ".spv")) and name not in seen:
+                    seen.add(name)
+                    todo.append(name)
+        return objects
+
+    # -- tests by what they execute
+
+    def callers(self, path, functions=None):
+        """Tests that call one of the functions of the file, or any."""
+        return {test for test, record in self.record.items()
+                if path in record["functions"] and
+                (functions is None or functions & set(record["functions"][path]))}
+
+    def creators(self, sources, names=()):
+        return {test for test, record in self.record.items()
+                if any(source in sources or name in names for name, source in record["programs"].items())}
+
+    def share(self, test, paths):
+        """How much of what the test executes is of these files."""
+        record = self.record.get(test)
+        if not record:
+            return 0.0
+        calls = sum(map(len, record["functions"].values()))
+        near = sum(len(names) for path, names in record["functions"].items() if path in paths) / max(calls, 1)
+        sources = self.shader_sources()
+        programs = [source for source in record["programs"].values() if sources.get(source, {source}) & paths]
+        return max(near, len(programs) / max(len(record["programs"]), 1))
+
+    def targets_of(self, test):
+        """What the test has to have built."""
+        known = self.once("targets", lambda: {line.split(": ")[0] for line in run(
+            "ninja", "-C", self.folder, "-t", "targets", "all").split("\n") if "/" not in line.split(": ")[0]})
+        words = self.words(test)
+        programs = {os.path.basename(word) for word in words} & known
+        if programs:
+            return programs | {"vknerf"}
+        todo, seen = [word for word in words if word.startswith(self.source)], set()
+        targets = {"vknerf"}
+        while todo:
+            path = todo.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            text = read(path)
+            targets |= {word for word in re.findall(r"[\w-]+", text) if TARGET.match(word)} & known
+            todo += [f"{self.source}/{folder}/{name}" for folder in ("tools", "tests") for name in re.findall(
+                r"[\w]+\.(?:sh|py)", text) if os.path.isfile(f"{self.source}/{folder}/{name}")]
+        return targets
+
+
+# ---- choosing ------------------------------------------------------------------------------------------------
+
+class Choice:
+    """The tests that changes can touch, with the reason of each."""
+
+    def __init__(self, build):
+        self.build = build
+        self.reasons = {}  # test -> (what it has to do with the change, how near it is)
+        self.notes = []
+        self.touched = False  # whether the file that is being looked at has a test
+
+    def add(self, tests, reason, paths=(), near=None):
+        self.touched = self.touched or bool(tests)
+        for test in tests:
+            nearness = near if near is not None else self.build.share(test, set(paths))
+            if test not in self.reasons or nearness > self.reasons[test][1]:
+                self.reasons[test] = (reason, nearness)
+
+    def add_file(self, path, lines=None):
+        """A changed file; `lines` of C: which functions have changed."""
+        self.touched = False
+        notes = len(self.notes)
+        self.add_own(path)
+        if CODE.match(path):
+            self.add_code(path, lines or all_lines())
+        elif SHADER.match(path):
+            self.add_shader(path)
+        elif not path.startswith("tests/test_") or path.count("/") > 1:
+            self.add_named(path)
+        if SHADER.match(path) and CODE.match(path):
+            self.add_shader(path)
+        if not self.touched and len(self.notes) == notes:
+            self.notes.append(f"{path}: no test is known to depend on it")
+
+    def add_own(self, path):
+        """What tests themselves are made of, or given."""
+        build = self.build
+        for test in build.tests:
+            words = build.words(test)
+            if any(build.inside(word) == path for word in words):
+                self.add([test], f"is given {path}", near=2.0)
+            program = next((word for word in words if word.startswith(build.folder)), None)
+            name = os.path.basename(program) if program else ""
+            reads = path == f"tests/{name}.c" or path.startswith(f"tests/{name}/") if name else False
+            reads = reads or bool(name) and path.startswith("tests/") and any(
+                f"/{name}.dir/" in made and path in files for made, files in build.depends().items())
+            if reads:
+                self.add([test], f"is made of {path}", near=2.0)
+
+    def add_code(self, path, lines):
+        build = self.build
+        if lines.functions:
+            self.add(build.callers(path, lines.functions),
+                     f"calls {path}: " + ", ".join(sorted(lines.functions)[:3]), [path])
+        if not lines.outside:
+            if not lines.functions:
+                self.notes.append(f"{path}: comments alone")
+            return
+        made = {name for name, files in build.depends().items()
+                if path in files and (path.endswith(".h") or build.source_of(name) == path)}
+        sources = {build.source_of(name) for name in made} | {path}
+        for source in sorted(sources):
+            self.add(build.callers(source), f"calls {source}" + ("" if source == path else f", which reads {path}"),
+                     [source])
+        users = build.users_of_data(made) - sources
+        for source in sorted(users):
+            self.add(build.callers(source), f"calls {source}, which uses tables of {path}", [source])
+
+    def add_shader(self, path, names=()):
+        build = self.build
+        sources = {source for source, files in build.shader_sources().items() if path in files}
+        self.add(build.creators(sources, names), f"creates programs of {path}", {path} | sources)
+        self.add_made(path)
+
+    def add_made(self, path):
+        made = self.build.made_of(path)
+        for source in self.build.users_of_data(made) | {self.build.source_of(name) for name in made}:
+            self.add(self.build.callers(source), f"calls {source}, which has {path} inside", [source])
+
+    def add_named(self, path):
+        build = self.build
+        self.add_made(path)
+        texts = build.once("texts", lambda: {
+            os.path.relpath(name, build.source): read(name) for pattern in TEXT_OF_TESTS
+            for name in glob.glob(f"{build.source}/{pattern}", recursive=True)})
+
+        def naming(name):
+            pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+            return {file for file, text in texts.items() if file != path and pattern.search(text)}
+
+        def tests_of(files):
+            return {test for test in build.tests for file in files
+                    if re.sub(r"_(gpu_shaped|subgroup_16)$", "", test) == os.path.splitext(os.path.basename(file))[0]}
+        # A name that tells little, such as that of a common folder, is asked for only where the whole path is unknown.
+        names = [path, os.path.basename(path)]
+        while os.path.dirname(names[-1] if len(names) > 2 else path):
+            names.append(os.path.dirname(names[-1] if len(names) > 2 else path))
+        for name in names:
+            if name in ("tests", "tools", "src", "cmake"):
+                break # which everything names
+            files = naming(name)
+            tests = tests_of(files)
+            if not tests and files:
+                tests = tests_of(set().union(*(naming(os.path.basename(file)) for file in files)))
+            if tests:
+                self.add(tests, f"names {name}", near=1.0 if name == names[0] else 0.5)
+                break
+        if re.search(r"(^|/)CMakeLists\.txt$|^cmake/", path):
+            self.notes.append(f"{path}: everything is built by it; tools/test.sh tries that")
+
+    def add_unknown(self):
+        for test in self.build.tests:
+            if test not in self.build.record:
+                self.add([test], "has no record yet", near=-1.0)
+
+    def ordered(self):
+        """Nearest first; among equals those that are over sooner."""
+        def key(test):
+            seconds = self.build.record.get(test, {}).get("seconds", 600.0)
+            return -round(self.reasons[test][1], 3), seconds, test
+        return sorted(self.reasons, key=key)
+
+
+def all_lines():
+    lines = Lines()
+    lines.outside = True
+    return lines
+
+
+# ---- git -----------------------------------------------------------------------------------------------------
+
+def changed_files(source, since):
+    """Path -> Lines, of what differs from the commit and of what git does not know yet."""
+    git = ["git", "-C", source]
+    if subprocess.run(git + ["rev-parse", "--verify", "-q", since + "^{commit}"], stdout=subprocess.DEVNULL,
+                      check=False).returncode:
+        raise SystemExit(f"changed.py: {since}: no such commit")
+    names = run(*git, "diff", "--name-only", "--no-renames", "-z", since).split("\0")
+    names += run(*git, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
+    return {name: lines_of(source, since, name) for name in sorted(set(filter(None, names)))}
+
+
+def lines_of(source, since, path):
+    if not CODE.match(path):
+        return None
+    lines, old, new = Lines(), run("git", "-C", source, "show", f"{since}:{path}"), read(f"{source}/{path}")
+    if not old:
+        return all_lines()
+    shown = run("git", "-C", source, "diff", "-U0", "--no-renames", since, "--", path)
+    for found in re.finditer(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE):
+        first, count, to, added = (1 if number is None else int(number) for number in found.groups())
+        lines.add(old, range(first, first + count))
+        lines.add(new, range(to, to + added))
+    return lines
+
+
+def added_lines(source, since):
+    """Path -> numbers of the lines that are new since the commit."""
+    added = {}
+    for path in changed_files(source, since):
+        shown = run("git", "-C", source, "diff", "-U0", "--no-renames", since, "--", path)
+        hunks = re.findall(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE)
+        lines = {line for first, count in hunks for line in range(int(first), int(first) + int(count or 1))}
+        added[path] = lines or set(range(1, read(f"{source}/{path}").count("\n") + 1))
+    return added
+
+
+# ---- the commands --------------------------------------------------------------------------------------------
+
+def choose(build, since):
+    choice = Choice(build)
+    files = changed_files(build.source, since)
+    for path, lines in files.items():
+        choice.add_file(path, lines)
+        if path == "shaders/programs.txt":
+            shown = run("git", "-C", build.source, "diff", "-U0", since, "--", path)
+            rows = re.findall(r"^[-+](?![-+]) *(\S+)", shown, re.MULTILINE)
+            patterns = [re.sub(r"\\{[^}]*\\}", r"\\w*", re.escape(row)) for row in rows if row[0] != "#"]
+            names = {name for record in build.record.values() for name in record["programs"]
+                     if any(re.fullmatch(pattern + "(_[a-z0-9]+)?", name) for pattern in patterns)}
+            choice.add_shader(path, names)
+    choice.add_unknown()
+    chosen = choice.ordered()
+    print(f"{len(files)} files have changed since {since}; {len(chosen)} of {len(build.tests)} tests:")
+    for test in chosen:
+        seconds = build.record.get(test, {}).get("seconds")
+        print(f"  {test}: {choice.reasons[test][0]}" + (f" ({seconds:.1f} s)" if seconds is not None else ""))
+    for note in choice.notes:
+        print(f"  {note}")
+    select(build, chosen)
+
+
+def select(build, chosen):
+    """Leaves BUILD/selection: a folder for ctest, and the targets that the tests need."""
+    folder = f"{build.folder}/selection"
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/CTestTestfile.cmake", "w", encoding="utf-8") as file:
+        for rank, test in enumerate(chosen):
+            trace = f"{build.folder}/trace/{test}"
+            shutil.rmtree(trace, ignore_errors=True)
+            os.makedirs(trace)
+            file.write("\n".join(build.tests[test]) + "\n")
+            file.write(f"set_tests_properties({test} PROPERTIES COST {len(chosen) - rank}\n"
+                       f'    ENVIRONMENT_MODIFICATION "VKNERF_TRACE=set:{trace}")\n')
+    targets = set().union(*map(build.targets_of, chosen))
+    with open(f"{folder}/targets", "w", encoding="utf-8") as file:
+        file.write("\n".join(sorted(targets)) + "\n")
+
+
+def offsets_in(path):
+    """Where the functions begin that a file of tests/trace.c says were called."""
+    found = []
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = data.find(b"\1")
+        while at >= 0:
+            found.append(at)
+            at = data.find(b"\1", at + 1)
+    return found
+
+
+def named_functions(build, program, offsets):
+    """Offset -> (file, function), of files of the checkout."""
+    paths = [path for folder in ("", "tests/", "tools/*/") for path in glob.glob(f"{build.folder}/{folder}{program}")
+             if os.path.isfile(path)]
+    if not paths:
+        return {}
+    shown = run("addr2line", "-f", "-e", paths[0], input="\n".join(map(hex, offsets)) + "\n").split("\n")
+    named = {}
+    for offset, name, place in zip(offsets, shown[::2], shown[1::2]):
+        path = build.inside(place.rsplit(":", 1)[0])
+        if path:
+            named[offset] = (path, name.split(".")[0])
+    return named
+
+
+def note(build):
+    """Takes what the tests of the last run have left in BUILD/trace into BUILD/record."""
+    report = f"{build.folder}/selection/Testing/report.xml"
+    results = {}
+    if os.path.isfile(report):
+        for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+            results[case.get("name")] = (case.get("status"), float(case.get("time", 0)))
+    calls = {}  # program -> test -> offsets
+    for path in glob.glob(f"{build.folder}/trace/*/*.functions"):
+        test, program = path.split("/")[-2], os.path.basename(path)[:-len(".functions")]
+        if test in results:
+            calls.setdefault(program, {})[test] = offsets_in(path)
+    records = {test: {"seconds": seconds, "functions": {}, "programs": {}}
+               for test, (status, seconds) in results.items()
+               if status in ("run", "fail") and os.path.isdir(f"{build.folder}/trace/{test}")}
+    for program, by_test in calls.items():
+        named = named_functions(build, program, sorted(set().union(*by_test.values())))
+        for test, offsets in by_test.items():
+            functions = records[test]["functions"] if test in records else {}
+            for path, name in filter(None, map(named.get, offsets)):
+                functions.setdefault(path, set()).add(name)
+    os.makedirs(f"{build.folder}/record", exist_ok=True)
+    for test, record in records.items():
+        for line in read(f"{build.folder}/trace/{test}/programs").split("\n"):
+            if " " in line:
+                name, source = line.split(" ")
+                owned = f"tests/{test}/{source}"
+                record["programs"][name] = owned if os.path.isfile(f"{build.source}/{owned}") else f"shaders/{source}"
+        if results[test][0] == "fail" and test in build.record:
+            # It ended early: what it called before is what it may call again.
+            record = merged(build.record[test], record)
+        record["functions"] = {path: sorted(names) for path, names in sorted(record["functions"].items())}
+        path = f"{build.folder}/record/{test}.json"
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            json.dump(record, file)
+        os.replace(f"{path}.new", path)
+        shutil.rmtree(f"{build.folder}/trace/{test}")
+
+
+def merged(old, new):
+    functions = {path: set(names) | set(new["functions"].get(path, ())) for path, names in old["functions"].items()}
+    return {"seconds": max(old["seconds"], new["seconds"]), "functions": {**new["functions"], **functions},
+            "programs": {**old["programs"], **new["programs"]}}
+
+
+def main():
+    source, folder, command, *rest = sys.argv[1:]
+    build = Build(source, folder)
+    if command == "choose":
+        choose(build, rest[0] if rest else "HEAD")
+    else:
+        note(build)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Copies of the checkout in which mutations are made, built and tested."""
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+
+from lists import Stale, Wrong, edited, program_of, read_file
+
+FAILURE = re.compile(r"\d+: (\[  FAILED  \]|FAILED:)")
+
+
+def clean(line):
+    """A line of a test without the number that ctest puts before it, on one line of a table."""
+    return re.sub(r"^\d+: ", "", line).replace("\t", " ").strip()
+
+
+def first_failure(lines):
+    """What a test that failed says first: cmocka's message and place, a script's line, or how ctest names it."""
+    message = place = ""
+    for line in map(clean, lines):
+        # Of assert_...(), or what fail_msg() says, which comes before an empty one of its own.
+        found = re.match(r"(?:\[  ERROR   \] ---|ERROR:) (?!\[)(.*)", line)
+        if found and not message:
+            message = found[1]
+        found = re.search(r"\[   LINE   \] --- (.*?): error", line)
+        if found and not place:
+            place = os.path.basename(found[1])
+        found = re.match(r"\[  FAILED  \] (\S+)", line)
+        if found:
+            return f"{found[1]}: {message}" + (f" ({place})" if place else "")
+        if line.startswith("FAILED:"):
+            return line[len("FAILED:"):].strip()
+    for line in lines:
+        found = re.search(r"\*\*\*(.*?) +[\d.]+ sec", line)
+        if found:
+            return found[1].strip()
+    return "failed"
+
+
+class Tree:
+    """A copy of the checkout, with a build folder of its own inside."""
+
+    def __init__(self, run, number):
+        self.run, self.programs = run, run.programs
+        name = "sanitized" if run.options.sanitize else "tree"
+        self.root = f"{run.work}/{name}" + (f"-{number}" if number > 1 else "")
+        self.build = f"{self.root}/build"
+        self.scratch = f"{self.build}/scratch"
+        self.environment = dict(os.environ, VKNERF_TOOL_ROOT=run.tool_root, TMPDIR=self.scratch)
+        self.environment.pop("VKNERF_BUILD_DIR", None)
+
+    def write(self, files):
+        """Path -> content and mode, where None keeps that. Each is newer than whatever was made of its older content:
+        the pause is longer than the clock of file times takes to tick."""
+        time.sleep(0.02)
+        for path, (content, mode) in files.items():
+            path = os.path.join(self.root, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(content)
+            if mode is not None:
+                os.chmod(path, mode)
+
+    def sync(self, files):
+        """Makes the copy what the checkout is, also after a run that could not revert its mutation."""
+        for folder, folders, names in os.walk(self.root):
+            if folder == self.root and "build" in folders:
+                folders.remove("build")
+            for name in names:
+                path = os.path.join(folder, name)
+                if os.path.relpath(path, self.root) not in files:
+                    os.remove(path)
+        self.write({path: file for path, file in files.items() if read_file(os.path.join(self.root, path)) != file})
+
+    def configure(self):
+        os.makedirs(self.scratch, exist_ok=True)
+        self.must(["cmake", "-S", self.root, "-B", self.build, "-G", "Ninja", "-DVKNERF_TESTS=ON",
+                   f"-DVKNERF_TOOL_ROOT={self.run.tool_root}"] +
+                  (["-DVKNERF_SANITIZE=address;undefined"] if self.run.options.sanitize else []))
+
+    def must(self, command):
+        status, lines, _ = self.programs.run(command, self.environment)
+        if status != 0:
+            raise Wrong("\n".join([f"without a mutation: {' '.join(command)} failed:"] + lines[-40:]))
+        return lines
+
+    def ninja(self, tests, jobs):
+        # Test programs may start vknerf.
+        targets = sorted({program_of(test, self.root) for test in tests} | {"vknerf"})
+        return ["ninja", "-C", self.build, "-j", str(jobs)] + targets
+
+    def prepare(self, files, tests):
+        self.sync(files)
+        self.configure()
+        self.must(self.ninja(tests, os.cpu_count() or 1))
+
+    def known_tests(self):
+        shown = json.loads("\n".join(self.must(["ctest", "--test-dir", self.build, "--show-only=json-v1"])))
+        return {test["name"] for test in shown["tests"]}
+
+    def test(self, name, limit=None, stop_early=False):
+        """Returns how the test ended (passed, failed, skipped, late), its output and its seconds."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        os.makedirs(self.scratch)
+        began = time.monotonic()
+        status, lines, late = self.programs.run(
+            ["ctest", "--test-dir", self.build, "-V", "-R", f"^{name}$", "--no-tests=error"], self.environment,
+            limit, (lambda lines: FAILURE.match(lines[-1])) if stop_early else None)
+        seconds = time.monotonic() - began
+        failed = any(map(FAILURE.match, lines))
+        if late and not failed:
+            return "late", lines, seconds
+        if status != 0 or failed:
+            return "failed", lines, seconds
+        skipped = any("***Skipped" in line for line in lines)
+        return "skipped" if skipped else "passed", lines, seconds
+
+    def judge(self, mutation):
+        """Returns verdict, test and what that said first."""
+        try:
+            texts = edited(mutation, self.root)
+        except Stale as reason:
+            return "stale", "", str(reason)
+        if "equivalent" in mutation:
+            return "equivalent", "", mutation["equivalent"]
+        try:
+            self.write({path: (text.encode(), None) for path, (_, text) in texts.items()})
+            status, lines, _ = self.programs.run(self.ninja(mutation["tests"], self.run.build_jobs), self.environment)
+            if status != 0:
+                errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
+                return "invalid", "", (errors or lines[-1:] or ["ninja failed"])[0]
+            for test in mutation["tests"]:
+                limit = self.run.limit_of(test)
+                outcome, lines, _ = self.test(test, limit, stop_early=True)
+                if outcome == "late":
+                    return "killed", test, f"takes more than {limit:.3g} s"
+                if outcome == "failed":
+                    return "killed", test, first_failure(lines)
+            return "survived", "", ""
+        finally:
+            # The next build notices, whose time it often saves: mutations of a file follow each other.
+            self.write({path: (text.encode(), None) for path, (text, _) in texts.items()})
+
+    # -- mutations that were made up
+
+    def prepare_objects(self, files):
+        self.sync(files)
+        self.configure()
+        self.must(["ninja", "-C", self.build, "vknerf-core", "vknerf"])
+        self.seen, self.objects = {}, {}
+        self.objects = self.digests()
+
+    def digests(self):
+        """Digest of each object and shader program: builds have no debugging information."""
+        digests = {}
+        for path in glob.glob(f"{self.build}/CMakeFiles/*.dir/**/*.o", recursive=True) + \
+                glob.glob(f"{self.build}/programs/*.spv*"):
+            stat = os.stat(path)
+            if self.seen.get(path, (None,))[0] != (stat.st_mtime_ns, stat.st_size):
+                self.seen[path] = ((stat.st_mtime_ns, stat.st_size), hashlib.sha256(read_file(path)[0]).digest())
+            digests[path] = self.seen[path][1]
+        return digests
+
+    def judge_made_up(self, mutation):
+        """Returns verdict, test and what that said first. The nearest tests run first, for some seconds in all."""
+        path = mutation["path"]
+        put = {text: {path: (mutation[text].encode(), None)} for text in ("text", "mutated")}
+        targets = ["vknerf"] if re.match(r"src/(cli|viewer)/", path) else ["vknerf-core"]
+        try:
+            self.write(put["mutated"])
+            failed = self.build_failure(targets)
+            if failed:
+                return failed
+            if self.digests() == self.objects:
+                return "equivalent", "", "the compiler makes the same of it"
+            began, tried = time.monotonic(), 0
+            for test in mutation["tests"]:
+                if time.monotonic() - began > self.run.options.seconds:
+                    break
+                detail = self.notices(test, put, targets)
+                if detail:
+                    return "killed", test, detail
+                tried += 1
+            return "survived", "", f"{tried} of {len(mutation['tests'])} tests" if mutation["tests"] else \
+                "no test is known to execute it"
+        finally:
+            self.write(put["text"])
+
+    def build_failure(self, targets):
+        status, lines, _ = self.programs.run(["ninja", "-C", self.build, "-j", str(self.run.build_jobs), *targets],
+                                             self.environment)
+        if status != 0:
+            errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
+            return "invalid", "", (errors or lines[-1:] or ["ninja failed"])[0]
+        # The copy is no checkout, where warnings are errors.
+        warnings = [line for line in lines if re.search(r"\bwarning: .*\[-W", line)]
+        return ("warned", "", warnings[0]) if warnings else None
+
+    def notices(self, test, put, targets):
+        """What the test says of the mutation; empty when it passes. A test that fails has to pass without it."""
+        targets = targets + self.run.targets_of(test)
+        failed = self.build_failure(targets)
+        if failed:
+            return f"does not build: {failed[2]}"
+        limit = self.run.limit_of(test)
+        outcome, lines, _ = self.test(test, limit, stop_early=True)
+        if outcome not in ("failed", "late"):
+            return ""
+        if not self.run.has_passed(test):
+            self.write(put["text"])
+            self.build_failure(targets)
+            passes = self.run.passes(self, test)
+            self.write(put["mutated"])
+            if passes and outcome == "late" and self.run.limit_of(test) > limit:
+                return self.notices(test, put, targets)
+            if not passes:
+                return ""
+        return first_failure(lines) if outcome == "failed" else f"takes more than {limit:.3g} s"
