@@ -674,5 +674,6 @@ int main(void)
         cmocka_unit_test(test_underflow),
         cmocka_unit_test(test_wide),
     };
+    tiny_groups = TINY_GROUPS;
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }
