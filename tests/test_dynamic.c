@@ -1,7 +1,7 @@
 /* Steps and pictures of the dynamic model, whose samples go through a deformation in chunks before
  * a field that one pass goes through, or before one whose layers go on with the chunk.
  *
- * About 45 seconds, most of them the compiler's of ten trainers: each precision has programs of
+ * About 25 seconds, most of them the compiler's of ten trainers: each precision has programs of
  * its own, and a coarse field too. */
 #include "step_fixture.h"
 
@@ -29,12 +29,13 @@ static int setup(void **state)
     return step_tests_open(state, make_unordered_scene);
 }
 
-/* Chunks of 1088 samples: a step has room for eight of them. */
+/* Chunks of 832 samples: a step has room for five of them, and two are live. */
 static struct vkn_config dynamic_config(void)
 {
     struct vkn_config config = tiny_config(true);
     config.model = VKN_MODEL_DYNAMIC;
-    config.batch.chunk = 64;
+    config.batch.samples = 1024;
+    config.batch.chunk = 832;
     config.dynamic.width = 32;
     config.dynamic.layers = 2;
     config.dynamic.time_features = VKN_SWITCH_ON;
@@ -42,11 +43,17 @@ static struct vkn_config dynamic_config(void)
     return config;
 }
 
-/* A trainer whose parameters are taken after 20 steps. */
+/* One more than after which the occupancy grid is updated; matrices, which sample without it, take
+ * a CPU device a third of a second each. */
+#define STEPS        17u
+#define MATRIX_STEPS 12u
+
+/* A trainer whose parameters are taken after its steps. */
+
 struct trained {
     struct tiny tiny;
     float *params;
-    double loss; /* of the last step */
+    double first_loss, loss; /* of the first step and the last */
 };
 
 /* How many rays of a step are used, and how many of these are of a later moment than the first. All
@@ -82,12 +89,14 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     tiny_run(&trained.tiny, 1);
     count_rays(&trained.tiny, &used, &later);
     assert_true(config->dynamic.curriculum < 0 ? later > used / 2 : later == 0);
-    tiny_run(&trained.tiny, 20);
+    uint32_t steps = config->precision == VKN_PRECISION_COOPMAT ? MATRIX_STEPS : STEPS;
+    tiny_run(&trained.tiny, steps);
     assert_int_equal(step->measured, measured);
     capabilities->type = type;
     const struct Stats *stats = step->buffers.at[BIND_STATS].mapped;
-    assert_int_equal(stats[20].step, 20);
-    trained.loss = (double)stats[20].loss;
+    assert_int_equal(stats[steps].step, steps);
+    trained.first_loss = (double)stats[1].loss;
+    trained.loss = (double)stats[steps].loss;
     trained.params = tiny_take(&trained.tiny, &step->buffers.at[BIND_PARAMS]);
     return trained;
 }
@@ -189,9 +198,9 @@ static void check_densities(const struct tiny *tiny)
     vkn_renderer_destroy(&renderer);
 }
 
-/* Densities before colours, and pass by pass, come to the same bits; 16 bits, two ranks in turn
- * whose gradients go in pieces, and a coarse field with a deformation of its own to about the same
- * loss. */
+/* Densities before colours, and pass by pass, come to the same bits; 16 bits, in matrices and with
+ * VKNERF_TEST_ALL in packed numbers too, of two ranks in turn whose gradients go in pieces, and a
+ * coarse field with a deformation of its own to about the same loss. */
 static void test_steps(void **state)
 {
     const struct step_tests *tests = *state;
@@ -207,23 +216,25 @@ static void test_steps(void **state)
                         whole.tiny.trainer->step.buffers.at[BIND_PARAMS].size);
 
     config = dynamic_config();
-    config.precision = VKN_PRECISION_FP16;
+    config.precision = VKN_PRECISION_COOPMAT;
     config.dynamic.curriculum = -1;
     config.parallel.virtual = config.parallel.pieces = 2;
-    struct trained ranks = train(tests, &config, false);
-    assert_deforms(&ranks);
-    assert_true(ranks.loss > 0.5 * whole.loss && ranks.loss < 1.5 * whole.loss);
-
-    config = dynamic_config();
-    config.precision = VKN_PRECISION_COOPMAT;
+    if (getenv("VKNERF_TEST_ALL")) {
+        config.precision = VKN_PRECISION_FP16;
+        struct trained ranks = train(tests, &config, false);
+        assert_deforms(&ranks);
+        assert_true(ranks.loss > 0.5 * whole.loss && ranks.loss < 1.5 * whole.loss);
+        trained_destroy(&ranks);
+        config.precision = VKN_PRECISION_COOPMAT;
+    }
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     config.march.coarse_samples = config.march.fine_samples = 8;
+    config.batch.chunk = 2112; /* of two: each dispatch of matrices takes a CPU device its time */
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
-    assert_true(matrices.loss > 0.5 * whole.loss && matrices.loss < 4 * whole.loss);
+    assert_true(matrices.loss > 0.5 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);
 
     trained_destroy(&matrices);
-    trained_destroy(&ranks);
     trained_destroy(&seen);
     trained_destroy(&whole);
 }
@@ -237,6 +248,7 @@ static void test_exchanged(void **state)
     uint32_t used, later, ever = 0;
     config.scene.image_budget = 2 * 4 * 12 * 8;
     config.steps = 160;
+    config.batch.chunk = 4096; /* rays alone are looked at */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
     const struct images_plan *plan = &tiny.trainer->images;
@@ -347,11 +359,12 @@ static void test_vanilla(void **state)
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     config.march.coarse_samples = config.march.fine_samples = 8;
     config.batch.max_rays = 64;
+    config.batch.chunk = 2112;
     config.dynamic.curriculum = -1;
     config.parallel.virtual = 2;
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
-    assert_true(matrices.loss > 0.25 * whole.loss && matrices.loss < 4 * whole.loss);
+    assert_true(matrices.loss > 0.25 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);
 
     trained_destroy(&matrices);
     trained_destroy(&seen);
@@ -368,5 +381,6 @@ int main(void)
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
+    tiny_groups = TINY_GROUPS;
     return cmocka_run_group_tests(tests, setup, step_tests_teardown);
 }

@@ -142,15 +142,17 @@ static void take_memory(void *context, const struct vkn_train_stats *stats)
 }
 
 /* What is expected of each precision is what its trainer then takes, but for alignment; and what
- * training reports is all that is held. */
+ * training reports is all that is held. Matrices take what fp16 does, and are compiled for seconds:
+ * with VKNERF_TEST_ALL. */
 static void test_estimate(void **state)
 {
     static const enum vkn_precision precisions[] = {VKN_PRECISION_FP32, VKN_PRECISION_FP16,
                                                     VKN_PRECISION_COOPMAT};
     const struct step_tests *tests = *state;
     const struct gpu_device *device = tests->context->device;
+    const size_t count = BASE_COUNT(precisions) - (getenv("VKNERF_TEST_ALL") ? 0 : 1);
     uint64_t taken[BASE_COUNT(precisions)];
-    for (size_t i = 0; i < BASE_COUNT(precisions); i++) {
+    for (size_t i = 0; i < count; i++) {
         struct vkn_config config = tiny_config(false);
         config.precision = precisions[i];
         config.batch.samples = 1u << 14;
@@ -167,7 +169,8 @@ static void test_estimate(void **state)
                       (unsigned long long)expected, (unsigned long long)taken[i]);
         assert_true(taken[i] >= expected && taken[i] < expected + 65536);
     }
-    assert_true(taken[1] < taken[0] && taken[2] < taken[0]);
+    for (size_t i = 1; i < count; i++)
+        assert_true(taken[i] < taken[0]);
 }
 
 /* ---- other ends ---------------------------------------------------------------------------- */

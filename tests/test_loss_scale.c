@@ -268,7 +268,7 @@ static void test_nan_pixel(void **state)
 /* ---- overflow ------------------------------------------------------------------------------ */
 
 #define STRETCH 1e6f
-#define OVERFLOW_STEPS 120u
+#define OVERFLOW_STEPS 60u
 
 /* The scale halves with every skipped step until gradients fit; then training goes on. */
 static void check_overflow(const struct step_tests *tests, const struct mode *mode)
@@ -318,6 +318,8 @@ static void test_overflow(void **state)
 
 /* ---- underflow ----------------------------------------------------------------------------- */
 
+#define UNDERFLOW_STEPS 60u
+
 struct outcome {
     double flushed; /* mean of Stats.flushed */
     double first_loss, last_loss, largest_norm;
@@ -332,11 +334,11 @@ static struct outcome train_scaled(const struct step_tests *tests, const struct 
     config.loss_scale.initial = initial;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct outcome outcome = {0};
-    tiny_run_watched(&tiny, 100, &outcome.warnings);
+    tiny_run_watched(&tiny, UNDERFLOW_STEPS, &outcome.warnings);
     outcome.first_loss = mean_loss(&tiny, 1, 4);
-    outcome.last_loss = mean_loss(&tiny, 91, 100);
-    for (uint32_t step = 1; step <= 100; step++) {
-        outcome.flushed += stats_of(&tiny, step)->flushed / 100;
+    outcome.last_loss = mean_loss(&tiny, UNDERFLOW_STEPS - 9, UNDERFLOW_STEPS);
+    for (uint32_t step = 1; step <= UNDERFLOW_STEPS; step++) {
+        outcome.flushed += stats_of(&tiny, step)->flushed / UNDERFLOW_STEPS;
         outcome.largest_norm = fmax(outcome.largest_norm, stats_of(&tiny, step)->grad_norm);
     }
     tiny_destroy(&tiny);
@@ -352,7 +354,7 @@ static void check_underflow(const struct step_tests *tests, const struct mode *m
     print_message("precision %d without scaling: %.4f flushed, loss %.5f to %.5f\n",
                   mode->precision, without.flushed, without.first_loss, without.last_loss);
     assert_true(without.flushed > 0.95);
-    assert_true(without.last_loss > 0.9 * without.first_loss);
+    assert_true(without.last_loss > 0.8 * without.first_loss); /* other rays */
     assert_int_equal(without.warnings.count, 1);
     assert_true(strncmp(without.warnings.last, "step ", 5) == 0);
     assert_non_null(strstr(without.warnings.last,
@@ -674,5 +676,6 @@ int main(void)
         cmocka_unit_test(test_underflow),
         cmocka_unit_test(test_wide),
     };
+    tiny_groups = TINY_GROUPS;
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -3,13 +3,13 @@
 
 #include "pipeline/internal.h"
 
-/* Chunks of 1088 samples: a step has room for eight of them, and three are live. */
+/* Chunks of 832 samples: a step has room for five of them, and two are live. */
 static struct vkn_config vanilla_config(enum vkn_gradient_checkpoint checkpoint)
 {
     struct vkn_config config = tiny_config(true);
     config.model = VKN_MODEL_VANILLA;
     config.optimizer.learning_rate = 5e-3f;
-    config.batch.chunk = 64;
+    config.batch = (struct vkn_config){.batch = {.samples = 1024, .max_rays = 256, .chunk = 832}}.batch;
     config.mlp.density_width = 32;
     config.mlp.density_layers = 2;
     config.mlp.geometry = 32;
@@ -36,10 +36,10 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     struct tiny tiny = tiny_create(tests->context, tests->folder, config);
     const struct step *step = &tiny.trainer->step;
     assert_int_equal(step->setup.constants.chunk_rows,
-                     config->batch.chunk == 64 ? 1088 : step->setup.constants.sample_capacity);
+                     config->batch.chunk == 832 ? 832 : step->setup.constants.sample_capacity);
     if (measures)
         capabilities->type = GPU_INTEGRATED;
-    tiny_run(&tiny, 20);
+    tiny_run(&tiny, 17); /* one after the occupancy grid is updated */
     assert_int_equal(step->measured, measures);
     capabilities->type = type;
     const struct gpu_buffer *params = &step->buffers.at[BIND_PARAMS];
@@ -74,9 +74,9 @@ static void test_checkpointing(void **state)
     struct trained again = train(tests, &on, false), kept = train(tests, &off, false);
     assert_learnt(&again, &on);
     assert_memory_equal(again.params, kept.params, again.size);
-    /* Two forms of a chunk's rows; besides these one of all 8448 samples. */
-    assert_int_equal(again.activations % (2 * 1088 * 4), 0);
-    assert_int_equal(kept.activations / (2 * 1088 + 8448), again.activations / (2 * 1088));
+    /* Two forms of a chunk's rows; besides these one of all 4096 samples. */
+    assert_int_equal(again.activations % (2 * 832 * 4), 0);
+    assert_int_equal(kept.activations / (2 * 832 + 4096), again.activations / (2 * 832));
     assert_int_equal(again.passes, kept.passes + 1); /* encoding and layers, or gathering */
     free(again.params);
     free(kept.params);
@@ -123,5 +123,6 @@ int main(void)
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
+    tiny_groups = TINY_GROUPS;
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }
