@@ -10,7 +10,7 @@
 
 /* What the gradients are of, by the parameters of a field. */
 struct probed {
-    double (*loss)(const struct probed *probed);
+    double (*loss)(const struct probed *probed, uint32_t parameter); /* of which one has changed */
     struct reference_field *field;
     const struct step *step;
     const struct step_left *left; /* of the test's own */
@@ -34,9 +34,9 @@ static inline void probe(const struct probed *probed, uint32_t first, uint32_t l
             continue;
         double kept = params[i];
         params[i] = kept + DIFFERENCE;
-        double above = probed->loss(probed);
+        double above = probed->loss(probed, i);
         params[i] = kept - DIFFERENCE;
-        double below = probed->loss(probed);
+        double below = probed->loss(probed, i);
         params[i] = kept;
         double expected = (above - below) / (2 * DIFFERENCE);
         assert_close(gradients[i], expected, 1e-3, fabs(expected) + 0.01 * largest, what, i);

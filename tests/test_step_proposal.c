@@ -207,8 +207,9 @@ static double sum_losses(const struct reference_field *field, const struct step 
     return step->setup.config.loss.interlevel * sum;
 }
 
-static double probed_loss(const struct probed *probed)
+static double probed_loss(const struct probed *probed, uint32_t parameter)
 {
+    (void)parameter;
     return sum_losses(probed->field, probed->step, probed->left) / probed->left->ray_count;
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One corner of the cell that holds a point. */
 struct corner {
@@ -27,12 +28,12 @@ static size_t entry_of(const struct field_model *model, const struct Level *leve
     return level->first + (size_t)index * model->features;
 }
 
+/* `unit`: a position in the unit cube. */
 static void find_corners(const struct reference_field *field, const struct Level *level,
-                         const double position[3], struct corner corners[8])
+                         const double unit[3], struct corner corners[8])
 {
-    double fraction[3], unit[3];
+    double fraction[3];
     uint32_t cell[3];
-    reference_to_unit(&field->space, position, unit);
     for (int i = 0; i < 3; i++) {
         double scaled = fmin(fmax(unit[i], 0), 1) * level->scale + 0.5;
         cell[i] = (uint32_t)scaled;
@@ -57,9 +58,11 @@ void reference_encode(const struct reference_field *field, const double position
                       double *features)
 {
     uint32_t count = field->model->features;
+    double unit[3];
+    reference_to_unit(&field->space, position, unit);
     for (uint32_t level = 0; level < field->model->levels; level++) {
         struct corner corners[8];
-        find_corners(field, &field->model->level[level], position, corners);
+        find_corners(field, &field->model->level[level], unit, corners);
         for (uint32_t f = 0; f < count; f++) {
             features[level * count + f] = 0;
             for (int k = 0; k < 8; k++)
@@ -73,14 +76,34 @@ void reference_encode_backward(const struct reference_field *field, const double
                                const double *feature_gradient, double *gradients)
 {
     uint32_t count = field->model->features;
+    double unit[3];
+    reference_to_unit(&field->space, position, unit);
     for (uint32_t level = 0; level < field->model->levels; level++) {
         struct corner corners[8];
-        find_corners(field, &field->model->level[level], position, corners);
+        find_corners(field, &field->model->level[level], unit, corners);
         for (int k = 0; k < 8; k++)
             for (uint32_t f = 0; f < count; f++)
                 gradients[corners[k].entry + f] +=
                     corners[k].weight * feature_gradient[level * count + f];
     }
+}
+
+bool reference_reads(const struct reference_field *field, const double position[3],
+                     size_t parameter)
+{
+    const struct Level *level = field->model->level, *end = level + field->model->levels;
+    struct corner corners[8];
+    double unit[3];
+    if (field->model->levels == 0)
+        return false;
+    while (level + 1 < end && parameter >= level[1].first)
+        level++;
+    reference_to_unit(&field->space, position, unit);
+    find_corners(field, level, unit, corners);
+    for (int k = 0; k < 8; k++)
+        if (parameter - corners[k].entry < field->model->features)
+            return true;
+    return false;
 }
 
 double reference_nearest_face(const struct reference_field *field, const double position[3])
@@ -114,10 +137,16 @@ static double factorial(int n)
     return n < 2 ? 1 : n * factorial(n - 1);
 }
 
+/* What was asked for last: samples of a ray have one direction. */
+static struct {
+    uint32_t degree;
+    double direction[3], values[REFERENCE_HARMONICS];
+} harmonics;
+
 /* Value l (l + 1) + m is Y_l^m, orthonormal on the sphere: sqrt(2) K P_l^|m| times cos(m phi) for
  * m > 0, sin(|m| phi) for m < 0. */
-void reference_harmonics(uint32_t degree, const double direction[3],
-                         double values[REFERENCE_HARMONICS])
+static void compute_harmonics(uint32_t degree, const double direction[3],
+                              double values[REFERENCE_HARMONICS])
 {
     double phi = atan2(direction[1], direction[0]);
     for (int i = 0; i < REFERENCE_HARMONICS; i++)
@@ -130,4 +159,16 @@ void reference_harmonics(uint32_t degree, const double direction[3],
             double turn = m == 0 ? 1 : sqrt(2) * (m > 0 ? cos(order * phi) : sin(order * phi));
             values[l * (l + 1) + m] = scale * turn * legendre(l, order, direction[2]);
         }
+}
+
+void reference_harmonics(uint32_t degree, const double direction[3],
+                         double values[REFERENCE_HARMONICS])
+{
+    if (degree != harmonics.degree ||
+        memcmp(direction, harmonics.direction, sizeof harmonics.direction) != 0) {
+        harmonics.degree = degree;
+        memcpy(harmonics.direction, direction, sizeof harmonics.direction);
+        compute_harmonics(degree, direction, harmonics.values);
+    }
+    memcpy(values, harmonics.values, sizeof harmonics.values);
 }

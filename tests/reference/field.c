@@ -16,7 +16,7 @@
  * begin at values[density_layers]: the density MLP's outputs and the direction. */
 struct trace {
     double values[FIELD_MAX_LAYERS + 1][WIDEST];
-    double colors[WIDEST]; /* outputs of the colour MLP */
+    double colors[3]; /* the first outputs of the colour MLP */
 };
 
 /* All columns count as used: what pads encodings is zero, what pads outputs nobody reads. */
@@ -127,20 +127,32 @@ static double relu(double x)
     return x > 0 ? x : 0;
 }
 
+/* Four inputs at a time, so that sums are read and written a quarter as often. */
 static void layer_sums(const struct reference_field *field, uint32_t index, const double *input,
                        double *restrict output)
 {
     const struct field_layer *layer = &field->layers[index];
     const uint32_t outputs = layer->used_outputs;
+    const double *rows[WIDEST + 3];
+    double values[WIDEST + 3];
+    uint32_t count = 0;
     for (uint32_t o = 0; o < outputs; o++)
         output[o] = layer->biases ? field->params[reference_weight(layer, layer->inputs, o)] : 0;
     for (uint32_t i = 0; i < layer->used_inputs; i++) {
-        if (input[i] == 0)
-            continue;
-        const double *restrict weights = &field->params[reference_weight(layer, i, 0)];
-        const double value = input[i];
+        values[count] = input[i];
+        rows[count] = &field->params[reference_weight(layer, i, 0)];
+        count += input[i] != 0;
+    }
+    for (; count % 4 != 0; count++) {
+        values[count] = 0;
+        rows[count] = rows[0];
+    }
+    for (uint32_t i = 0; i < count; i += 4) {
+        const double *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
+        const double by_a = values[i], by_b = values[i + 1], by_c = values[i + 2],
+                     by_d = values[i + 3];
         for (uint32_t o = 0; o < outputs; o++)
-            output[o] += weights[o] * value;
+            output[o] += a[o] * by_a + b[o] * by_b + c[o] * by_c + d[o] * by_d;
     }
 }
 

@@ -160,6 +160,9 @@ void reference_encode(const struct reference_field *field, const double position
 /* gradients (like params) += feature_gradient spread over the grid. */
 void reference_encode_backward(const struct reference_field *field, const double position[3],
                                const double *feature_gradient, double *gradients);
+/* Whether the grid's features at a position depend on that parameter of the grid. */
+bool reference_reads(const struct reference_field *field, const double position[3],
+                     size_t parameter);
 /* x, then sin(2^k pi x) and cos(2^k pi x) of each octave k, then zeros up to a multiple of 32,
  * which is returned. */
 uint32_t reference_frequencies(uint32_t octaves, const double x[3], double *values);
