@@ -59,10 +59,10 @@ check() { # NAME VKNERF-ARGUMENT ...
     fi
 }
 
-# What is validated are recordings, not results: a small model compiles and runs in a tenth of the time, and beyond the
-# first interval of the occupancy grid (16 steps) no step records anything new.
-small='--downscale 8 --set mlp.density_width=16 --set mlp.color_width=16 --set grid.levels=4
-    --set grid.log2_entries=12 --set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16
+# What is validated are recordings, not results: a small model, that of tests/step_fixture.h, compiles and runs in a tenth
+# of the time, and beyond the first interval of the occupancy grid (16 steps) no step records anything new.
+small='--downscale 8 --set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1
+    --set mlp.sh_degree=3 --set grid.levels=4 --set grid.log2_entries=12 --set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16
     --set march.steps_per_unit=32'
 train() { # NAME TRAIN-OPTION ...
     name=$1
