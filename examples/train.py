@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Trains a scene with libvknerf through ctypes, renders a test view into NumPy arrays, and shows it.
 
-    python3 train.py SCENE STEPS CHECKPOINT.safetensors PICTURE.png
+    python3 train.py SCENE STEPS CHECKPOINT.safetensors PICTURE.png [KEY=VALUE ...]
 
+KEY=VALUE are further settings, such as grid.levels=8.
 Needs python3-numpy and libvknerf.so.0, which VKNERF_LIBRARY may name. Structures are as in <vknerf/*.h>; zeros are
 defaults. Those with `size` are declared whole, and `size` is set: the library then knows what it may read and fill.
 """
@@ -59,9 +60,9 @@ def show(color):
         print("".join("\x1b[38;2;%d;%d;%dm\x1b[48;2;%d;%d;%dm\u2580" % (*a, *b) for a, b in zip(above, below)) + "\x1b[m")
 
 
-def main(scene_path, steps, checkpoint, png):
+def main(scene_path, steps, checkpoint, png, *settings):
     config = make("vkn_config_create")
-    for key, value in {"steps": steps, "deterministic": "true"}.items():
+    for key, value in [("steps", steps), ("deterministic", "true"), *(setting.split("=", 1) for setting in settings)]:
         call("vkn_config_set", config, None, key.encode(), value.encode())
     context = make("vkn_context_create", None)
     scene = make("vkn_scene_open", os.fsencode(scene_path), config)
@@ -91,6 +92,6 @@ def main(scene_path, steps, checkpoint, png):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5:
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

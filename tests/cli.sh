@@ -65,9 +65,10 @@ scene() { # NAME FRAMES [MORE]
     printf '{"camera_angle_x": 0.69, %s "frames": [%s]}\n' "${3:-}" "$2" >"$1/transforms_train.json"
 }
 
-# Every command starts anew: a model that compiles in a tenth of the time.
-tiny='--set mlp.density_width=16 --set mlp.color_width=16 --set grid.levels=4'
-small="--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 $tiny"
+# Every command starts anew: the model of step_fixture.h, whose programs Mesa's cache has from other tests.
+tiny='--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3
+    --set grid.levels=4'
+small="--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit=64 $tiny"
 
 wait_until() { # TENTHS COMMAND ...: until it succeeds; fails when it does not in so many tenths of a second
     tenths=$1

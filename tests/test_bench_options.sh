@@ -79,8 +79,7 @@ fi
 # ---- samplings -----------------------------------------------------------------------------------
 
 # The bundled scene unless told otherwise. What only this suite takes is refused elsewhere.
-small="--downscale 8 --batch 1024 --seconds 0.1 --set grid.levels=2 --set mlp.density_width=16
-    --set mlp.color_width=16 --set march.ray_samples=32"
+small="--downscale 8 --batch 1024 --seconds 0.1 $tiny --set march.resolution=16 --set march.ray_samples=32"
 VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
 export VKNERF_ASSETS
 # shellcheck disable=SC2086  # $small is several words

@@ -7,7 +7,7 @@
 
 # A run goes on in another precision with the loss scaling of that precision.
 # shellcheck disable=SC2086
-succeeds train "$demo" --out mixed --downscale 4 --steps 4 --quiet --precision fp32 $small
+succeeds train "$demo" --out mixed --downscale 8 --steps 4 --quiet --precision fp32 $small
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 1,'
 succeeds train --resume mixed --steps 8 --quiet --precision fp16
@@ -31,7 +31,7 @@ cp -r mixed flushed
 succeeds train --resume flushed --steps 60 --quiet --precision fp16 --loss-scale static:0.0001
 contains err 'warning: step 57: 16 bits turn 100 % of the gradients into zero at a loss scale of 0.0001: '
 contains err 'warning: flushed: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero$'
-[ "$(grep -c warning err)" = 2 ] || fail "warnings: $(cat err)"
+[ "$(grep -c 'warning: .*16 bits' err)" = 2 ] || fail "warnings: $(cat err)"
 contains flushed/summary.json '"flushed_steps":.48,$'
 contains flushed/report.html '>Gradients: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero<'
 rm -r flushed
@@ -48,7 +48,7 @@ contains out '^status  *finished$'
 rm -r skipped
 # A run none of whose steps was taken fails, and saves nothing.
 # shellcheck disable=SC2086
-run train "$demo" --out none --downscale 4 --steps 4 --quiet --precision fp16 --loss-scale static:8.5e37 $small
+run train "$demo" --out none --downscale 8 --steps 4 --quiet --precision fp16 --loss-scale static:8.5e37 $small
 [ "$code" = 1 ] || fail "no step was taken: exit status $code"
 contains err '^vknerf: step 4: no step was taken: all 4 were skipped, .* at a loss scale of 8.5e+37; not finite first: '
 contains err 'use a smaller loss scale than 8.5e+37, such as --loss-scale dynamic'
@@ -65,7 +65,8 @@ refuses 2 'none: a run that saved nothing, not a scene; how it ended: vknerf inf
 # One that diverges ends early, names what was not finite first, and leaves the last good checkpoint.
 cp -r mixed diverged
 cksum <diverged/checkpoint.safetensors >before
-run train --resume diverged --steps 200 --save-every 8 --quiet --precision fp32 --set policy.moments=f16
+run train --resume diverged --steps 200 --save-every 8 --quiet --precision fp32 --set policy.moments=f16 \
+    --set optimizer.learning_rate=0.02
 [ "$code" = 1 ] || fail "diverged: exit status $code"
 contains err '^vknerf: step [78][0-9]: the training has diverged: since step 1[34] no loss was finite; not finite first: the outputs of the MLPs, .*; the largest weight is .*, in l'
 contains err 'undo policy.moments=f16'
@@ -74,11 +75,9 @@ contains diverged/summary.json '"status":.*"failed"'
 cksum <diverged/checkpoint.safetensors >after
 cmp -s before after || fail 'the last good checkpoint was replaced'
 rm -r none diverged
-for precision in fp32 fp16; do
-    succeeds eval mixed --precision $precision --json --stride 12 --quiet
-    contains out "\"precision\":.*\"$precision\""
-    succeeds render mixed --precision $precision --orbit 1 --width 24 --out "orbit_$precision" --quiet
-done
+succeeds eval mixed --precision fp32 --json --stride 12 --quiet
+contains out '"precision":.*"fp32"'
+succeeds render mixed --precision fp16 --orbit 1 --width 24 --out orbit --quiet
 # On a device without 16-bit arithmetic: what the run had falls back, what is asked for does not.
 export VKNERF_DISABLE=float16,cooperative_matrix
 succeeds eval mixed --stride 12 --quiet
@@ -113,7 +112,7 @@ stop() { # SIGNAL STATUS
 
 # What will take long on a CPU device is said; what was interrupted is JSON as well.
 # shellcheck disable=SC2086
-"$bin" train "$demo" --out slow --downscale 4 --steps 4G --json $small >out 2>err &
+"$bin" train "$demo" --out slow --downscale 8 --steps 4G --json $small >out 2>err &
 child=$!
 expected='demo: 4000000000 steps take about [0-9]* hours more on this CPU device; --seconds 5m'
 [ "${VKNERF_TEST_NATIVE:-0}" != 1 ] || expected='^step '
@@ -127,7 +126,7 @@ contains slow.json '"status":.*"interrupted"'
 
 # Nobody else trains into a run that is trained, everybody reads it; kill -9 leaves the last checkpoint.
 # shellcheck disable=SC2086
-start stopped train "$demo" --out stopped --downscale 4 --steps 100000 \
+start stopped train "$demo" --out stopped --downscale 8 --steps 100000 \
     --set save_seconds=0.1 $small
 owner="process $(cut -d ' ' -f 1 stopped/.lock) on $(uname -n)"
 refuses 2 "stopped: $owner is training into this folder" train --resume stopped
@@ -162,7 +161,7 @@ contains stopped/summary.json '"status":.*"finished"'
 VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
 export VKNERF_ASSETS
 # shellcheck disable=SC2086
-succeeds demo --out demo --seconds 0.5 --downscale 4 --quiet $small
+succeeds demo --out demo --seconds 0.1 --downscale 8 --quiet $small
 contains out '^report: demo/report.html'
 contains out '^orbit: demo/orbit'
 has demo/report.html demo/orbit/frame_0023.png
@@ -171,13 +170,13 @@ contains out 'demo: trained before'
 # One that is trained anew and killed before it is saved leaves no old model with its own figures.
 touch started
 # shellcheck disable=SC2086
-"$bin" demo --out demo --force --steps 100000 --set save_seconds=-1 --downscale 4 --quiet $small \
+"$bin" demo --out demo --force --steps 100000 --set save_seconds=-1 --downscale 8 --quiet $small \
     >bout 2>berr &
 child=$!
 wait_until 600 is_new demo metrics.jsonl
 stop KILL 137
 # shellcheck disable=SC2086
-succeeds demo --out demo --steps 2 --downscale 4 --quiet $small
+succeeds demo --out demo --steps 2 --downscale 8 --quiet $small
 contains out '^trained 2 steps'
 contains demo/summary.json '"step":.*2,'
 [ -n "$(find demo/orbit -name frame_0023.png -newer demo/checkpoint.safetensors)" ] ||

@@ -20,10 +20,10 @@ from viewer_client import Program, frame_path, jpeg_size, tensors, wait_for  # n
 
 VKNERF = os.environ["VKNERF_BIN"]
 DEMO = os.path.join(os.environ["VKNERF_SOURCE_DIR"], "assets/demo")
-# Every command starts anew: a model that compiles in a tenth of the time (cli.sh).
-SMALL = ["--set", "batch.samples=4096", "--set", "batch.max_rays=1024", "--set", "march.resolution=32", "--set",
-         "mlp.density_width=16", "--set", "mlp.color_width=16", "--set", "grid.levels=4", "--downscale", "4",
-         "--tensorboard", "off"]
+# Every command starts anew: the model of cli.sh.
+SMALL = ["--set", "batch.samples=1024", "--set", "batch.max_rays=256", "--set", "march.resolution=16", "--set",
+         "march.steps_per_unit=128", "--set", "mlp.density_width=16", "--set", "mlp.color_width=16", "--set",
+         "mlp.color_layers=1", "--set", "mlp.sh_degree=3", "--set", "grid.levels=4", "--downscale", "8", "--tensorboard", "off"]
 STEPS = 400
 
 
@@ -103,14 +103,15 @@ def check_requests(viewer, pose):
         assert viewer.post("/api/control", body)[0] in (400, 409), body
 
 
-def attack(viewer):
-    """Those who hold connections, and send what nobody should."""
+def attack(viewer, begun):
+    """Those who hold connections, and send what nobody should; `begun` is set on the way."""
     head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     halves = [socket.create_connection(("127.0.0.1", viewer.port), timeout=30) for _ in range(20)]
     for half in halves:
         half.sendall(head.encode())
     answer = raw(viewer.port, (head + "X: " + "x" * 10_000_000 + "\r\n\r\n").encode())
     assert b" 200 " not in answer, answer[:100]
+    begun.set()
     answer = raw(viewer.port, (head + "X: y\r\n" * 1_000_000 + "\r\n").encode())
     assert b" 200 " not in answer, answer[:100]
     post = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" \
@@ -256,10 +257,11 @@ def check_training(plain, watched):
     later = viewer.state()
     assert later["step"] == paused["step"] < STEPS and later["seconds"] == paused["seconds"], (paused, later)
     wait_for(lambda: viewer.frame(pose)[0] == 200)  # the crowd has gone
-    assert viewer.post("/api/control", {"action": "resume"})[0] == 200
-    attacks = []
-    attacker = threading.Thread(target=lambda: attacks.append(attack(viewer)))
+    attacks, begun = [], threading.Event()
+    attacker = threading.Thread(target=lambda: attacks.append(attack(viewer, begun)))
     attacker.start()
+    assert begun.wait(60)
+    assert viewer.post("/api/control", {"action": "resume"})[0] == 200
     frames, steps = 0, set()
     while viewer.process.poll() is None:
         try:
@@ -327,7 +329,7 @@ def check_picture(run, viewer, view, folder):
     """What the viewer shows and what `eval` renders of the same camera are the same: a scene of that picture is met."""
     scene = os.path.join(folder, "shown")
     os.makedirs(scene, exist_ok=True)
-    size = 96
+    size = 160
     with open(os.path.join(scene, "a.jpg"), "wb") as file:
         file.write(refine(viewer, view["pose"], width=size, height=size, background="white"))
     matrix = [view["pose"][4 * row:4 * row + 4] for row in range(3)] + [[0, 0, 0, 1]]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The viewer's page in a real browser, headless, against `vknerf train --view` and `vknerf view` of a short run of the
 bundled scene: moving about by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
-afterwards, and the training's pause, save and stop; nothing that the browser complains about. About 40 s of processor
-time, 20 s of two cores, though pictures are small and there is one browser: it compiles and trains twice."""
+afterwards, and the training's pause, save and stop; nothing that the browser complains about. Pictures are small and
+there is one browser: it compiles and trains twice."""
 import json
 import math
 import os
@@ -20,8 +20,9 @@ from viewer_client import Program
 
 VKNERF = os.environ['VKNERF_BIN']
 WIDTH, HEIGHT = 700, 500
-SMALL = ('--set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32 --set mlp.density_width=16 '
-         '--set mlp.color_width=16 --set grid.levels=4').split()
+SMALL = ('--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit=64 '
+         '--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3 '
+         '--set grid.levels=4').split()
 SLACK = 60  # seconds that anything may take before it has failed
 
 # The picture as `size` x `size` means of red, green and blue, of the part x, y, w, h or of all of it.
@@ -105,6 +106,12 @@ def choose(page, element, value, event='input'):
 element.value = arguments[1]; element.dispatchEvent(new Event(arguments[2], {bubbles: true}));''', element, value, event)
 
 
+def coarsen(page):
+    """Pictures of an eighth of the window's resolution, which users cannot choose: a quarter of the pixels of the coarsest."""
+    page.script("document.getElementById('resolution').add(new Option('an eighth', '0.125'))")
+    choose(page, 'resolution', '0.125', 'change')
+
+
 def quiet(page):
     """Nothing that the browser complains about, such as an error or what the page's policy forbids; but for the status
     503 while a training is being set up."""
@@ -126,7 +133,7 @@ def watch_training(page, run):
     page.log()  # has the status 403
     page.go(training.url)
     page.script('sessionStorage.clear()')
-    choose(page, 'resolution', '0.25', 'change')
+    coarsen(page)
     until(lambda: '×' in text(page, 'readout'), 'a frame while training')
     panel(page, 'training')
     until(lambda: text(page, 'training-state') == 'training' and number(text(page, 't-step')) > 0, 'steps')
@@ -203,7 +210,7 @@ def move_about(page):
     until(lambda: near(pose(page), home), 'home again')
     page.call('/refresh')
     until(lambda: '×' in text(page, 'readout'), 'a frame after loading again')
-    choose(page, 'resolution', '0.25', 'change')
+    coarsen(page)
 
 
 def lose_connection(page):
@@ -250,7 +257,7 @@ def move_time(page, run):
     page.resize(400, 300)
     page.go(program.url)
     until(lambda: '×' in text(page, 'readout'), 'a frame of a scene that moves')
-    choose(page, 'resolution', '0.25', 'change')
+    coarsen(page)
     before = refined(page)
     choose(page, 'time', '0.5')
     until(lambda: place(page).get('time') == '0.5', 'the time in the address')
@@ -347,7 +354,7 @@ def make_path(page, run, work):
             changes(page, lambda: page.pointers([(200, 250), (240, 240), (260, 235)]), 'to the next keyframe', picture=False)
     page.call('/refresh')  # the draft stays
     until(lambda: page.script("return document.querySelectorAll('#keys li').length") == 3, 'three keyframes')
-    choose(page, 'resolution', '0.25', 'change')
+    coarsen(page)
     page.click('#keys li:nth-child(3) [data-act=up]')
     page.click('#keys li:nth-child(2) [data-act=down]')
     page.click('#path-save')
@@ -429,7 +436,7 @@ def check(page, work):
         page.go(program.url)
         until(lambda: '×' in text(page, 'readout'), 'a frame')
         page.key('\ue00c')  # escape: no panel
-        choose(page, 'resolution', '0.25', 'change')
+        coarsen(page)
         if not page.script("return ['pause', 'save', 'stop'].every((id) => document.getElementById(id).disabled)"):
             fail('buttons of a training where none goes on')
         scene = program.json('/api/scene')

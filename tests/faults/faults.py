@@ -37,7 +37,8 @@ VKNERF = os.environ.get("VKNERF_BIN") or os.path.join(BUILD, "tests", "vknerf")
 
 # A model that trains 64 steps in a tenth of a second: what is tried here is what lies around the training.
 MODEL = {"grid.log2_entries": 10, "grid.levels": 4, "mlp.density_width": 16, "mlp.color_width": 16,
-         "mlp.color_layers": 1, "batch.samples": 1024, "batch.max_rays": 64, "march.resolution": 16}
+         "mlp.color_layers": 1, "mlp.sh_degree": 3, "batch.samples": 1024, "batch.max_rays": 64,
+         "march.resolution": 16}
 STEPS, SAVE_EVERY, EVAL_EVERY = 64, 16, 32
 
 DONE, FAILED, BAD_INPUT, NO_DEVICE, INTERRUPTED = 0, 1, 2, 3, 130
