@@ -12,6 +12,7 @@
 
 #include "gpu/program_sources.h"
 #include "gpu/spirv.h"
+#include "shared/layout.h"
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
@@ -615,12 +616,81 @@ static void test_programs(void **state)
     assert_true(after < before / 20 * 17);
 }
 
+/* The id that a module's function of that name has. */
+static uint32_t function_named(const uint32_t *words, size_t count, const char *name)
+{
+    for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16)
+        if ((words[at] & 0xffffu) == OP_NAME && strncmp((const char *)&words[at + 2], name, strlen(name)) == 0)
+            return words[at + 1];
+    fail_msg("no function %s", name);
+    return 0;
+}
+
+/* How often the program has each layer of its MLPs: times[i] of layer i. */
+static void count_layers(const char *program, uint32_t density_layers, uint32_t color_layers, uint32_t times[MAX_LAYERS])
+{
+    static uint32_t constant[MOST_IDS], stored[MOST_IDS];
+    uint32_t given[44] = {[0] = 32, [1] = 128, [2] = 16, [3] = 2, [4] = 16, [5] = density_layers, [6] = 16, [7] = 4,
+                          [8] = 16, [9] = color_layers, [16] = 72, [17] = 1, [18] = 64, [19] = 64, [20] = 1};
+    const struct gpu_program_source *source = gpu_program_sources;
+    while (source->name && strcmp(source->name, program) != 0)
+        source++;
+    memset(times, 0, MAX_LAYERS * sizeof *times);
+    if (!source->name)
+        return;
+    size_t count = gpu_program_word_count(source);
+    uint32_t *words = gpu_specialize(source->words, &count, given, BASE_COUNT(given));
+    assert_non_null(words);
+    uint32_t layer_at = function_named(words, count, "layer_at(");
+    for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
+        const uint32_t *word = words + at;
+        uint32_t code = word[0] & 0xffffu;
+        if (code == OP_CONSTANT)
+            constant[word[2]] = word[3];
+        else if (code == OP_STORE)
+            stored[word[1]] = word[2];
+        else if (code == OP_FUNCTION_CALL && word[3] == layer_at) {
+            assert_in_range(constant[stored[word[4]]], 0, MAX_LAYERS - 1);
+            times[constant[stored[word[4]]]]++;
+        }
+    }
+    free(words);
+}
+
+/* Layers that a field has are each there once on the way forward, and the others never; going backward all are computed
+ * again but the last, have gradients and, where a workgroup sums these at its end, come again. */
+static void test_layers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *program;
+        uint32_t times, last; /* of each layer, of the last */
+    } programs[] = {
+        {"field_forward_fp16", 1, 1},        {"field_forward_fp32_tiled", 1, 1},
+        {"field_forward_16x16x16", 1, 1},    {"field_backward_fp16", 3, 2},
+        {"field_backward_fp32_tiled", 3, 2}, {"field_backward_16x16x16", 3, 2},
+    };
+    static const uint32_t hidden[][2] = {{1, 2}, {1, 1}, {7, 7}, {3, 1}, {1, 13}};
+    for (size_t i = 0; i < BASE_COUNT(programs); i++)
+        for (size_t k = 0; k < BASE_COUNT(hidden); k++) {
+            uint32_t times[MAX_LAYERS], layers = hidden[k][0] + hidden[k][1] + 2;
+            count_layers(programs[i].program, hidden[k][0], hidden[k][1], times);
+            /* The compiler of the build may lack matrices. */
+            for (uint32_t n = 0; n < MAX_LAYERS && (times[0] > 0 || !strstr(programs[i].program, "16x16x16")); n++) {
+                uint32_t expected = n >= layers ? 0 : n == layers - 1 ? programs[i].last : programs[i].times;
+                if (times[n] != expected)
+                    fail_msg("%s of %u layers: layer %u %u times", programs[i].program, layers, n, times[n]);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants), cmocka_unit_test(test_operations), cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_selection), cmocka_unit_test(test_phi),        cmocka_unit_test(test_switch),
         cmocka_unit_test(test_loop),      cmocka_unit_test(test_damaged),    cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
