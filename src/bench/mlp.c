@@ -58,8 +58,8 @@ static vkn_status allocate(struct on_device *d, struct buffer_counts *counts)
 {
     struct gpu_device *device = d->bench->device;
     uint32_t mask = INPUTS | WEIGHTS | BUFFERS(FIELD) | (d->training ? BACKWARD : 0);
-    *counts = (struct buffer_counts){
-        .rays = MLP_RAYS, .samples = d->sizes->batch, .groups = d->groups};
+    *counts =
+        (struct buffer_counts){.rays = MLP_RAYS, .samples = d->sizes->batch, .groups = d->groups};
     field_count(&d->mlp->model, counts);
     field_backend_count(&d->backend, &d->mlp->model, counts);
     BASE_TRY(buffers_create(device, BUFFERS_OF_TRIAL, mask, counts, &d->buffers));
@@ -125,8 +125,7 @@ static vkn_status upload_weights(struct on_device *d, uint64_t halves)
         weights[transposed + field_transposed_place(model, i)] = weights[i];
     vkn_status status = put(d, BIND_PARAMS, weights, count * sizeof *weights);
     if (status == VKN_OK && halves)
-        status =
-            bench_upload_numbers(d->bench, &d->buffers.at[BIND_HALVES], weights, halves, true);
+        status = bench_upload_numbers(d->bench, &d->buffers.at[BIND_HALVES], weights, halves, true);
     free(weights);
     return status;
 }
@@ -236,8 +235,7 @@ static vkn_status check_weight_gradients(struct on_device *d, struct bench_check
     float *partial = base_alloc(count, sizeof *partial);
     vkn_status status = sums && partial ? VKN_OK : VKN_ERROR;
     for (uint32_t g = 0; g < d->groups && status == VKN_OK; g++) {
-        status =
-            gpu_download(d->bench->device, partials, 4ull * g * count, partial, 4ull * count);
+        status = gpu_download(d->bench->device, partials, 4ull * g * count, partial, 4ull * count);
         for (uint32_t i = 0; i < count && status == VKN_OK; i++)
             sums[i] += (double)partial[i];
     }

@@ -23,8 +23,8 @@ struct mlp_model {
     double *weight_gradients; /* sums over the pattern's rows */
     struct Ray rays[MLP_RAYS];
     struct Sample samples[MLP_PATTERN];
-    float features[MLP_PATTERN * MLP_INPUTS];           /* [level][row][feature] */
-    double feature_gradients[MLP_PATTERN * MLP_INPUTS]; /* the same */
+    float features[MLP_PATTERN * MLP_INPUTS];                /* [level][row][feature] */
+    double feature_gradients[MLP_PATTERN * MLP_INPUTS];      /* the same */
     float values[MLP_PATTERN][4], gradients[MLP_PATTERN][4]; /* rgb and density; by these */
 };
 

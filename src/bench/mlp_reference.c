@@ -56,7 +56,8 @@ static void backward(struct mlp_model *mlp, uint32_t layer, struct row *row)
     }
 }
 
-/* Real spherical harmonics Y(l, m) of degree l below 4, m from -l to l, with the Condon-Shortley phase. */
+/* Real spherical harmonics Y(l, m) of degree l below 4, m from -l to l, with the Condon-Shortley
+ * phase. */
 static void encode_direction(const float direction[3], double harmonics[HARMONICS])
 {
     double x = (double)direction[0], y = (double)direction[1], z = (double)direction[2];
@@ -123,10 +124,10 @@ static float positive(uint64_t *random)
     return 0.5f + 0.5f * fabsf(bench_random(random));
 }
 
-/* Every other hidden unit has positive weights, the rest negative ones; inputs are positive but for the
- * direction's, which are too small to turn a sum. So half of the activations are zero, none is near
- * the ReLU's kink, and no sum cancels: precisions differ by rounding alone. Weights of a unit add up
- * to about 1. */
+/* Every other hidden unit has positive weights, the rest negative ones; inputs are positive but for
+ * the direction's, which are too small to turn a sum. So half of the activations are zero, none is
+ * near the ReLU's kink, and no sum cancels: precisions differ by rounding alone. Weights of a unit
+ * add up to about 1. */
 static void fill_layer(struct mlp_model *mlp, uint32_t index, bool half, uint64_t *random)
 {
     const struct field_layer *layer = &mlp->model.layers[index];
