@@ -365,6 +365,16 @@ static void test_nerfstudio_forms(void **state)
         assert_near(path.cameras[i].focal_y, i > 0 ? 1.5 / tan(M_PI / 6) : 1.5, 1e-5);
     }
     free(path.cameras);
+
+    /* All around they are of the same size. */
+    static const char around[] =
+        "{" SIZE "\"seconds\": 2, \"camera_type\": \"equirectangular\", \"keyframes\": "
+                 "[{\"matrix\": " FLAT "}, {\"matrix\": " FLAT "}]}";
+    assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", around), NULL, NULL,
+                                     &path));
+    assert_int_equal(path.cameras[1].width * 100 + path.cameras[1].height, 403);
+    assert_int_equal(path.cameras[1].lens, VKN_LENS_EQUIRECTANGULAR);
+    free(path.cameras);
     scene_close(&scene);
 }
 

@@ -100,7 +100,7 @@ echo cli >docs/cli.txt
 echo build >.gitignore
 git init -q . && git config user.email toy@localhost && git config user.name toy && git add . && git commit -qm toy ||
     exit 1
-cmake -S . -B "$build" -G Ninja >"$work/said" 2>&1 || { fail "cmake: $(cat "$work/said")"; exit 1; }
+cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER_WORKS=1 >"$work/said" 2>&1 || { fail "cmake: $(cat "$work/said")"; exit 1; }
 
 run() { # CODE ARGUMENT ...: leaves $work/said
     want=$1

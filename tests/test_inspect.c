@@ -266,6 +266,15 @@ static void test_unread_keys(void **state)
     assert_null(cJSON_GetObjectItem(json, "unread_keys"));
     cJSON_Delete(json);
 
+    /* What is given twice: the same number is no matter, objects and arrays are not compared. */
+    rig = good;
+    rig.top = "\"applied_scale\": 1, \"applied_scale\": 1, \"up\": {\"z\": 1}, \"up\": {\"z\": 1},";
+    write_scene(folder, &rig);
+    json = inspect(folder, NULL);
+    assert_unread(json, 0, "up", 1, "transforms_train.json", "given twice; the first is read");
+    assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 1);
+    cJSON_Delete(json);
+
     /* nerfstudio's loader does not look at what frames say besides. */
     rig = good;
     rig.top = "\"fl_y\": 10, \"cx\": 4, \"cy\": 3,";
