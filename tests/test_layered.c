@@ -9,7 +9,8 @@ static struct vkn_config layered_config(enum vkn_position_encoding position)
     config.model = VKN_MODEL_LAYERED;
     config.field.position = position;
     config.optimizer.learning_rate = 5e-3f;
-    config.batch = (struct vkn_config){.batch = {.samples = 1024, .max_rays = 256, .chunk = 832}}.batch;
+    config.batch.samples = 1024;
+    config.batch.chunk = 832;
     config.mlp = (struct vkn_config){.mlp = {.density_width = 32,
                                              .density_layers = 2,
                                              .geometry = 32,

@@ -9,7 +9,8 @@ static struct vkn_config vanilla_config(enum vkn_gradient_checkpoint checkpoint)
     struct vkn_config config = tiny_config(true);
     config.model = VKN_MODEL_VANILLA;
     config.optimizer.learning_rate = 5e-3f;
-    config.batch = (struct vkn_config){.batch = {.samples = 1024, .max_rays = 256, .chunk = 832}}.batch;
+    config.batch.samples = 1024;
+    config.batch.chunk = 832;
     config.mlp.density_width = 32;
     config.mlp.density_layers = 2;
     config.mlp.geometry = 32;
