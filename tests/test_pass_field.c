@@ -11,7 +11,7 @@
 
 static const struct shape shapes[] = {
     {64, 1, 64, 2, 16, 16, 2, 4, 1, 777, false}, {16, 1, 16, 1, 16, 1, 2, 1, 1, 1, false},
-    {32, 2, 48, 3, 32, 5, 4, 2, 2, 63, true},    {128, 2, 16, 1, 16, 7, 2, 3, 4, 65, false},
+    {16, 2, 32, 2, 32, 5, 4, 2, 2, 63, true},    {128, 2, 16, 1, 16, 7, 2, 3, 4, 65, false},
     {48, 1, 128, 1, 48, 3, 4, 4, 16, 321, true},
 };
 
@@ -31,6 +31,8 @@ static uint32_t shape_count(struct gpu_device *device)
 /* Compile in a tenth of the default model's time: for where widths do not matter. */
 static const struct shape narrow = {16, 1, 16, 1, 16, 16, 2, 4, 1, 777, false};
 static const struct shape four = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true}; /* features */
+/* The same in programs that write out more layers. */
+static const struct shape deep = {16, 2, 16, 2, 16, 3, 4, 4, 16, 321, true};
 
 static double forward_tolerance(const struct bench *bench)
 {
@@ -68,6 +70,7 @@ static void become_proposal(struct bench *bench, const struct shape *shape)
     bench->settings.proposal.finest = 64;
     bench->settings.proposal.width = shape->density_width;
     bench->settings = field_proposal_config(&bench->settings);
+    bench->settings.mlp.density_layers = shape->density_layers;
     bench_set_up(bench);
 }
 
@@ -473,12 +476,31 @@ static void check_backwards(struct bench *bench, const struct inputs *inputs)
 }
 
 /* On a CPU device: what lavapipe compiles for longest, and other tests have anyway. Matrices,
- * test_lowered and test_backward_repeats; 16 bits, test_deep and test_sums, and with weights
- * through the binding, test_tuned. */
+ * test_lowered and test_backward_repeats; 16 bits, test_sums, and with weights through the binding,
+ * test_tuned. In the shapes of GPUs 16-bit rows in memory, test_raised_products. */
 static bool is_elsewhere(struct gpu_device *device, const struct backend_case *backend)
 {
-    return backend->precision != VKN_PRECISION_FP32 &&
-           gpu_cpu_shaped(gpu_device_capabilities(device)) && !tries_all();
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    if (backend->precision == VKN_PRECISION_FP32 || capabilities->type != GPU_CPU || tries_all())
+        return false;
+    return gpu_cpu_shaped(capabilities) ||
+           (backend->precision == VKN_PRECISION_FP16 && backend->memory);
+}
+
+/* In the shapes of GPUs lavapipe compiles each matrix where it stands: one case has a colour MLP. A
+ * layer between the first and the last is test_densities_alone's. Staged matrices, and sums in 16
+ * bits, have a proposal's layers, of which the first has more inputs than a matrix. */
+static struct shape matrix_shape_for(struct gpu_device *device, const struct backend_case *backend,
+                                     struct shape shape)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    shape = shape_for(device, backend, shape);
+    if (backend->precision != VKN_PRECISION_COOPMAT || capabilities->type != GPU_CPU ||
+        gpu_cpu_shaped(capabilities) || tries_all() || backend->conversions)
+        return shape;
+    if (backend->shape == VKN_SHAPE_8X8X8 && backend->accumulate != VKN_ACCUMULATE_F16)
+        return (struct shape){16, 1, 16, 1, 16, 3, 4, 3, 4, 210, false};
+    return (struct shape){16, 1, 0, 0, 16, 16, 2, 1, 2, 170, true};
 }
 
 static void check_passes(struct gpu_device *device, const struct backend_case *backend,
@@ -503,20 +525,8 @@ static void test_passes(void **state)
     for (uint32_t p = 1; p < count; p++) {
         if (is_elsewhere(*state, &backends[p]))
             continue;
-        const struct shape random = shape_for(*state, &backends[p], random_shape(220 + p));
+        const struct shape random = matrix_shape_for(*state, &backends[p], random_shape(220 + p));
         check_passes(*state, &backends[p], &random, VKN_SUMS_DEFAULT, 220 + p);
-    }
-}
-
-/* Other ways from raw outputs to densities, and back. In 16 bits test_deep has one, test_tuned the
- * other. */
-static void test_activations(void **state)
-{
-    const struct shape small = {16, 1, 16, 1, 16, 2, 2, 1, 1, 300, false};
-    for (int activation = VKN_DENSITY_SOFTPLUS; activation <= VKN_DENSITY_RELU; activation++) {
-        const struct backend_case backend = {.precision = VKN_PRECISION_FP32,
-                                             .activation = (enum vkn_density_activation)activation};
-        check_passes(*state, &backend, &small, VKN_SUMS_DEFAULT, 230);
     }
 }
 
@@ -620,15 +630,15 @@ static double lowered_by(struct gpu_device *device, const struct backend_case *b
 
 /* Sums that the policy lowers to f16: weight gradients' in every precision, products' in fp16.
  * Matrices in the form of CPU devices, whose sums are rounded in the same place, unless all is
- * tried; without lowering in fp32, whose program test_sums has again. */
+ * tried; without lowering in fp32 in that form alone, whose program test_sums has again. */
 static void test_lowered(void **state)
 {
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
     bool done[VKN_PRECISION_COOPMAT + 1] = {false};
     const struct gpu_capabilities *device = gpu_device_capabilities(*state);
-    done[VKN_PRECISION_COOPMAT] =
-        device->type == GPU_CPU && !gpu_cpu_shaped(device) && !tries_all();
+    const bool elsewhere = device->type == GPU_CPU && !gpu_cpu_shaped(device) && !tries_all();
+    done[VKN_PRECISION_COOPMAT] = elsewhere;
     for (uint32_t p = 0; p < count; p++) {
         enum vkn_precision precision = backends[p].precision;
         if (done[precision])
@@ -639,7 +649,7 @@ static void test_lowered(void **state)
         struct left lowered =
             run_lowered(*state, &backends[p], LOWERED_WEIGHT_SUMS | (sums ? LOWERED_SUMS : 0));
         assert_int_equal(count_unrounded(&lowered), 0);
-        if (precision == VKN_PRECISION_FP32) {
+        if (precision == VKN_PRECISION_FP32 && !elsewhere) {
             struct left plain = run_lowered(*state, &backends[p], 0);
             assert_true(count_unrounded(&plain) > plain.partial_count / 2);
             free(plain.values);
@@ -735,15 +745,22 @@ static void check_differences(const struct bench *bench, const struct inputs *in
     reference_field_destroy(&field);
 }
 
-/* Packed products err five times as much in values and twice as much in gradients. */
+/* Packed products err five times as much in values and twice as much in gradients. In the form of
+ * CPU devices with sums in fixed point, whose programs other tests have too;
+ * in that of GPUs, on a CPU device, with rows in device memory. */
 static void test_raised_products(void **state)
 {
+    const struct gpu_capabilities *device = gpu_device_capabilities(*state);
+    const bool cpu = gpu_cpu_shaped(device), memory = device->type == GPU_CPU && !cpu;
     const struct backend_case backend = {.precision = VKN_PRECISION_FP16,
-                                         .products = VKN_POLICY_F32};
-    if (!gpu_device_capabilities(*state)->float16)
+                                         .products = VKN_POLICY_F32,
+                                         .memory = memory,
+                                         .through_partials = memory};
+    if (!device->float16)
         return;
-    struct bench bench = bench_of(*state, &backend, &narrow, VKN_SUMS_DEFAULT);
-    struct inputs inputs = inputs_create(&bench, narrow.samples, false, 16);
+    enum vkn_gradient_sums sums = cpu ? VKN_SUMS_FIXED : VKN_SUMS_DEFAULT;
+    struct bench bench = bench_of(*state, &backend, &four, sums);
+    struct inputs inputs = inputs_create(&bench, four.samples, false, 16);
     struct reference_field field = reference_field(&bench.settings, &bench.model, inputs.params);
     reference_field_halve(&field);
     put_samples(&bench, &inputs);
@@ -764,29 +781,28 @@ static void test_raised_products(void **state)
     bench_destroy(&bench);
 }
 
-/* More layers than the default model has; test_passes has fp32 in a shape of its own. */
+/* More layers than the default model has; on CPU devices test_passes has fp32 in a shape of its own,
+ * test_sums 16 bits. */
 static void test_deep(void **state)
 {
-    const struct shape deep = {16, 2, 16, 2, 16, 3, 2, 2, 1, 150, false};
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count; p++) {
         if (backends[p].precision == VKN_PRECISION_COOPMAT || backends[p].bound)
             continue;
-        bool tried =
-            backends[p].precision == VKN_PRECISION_FP32 && shape_count(*state) > 2 && !tries_all();
-        if (backends[p].precision == VKN_PRECISION_FP16)
-            backends[p].activation = VKN_DENSITY_RELU;
+        const struct gpu_capabilities *capabilities = gpu_device_capabilities(*state);
+        bool tried = capabilities->type == GPU_CPU && shape_count(*state) > 2 && !tries_all();
         if (!tried)
             check_passes(*state, &backends[p], &deep, VKN_SUMS_DEFAULT, 510 + p);
     }
 }
 
 /* A proposal's field in every precision: what colours there are gradients of goes nowhere. Layers
- * that are matrices, in the form of each kind of device. */
+ * that are matrices, in the form of each kind of device; in that of GPUs with one between the first
+ * and the last. */
 static void test_densities_alone(void **state)
 {
-    const struct shape shape = {16, 1, 0, 0, 16, 5, 2, 1, 1, 300, false};
+    struct shape shape = {16, 1, 0, 0, 16, 5, 2, 1, 1, 300, false};
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
     bool done[VKN_PRECISION_COOPMAT + 1] = {false};
@@ -794,40 +810,76 @@ static void test_densities_alone(void **state)
         if (done[backends[p].precision])
             continue;
         done[backends[p].precision] = true;
+        if (backends[p].precision == VKN_PRECISION_COOPMAT &&
+            !gpu_cpu_shaped(gpu_device_capabilities(*state)))
+            shape.density_layers = 2;
         check_passes(*state, &backends[p], &shape, VKN_SUMS_DEFAULT, 700 + p);
     }
 }
 
-/* Every rung of the ladder, whether the device would choose it or not; f32 and f16 features. */
-static void test_sums(void **state)
+/* Of 16 bits with sums in fixed point: the products of test_raised_products, whose program this is,
+ * unless all is tried. */
+static struct backend_case raised(struct backend_case backend)
 {
-    struct backend_case backends[MAX_CASES];
-    size_t count = list_backends(*state, backends);
-    for (uint32_t p = 0; p < count && p < 2; p++)
-        for (int sums = VKN_SUMS_FLOAT; sums <= VKN_SUMS_HALF; sums++) {
-            if (sums == VKN_SUMS_FLOAT && !gpu_device_capabilities(*state)->float_atomic_add)
-                continue; /* the device trains with other sums */
-            if (p == 0)
-                check_passes(*state, &backends[p], &narrow, (enum vkn_gradient_sums)sums, 300);
-            check_passes(*state, &backends[p], &four, (enum vkn_gradient_sums)sums, 304);
-            struct backend_case other = backends[p];
-            other.atomics = sums == VKN_SUMS_FLOAT; /* what a GPU chooses */
-            if (other.atomics)
-                check_passes(*state, &other, p == 0 ? &narrow : &four, VKN_SUMS_FLOAT, 310 + p);
-            other.along_rays = true;
-            if (p == 0)
-                check_passes(*state, &other, &narrow, (enum vkn_gradient_sums)sums, 320);
-        }
+    if (backend.precision == VKN_PRECISION_FP16 && !tries_all())
+        backend.products = VKN_POLICY_F32;
+    return backend;
 }
 
-/* Other sizes of tiles than the backend's own; of a GPU's workgroups as well. Those of matrices:
- * with other cases, whose programs they share. */
+/* Every rung of the ladder, whether the device would choose it or not. */
+static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
+{
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
+    struct backend_case other = backend;
+    check_passes(device, &backend, &narrow, sums, 300);
+    if (sums != VKN_SUMS_FIXED || tries_all())
+        check_passes(device, &backend, &four, sums, 304);
+    other.atomics = sums == VKN_SUMS_FLOAT; /* what a GPU chooses */
+    if (other.atomics)
+        check_passes(device, &other, &narrow, sums, 310);
+    other.along_rays = true;
+    check_passes(device, &other, &narrow, sums, 320);
+}
+
+/* Of f16 features. */
+static void check_half_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
+{
+    struct backend_case backend = {.precision = VKN_PRECISION_FP16,
+                                   .activation = VKN_DENSITY_RELU};
+    if (sums == VKN_SUMS_FIXED) {
+        backend.activation = VKN_DENSITY_DEFAULT;
+        backend = raised(backend);
+        check_passes(device, &backend, &four, sums, 304);
+        return;
+    }
+    check_passes(device, &backend, &deep, sums, 304);
+    backend.atomics = sums == VKN_SUMS_FLOAT;
+    if (backend.atomics)
+        check_passes(device, &backend, &deep, sums, 311);
+}
+
+static void test_sums(void **state)
+{
+    const struct gpu_capabilities *device = gpu_device_capabilities(*state);
+    for (int sums = VKN_SUMS_FLOAT; sums <= VKN_SUMS_HALF; sums++) {
+        if (sums == VKN_SUMS_FLOAT && !device->float_atomic_add)
+            continue; /* the device trains with other sums */
+        check_sums(*state, (enum vkn_gradient_sums)sums);
+        if (device->float16 && device->storage16)
+            check_half_sums(*state, (enum vkn_gradient_sums)sums);
+    }
+}
+
+/* Other sizes of tiles than the backend's own, of a GPU's workgroups as well; and other ways from
+ * raw outputs to densities, and back. Tiles of matrices: with other cases, whose programs they
+ * share. */
 static void test_tuned(void **state)
 {
     static const struct {
         bool gpu;
         enum vkn_precision precision;
         bool through_partials;
+        enum vkn_density_activation activation;
         struct field_tuning tuning;
     } tunings[] = {
 #define TUNING(rounds, owned, backward, backward_size, forward, forward_size) \
@@ -837,11 +889,11 @@ static void test_tuned(void **state)
                 [FIELD_BACKWARD_SIZE] = (backward_size),                      \
                 [FIELD_FORWARD_ROWS] = (forward),                             \
                 [FIELD_FORWARD_SIZE] = (forward_size)}}
-        {false, VKN_PRECISION_FP32, false, TUNING(16, 0, 32, 0, 128, 0)},
-        {false, VKN_PRECISION_FP32, false, TUNING(1, 0, 128, 0, 32, 0)},
-        {false, VKN_PRECISION_FP16, false, TUNING(8, 0, 256, 0, 256, 0)},
-        {true, VKN_PRECISION_FP32, false, TUNING(0, 0, 16, 128, 16, 64)},
-        {true, VKN_PRECISION_FP32, true, TUNING(0, 0, 8, 128, 8, 32)},
+        {false, VKN_PRECISION_FP32, false, VKN_DENSITY_SOFTPLUS, TUNING(16, 0, 32, 0, 128, 0)},
+        {false, VKN_PRECISION_FP32, false, VKN_DENSITY_RELU, TUNING(1, 0, 128, 0, 32, 0)},
+        {false, VKN_PRECISION_FP16, false, VKN_DENSITY_SOFTPLUS, TUNING(8, 0, 256, 0, 256, 0)},
+        {true, VKN_PRECISION_FP32, false, VKN_DENSITY_SOFTPLUS, TUNING(0, 0, 16, 128, 16, 64)},
+        {true, VKN_PRECISION_FP32, true, VKN_DENSITY_RELU, TUNING(0, 0, 8, 128, 8, 32)},
     };
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
@@ -853,10 +905,8 @@ static void test_tuned(void **state)
                 continue;
             backend.through_partials = tunings[i].through_partials;
             backend.tuning = tunings[i].tuning;
-            if (backend.precision == VKN_PRECISION_FP16) {
-                backend.activation = VKN_DENSITY_SOFTPLUS;
-                backend.bound = true;
-            }
+            backend.activation = tunings[i].activation;
+            backend.bound = backend.precision == VKN_PRECISION_FP16;
             /* On CPU devices an invocation has its row alone, whatever the layers. */
             const struct shape wider = {32, 2, 48, 1, 16, 5, 4, 2, 2, 900, false};
             struct shape shape = gpu || tries_all() ? shape_for(*state, &backend, wider) : narrow;
@@ -930,8 +980,12 @@ static void test_backward_repeats(void **state)
     for (uint32_t p = 0; p < count && p < 3; p++) {
         /* Of test_sums, whose programs these are. */
         struct shape shape = backends[p].precision == VKN_PRECISION_FP16 ? four : narrow;
+        backends[p] = raised(backends[p]);
         if (backends[p].precision == VKN_PRECISION_COOPMAT) {
-            shape = shape_for(*state, &backends[p], random_shape(220 + p));
+            const struct shape two_layers = {16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
+            shape = two_layers;
+            if (tries_all())
+                shape = shape_for(*state, &backends[p], random_shape(220 + p));
             backends[p].tuning = (struct field_tuning){.values = {[FIELD_OWNED_ROWS] = 32,
                                                                   [FIELD_BACKWARD_ROWS] = 32,
                                                                   [FIELD_FORWARD_ROWS] = 128}};
@@ -974,7 +1028,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_forward_overflow),
-        cmocka_unit_test(test_activations),
         cmocka_unit_test(test_steep_densities),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_lowered),
