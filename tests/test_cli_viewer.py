@@ -111,7 +111,6 @@ def attack(viewer, begun):
         half.sendall(head.encode())
     answer = raw(viewer.port, (head + "X: " + "x" * 10_000_000 + "\r\n\r\n").encode())
     assert b" 200 " not in answer, answer[:100]
-    begun.set()
     answer = raw(viewer.port, (head + "X: y\r\n" * 1_000_000 + "\r\n").encode())
     assert b" 200 " not in answer, answer[:100]
     post = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" \
@@ -119,6 +118,7 @@ def attack(viewer, begun):
     assert b" 413 " in raw(viewer.port, (post + "Content-Length: 100000000000\r\n\r\n").encode() + b"x" * 100000)
     chunks = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     assert b" 200 " not in raw(viewer.port, (post + "Transfer-Encoding: chunked\r\n\r\n").encode() + 20 * chunks)
+    begun.set()
     assert b" 200 " not in raw(viewer.port, b"\x16\x03\x01\x02\x00" + os.urandom(1000) + b"\r\n\r\n")
     good = (head + "\r\n").encode()
     assert raw(viewer.port, good + good + os.urandom(500) + b"\r\n\r\n").count(b" 200 ") <= 2
