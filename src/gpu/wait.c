@@ -53,6 +53,7 @@ KEEP(Pipeline)
 KEEP(PipelineCache)
 KEEP(PipelineLayout)
 KEEP(QueryPool)
+KEEP(ShaderEXT)
 
 static VKAPI_ATTR void VKAPI_CALL keep_device(VkDevice device,
                                               const VkAllocationCallbacks *allocator)
@@ -81,6 +82,7 @@ static void give_up(struct gpu_device *device)
     vk->vkDestroyPipelineCache = keep_PipelineCache;
     vk->vkDestroyPipelineLayout = keep_PipelineLayout;
     vk->vkDestroyQueryPool = keep_QueryPool;
+    vk->vkDestroyShaderEXT = keep_ShaderEXT;
     vk->vkDestroyDevice = keep_device;
     vk->vkDeviceWaitIdle = do_not_wait;
 }
