@@ -1,11 +1,11 @@
 /* compile_programs [-g] -IFOLDER [-IFOLDER ...] LIST
- * Compiles the programs of LIST to SPIR-V, checks that it is valid, and packs it. A line is a program:
- *     NAME SOURCE ENVIRONMENT [DEFINE[=VALUE] ...]
- * SOURCE is a compute shader in the first FOLDER. NAME.spv.z, beside LIST, is what src/gpu/packed.c unpacks; without -g,
- * debug information and names of variables are left out.
- * LIST.d says what the programs include, in the form of make. All in one process, because most of what a GLSL compiler
- * does is to build the symbols of the language. Exits 1 when a program does not compile, after trying the others; 2 when
- * it is called wrongly. */
+ * Compiles the programs of LIST to SPIR-V, checks that it is valid, and packs it. A line is a
+ * program: NAME SOURCE ENVIRONMENT [DEFINE[=VALUE] ...] SOURCE is a compute shader in the first
+ * FOLDER. NAME.spv.z, beside LIST, is what src/gpu/packed.c unpacks; without -g, debug information
+ * and names of variables are left out. LIST.d says what the programs include, in the form of make.
+ * All in one process, because most of what a GLSL compiler does is to build the symbols of the
+ * language. Exits 1 when a program does not compile, after trying the others; 2 when it is called
+ * wrongly. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,8 +62,8 @@ static char *join(const char *folder, size_t length, const char *name, const cha
 
 /* ---- the libraries --------------------------------------------------------------------------- */
 
-/* SPIRV-Tools, which shaderc contains or needs: what is used of spirv-tools/libspirv.h, X(name, what it returns, its
- * parameters). */
+/* SPIRV-Tools, which shaderc contains or needs: what is used of spirv-tools/libspirv.h, X(name,
+ * what it returns, its parameters). */
 struct words {
     const uint32_t *code;
     size_t count;
@@ -86,11 +86,11 @@ static bool load_libraries(void)
 {
     void *library = shaderc_load(&shaderc);
     bool complete = library != NULL;
-#define FIND(name, result, parameters)                                 \
-    {                                                                  \
-        void *symbol = complete ? dlsym(library, #name) : NULL;        \
-        memcpy(&spirv.name, &symbol, sizeof symbol);                   \
-        complete = symbol != NULL;                                     \
+#define FIND(name, result, parameters)                          \
+    {                                                           \
+        void *symbol = complete ? dlsym(library, #name) : NULL; \
+        memcpy(&spirv.name, &symbol, sizeof symbol);            \
+        complete = symbol != NULL;                              \
     }
     SPIRV_FUNCTIONS(FIND)
     if (!complete)
@@ -117,8 +117,8 @@ static void add_dependency(const char *path)
     for (size_t i = dependencies.count; i > 0; i--)
         if (strcmp(dependencies.paths[i - 1], path) == 0)
             return;
-    dependencies.paths = checked(
-        realloc(dependencies.paths, (dependencies.count + 1) * sizeof *dependencies.paths));
+    dependencies.paths =
+        checked(realloc(dependencies.paths, (dependencies.count + 1) * sizeof *dependencies.paths));
     dependencies.paths[dependencies.count++] = checked(strdup(path));
 }
 
@@ -211,8 +211,9 @@ static uint32_t *strip(const uint32_t *words, size_t *count)
     return kept;
 }
 
-/* Writes `count` words to a file of their own: their number, a checksum, and zlib's stream of their lowest bytes, then of
- * the next ones, which becomes a tenth smaller than that of the words one by one. */
+/* Writes `count` words to a file of their own: their number, a checksum, and zlib's stream of their
+ * lowest bytes, then of the next ones, which becomes a tenth smaller than that of the words one by
+ * one. */
 static bool write_packed(const char *name, const uint32_t *words, size_t count)
 {
     enum { BYTES = 4 };
@@ -264,7 +265,8 @@ static bool take_result(const char *name, const char *environment,
 
 static const char separators[] = " \n";
 
-/* Returns the options of a program of `environment` with the line's further words as its definitions. */
+/* Returns the options of a program of `environment` with the line's further words as its
+ * definitions. */
 static shaderc_compile_options_t read_options(const char *environment, char **rest)
 {
     shaderc_compile_options_t compile = checked(shaderc.compile_options_initialize());
@@ -280,9 +282,8 @@ static shaderc_compile_options_t read_options(const char *environment, char **re
     for (char *define; (define = strtok_r(NULL, separators, rest));) {
         char *equals = strchr(define, '=');
         size_t length = equals ? (size_t)(equals - define) : strlen(define);
-        shaderc.compile_options_add_macro_definition(compile, define, length,
-                                                     equals ? equals + 1 : NULL,
-                                                     equals ? strlen(equals + 1) : 0);
+        shaderc.compile_options_add_macro_definition(
+            compile, define, length, equals ? equals + 1 : NULL, equals ? strlen(equals + 1) : 0);
     }
     return compile;
 }
@@ -305,9 +306,9 @@ static bool compile_program(shaderc_compiler_t compiler, char *line)
         shaderc_compilation_result_t result = checked(shaderc.compile_into_spv(
             compiler, text, size, shaderc_compute_shader, path, "main", compile));
         fputs(shaderc.result_get_error_message(result), stderr); /* warnings too */
-        done = shaderc.result_get_compilation_status(result) ==
-                   shaderc_compilation_status_success &&
-               take_result(name, environment, result);
+        done =
+            shaderc.result_get_compilation_status(result) == shaderc_compilation_status_success &&
+            take_result(name, environment, result);
         shaderc.result_release(result);
         shaderc.compile_options_release(compile);
     } else {
@@ -328,8 +329,9 @@ static bool write_dependencies(const char *program)
         path = NULL;
     FILE *file = fopen(checked(path), "w");
     const char *slash = strrchr(options.list, '/');
-    bool written = file && fprintf(file, "%.*s%s.spv.z:", slash ? (int)(slash + 1 - options.list) : 0,
-                                   options.list, program) > 0;
+    bool written =
+        file && fprintf(file, "%.*s%s.spv.z:", slash ? (int)(slash + 1 - options.list) : 0,
+                        options.list, program) > 0;
     for (size_t i = 0; i < dependencies.count; i++) {
         written = written && fprintf(file, " \\\n %s", dependencies.paths[i]) > 0;
         free(dependencies.paths[i]);

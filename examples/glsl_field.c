@@ -21,7 +21,8 @@ static void report(void *user, const struct vkn_train_stats *stats)
 int main(int argc, char **argv)
 {
     if (argc != 5)
-        return fprintf(stderr, "usage: glsl_field SCENE FIELD.glsl STEPS CHECKPOINT\n"), VKN_BAD_INPUT;
+        return fprintf(stderr, "usage: glsl_field SCENE FIELD.glsl STEPS CHECKPOINT\n"),
+               VKN_BAD_INPUT;
     vkn_config *config;
     vkn_context *context;
     vkn_scene *scene;
@@ -30,7 +31,8 @@ int main(int argc, char **argv)
     check(vkn_config_create(&config));
     check(vkn_field_register(&field, config));
     check(vkn_context_create(NULL, &context));
-    check(vkn_field_check(context, config)); /* the trainer would as well, once the scene is there */
+    check(vkn_field_check(context, config)); /* the trainer would as well, once the scene is there
+                                              */
     check(vkn_scene_open(argv[1], config, &scene));
     check(vkn_trainer_create(context, scene, config, &trainer));
     const struct vkn_train_run run = {.until_step = (uint32_t)atoi(argv[3]), .report = report};

@@ -1,4 +1,5 @@
-/* Trains a scene, and renders it from above: cc train_and_render.c $(pkg-config --cflags --libs vknerf) */
+/* Trains a scene, and renders it from above: cc train_and_render.c $(pkg-config --cflags --libs
+ * vknerf) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <vknerf/vknerf.h>

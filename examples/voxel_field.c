@@ -1,7 +1,7 @@
-/* A radiance field of one's own in plain C, trained through the parts of the library (vknerf/stepper.h): a dense
- * grid of raw rgb and density with trilinear interpolation between its points. It and its derivative are written
- * here; rays, compositing, loss, occupancy grid and Adam are the library's.
- * cc voxel_field.c $(pkg-config --cflags --libs vknerf) -lm */
+/* A radiance field of one's own in plain C, trained through the parts of the library
+ * (vknerf/stepper.h): a dense grid of raw rgb and density with trilinear interpolation between its
+ * points. It and its derivative are written here; rays, compositing, loss, occupancy grid and Adam
+ * are the library's. cc voxel_field.c $(pkg-config --cflags --libs vknerf) -lm */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define GRID_STEPS 16 /* from one update of the occupancy grid to the next */
 
 struct voxels {
-    float (*raw)[4];       /* the parameters: r, g, b before the sigmoid, logarithm of the density */
+    float (*raw)[4]; /* the parameters: r, g, b before the sigmoid, logarithm of the density */
     float (*gradients)[4]; /* of the loss */
 };
 
@@ -55,8 +55,8 @@ static void evaluate(const struct voxels *voxels, const float position[3], float
 }
 
 /* The chain rule from a value to the parameters behind it. */
-static void add_gradients(const struct voxels *voxels, const float position[3], const float value[4],
-                          const float by_value[4])
+static void add_gradients(const struct voxels *voxels, const float position[3],
+                          const float value[4], const float by_value[4])
 {
     const struct corners corners = find_corners(position);
     float by_raw[4];
@@ -113,12 +113,14 @@ static void take_step(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxel
     const float(*positions)[3] = samples->positions.data, (*values)[4] = samples->values.data;
     const float(*gradients)[4] = composited->gradients.data;
     for (uint32_t i = 0; i < samples->count; i++)
-        if (gradients[i][0] != 0 || gradients[i][1] != 0 || gradients[i][2] != 0 || gradients[i][3] != 0)
+        if (gradients[i][0] != 0 || gradients[i][1] != 0 || gradients[i][2] != 0 ||
+            gradients[i][3] != 0)
             add_gradients(voxels, positions[i], values[i], gradients[i]);
     check(vkn_adam_step(adam, 0, NULL));
     if (step % 64 == 0)
-        printf("step %u: %u rays, %u samples, %u live, training PSNR %.2f dB\n", step, samples->rays, samples->count,
-               composited->live, -10 * log10((double)composited->square));
+        printf("step %u: %u rays, %u samples, %u live, training PSNR %.2f dB\n", step,
+               samples->rays, samples->count, composited->live,
+               -10 * log10((double)composited->square));
 }
 
 static void train(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxels)
@@ -130,7 +132,8 @@ static void train(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxels)
 }
 
 /* dB, of a view rendered on white beside its photograph. */
-static double render(vkn_stepper *stepper, vkn_scene *scene, struct voxels *voxels, size_t view, const char *file)
+static double render(vkn_stepper *stepper, vkn_scene *scene, struct voxels *voxels, size_t view,
+                     const char *file)
 {
     const struct vkn_picture_params params = {.background = VKN_BACKGROUND_WHITE};
     struct vkn_camera camera = {.size = sizeof camera};
@@ -138,7 +141,8 @@ static double render(vkn_stepper *stepper, vkn_scene *scene, struct voxels *voxe
     check(vkn_scene_camera(scene, VKN_SPLIT_DEFAULT, view, &camera));
     check(vkn_scene_image(scene, VKN_SPLIT_DEFAULT, view, params.background, &photograph));
     check(vkn_stepper_render(stepper, &camera, &params, fill_values, voxels, &picture));
-    double psnr = vkn_psnr(picture->color, photograph->color, photograph->used, picture->width, picture->height);
+    double psnr = vkn_psnr(picture->color, photograph->color, photograph->used, picture->width,
+                           picture->height);
     if (file)
         check(vkn_picture_write(picture, VKN_MAP_COLOR, file));
     vkn_picture_free(&picture);

@@ -36,12 +36,12 @@ struct backend_case {
     enum vkn_matrix_shape shape;
     enum vkn_accumulate accumulate;
     bool conversions;
-    bool memory, through_partials; /* rows in device memory; weight gradients not held */
-    uint32_t owned_rows;           /* 0: the backend's own */
-    bool atomics;                  /* grid gradients added up by atomics */
-    bool along_rays;               /* neighbouring samples share cells, as in training */
-    struct field_tuning tuning;    /* what is not 0 of it */
-    bool bound;                    /* weights through the binding, not by address */
+    bool memory, through_partials;          /* rows in device memory; weight gradients not held */
+    uint32_t owned_rows;                    /* 0: the backend's own */
+    bool atomics;                           /* grid gradients added up by atomics */
+    bool along_rays;                        /* neighbouring samples share cells, as in training */
+    struct field_tuning tuning;             /* what is not 0 of it */
+    bool bound;                             /* weights through the binding, not by address */
     enum vkn_density_activation activation; /* 0: the default */
     enum vkn_policy products;               /* of fp16: f32 instead of packed */
 };
@@ -188,7 +188,8 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     if (written && plain && !tries_all())
         return (struct shape){16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
     if (written && plain)
-        return (struct shape){16, 2, 16, 2, 16, 3, 4, 3, 4, 210, false}; /* more layers than the default */
+        return (struct shape){16, 2, 16, 2,   16,   3,
+                              4,  3, 4,  210, false}; /* more layers than the default */
     if (backend->bound || written ||
         (backend->precision == VKN_PRECISION_FP16 && capabilities->subgroup_size > 8))
         return (struct shape){16, 1, written ? 16 : 32, 1, 16, 3, 2, 2, 2, 170, true};

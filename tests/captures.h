@@ -29,7 +29,7 @@ static inline void add_doubles(struct base_text *text, const double *values, siz
 
 /* Opens a capture as `vknerf info` does, which lists what is wrong instead of warning. */
 static inline struct vkn_scene *look_over(struct scene_options *options,
-                                      struct scene_findings *findings)
+                                          struct scene_findings *findings)
 {
     struct vkn_scene *scene = NULL;
     options->findings = findings;
@@ -63,8 +63,8 @@ static inline void known_camera(unsigned index, unsigned count, double axes[3][3
     right[1] = -axes[2][0] * length / flat;
     right[2] = 0;
     for (int i = 0; i < 3; i++)
-        down[i] = axes[2][(i + 1) % 3] * right[(i + 2) % 3] -
-                  axes[2][(i + 2) % 3] * right[(i + 1) % 3];
+        down[i] =
+            axes[2][(i + 1) % 3] * right[(i + 2) % 3] - axes[2][(i + 2) % 3] * right[(i + 1) % 3];
     for (int i = 0; i < 3; i++) {
         axes[0][i] = cos(tilt) * right[i] + sin(tilt) * down[i];
         axes[1][i] = cos(tilt) * down[i] - sin(tilt) * right[i];
@@ -84,7 +84,8 @@ static inline double known_ideal(double axes[3][3], const double position[3], co
     return local[2];
 }
 
-/* The camera sees the dataset's point at (x, y), within 1e-3 pixels, and its ray goes back there. */
+/* The camera sees the dataset's point at (x, y), within 1e-3 pixels, and its ray goes back there.
+ */
 static inline void assert_projects(const struct vkn_scene *scene, const struct scene_camera *camera,
                                    const double point[3], double x, double y)
 {
@@ -119,8 +120,9 @@ static inline const struct scene_camera *camera_of(const struct vkn_scene *scene
 
 /* The image that ends in `name`, of known camera `index` of `count`, shows the dataset's point
  * (1.3, 1.8, 3.1) where a pinhole with that lens does, in pixels. */
-static inline void assert_known_view(const struct vkn_scene *scene, const char *name, unsigned index,
-                                     unsigned count, const double focal[2], const double center[2])
+static inline void assert_known_view(const struct vkn_scene *scene, const char *name,
+                                     unsigned index, unsigned count, const double focal[2],
+                                     const double center[2])
 {
     static const double point[3] = {1.3, 1.8, 3.1};
     double axes[3][3], position[3], ideal[2];

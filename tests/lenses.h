@@ -1,10 +1,11 @@
-/* Cameras of every model that files name, for tests of projection and of rays on host and device. */
+/* Cameras of every model that files name, for tests of projection and of rays on host and device.
+ */
 #ifndef TESTS_LENSES_H
 #define TESTS_LENSES_H
 
 #include "scene/scene.h"
 
-#define TEST_SENSOR \
+#define TEST_SENSOR                                                                   \
     .width = 1080, .height = 720, .focal_x = 850, .focal_y = 845, .center_x = 554.6F, \
     .center_y = 355.3F
 
@@ -23,11 +24,7 @@ static const struct test_lens {
     {"OPENCV with k3",
      {TEST_SENSOR, .k1 = -0.28F, .k2 = 0.11F, .p1 = 1e-3F, .p2 = -2e-3F, .k3 = -0.02F}},
     {"OPENCV_FISHEYE",
-     {TEST_SENSOR,
-      .lens = VKN_LENS_FISHEYE,
-      .k1 = 0.035F,
-      .k2 = 0.011F,
-      .k3 = -0.009F,
+     {TEST_SENSOR, .lens = VKN_LENS_FISHEYE, .k1 = 0.035F, .k2 = 0.011F, .k3 = -0.009F,
       .k4 = 0.0012F}},
     /* Its corners are 135 degrees off the axis. */
     {"OPENCV_FISHEYE, wide",

@@ -138,8 +138,8 @@ static inline void bench_set_up(struct bench *bench)
     bench->output_capacity = bench->config.ray_capacity;
 }
 
-/* Fills in settings, model, constants; the test may change them before bench_allocate. Small, with an
- * occupancy grid and without contraction unless the settings say otherwise. */
+/* Fills in settings, model, constants; the test may change them before bench_allocate. Small, with
+ * an occupancy grid and without contraction unless the settings say otherwise. */
 static inline struct bench bench_configure(struct gpu_device *device, struct vkn_config settings)
 {
     struct bench bench = {.device = device, .settings = settings, .local_size = 64};

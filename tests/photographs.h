@@ -1,5 +1,5 @@
-/* What the tests of vknerf prepare share: photographs of a corner of a room, and some on their sides. Include after
- * cmocka.h. */
+/* What the tests of vknerf prepare share: photographs of a corner of a room, and some on their
+ * sides. Include after cmocka.h. */
 #ifndef TESTS_PHOTOGRAPHS_H
 #define TESTS_PHOTOGRAPHS_H
 
@@ -31,7 +31,8 @@ static inline double texture(int plane, double u, double v)
         double x = u / cell, y = v / cell, fx = x - floor(x), fy = y - floor(y);
         int i = (int)floor(x), k = (int)floor(y);
         double low = hash(plane, octave, i, k) * (1 - fx) + hash(plane, octave, i + 1, k) * fx;
-        double high = hash(plane, octave, i, k + 1) * (1 - fx) + hash(plane, octave, i + 1, k + 1) * fx;
+        double high =
+            hash(plane, octave, i, k + 1) * (1 - fx) + hash(plane, octave, i + 1, k + 1) * fx;
         sum += (low * (1 - fy) + high * fy) * 0.25;
         cell *= 0.5;
     }
@@ -55,7 +56,8 @@ static inline void view_of(int index, double axes[3][3], double position[3])
     const double right[3] = {axes[2][1] / flat, -axes[2][0] / flat, 0};
     memcpy(axes[0], right, sizeof(right));
     for (int i = 0; i < 3; i++)
-        axes[1][i] = axes[2][(i + 1) % 3] * right[(i + 2) % 3] - axes[2][(i + 2) % 3] * right[(i + 1) % 3];
+        axes[1][i] =
+            axes[2][(i + 1) % 3] * right[(i + 2) % 3] - axes[2][(i + 2) % 3] * right[(i + 1) % 3];
 }
 
 /* The nearest of the planes x = 0, y = 0 and z = 0. */
@@ -142,7 +144,7 @@ static inline size_t make_exif(uint8_t data[128], unsigned orientation, bool lit
 
 /* The picture of temporary_picture with a chunk eXIf behind its header. */
 static inline char *tagged_picture(struct temporary *folder, const char *name, uint32_t width,
-                            uint32_t height, unsigned orientation)
+                                   uint32_t height, unsigned orientation)
 {
     uint8_t exif[128], chunk[128];
     size_t size = make_exif(exif, orientation, orientation % 2 == 0) - 12, whole = 0;

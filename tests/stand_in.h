@@ -1,5 +1,5 @@
-/* What the tests of vkn_prepare share: a folder with a stand-in for COLMAP (fake_colmap.sh) in PATH, and pictures to
- * prepare. Include after cmocka.h. */
+/* What the tests of vkn_prepare share: a folder with a stand-in for COLMAP (fake_colmap.sh) in
+ * PATH, and pictures to prepare. Include after cmocka.h. */
 #ifndef TESTS_STAND_IN_H
 #define TESTS_STAND_IN_H
 
@@ -43,8 +43,9 @@ static inline void fake(struct temporary *folder, const char *how)
 /* Of all calls of the stand-in since `fake`, one after the other. */
 static inline void assert_called(struct temporary *folder, const char *part, bool is)
 {
-    char *calls = base_file_exists(temporary_path(folder, "bin/calls")) ? content(folder, "bin/calls")
-                                                                        : strdup("");
+    char *calls = base_file_exists(temporary_path(folder, "bin/calls"))
+                      ? content(folder, "bin/calls")
+                      : strdup("");
     if ((strstr(calls, part) != NULL) != is)
         fail_msg("\"%s\" is%s in: %s", part, is ? " not" : "", calls);
     free(calls);

@@ -21,9 +21,14 @@ static int close_context(void **state)
     return 0;
 }
 
-static struct problem problem_of(vkn_adam *adam, uint32_t count, uint32_t entry, struct random *random)
+static struct problem problem_of(vkn_adam *adam, uint32_t count, uint32_t entry,
+                                 struct random *random)
 {
-    struct problem p = {count, entry, base_alloc(count, 8), base_alloc(count, 8), base_alloc(count, 8),
+    struct problem p = {count,
+                        entry,
+                        base_alloc(count, 8),
+                        base_alloc(count, 8),
+                        base_alloc(count, 8),
                         base_alloc(count, 4)};
     float *values = vkn_adam_parameters(adam)->data;
     for (uint32_t i = 0; i < count; i++)
@@ -39,10 +44,10 @@ static void problem_free(struct problem *p)
     free(p->steps);
 }
 
-/* Entries get gradients by turns; the step that `adam` takes is taken by the reference as well. Returns the
- * norm of the gradients. */
-static double take_step(vkn_adam *adam, const struct vkn_adam_params *params, float rate, struct problem *p,
-                        struct random *random)
+/* Entries get gradients by turns; the step that `adam` takes is taken by the reference as well.
+ * Returns the norm of the gradients. */
+static double take_step(vkn_adam *adam, const struct vkn_adam_params *params, float rate,
+                        struct problem *p, struct random *random)
 {
     float *gradients = vkn_adam_gradients(adam)->data;
     double squares = 0;
@@ -54,16 +59,20 @@ static double take_step(vkn_adam *adam, const struct vkn_adam_params *params, fl
     }
     double norm = sqrt(squares), clip = params->clip_norm;
     double factor = clip > 0 && norm > clip ? clip / norm : 1;
-    const struct reference_adam reference = {rate,  params->beta1 > 0 ? params->beta1 : 0.9F,
-                                             0.99F, params->epsilon > 0 ? params->epsilon : 1e-15F,
-                                             params->weight_decay, false, false};
+    const struct reference_adam reference = {rate,
+                                             params->beta1 > 0 ? params->beta1 : 0.9F,
+                                             0.99F,
+                                             params->epsilon > 0 ? params->epsilon : 1e-15F,
+                                             params->weight_decay,
+                                             false,
+                                             false};
     for (uint32_t i = 0; i < p->count; i++) {
         bool any = false;
         for (uint32_t k = i / p->entry * p->entry; k < i / p->entry * p->entry + p->entry; k++)
             any = any || gradients[k] != 0;
         if (any || !params->sparse)
-            reference_adam_update(&reference, ++p->steps[i], factor * gradients[i], &p->weights[i], &p->moments1[i],
-                                  &p->moments2[i]);
+            reference_adam_update(&reference, ++p->steps[i], factor * gradients[i], &p->weights[i],
+                                  &p->moments1[i], &p->moments2[i]);
     }
     return norm;
 }
@@ -117,7 +126,8 @@ static void test_reference(void **state)
 /* A gradient that is no number changes nothing, is told, and is gone. */
 static void test_not_finite(void **state)
 {
-    const struct vkn_adam_params params = {.size = sizeof params, .count = 100, .host = true, .learning_rate = 0.1F};
+    const struct vkn_adam_params params = {
+        .size = sizeof params, .count = 100, .host = true, .learning_rate = 0.1F};
     struct vkn_adam_result result = {.size = sizeof result};
     struct random random = {5};
     vkn_adam *adam;
@@ -151,7 +161,8 @@ static void test_refused(void **state)
         struct vkn_adam_params params;
         const char *message;
     } wrong[] = {
-        {{.count = 0}, "count is out of range: 0, must be a multiple of entry, 1, from 1 to 1073741824"},
+        {{.count = 0},
+         "count is out of range: 0, must be a multiple of entry, 1, from 1 to 1073741824"},
         {{.count = 10, .entry = 3}, "count is out of range"},
         {{.count = 66, .entry = 33}, "entry is out of range: 33, must be 1 to 32"},
         {{.count = 10, .learning_rate = -1}, "learning_rate is out of range"},

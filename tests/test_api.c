@@ -1,5 +1,6 @@
-/* The public API as those use it who do it wrong: NULL, structures of no version, destroyed twice and in the
- * wrong order, two threads; and what only they need: cameras, pictures, messages, configurations. */
+/* The public API as those use it who do it wrong: NULL, structures of no version, destroyed twice
+ * and in the wrong order, two threads; and what only they need: cameras, pictures, messages,
+ * configurations. */
 #include "step_fixture.h"
 
 #include <pthread.h>
@@ -9,11 +10,11 @@
 /* ---- NULL ------------------------------------------------------------------------------------ */
 
 /* Refused, and the message names the function and what is missing, or says it in words. */
-#define refuses(call, part)                            \
-    do {                                               \
-        base_fail(VKN_OK, "%s", "");                   \
-        assert_int_equal((int)(call), VKN_BAD_INPUT);  \
-        if (!strstr(vkn_last_error(), part))           \
+#define refuses(call, part)                              \
+    do {                                                 \
+        base_fail(VKN_OK, "%s", "");                     \
+        assert_int_equal((int)(call), VKN_BAD_INPUT);    \
+        if (!strstr(vkn_last_error(), part))             \
             fail_msg("%s: %s", #call, vkn_last_error()); \
     } while (0)
 #define needs(call, name) refuses(call, ": `" name "` is NULL")
@@ -276,11 +277,13 @@ static vkn_status note_visit(void *context)
     double seconds = vkn_trainer_seconds(visitor->trainer), end = base_seconds() + VISIT_SECONDS;
     while (base_seconds() < end) {
     }
-    assert_true(vkn_trainer_seconds(visitor->trainer) <= seconds && vkn_trainer_seconds(visitor->trainer) >= seconds);
+    assert_true(vkn_trainer_seconds(visitor->trainer) <= seconds &&
+                vkn_trainer_seconds(visitor->trainer) >= seconds);
     return visitor->visits == visitor->last ? base_fail(VKN_ERROR, "enough") : VKN_OK;
 }
 
-/* Visits come between all steps, take no time of the training, and leave no trace; a failure ends the run. */
+/* Visits come between all steps, take no time of the training, and leave no trace; a failure ends
+ * the run. */
 static void visit(const struct step_tests *tests, uint32_t ranks)
 {
     struct vkn_config config = tiny_config(true);
@@ -410,7 +413,8 @@ static void test_cameras(void **state)
     assert_int_equal(vkn_scene_view_count(tiny.scene, VKN_SPLIT_DEFAULT), 3);
     assert_int_equal(vkn_scene_view_count(tiny.scene, VKN_SPLIT_TEST), 0);
     refuses(vkn_scene_camera(tiny.scene, VKN_SPLIT_TEST, 0, &camera), "there are no test views");
-    refuses(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 3, &camera), "view 3: there are 3 train views, 0 to 2");
+    refuses(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 3, &camera),
+            "view 3: there are 3 train views, 0 to 2");
     refuses(vkn_scene_camera(tiny.scene, (enum vkn_split)9, 0, &camera), "split: 9 is none");
     const char *file = vkn_scene_image_file(tiny.scene, VKN_SPLIT_TRAIN, 1);
     assert_non_null(strstr(file, "train/x.png"));
@@ -456,7 +460,11 @@ static void test_cameras(void **state)
         {"lens: 5", {.width = 4, .height = 4, .focal_x = 4, .lens = (enum vkn_lens)5}},
         {"time: 2", {.width = 4, .height = 4, .focal_x = 4, .time = 2}},
         {"pose: ", {.width = 4, .height = 4, .focal_x = 4}},
-        {"pose: ", {.width = 4, .height = 4, .focal_x = 4, .pose = {1, 0, 0, INFINITY, 0, 1, 0, 0, 0, 0, 1, 0}}},
+        {"pose: ",
+         {.width = 4,
+          .height = 4,
+          .focal_x = 4,
+          .pose = {1, 0, 0, INFINITY, 0, 1, 0, 0, 0, 0, 1, 0}}},
     };
     struct vkn_picture *none = NULL;
     for (size_t i = 0; i < BASE_COUNT(bad); i++)
@@ -466,7 +474,8 @@ static void test_cameras(void **state)
     assert_null(none);
 
     /* Files: each map there is. */
-    static const enum vkn_map maps[] = {VKN_MAP_COLOR, VKN_MAP_OPACITY, VKN_MAP_DEPTH, VKN_MAP_NORMAL};
+    static const enum vkn_map maps[] = {VKN_MAP_COLOR, VKN_MAP_OPACITY, VKN_MAP_DEPTH,
+                                        VKN_MAP_NORMAL};
     for (size_t i = 0; i < BASE_COUNT(maps); i++) {
         uint32_t width, height;
         char *path = temporary_path(tests->folder, "map.png");
@@ -483,9 +492,11 @@ static void test_cameras(void **state)
     assert_close((double)picture->color[3 * 5], 100.0 / 255, 1e-6, 1, "red", 5);
     assert_close((double)picture->color[3 * 0], 1 - 60.0 / 255, 1e-2, 1, "white behind", 0);
     assert_true(picture->used[7] == 1 && !picture->depth && !picture->normal);
-    refuses(vkn_picture_write(picture, VKN_MAP_DEPTH, "d.png"), "d.png: the picture has no such map");
+    refuses(vkn_picture_write(picture, VKN_MAP_DEPTH, "d.png"),
+            "d.png: the picture has no such map");
     vkn_picture_free(&picture);
-    refuses(vkn_scene_image(tiny.scene, VKN_SPLIT_VAL, 0, VKN_BACKGROUND_WHITE, &picture), "no val views");
+    refuses(vkn_scene_image(tiny.scene, VKN_SPLIT_VAL, 0, VKN_BACKGROUND_WHITE, &picture),
+            "no val views");
     vkn_renderer_destroy(&renderer);
     tiny_destroy(&tiny);
 }
@@ -575,7 +586,8 @@ static void test_memory_scene(void **state)
     refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: split: 7");
     views[1].split = VKN_SPLIT_TRAIN;
     cameras[0].width = 20000;
-    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 0: camera: width and height");
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene),
+            "view 0: camera: width and height");
     cameras[0].focal_x = 0;
     refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 0: camera: focal_x 0");
     assert_null(scene);
@@ -631,10 +643,14 @@ static void test_configurations(void **state)
     static const struct {
         const char *key, *value, *reads;
     } settings[] = {
-        {"steps", "20k", "20000"},         {"optimizer.learning_rate", "0.005", "0.005"},
-        {"precision", "fp16", "fp16"},     {"deterministic", "true", "true"},
-        {"scene.offset", "1,2,3", "1,2,3"}, {"eval_every", "100,500", "100,500"},
-        {"eval_every", "100x2", "100x2"},  {"march.cone_angle", "0", "0"},
+        {"steps", "20k", "20000"},
+        {"optimizer.learning_rate", "0.005", "0.005"},
+        {"precision", "fp16", "fp16"},
+        {"deterministic", "true", "true"},
+        {"scene.offset", "1,2,3", "1,2,3"},
+        {"eval_every", "100,500", "100,500"},
+        {"eval_every", "100x2", "100x2"},
+        {"march.cone_angle", "0", "0"},
         {"seed", "18446744073709551615", "18446744073709551615"},
     };
     vkn_config *config = NULL, *copy = NULL;
@@ -647,7 +663,8 @@ static void test_configurations(void **state)
     for (size_t i = 0; i < BASE_COUNT(settings); i++) {
         ok(vkn_config_set(config, NULL, settings[i].key, settings[i].value));
         assert_value(config, settings[i].key, settings[i].reads);
-        ok(vkn_config_set(config, NULL, settings[i].key, settings[i].reads)); /* and takes it again */
+        ok(vkn_config_set(config, NULL, settings[i].key, settings[i].reads)); /* and takes it again
+                                                                               */
         assert_value(config, settings[i].key, settings[i].reads);
     }
     ok(vkn_config_set_number(config, "optimizer.learning_rate", 0.25));
@@ -660,7 +677,8 @@ static void test_configurations(void **state)
     refuses(vkn_config_set_number(config, "steps", 1.5), "steps");
     refuses(vkn_config_get(config, "stepz", &none), "steps");
     refuses(vkn_config_get(config, "loss_scale.schedule", &none), "come from a file");
-    refuses(vkn_config_parse_json(config, NULL, "{\"steps\": true}", false), "vkn_config_parse_json: steps");
+    refuses(vkn_config_parse_json(config, NULL, "{\"steps\": true}", false),
+            "vkn_config_parse_json: steps");
     vkn_config_destroy(&config);
     vkn_config_destroy(&config);
     vkn_config_destroy(&copy);
@@ -669,10 +687,11 @@ static void test_configurations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_null),     cmocka_unit_test(test_sizes),    cmocka_unit_test(test_order),
-        cmocka_unit_test(test_visits),
-        cmocka_unit_test(test_threads),  cmocka_unit_test(test_cameras),  cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_configurations), cmocka_unit_test(test_memory_scene),
+        cmocka_unit_test(test_null),         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_visits),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_cameras),
+        cmocka_unit_test(test_messages),     cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_memory_scene),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

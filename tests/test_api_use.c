@@ -1,6 +1,6 @@
-/* The public API where it must not be called: in callbacks, beside another thread's call, in a forked process. Each is
- * refused with a line that names the function, and harms nothing. tests/test_api_sweep.py holds the tables against the
- * headers. */
+/* The public API where it must not be called: in callbacks, beside another thread's call, in a
+ * forked process. Each is refused with a line that names the function, and harms nothing.
+ * tests/test_api_sweep.py holds the tables against the headers. */
 #include "step_fixture.h"
 
 #include <pthread.h>
@@ -45,8 +45,8 @@ static const double zero[3];
     X(vkn_run_field(NULL, NULL, NULL)) X(vkn_run_info_json(NULL, NULL)) X(vkn_field_trust("0"))
 /* clang-format on */
 
-/* Counted, and not asserted: an assertion leaves a listener without giving its lock back, and no assertion works in
- * another thread. */
+/* Counted, and not asserted: an assertion leaves a listener without giving its lock back, and no
+ * assertion works in another thread. */
 static _Atomic unsigned failures;
 
 static void fail_later(const char *call, vkn_status status)
@@ -58,14 +58,15 @@ static void fail_later(const char *call, vkn_status status)
 static void expect_refused(vkn_status status, const char *call, const char *part)
 {
     size_t name = strcspn(call, "(");
-    if (status != VKN_BAD_INPUT || strncmp(vkn_last_error(), call, name) != 0 || !strstr(vkn_last_error(), part))
+    if (status != VKN_BAD_INPUT || strncmp(vkn_last_error(), call, name) != 0 ||
+        !strstr(vkn_last_error(), part))
         fail_later(call, status);
 }
 
 static void call_all(const char *part)
 {
-#define CALL(call)                          \
-    base_fail(VKN_OK, "%s", "");            \
+#define CALL(call)               \
+    base_fail(VKN_OK, "%s", ""); \
     expect_refused(call, #call, part);
     CALLS(CALL)
 #undef CALL
@@ -178,14 +179,16 @@ static vkn_status update_grid(struct objects *o)
 static vkn_status render_stepper(struct objects *o)
 {
     struct vkn_picture *picture = NULL;
-    vkn_status status = vkn_stepper_render(o->stepper, &o->camera, NULL, no_density, NULL, &picture);
+    vkn_status status =
+        vkn_stepper_render(o->stepper, &o->camera, NULL, no_density, NULL, &picture);
     vkn_picture_free(&picture);
     return status;
 }
 static vkn_status make_adam(struct objects *o)
 {
     vkn_adam *made = NULL;
-    vkn_status status = vkn_adam_create(context_of(o), &(struct vkn_adam_params){.count = 4}, &made);
+    vkn_status status =
+        vkn_adam_create(context_of(o), &(struct vkn_adam_params){.count = 4}, &made);
     vkn_adam_destroy(&made);
     return status;
 }
@@ -231,24 +234,26 @@ static void refuse_device_calls(struct objects *o, unsigned changes, const char 
 }
 
 /* Destroying is refused, and the pointer stays. */
-#define keeps(destroy, pointer, part)                               \
-    do {                                                            \
-        void *keeps_before = pointer;                               \
-        base_fail(VKN_OK, "%s", "");                                \
-        destroy(&(pointer));                                        \
+#define keeps(destroy, pointer, part)                                                           \
+    do {                                                                                        \
+        void *keeps_before = pointer;                                                           \
+        base_fail(VKN_OK, "%s", "");                                                            \
+        destroy(&(pointer));                                                                    \
         expect_refused((pointer) == keeps_before ? VKN_BAD_INPUT : VKN_OK, #destroy "(", part); \
     } while (0)
 
 static struct objects make(const struct step_tests *tests)
 {
     struct vkn_config config = tiny_config(true);
-    struct objects o = {.tests = tests, .checkpoint = base_path_join(tests->folder->path, "use.safetensors")};
+    struct objects o = {.tests = tests,
+                        .checkpoint = base_path_join(tests->folder->path, "use.safetensors")};
     o.tiny = tiny_create(tests->context, tests->folder, &config);
     o.trainer = o.tiny.trainer;
     ok(vkn_trainer_save(o.trainer, o.checkpoint));
     ok(vkn_renderer_open(tests->context, o.checkpoint, VKN_PRECISION_AUTO, &o.renderer));
     ok(vkn_scene_camera(o.tiny.scene, VKN_SPLIT_TRAIN, 0, &o.camera));
-    ok(vkn_stepper_create(tests->context, o.tiny.scene, &config, &(struct vkn_stepper_params){.host = true}, &o.stepper));
+    ok(vkn_stepper_create(tests->context, o.tiny.scene, &config,
+                          &(struct vkn_stepper_params){.host = true}, &o.stepper));
     ok(vkn_adam_create(tests->context, &(struct vkn_adam_params){.count = 4}, &o.adam));
     return o;
 }
@@ -353,7 +358,8 @@ static void check_report(void *context, const struct vkn_train_stats *stats)
     struct objects *o = context;
     o->reports++;
     refuse_device_calls(o, 0, "called by the callback `report` of vkn_trainer_run");
-    keeps(vkn_trainer_destroy, o->tiny.trainer, "called by the callback `report` of vkn_trainer_run");
+    keeps(vkn_trainer_destroy, o->tiny.trainer,
+          "called by the callback `report` of vkn_trainer_run");
     /* What only tells is asked as ever. */
     struct vkn_images images = {.size = sizeof images};
     ok(vkn_trainer_images(o->trainer, &images));
@@ -387,8 +393,10 @@ static vkn_status check_visit(void *context)
     pthread_t thread;
     if (o->visits++ > 0)
         return VKN_OK;
-    refuse_device_calls(o, IN_TRAINING, "called by the callback `visit` of vkn_trainer_run, for the object");
-    keeps(vkn_trainer_destroy, o->tiny.trainer, "called by the callback `visit` of vkn_trainer_run");
+    refuse_device_calls(o, IN_TRAINING,
+                        "called by the callback `visit` of vkn_trainer_run, for the object");
+    keeps(vkn_trainer_destroy, o->tiny.trainer,
+          "called by the callback `visit` of vkn_trainer_run");
     ok(save_trainer(o));
     ok(show_trainer(o));
     ok(render(o));
@@ -406,8 +414,13 @@ static vkn_status check_visit(void *context)
 static void test_training(void **state)
 {
     struct objects o = make(*state);
-    const struct vkn_train_run run = {.size = sizeof run, .until_step = 20, .report_seconds = 1e-6,
-        .report = check_report, .context = &o, .due = check_due, .visit = check_visit};
+    const struct vkn_train_run run = {.size = sizeof run,
+                                      .until_step = 20,
+                                      .report_seconds = 1e-6,
+                                      .report = check_report,
+                                      .context = &o,
+                                      .due = check_due,
+                                      .visit = check_visit};
     ok(vkn_trainer_run(o.trainer, &run));
     assert_int_equal(vkn_trainer_step(o.trainer), 20);
     assert_true(o.visits > 0 && o.reports > 0 && o.asked > 0);
@@ -423,7 +436,8 @@ static vkn_status check_density(void *user, const struct vkn_samples *samples)
     memset(samples->densities.data, 0, 4u * samples->count);
     if (o->evaluated++ > 0)
         return VKN_OK;
-    refuse_device_calls(o, OF_STEPPER, "called by the callback `density` of vkn_stepper_update_grid");
+    refuse_device_calls(o, OF_STEPPER,
+                        "called by the callback `density` of vkn_stepper_update_grid");
     keeps(vkn_stepper_destroy, o->stepper, "called by the callback `density`");
     ok(step_adam(o));
     return VKN_OK;
@@ -455,14 +469,16 @@ static void test_stepper(void **state)
 
 /* ---- forked processes ------------------------------------------------------------------------ */
 
-/* Ends by _exit(): a handler that Mesa leaves for exit() waits for threads that the child has not, and crashes. */
+/* Ends by _exit(): a handler that Mesa leaves for exit() waits for threads that the child has not,
+ * and crashes. */
 static void be_a_child(struct objects *o)
 {
     struct vkn_vulkan vulkan = {0};
     vkn_context *context = NULL;
     alarm(60);
     refuse_device_calls(o, 0, "does not survive fork()");
-    expect_refused(vkn_context_vulkan(context_of(o), &vulkan), "vkn_context_vulkan", "does not survive fork()");
+    expect_refused(vkn_context_vulkan(context_of(o), &vulkan), "vkn_context_vulkan",
+                   "does not survive fork()");
     vkn_context *shared = o->tests->context;
     vkn_adam_destroy(&o->adam);
     vkn_stepper_destroy(&o->stepper);
@@ -508,7 +524,7 @@ int main(void)
 {
     alarm(300); /* what is tested here used to hang */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log),     cmocka_unit_test(test_listeners_of_threads),
+        cmocka_unit_test(test_log),      cmocka_unit_test(test_listeners_of_threads),
         cmocka_unit_test(test_training), cmocka_unit_test(test_stepper),
         cmocka_unit_test(test_fork),
     };

@@ -1,5 +1,6 @@
-/* Every member of every structure that the public API takes, set to what it cannot be: the call is refused with a line
- * that names the member. A member that no table has fails tests/test_api_sweep.py. */
+/* Every member of every structure that the public API takes, set to what it cannot be: the call is
+ * refused with a line that names the member. A member that no table has fails
+ * tests/test_api_sweep.py. */
 #include "step_fixture.h"
 
 #include <limits.h>
@@ -13,7 +14,8 @@ enum kind {
     AMOUNT, /* double that may not: also below zero */
     FACTOR, /* the same as a float */
     LIMIT,  /* uint32_t: the largest there is */
-    ANY,    /* each value means something, or is only found out to be too large with a run or a device: not tried */
+    ANY, /* each value means something, or is only found out to be too large with a run or a device:
+            not tried */
 };
 
 struct member {
@@ -21,10 +23,9 @@ struct member {
     enum kind kind;
     size_t offset, count;
 };
-#define MEMBER(structure, member, kind)                                                                            \
-    {#member, kind, offsetof(struct structure, member), 1}
-#define ARRAY(structure, member, kind)                                                                             \
-    {#member, kind, offsetof(struct structure, member),                                                            \
+#define MEMBER(structure, member, kind) {#member, kind, offsetof(struct structure, member), 1}
+#define ARRAY(structure, member, kind)                  \
+    {#member, kind, offsetof(struct structure, member), \
      sizeof(((struct structure *)NULL)->member) / sizeof(((struct structure *)NULL)->member[0])}
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -37,7 +38,8 @@ static const struct vkn_job quiet = {.quiet = true};
 
 #define NOWHERE "no/such/place"
 
-static vkn_status render_with(const struct vkn_camera *from, const struct vkn_picture_params *params)
+static vkn_status render_with(const struct vkn_camera *from,
+                              const struct vkn_picture_params *params)
 {
     struct vkn_picture *picture = NULL;
     vkn_status status = vkn_render(renderer, from, params, &picture);
@@ -221,8 +223,10 @@ static struct vkn_picture_params right_picture = {.size = sizeof right_picture};
 static struct vkn_train_run right_run = {.size = sizeof right_run, .until_step = 1};
 static struct vkn_adam_params right_adam = {.size = sizeof right_adam, .count = 4};
 static struct vkn_stepper_params right_stepper = {.size = sizeof right_stepper};
-static struct vkn_view right_view = {.size = sizeof right_view, .camera = &camera, .pixels = pixels};
-static struct vkn_eval_params right_eval = {.size = sizeof right_eval, .job = &quiet, .run = NOWHERE};
+static struct vkn_view right_view = {
+    .size = sizeof right_view, .camera = &camera, .pixels = pixels};
+static struct vkn_eval_params right_eval = {
+    .size = sizeof right_eval, .job = &quiet, .run = NOWHERE};
 static struct vkn_render_params right_render = {
     .size = sizeof right_render, .job = &quiet, .run = NOWHERE, .out = NOWHERE, .video = "a.mp4"};
 static struct vkn_export_params right_export = {
@@ -232,11 +236,15 @@ static struct vkn_prepare_params right_prepare = {
 static struct vkn_scene_info_params right_info = {.size = sizeof right_info, .scene = NOWHERE};
 static struct vkn_bench_params right_bench = {
     .size = sizeof right_bench, .job = &quiet, .suite = VKN_BENCH_SAMPLING, .scene = NOWHERE};
-static struct vkn_train_params right_train = {.size = sizeof right_train, .job = &quiet, .scene = NOWHERE};
+static struct vkn_train_params right_train = {
+    .size = sizeof right_train, .job = &quiet, .scene = NOWHERE};
 static struct vkn_batch_params right_batch = {.size = sizeof right_batch, .train = &right_train};
-static struct vkn_report_params right_report = {.size = sizeof right_report, .runs = runs, .run_count = 1};
-static struct vkn_field right_field = {
-    .size = sizeof right_field, .text = "void encode() {} void encode_backward() {}", .parameters = 2, .features = 2};
+static struct vkn_report_params right_report = {
+    .size = sizeof right_report, .runs = runs, .run_count = 1};
+static struct vkn_field right_field = {.size = sizeof right_field,
+                                       .text = "void encode() {} void encode_backward() {}",
+                                       .parameters = 2,
+                                       .features = 2};
 static struct vkn_job right_job = {.size = sizeof right_job, .quiet = true};
 static struct vkn_train_visitor right_visitor = {
     .size = sizeof right_visitor, .due = no_visit, .visit = visit_nothing};
@@ -252,64 +260,74 @@ static struct vkn_prepare_result right_prepared;
 static struct vkn_adam_result right_stepped;
 
 static const struct member camera_members[] = {
-    MEMBER(vkn_camera, width, ANY), MEMBER(vkn_camera, height, ANY), MEMBER(vkn_camera, focal_x, REAL),
-    MEMBER(vkn_camera, focal_y, AMOUNT), MEMBER(vkn_camera, center_x, REAL), MEMBER(vkn_camera, center_y, REAL),
-    MEMBER(vkn_camera, lens, CHOICE), MEMBER(vkn_camera, k1, REAL), MEMBER(vkn_camera, k2, REAL),
-    MEMBER(vkn_camera, p1, REAL), MEMBER(vkn_camera, p2, REAL), MEMBER(vkn_camera, k3, REAL),
-    MEMBER(vkn_camera, k4, REAL), MEMBER(vkn_camera, time, AMOUNT), ARRAY(vkn_camera, pose, REAL)};
-static const struct member picture_members[] = {
-    MEMBER(vkn_picture_params, background, CHOICE), MEMBER(vkn_picture_params, supersample, LIMIT),
-    ARRAY(vkn_picture_params, crop, REAL)};
-static const struct member run_members[] = {
-    MEMBER(vkn_train_run, until_step, ANY), MEMBER(vkn_train_run, seconds, AMOUNT),
-    MEMBER(vkn_train_run, report_seconds, AMOUNT)};
+    MEMBER(vkn_camera, width, ANY),     MEMBER(vkn_camera, height, ANY),
+    MEMBER(vkn_camera, focal_x, REAL),  MEMBER(vkn_camera, focal_y, AMOUNT),
+    MEMBER(vkn_camera, center_x, REAL), MEMBER(vkn_camera, center_y, REAL),
+    MEMBER(vkn_camera, lens, CHOICE),   MEMBER(vkn_camera, k1, REAL),
+    MEMBER(vkn_camera, k2, REAL),       MEMBER(vkn_camera, p1, REAL),
+    MEMBER(vkn_camera, p2, REAL),       MEMBER(vkn_camera, k3, REAL),
+    MEMBER(vkn_camera, k4, REAL),       MEMBER(vkn_camera, time, AMOUNT),
+    ARRAY(vkn_camera, pose, REAL)};
+static const struct member picture_members[] = {MEMBER(vkn_picture_params, background, CHOICE),
+                                                MEMBER(vkn_picture_params, supersample, LIMIT),
+                                                ARRAY(vkn_picture_params, crop, REAL)};
+static const struct member run_members[] = {MEMBER(vkn_train_run, until_step, ANY),
+                                            MEMBER(vkn_train_run, seconds, AMOUNT),
+                                            MEMBER(vkn_train_run, report_seconds, AMOUNT)};
 static const struct member adam_members[] = {
-    MEMBER(vkn_adam_params, count, LIMIT), MEMBER(vkn_adam_params, entry, LIMIT),
+    MEMBER(vkn_adam_params, count, LIMIT),          MEMBER(vkn_adam_params, entry, LIMIT),
     MEMBER(vkn_adam_params, learning_rate, FACTOR), MEMBER(vkn_adam_params, beta1, FACTOR),
-    MEMBER(vkn_adam_params, beta2, FACTOR), MEMBER(vkn_adam_params, epsilon, FACTOR),
-    MEMBER(vkn_adam_params, weight_decay, FACTOR), MEMBER(vkn_adam_params, clip_norm, FACTOR)};
+    MEMBER(vkn_adam_params, beta2, FACTOR),         MEMBER(vkn_adam_params, epsilon, FACTOR),
+    MEMBER(vkn_adam_params, weight_decay, FACTOR),  MEMBER(vkn_adam_params, clip_norm, FACTOR)};
 static const struct member view_members[] = {MEMBER(vkn_view, split, CHOICE)};
 static const struct member eval_members[] = {
     MEMBER(vkn_eval_params, format, CHOICE), MEMBER(vkn_eval_params, split, CHOICE),
     MEMBER(vkn_eval_params, background, CHOICE), MEMBER(vkn_eval_params, precision, CHOICE),
     MEMBER(vkn_eval_params, stride, ANY)};
 static const struct member render_members[] = {
-    MEMBER(vkn_render_params, format, CHOICE), MEMBER(vkn_render_params, split, CHOICE),
-    MEMBER(vkn_render_params, orbit, LIMIT), MEMBER(vkn_render_params, interpolate, LIMIT),
-    MEMBER(vkn_render_params, time, ANY), MEMBER(vkn_render_params, fps, AMOUNT),
+    MEMBER(vkn_render_params, format, CHOICE),     MEMBER(vkn_render_params, split, CHOICE),
+    MEMBER(vkn_render_params, orbit, LIMIT),       MEMBER(vkn_render_params, interpolate, LIMIT),
+    MEMBER(vkn_render_params, time, ANY),          MEMBER(vkn_render_params, fps, AMOUNT),
     MEMBER(vkn_render_params, background, CHOICE), MEMBER(vkn_render_params, precision, CHOICE),
     MEMBER(vkn_render_params, supersample, LIMIT), MEMBER(vkn_render_params, width, ANY),
-    MEMBER(vkn_render_params, height, ANY), ARRAY(vkn_render_params, crop, REAL),
+    MEMBER(vkn_render_params, height, ANY),        ARRAY(vkn_render_params, crop, REAL),
     MEMBER(vkn_render_params, lens, CHOICE)};
-static const struct member export_members[] = {
-    MEMBER(vkn_export_params, format, CHOICE), MEMBER(vkn_export_params, precision, CHOICE),
-    ARRAY(vkn_export_params, crop_low, REAL), ARRAY(vkn_export_params, crop_high, REAL),
-    MEMBER(vkn_export_params, resolution, ANY), MEMBER(vkn_export_params, threshold, AMOUNT),
-    MEMBER(vkn_export_params, time, ANY), MEMBER(vkn_export_params, unseen, CHOICE),
-    MEMBER(vkn_export_params, min_component, AMOUNT), MEMBER(vkn_export_params, point_count, ANY),
-    MEMBER(vkn_export_params, seed, ANY), MEMBER(vkn_export_params, texture, ANY)};
-static const struct member prepare_members[] = {
-    MEMBER(vkn_prepare_params, frames, ANY), MEMBER(vkn_prepare_params, matcher, CHOICE),
-    MEMBER(vkn_prepare_params, camera_model, CHOICE)};
+static const struct member export_members[] = {MEMBER(vkn_export_params, format, CHOICE),
+                                               MEMBER(vkn_export_params, precision, CHOICE),
+                                               ARRAY(vkn_export_params, crop_low, REAL),
+                                               ARRAY(vkn_export_params, crop_high, REAL),
+                                               MEMBER(vkn_export_params, resolution, ANY),
+                                               MEMBER(vkn_export_params, threshold, AMOUNT),
+                                               MEMBER(vkn_export_params, time, ANY),
+                                               MEMBER(vkn_export_params, unseen, CHOICE),
+                                               MEMBER(vkn_export_params, min_component, AMOUNT),
+                                               MEMBER(vkn_export_params, point_count, ANY),
+                                               MEMBER(vkn_export_params, seed, ANY),
+                                               MEMBER(vkn_export_params, texture, ANY)};
+static const struct member prepare_members[] = {MEMBER(vkn_prepare_params, frames, ANY),
+                                                MEMBER(vkn_prepare_params, matcher, CHOICE),
+                                                MEMBER(vkn_prepare_params, camera_model, CHOICE)};
 static const struct member info_members[] = {
     MEMBER(vkn_scene_info_params, format, CHOICE), MEMBER(vkn_scene_info_params, downscale, ANY),
     MEMBER(vkn_scene_info_params, scale, FACTOR), MEMBER(vkn_scene_info_params, aabb_scale, ANY)};
 static const struct member bench_members[] = {
-    MEMBER(vkn_bench_params, suite, CHOICE), MEMBER(vkn_bench_params, precision, CHOICE),
-    MEMBER(vkn_bench_params, batch, ANY), MEMBER(vkn_bench_params, width, ANY), MEMBER(vkn_bench_params, depth, ANY),
-    MEMBER(vkn_bench_params, log2_entries, ANY), MEMBER(vkn_bench_params, repetitions, ANY),
-    MEMBER(vkn_bench_params, seeds, ANY), MEMBER(vkn_bench_params, format, CHOICE)};
-static const struct member batch_members[] = {
-    MEMBER(vkn_batch_params, memory_budget, ANY), MEMBER(vkn_batch_params, seconds, AMOUNT)};
+    MEMBER(vkn_bench_params, suite, CHOICE),    MEMBER(vkn_bench_params, precision, CHOICE),
+    MEMBER(vkn_bench_params, batch, ANY),       MEMBER(vkn_bench_params, width, ANY),
+    MEMBER(vkn_bench_params, depth, ANY),       MEMBER(vkn_bench_params, log2_entries, ANY),
+    MEMBER(vkn_bench_params, repetitions, ANY), MEMBER(vkn_bench_params, seeds, ANY),
+    MEMBER(vkn_bench_params, format, CHOICE)};
+static const struct member batch_members[] = {MEMBER(vkn_batch_params, memory_budget, ANY),
+                                              MEMBER(vkn_batch_params, seconds, AMOUNT)};
 static const struct member train_members[] = {MEMBER(vkn_train_params, command_count, LIMIT)};
 static const struct member report_members[] = {MEMBER(vkn_report_params, run_count, ANY)};
 static const struct member field_members[] = {
-    MEMBER(vkn_field, parameters, LIMIT), MEMBER(vkn_field, features, LIMIT), MEMBER(vkn_field, entry, LIMIT),
-    MEMBER(vkn_field, initial, FACTOR)};
+    MEMBER(vkn_field, parameters, LIMIT), MEMBER(vkn_field, features, LIMIT),
+    MEMBER(vkn_field, entry, LIMIT), MEMBER(vkn_field, initial, FACTOR)};
 
-#define NONE NULL, 0
+#define NONE        NULL, 0
 #define OF(members) members, BASE_COUNT(members)
-#define STRUCTURE(structure, right, members, ends) {#structure, call_##structure, &(right), sizeof(right), members, ends}
+#define STRUCTURE(structure, right, members, ends) \
+    {#structure, call_##structure, &(right), sizeof(right), members, ends}
 static const struct structure {
     const char *name;
     vkn_status (*call)(const void *given);
@@ -361,14 +379,16 @@ static unsigned char *copy_of(const struct structure *s)
 
 static unsigned failures;
 
-static void expect(const struct structure *s, const void *given, const char *named, const char *what)
+static void expect(const struct structure *s, const void *given, const char *named,
+                   const char *what)
 {
     base_fail(VKN_OK, "%s", "");
     vkn_status status = s->call(given);
     if (status == VKN_BAD_INPUT && strstr(vkn_last_error(), named))
         return;
     failures++;
-    print_message("struct %s with %s: status %d: %s\n", s->name, what, (int)status, vkn_last_error());
+    print_message("struct %s with %s: status %d: %s\n", s->name, what, (int)status,
+                  vkn_last_error());
 }
 
 static void test_right(void **state)
@@ -394,7 +414,8 @@ static void test_sizes(void **state)
             unsigned char *copy = copy_of(&structures[i]);
             char what[64], message[128];
             snprintf(what, sizeof what, "size %zu", sizes[k]);
-            snprintf(message, sizeof message, "struct %s: its member `size` is %zu, must be 0 or its sizeof, at least ",
+            snprintf(message, sizeof message,
+                     "struct %s: its member `size` is %zu, must be 0 or its sizeof, at least ",
                      structures[i].name, sizes[k]);
             memcpy(copy, &sizes[k], sizeof sizes[k]);
             expect(&structures[i], copy, message, what);
@@ -461,13 +482,15 @@ static void test_members(void **state)
 
 static bool names_file(const vkn_setting *setting)
 {
-    return strcmp(setting->key, "optimizer.rates") == 0 || strcmp(setting->key, "loss_scale.schedule") == 0;
+    return strcmp(setting->key, "optimizer.rates") == 0 ||
+           strcmp(setting->key, "loss_scale.schedule") == 0;
 }
 
 /* By key no number is taken that is none, and what is taken is a number. */
 static void test_settings(void **state)
 {
-    static const char *const texts[] = {"nan", "-nan", "inf", "-inf", "infinity", "1e999", "-1e999", "0x1p2000", "nan(1)"};
+    static const char *const texts[] = {"nan",   "-nan",   "inf",      "-inf",  "infinity",
+                                        "1e999", "-1e999", "0x1p2000", "nan(1)"};
     static const double numbers[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300, -1};
     (void)state;
     for (size_t i = 0; i < vkn_config_setting_count(); i++) {
@@ -517,29 +540,39 @@ static void test_arguments(void **state)
         for (int k = 0; k < 9; k++) {
             double vectors[3][3] = {{1, 2, 3}, {0}, {0, 1, 0}};
             vectors[k / 3][k % 3] = bad[i];
-            refused(vkn_camera_look_at(&right_camera, vectors[0], vectors[1], vectors[2]), "not all finite");
+            refused(vkn_camera_look_at(&right_camera, vectors[0], vectors[1], vectors[2]),
+                    "not all finite");
         }
         refused(vkn_renderer_freeze(renderer, bad[i]), "time");
         ok(vkn_adam_create(tests->context, &right_adam, &adam));
         refused(vkn_adam_step(adam, (float)bad[i], NULL), "learning_rate");
         vkn_adam_destroy(&adam);
     }
-    refused(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 0, (enum vkn_background)9, &picture), "background: 9");
-    refused(vkn_scene_image(tiny.scene, (enum vkn_split)9, 0, VKN_BACKGROUND_WHITE, &picture), "split: 9");
-    refused(vkn_renderer_open(tests->context, NOWHERE, (enum vkn_precision)9, &none), "precision: 9");
+    refused(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 0, (enum vkn_background)9, &picture),
+            "background: 9");
+    refused(vkn_scene_image(tiny.scene, (enum vkn_split)9, 0, VKN_BACKGROUND_WHITE, &picture),
+            "split: 9");
+    refused(vkn_renderer_open(tests->context, NOWHERE, (enum vkn_precision)9, &none),
+            "precision: 9");
     refused(vkn_picture_write(&own, (enum vkn_map)9, file), "map: 9");
     assert_int_equal(vkn_scene_view_count(tiny.scene, (enum vkn_split)9), 0);
     assert_null(vkn_scene_image_file(tiny.scene, VKN_SPLIT_TRAIN, SIZE_MAX));
     refused(vkn_config_setting(SIZE_MAX, &(vkn_setting){0}), "settings");
-    ok(vkn_picture_write(&own, VKN_MAP_COLOR, file)); /* a picture of numbers that are none is one all the same */
+    ok(vkn_picture_write(&own, VKN_MAP_COLOR, file)); /* a picture of numbers that are none is one
+                                                         all the same */
     own.width = 0;
     refused(vkn_picture_write(&own, VKN_MAP_COLOR, file), "width and height");
-    refused(vkn_run_report(&(struct vkn_report_params){.runs = (const char *[]){NULL}, .run_count = 1}, &(char *){NULL}),
-            "runs: number 0 is NULL");
+    refused(
+        vkn_run_report(&(struct vkn_report_params){.runs = (const char *[]){NULL}, .run_count = 1},
+                       &(char *){NULL}),
+        "runs: number 0 is NULL");
     struct vkn_export_params unseen = {.mesh = "a.ply", .unseen = (enum vkn_unseen)9};
     assert_null(vkn_export_json(&unseen, &(struct vkn_export_result){0}));
     assert_error("unseen: 9");
-    const struct vkn_camera wide = {.width = UINT32_MAX, .height = UINT32_MAX, .focal_x = 1, .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
+    const struct vkn_camera wide = {.width = UINT32_MAX,
+                                    .height = UINT32_MAX,
+                                    .focal_x = 1,
+                                    .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}};
     refused(vkn_render(renderer, &wide, NULL, &picture), "4294967295 x 4294967295 pixels");
 }
 
@@ -567,8 +600,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest all[] = {
-        cmocka_unit_test(test_right),    cmocka_unit_test(test_sizes),     cmocka_unit_test(test_members),
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_right),     cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_members),   cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(all, setup, teardown);
 }

@@ -477,8 +477,8 @@ static void test_layers(void **state)
     }
 }
 
-/* Layers behind a hash grid, whose features' gradients are compared as well, with another activation
- * function, in packed and in matrix arithmetic. */
+/* Layers behind a hash grid, whose features' gradients are compared as well, with another
+ * activation function, in packed and in matrix arithmetic. */
 static void test_layers_of_grid(void **state)
 {
     struct gpu_device *device = *state;
@@ -832,24 +832,15 @@ static void test_host_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_feigned_devices),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_expected),
-        cmocka_unit_test(test_candidates),
-        cmocka_unit_test(test_policy),
-        cmocka_unit_test(test_asked),
-        cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_layers_of_grid),
-        cmocka_unit_test(test_broken_kernels),
-        cmocka_unit_test(test_broken_matrices),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_broken_is_not_remembered),
-        cmocka_unit_test(test_nothing_kept),
-        cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_given_up),
-        cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_columns),        cmocka_unit_test(test_feigned_devices),
+        cmocka_unit_test(test_sums),           cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_candidates),     cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_asked),          cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_layers),         cmocka_unit_test(test_layers_of_grid),
+        cmocka_unit_test(test_broken_kernels), cmocka_unit_test(test_broken_matrices),
+        cmocka_unit_test(test_records),        cmocka_unit_test(test_broken_is_not_remembered),
+        cmocka_unit_test(test_nothing_kept),   cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_given_up),       cmocka_unit_test(test_host_clock),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

@@ -49,9 +49,13 @@ static void test_alloc(void **state)
     free(bytes);
     free(none);
     /* Pointers to elements that do not overlap, each where any type may stand. */
-    struct element { long double number; uint8_t byte; } **pointers = base_alloc_pointers(5, sizeof **pointers);
+    struct element {
+        long double number;
+        uint8_t byte;
+    } **pointers = base_alloc_pointers(5, sizeof **pointers);
     for (size_t n = 0; n < 5; n++) {
-        assert_true(pointers[n]->number == 0 && (uintptr_t)pointers[n] % _Alignof(struct element) == 0);
+        assert_true(pointers[n]->number == 0 &&
+                    (uintptr_t)pointers[n] % _Alignof(struct element) == 0);
         memset(pointers[n], (int)n + 1, sizeof **pointers);
     }
     for (size_t n = 0; n < 5; n++)
@@ -166,9 +170,10 @@ static void test_make_folder(void **state)
 static void test_make_last_folder(void **state)
 {
     struct temporary *folder = *state;
-    static const char *const refused[] = {"mistyped/scene", "mistyped/a/scene//", "mistyped/runs/scene", "link/scene",
-                                          "mistyped/scene/"};
-    static const char *const made[] = {"scene", "scene/", "scene//a", "runs/scene", "scene/runs/b", "./here"};
+    static const char *const refused[] = {"mistyped/scene", "mistyped/a/scene//",
+                                          "mistyped/runs/scene", "link/scene", "mistyped/scene/"};
+    static const char *const made[] = {"scene",      "scene/",       "scene//a",
+                                       "runs/scene", "scene/runs/b", "./here"};
     assert_int_equal(chdir(folder->path), 0);
     assert_int_equal(symlink("not there", "link"), 0);
     for (size_t i = 0; i < BASE_COUNT(refused); i++) {
@@ -176,7 +181,8 @@ static void test_make_last_folder(void **state)
         assert_error(": cannot make this folder: ");
         assert_false(base_is_folder("mistyped"));
     }
-    assert_error("mistyped/scene/: cannot make this folder: there is no folder mistyped to make it in");
+    assert_error(
+        "mistyped/scene/: cannot make this folder: there is no folder mistyped to make it in");
     for (size_t i = 0; i < BASE_COUNT(made); i++) {
         assert_ok(base_make_last_folder(made[i]));
         assert_true(base_is_folder(made[i]));
@@ -220,7 +226,8 @@ static void test_read_errors(void **state)
     free(data);
 }
 
-/* What is found in a folder may be a pipe, which nobody writes to; what the user names may be one of the shell's. */
+/* What is found in a folder may be a pipe, which nobody writes to; what the user names may be one
+ * of the shell's. */
 static void test_read_pipes(void **state)
 {
     struct temporary *folder = *state;
@@ -230,7 +237,8 @@ static void test_read_pipes(void **state)
     assert_int_equal(base_file_read(path, 100, &data, &size), VKN_BAD_INPUT);
     assert_error("pipe: not a regular file");
     uint8_t head[4];
-    assert_int_equal(base_file_read_beginning(path, head, sizeof(head), &size, NULL), VKN_BAD_INPUT);
+    assert_int_equal(base_file_read_beginning(path, head, sizeof(head), &size, NULL),
+                     VKN_BAD_INPUT);
     pid_t writer = fork();
     if (writer == 0) {
         int descriptor = open(path, O_WRONLY | O_CLOEXEC);
@@ -706,7 +714,8 @@ static void test_seconds(void **state)
     assert_true(passed >= 0.0019 && passed < 60);
 }
 
-/* Of a process that was killed and that nobody has waited for, as in a container whose first process does not. */
+/* Of a process that was killed and that nobody has waited for, as in a container whose first
+ * process does not. */
 static void test_temporaries_of_the_dead(void **state)
 {
     struct temporary *folder = *state;
@@ -718,7 +727,8 @@ static void test_temporaries_of_the_dead(void **state)
     assert_true(child > 0);
     snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)child);
     const char *left = temporary_text(folder, name, "half of it");
-    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0); /* it stays a zombie */
+    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT),
+                     0); /* it stays a zombie */
     snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)getppid());
     const char *others = temporary_text(folder, name, "of one that goes on");
     base_remove_temporaries(folder->path, "none of these");
@@ -759,7 +769,8 @@ int main(void)
         cmocka_unit_test(test_parallel_failure),
         cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
-        cmocka_unit_test_setup_teardown(test_temporaries_of_the_dead, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_temporaries_of_the_dead, temporary_setup,
+                                        temporary_teardown),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -25,10 +25,15 @@ static void test_clean_line(void **state)
     static const struct {
         const char *text, *wanted;
     } cases[] = {
-        {"plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+         "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
         {"a\nforged: line\r\x1b[31m\x7f\t", "a forged: line  [31m  "},
-        {"\xc2\x9b" "31m", "  31m"},             /* C1: CSI in one character */
-        {"\x9b" "31m\xff", "?31m?"},             /* the same as a byte, which is not UTF-8 */
+        {"\xc2\x9b"
+         "31m",
+         "  31m"}, /* C1: CSI in one character */
+        {"\x9b"
+         "31m\xff",
+         "?31m?"}, /* the same as a byte, which is not UTF-8 */
         /* Line separator, right-to-left override and its end. */
         {"\xe2\x80\xa8|\xe2\x80\xae|\xe2\x80\xac", "   |   |   "},
         {"\xc0\x8a|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82", "??|???|????|??"},
@@ -104,7 +109,11 @@ static void test_json_syntax(void **state)
         {"   ", "line 1, column 4: not valid JSON: the file ends too early"},
     };
     static const char *const good[] = {
-        "0", " [ ] ", "{}", "[{},[]]", "\xef\xbb\xbf{\"a\":[1.,-0.5e+3,01,true,false,null]}",
+        "0",
+        " [ ] ",
+        "{}",
+        "[{},[]]",
+        "\xef\xbb\xbf{\"a\":[1.,-0.5e+3,01,true,false,null]}",
         "[\"\\ud83d\\ude00\\\"\\\\\"]",
     };
     cJSON *json = NULL;
@@ -215,8 +224,8 @@ static void test_json_is_utf8(void **state)
 static void test_json_numbers(void **state)
 {
     (void)state;
-    static const double numbers[] = {-156541.15420521898, -156541.154205219, 0.1, 1e300,
-                                     500000,              0.30000000000000004};
+    static const double numbers[] = {-156541.15420521898, -156541.154205219, 0.1, 1e300, 500000,
+                                     0.30000000000000004};
     cJSON *json = cJSON_CreateObject(), *read = NULL;
     cJSON_AddItemToObject(json, "a", cJSON_CreateDoubleArray(numbers, BASE_COUNT(numbers)));
     char *text = base_json_print_unformatted(json);
@@ -291,8 +300,8 @@ static void test_crc32c(void **state)
         }
 }
 
-/* Examples of FIPS 180-4 (NIST's SHA256.pdf and its additional messages), and each length around the
- * ends of blocks by the SHA-256 of all their sums, as Python's hashlib has it. */
+/* Examples of FIPS 180-4 (NIST's SHA256.pdf and its additional messages), and each length around
+ * the ends of blocks by the SHA-256 of all their sums, as Python's hashlib has it. */
 static void test_sha256(void **state)
 {
     static const struct {
@@ -302,7 +311,8 @@ static void test_sha256(void **state)
         {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
         {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
-        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmn"
+        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrl"
+         "mn"
          "opqrsmnopqrstnopqrstu",
          "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
     };

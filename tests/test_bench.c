@@ -54,8 +54,7 @@ static const cJSON *find(const cJSON *bench, const char *suite, const char *back
                          const char *name)
 {
     const cJSON *result;
-    cJSON_ArrayForEach(result, results(bench))
-    {
+    cJSON_ArrayForEach (result, results(bench)) {
         if (is_suite(result, suite) && strcmp(text(result, "path"), backend) == 0 &&
             (!name || strcmp(text(result, "case"), name) == 0))
             return result;
@@ -98,8 +97,8 @@ static double count_flops(const cJSON *result)
     const cJSON *s = sizes(result);
     if (is_suite(result, "gemm"))
         return 2 * number(s, "m") * number(s, "n") * number(s, "k");
-    /* 32 inputs, hidden layers, 16 outputs; then these and 16 of the direction, a hidden layer of 16, rgb.
-     * Nothing learns from gradients by the direction. */
+    /* 32 inputs, hidden layers, 16 outputs; then these and 16 of the direction, a hidden layer of
+     * 16, rgb. Nothing learns from gradients by the direction. */
     double width = number(s, "width");
     double density = 32 * width + (number(s, "depth") - 1) * width * width + width * 16;
     double color = 32 * 16 + 16 * 3, training = 3 * (density + color) - 16 * 3 - 16 * 16;
@@ -173,7 +172,8 @@ static void check_all(const cJSON *bench)
 {
     const cJSON *result;
     assert_true(cJSON_GetArraySize(results(bench)) > 1);
-    cJSON_ArrayForEach(result, results(bench)) check_result(bench, result);
+    cJSON_ArrayForEach (result, results(bench))
+        check_result(bench, result);
 }
 
 /* ---- what the device offers ------------------------------------------------------------------ */
@@ -267,8 +267,9 @@ static bool tries_all(void)
     return gpu || getenv("VKNERF_TEST_ALL") != NULL;
 }
 
-/* On CPU devices in 16 bits alone, and without matrices, unless all is tried: test_gemm and test_flexible
- * have what is measured, test_bench_options fp32, and test_pass_field these programs. */
+/* On CPU devices in 16 bits alone, and without matrices, unless all is tried: test_gemm and
+ * test_flexible have what is measured, test_bench_options fp32, and test_pass_field these programs.
+ */
 static void test_mlp(void **state)
 {
     (void)state;
@@ -301,8 +302,7 @@ static void test_grid(void **state)
     assert_non_null(find(bench, "grid", "fp16 scatter half swap", NULL));
     assert_non_null(find(bench, "grid", "fp32 scatter owned", NULL));
     const cJSON *result;
-    cJSON_ArrayForEach(result, results(bench))
-    {
+    cJSON_ArrayForEach (result, results(bench)) {
         assert_close(number(result, "repetitions"), 3);
         if (is_suite(result, "grid"))
             assert_close(number(sizes(result), "entries"), 1 << 14);
@@ -341,8 +341,7 @@ static const cJSON *array(const cJSON *object, const char *name)
 static const cJSON *sampled(const cJSON *bench, double seed, const char *kind)
 {
     const cJSON *run;
-    cJSON_ArrayForEach(run, array(array(bench, "sampling"), "runs"))
-    {
+    cJSON_ArrayForEach (run, array(array(bench, "sampling"), "runs")) {
         if (number(run, "seed") == seed && strcmp(text(run, "kind"), kind) == 0)
             return run;
     }
@@ -364,8 +363,7 @@ static void check_marks(const cJSON *run, double uniform_psnr)
     double before = 0, psnr_before = 0, wanted = -1;
     const cJSON *mark, *marks = array(run, "marks");
     assert_int_equal(cJSON_GetArraySize(marks), 3);
-    cJSON_ArrayForEach(mark, marks)
-    {
+    cJSON_ArrayForEach (mark, marks) {
         double seconds = number(mark, "seconds"), psnr = number(mark, "psnr");
         assert_true(seconds > 0 && seconds >= before);
         assert_true((uint64_t)number(mark, "step") % PERIOD_STEPS == 0);
@@ -394,8 +392,7 @@ static void check_equal_times(const cJSON *run)
         const cJSON *time = cJSON_GetArrayItem(times, i), *mark, *before = NULL, *after = NULL;
         double seconds = number(time, "seconds");
         assert_close(seconds, SAMPLING_SECONDS / (4 >> i));
-        cJSON_ArrayForEach(mark, marks)
-        {
+        cJSON_ArrayForEach (mark, marks) {
             if (!after && number(mark, "seconds") >= seconds)
                 after = mark;
             else if (!after)
@@ -633,7 +630,8 @@ static void test_bad_input(void **state)
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("--scene: only of use where training steps are measured");
     params = quick(VKN_BENCH_STEP, VKN_PRECISION_FP32);
-    const struct vkn_config seeded = {.seed = 3}, uniform = {.march.sampling = VKN_SAMPLING_UNIFORM};
+    const struct vkn_config seeded = {.seed = 3},
+                            uniform = {.march.sampling = VKN_SAMPLING_UNIFORM};
     params.config = &seeded;
     assert_int_equal(vkn_bench(&params, &json), VKN_BAD_INPUT);
     assert_message("settings of training: only of use with --suite sampling");
@@ -686,7 +684,8 @@ static void test_scene(void **state)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* Without the vendor's library, which is said in a line; what is printed is in the folder as well. */
+/* Without the vendor's library, which is said in a line; what is printed is in the folder as well.
+ */
 static void test_files(void **state)
 {
     struct temporary *folder = *state;

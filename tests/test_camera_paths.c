@@ -48,7 +48,7 @@ static void assert_sees(const struct scene_camera *camera, double px, double py,
 /* `count` cameras evenly around the z axis, 2 away, looking at the origin, up along z. The one at
  * `turn` number i is called names[i]. */
 static struct vkn_scene *open_ring(struct temporary *folder, const char *const *names, int count,
-                               const char *more)
+                                   const char *more)
 {
     struct base_text text = {0};
     base_text_add(&text,
@@ -201,10 +201,11 @@ static void test_loop(void **state)
 
 /* ---- nerfstudio ---------------------------------------------------------------------------- */
 
-/* A camera at (3, 4, 5) that looks along -x with z up, 90 degrees high; its matrix is written times -2. */
-#define EXPORT                                                                            \
-    "{\"camera_type\": \"%s\", \"render_height\": 20, \"render_width\": 30, \"fps\": 12," \
-    "\"seconds\": 4, \"smoothness_value\": 0.5, \"keyframes\": [{\"fov\": 50}],"          \
+/* A camera at (3, 4, 5) that looks along -x with z up, 90 degrees high; its matrix is written times
+ * -2. */
+#define EXPORT                                                                              \
+    "{\"camera_type\": \"%s\", \"render_height\": 20, \"render_width\": 30, \"fps\": 12,"   \
+    "\"seconds\": 4, \"smoothness_value\": 0.5, \"keyframes\": [{\"fov\": 50}],"            \
     "\"camera_path\": [{\"camera_to_world\": [0,0,-2,-6, -2,0,0,-8, 0,-2,0,-10, 0,0,0,-2]," \
     "\"fov\": 90, \"aspect\": 1.5, \"render_time\": 0.75}]}"
 
@@ -350,7 +351,7 @@ static void test_nerfstudio_forms(void **state)
     /* Several keyframes without a path: from the first to the last. */
     static const char keys[] =
         "{" SIZE "\"fps\": 5, \"seconds\": 2, \"camera_type\": \"fisheye\", \"keyframes\": "
-                 "[{\"matrix\": " FLAT
+        "[{\"matrix\": " FLAT
         ", \"fov\": 90}, {\"matrix\": [0,0,1,3, 1,0,0,6, 0,1,0,5, 0,0,0,1], \"fov\": 60}]}";
     struct scene_camera_path path;
     assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", keys), NULL, NULL,
@@ -369,7 +370,7 @@ static void test_nerfstudio_forms(void **state)
     /* All around they are of the same size. */
     static const char around[] =
         "{" SIZE "\"seconds\": 2, \"camera_type\": \"equirectangular\", \"keyframes\": "
-                 "[{\"matrix\": " FLAT "}, {\"matrix\": " FLAT "}]}";
+        "[{\"matrix\": " FLAT "}, {\"matrix\": " FLAT "}]}";
     assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", around), NULL, NULL,
                                      &path));
     assert_int_equal(path.cameras[1].width * 100 + path.cameras[1].height, 403);
@@ -646,8 +647,8 @@ static void test_one_camera(void **state)
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-#define KEY   "{\"position\": [1,2,3], \"look_at\": [0,0,0]}"
-#define KEYS  "\"keyframes\": [" KEY "]"
+#define KEY  "{\"position\": [1,2,3], \"look_at\": [0,0,0]}"
+#define KEYS "\"keyframes\": [" KEY "]"
 static void test_bad_files(void **state)
 {
     static const char *const cases[][2] = {

@@ -1,5 +1,5 @@
-/* What a checkpoint may hold: everything else is refused with its name, by all who read one, and is not
- * written. */
+/* What a checkpoint may hold: everything else is refused with its name, by all who read one, and is
+ * not written. */
 #include "step_fixture.h"
 
 #include <vknerf/renderer.h>
@@ -30,9 +30,9 @@ static void sample_create(const struct step_tests *tests, struct sample *sample)
     struct vkn_config config = tiny_config(false);
     config.precision = VKN_PRECISION_FP32;
     *sample = (struct sample){.tests = tests,
-                            .tiny = tiny_create(tests->context, tests->folder, &config),
-                            .good = base_path_join(tests->folder->path, "good"),
-                            .bad = base_path_join(tests->folder->path, "bad")};
+                              .tiny = tiny_create(tests->context, tests->folder, &config),
+                              .good = base_path_join(tests->folder->path, "good"),
+                              .bad = base_path_join(tests->folder->path, "bad")};
     tiny_run(&sample->tiny, 20);
     ok(vkn_trainer_save(sample->tiny.trainer, sample->good));
     ok(safetensors_open(sample->good, &sample->file));
@@ -173,15 +173,24 @@ static void test_state(void **state)
         uint32_t least_bad;
     } words[] = {
 #define FIELD(name, value) {"state: " #name ": ", offsetof(struct State, name), value}
-        FIELD(running, 2),        FIELD(ray_count, 0),
-        FIELD(live_rays, 2000000000), FIELD(learning_rate, NAN_WORD),
-        FIELD(loss_scale, 0),     FIELD(good_steps, 21),
-        FIELD(skipped_steps, 21), FIELD(updates, 21),
-        FIELD(nonfinite, 2),      FIELD(gradient_factor, NAN_WORD),
-        FIELD(grad_norm, 0x7f800000u), FIELD(average_step, 21),
-        FIELD(average_weight, 0x40000000u), FIELD(threshold, NAN_WORD),
-        FIELD(settled, 2),        FIELD(falls, 21),
-        FIELD(rate_cuts, MAX_RATE_CUTS + 1), FIELD(tolerated, 21),
+        FIELD(running, 2),
+        FIELD(ray_count, 0),
+        FIELD(live_rays, 2000000000),
+        FIELD(learning_rate, NAN_WORD),
+        FIELD(loss_scale, 0),
+        FIELD(good_steps, 21),
+        FIELD(skipped_steps, 21),
+        FIELD(updates, 21),
+        FIELD(nonfinite, 2),
+        FIELD(gradient_factor, NAN_WORD),
+        FIELD(grad_norm, 0x7f800000u),
+        FIELD(average_step, 21),
+        FIELD(average_weight, 0x40000000u),
+        FIELD(threshold, NAN_WORD),
+        FIELD(settled, 2),
+        FIELD(falls, 21),
+        FIELD(rate_cuts, MAX_RATE_CUTS + 1),
+        FIELD(tolerated, 21),
 #undef FIELD
         {"state: dispatches[0]: ", offsetof(struct State, dispatches), 5000000},
         {"state: dispatches[12]: ", offsetof(struct State, dispatches) + 12 * 16 + 8, 2},
@@ -303,9 +312,9 @@ static void test_users(void **state)
     assert_refused(sample, "tensor average: element 0 is not finite");
     assert_int_equal(vkn_trainer_resume(sample->tiny.trainer, sample->bad), VKN_BAD_INPUT);
     assert_int_equal(vkn_trainer_init(sample->tiny.trainer, sample->bad), VKN_BAD_INPUT);
-    assert_int_equal(vkn_renderer_open(sample->tests->context, sample->bad, VKN_PRECISION_AUTO,
-                                       &renderer),
-                     VKN_BAD_INPUT);
+    assert_int_equal(
+        vkn_renderer_open(sample->tests->context, sample->bad, VKN_PRECISION_AUTO, &renderer),
+        VKN_BAD_INPUT);
     const struct gpu_buffer *buffer = &sample->tiny.trainer->step.buffers.at[BIND_AVERAGE];
     tiny_put(&sample->tiny, buffer, bad);
     assert_int_equal(vkn_trainer_save(sample->tiny.trainer, sample->good), VKN_ERROR);
@@ -348,10 +357,10 @@ static void test_scene_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),          cmocka_unit_test(test_older),
-        cmocka_unit_test(test_older_state),   cmocka_unit_test(test_state),
-        cmocka_unit_test(test_tensors),       cmocka_unit_test(test_configuration),
-        cmocka_unit_test(test_inheritance),   cmocka_unit_test(test_users),
+        cmocka_unit_test(test_good),        cmocka_unit_test(test_older),
+        cmocka_unit_test(test_older_state), cmocka_unit_test(test_state),
+        cmocka_unit_test(test_tensors),     cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_inheritance), cmocka_unit_test(test_users),
         cmocka_unit_test(test_scene_bytes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

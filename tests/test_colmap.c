@@ -436,15 +436,14 @@ static void test_side(void **state)
     for (int far = 0; far < 5; far++) {
         uint32_t side = 0;
         for (int i = 0; i < 101; i++)
-            cloud[i] = (struct transforms_point){
-                .position = {0, i < 101 - far ? 0.9 : -14.9, 0.5}};
+            cloud[i] = (struct transforms_point){.position = {0, i < 101 - far ? 0.9 : -14.9, 0.5}};
         assert_ok(space_side(&file, frames, 1, &space, &side));
         assert_int_equal(side, sides[far]);
     }
 }
 
-/* Two cameras 2 apart that look forwards, and `angle` degrees towards each other; they see from 2 to
- * 6 where that is known. */
+/* Two cameras 2 apart that look forwards, and `angle` degrees towards each other; they see from 2
+ * to 6 where that is known. */
 static struct space space_of(double angle, bool known)
 {
     struct transforms_frame frames[2];
@@ -473,8 +472,8 @@ static void test_rules(void **state)
 {
     (void)state;
     const double meet = 1 / tan(26.5 * acos(-1) / 180), away = sqrt(1 + meet * meet);
-    assert_space(space_of(0, true), -3, 1.32 / sqrt(10)); /* 2 / (1 / 2 + 1 / 6) ahead */
-    assert_space(space_of(25, true), -3, 1.32 / sqrt(10)); /* cosine 0.906 */
+    assert_space(space_of(0, true), -3, 1.32 / sqrt(10));   /* 2 / (1 / 2 + 1 / 6) ahead */
+    assert_space(space_of(25, true), -3, 1.32 / sqrt(10));  /* cosine 0.906 */
     assert_space(space_of(26.5, true), -meet, 1.32 / away); /* 0.895 */
     assert_space(space_of(26.5, false), -meet, 1.32 / away);
     assert_space(space_of(-26.5, true), 0, 1.32 / 3); /* nothing is in front of both */
@@ -506,8 +505,8 @@ static void test_folders(void **state)
 
 /* ---- several models -------------------------------------------------------------------------- */
 
-/* A model in text, without points, of the first `count` images, at another height than the others of its
- * folder so that they are told apart. */
+/* A model in text, without points, of the first `count` images, at another height than the others
+ * of its folder so that they are told apart. */
 static void make_small_model(struct temporary *folder, const char *where, unsigned count)
 {
     struct base_text text = {0};
@@ -594,8 +593,8 @@ static void test_many_models(void **state)
 /* A model's folder as the scene: its images and masks are where the capture has them. */
 static void test_model_as_scene(void **state)
 {
-    static const char *const places[] = {"sparse/1/", "sparse/", "colmap/sparse/0/", "colmap/",
-                                         "colmap_text/", "colmap_sparse/0/"};
+    static const char *const places[] = {"sparse/1/", "sparse/",      "colmap/sparse/0/",
+                                         "colmap/",   "colmap_text/", "colmap_sparse/0/"};
     struct temporary *folder = *state;
     make_images(folder, "images", 10);
     make_small_model(folder, "sparse/0/", 3);
@@ -612,7 +611,8 @@ static void test_model_as_scene(void **state)
     temporary_picture(folder, "masks/a/0.png", 3, 3, 0);
     struct scene_options options = {.path = temporary_path(folder, "sparse/1")};
     assert_open_fails(&options, "/masks/a/0.png: ");
-    /* Images beside the model come first; where there are none anywhere, that is said of the capture. */
+    /* Images beside the model come first; where there are none anywhere, that is said of the
+     * capture. */
     make_images(folder, "sparse/1/images", 10);
     check_models(options.path, 4, NULL);
     remove_tree(temporary_path(folder, "sparse/1/images"));
@@ -863,8 +863,10 @@ static void test_bad_text(void **state)
     check_text(colmap_text_cameras, "-1 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
     check_text(colmap_text_cameras, "1.5 PINHOLE", "x.txt: line 1: CAMERA_ID: not a whole number");
     check_text(colmap_text_cameras, "1 PINHOLE 4", "x.txt: line 1: HEIGHT: missing");
-    check_text(colmap_text_cameras, "1 PINHOLE 4 3.5 1 1 2 2", "x.txt: line 1: HEIGHT: not a whole number");
-    check_text(colmap_text_cameras, "1 PINHOLE 0x4 3 1 1 2 2", "x.txt: line 1: WIDTH: not a number");
+    check_text(colmap_text_cameras, "1 PINHOLE 4 3.5 1 1 2 2",
+               "x.txt: line 1: HEIGHT: not a whole number");
+    check_text(colmap_text_cameras, "1 PINHOLE 0x4 3 1 1 2 2",
+               "x.txt: line 1: WIDTH: not a number");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2", "x.txt: line 1: PARAMS: missing");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1 1 2 2 2", "PARAMS: more than the model has");
     check_text(colmap_text_cameras, "1 PINHOLE 4 3 1e999 1 2 2", "PARAMS: not a finite number");

@@ -163,19 +163,19 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
              low);
     if (setting->type == CONFIG_POINTS)
         write_points(points);
-    const char *fixed = setting->type == CONFIG_BOOL   ? "true"
-                        : setting->type == CONFIG_ENUM ? setting->names[1]
-                        : setting->type == CONFIG_U64
-                            ? which ? "18446744073709551615" : "9007199254740993"
-                        : setting->type == CONFIG_BYTES  ? which ? "1125899906842624" : "3M"
-                        : setting->type == CONFIG_SECONDS ? which ? "0.1" : "12.000000000000002"
-                        : setting->type == CONFIG_POINTS ? points_path
-                        : setting->type == CONFIG_STEPS  ? which ? "1,500,4294967295" : "100x1.1"
-                        : setting->type == CONFIG_DOUBLE && setting->count == 3
-                            ? which ? "-1690738.8711574324,-17860741.299999997,0.1" : "0.1,0.2,-0.30000000000000004"
-                        : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "0.33333333333333331"
-                        : setting->count == 3 ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"
-                                              : NULL;
+    const char *fixed =
+        setting->type == CONFIG_BOOL      ? "true"
+        : setting->type == CONFIG_ENUM    ? setting->names[1]
+        : setting->type == CONFIG_U64     ? which ? "18446744073709551615" : "9007199254740993"
+        : setting->type == CONFIG_BYTES   ? which ? "1125899906842624" : "3M"
+        : setting->type == CONFIG_SECONDS ? which ? "0.1" : "12.000000000000002"
+        : setting->type == CONFIG_POINTS  ? points_path
+        : setting->type == CONFIG_STEPS   ? which ? "1,500,4294967295" : "100x1.1"
+        : setting->type == CONFIG_DOUBLE && setting->count == 3
+            ? which ? "-1690738.8711574324,-17860741.299999997,0.1" : "0.1,0.2,-0.30000000000000004"
+        : setting->type == CONFIG_DOUBLE ? which ? "0.1" : "0.33333333333333331"
+        : setting->count == 3            ? which ? "0.1,0.2,0.3" : "0.33333334,1,1.5"
+                                         : NULL;
     if (fixed)
         snprintf(text, 128, "%s", fixed);
     else if (setting->type == CONFIG_U32)
@@ -422,9 +422,9 @@ static void accepts_units(void **state)
         set(&config, cases[i].key, cases[i].text);
         const struct config_setting *setting = config_find(cases[i].key);
         const char *place = (const char *)&config + setting->offset;
-        double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
+        double value = setting->type == CONFIG_U32       ? *(const uint32_t *)place
                        : setting->type == CONFIG_SECONDS ? *(const double *)place
-                                                        : (double)*(const uint64_t *)place;
+                                                         : (double)*(const uint64_t *)place;
         if (value != cases[i].value)
             fail_msg("%s=%s is %.17g", cases[i].key, cases[i].text, value);
         snprintf(json, sizeof(json), "{\"%s\": \"%s\"}", cases[i].key, cases[i].text);
@@ -471,7 +471,8 @@ static void refuses_bad_values(void **state)
     refuse("optimizer.milestones", "0.1,0.2", "is not a list of 3 numbers");
     refuse("optimizer.milestones", "0.1,0.2,0.3,0.4", "more than 3 numbers");
     refuse("optimizer.milestones", "0.1,0.2,9", "9 is out of range");
-    refuse("mlp.color_width", "24", "--set: mlp.color_width: 24 is not a multiple of 16 (16 to 256)");
+    refuse("mlp.color_width", "24",
+           "--set: mlp.color_width: 24 is not a multiple of 16 (16 to 256)");
     refuse("scene.image_budget", "512MB", "512MB is not a number of bytes, such as 512M");
     refuse("scene.image_budget", "M", "M is not a number of bytes");
     refuse("loss_scale.schedule", "", "its value is missing");
@@ -481,7 +482,8 @@ static void refuses_bad_values(void **state)
     refuse("grid.features", "3", "3 is not a multiple of 2");
     refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
     refuse("loss.kind", "l3", "--set: loss.kind: l3 is none of default, huber, l2, l1");
-    refuse("model", "vanila", "--set: model: vanila is none of default, ngp, vanilla, dynamic, layered, glsl");
+    refuse("model", "vanila",
+           "--set: model: vanila is none of default, ngp, vanilla, dynamic, layered, glsl");
 }
 
 /* ---- ranges --------------------------------------------------------------------------------- */
@@ -673,10 +675,11 @@ static void assert_stored(const struct vkn_config *config, const struct config_s
                           double expected)
 {
     const char *place = (const char *)config + setting->offset;
-    double value = setting->type == CONFIG_U32      ? *(const uint32_t *)place
-                   : setting->type == CONFIG_FLOAT  ? (double)*(const float *)place
-                   : setting->type == CONFIG_DOUBLE || setting->type == CONFIG_SECONDS ? *(const double *)place
-                                                    : (double)*(const uint64_t *)place;
+    double value = setting->type == CONFIG_U32     ? *(const uint32_t *)place
+                   : setting->type == CONFIG_FLOAT ? (double)*(const float *)place
+                   : setting->type == CONFIG_DOUBLE || setting->type == CONFIG_SECONDS
+                       ? *(const double *)place
+                       : (double)*(const uint64_t *)place;
     if (value != expected)
         fail_msg("%s: %g instead of %g", setting->key, value, expected);
 }
@@ -1135,18 +1138,27 @@ static void test_synonyms(void **state)
     (void)state;
     static const struct {
         const char *word, *key;
-    } words[] = {{"optimizer.lr", "optimizer.learning_rate"}, {"lr", "optimizer.learning_rate"},
-                 {"LR", "optimizer.learning_rate"},           {"grid.log2_hashmap_size", "grid.log2_entries"},
-                 {"encoding.n_levels", "grid.levels"},        {"batch-size", "batch.samples"},
-                 {"max_num_iterations", "steps"},             {"base_resolution", "grid.coarsest"},
-                 {"near_plane", "march.near_distance"},       {"learning_rate", "optimizer.learning_rate"},
-                 {"loss_scale.growht", "loss_scale.growth"},  {"min_loss_scale", "loss_scale.minimum"},
-                 {"loss_scale_window", "loss_scale.interval"}, {"fp16.initial_scale_power", "loss_scale.initial"},
-                 {"mlp.width", "mlp.density_width"},          {"depth", "mlp.density_layers"}};
+    } words[] = {{"optimizer.lr", "optimizer.learning_rate"},
+                 {"lr", "optimizer.learning_rate"},
+                 {"LR", "optimizer.learning_rate"},
+                 {"grid.log2_hashmap_size", "grid.log2_entries"},
+                 {"encoding.n_levels", "grid.levels"},
+                 {"batch-size", "batch.samples"},
+                 {"max_num_iterations", "steps"},
+                 {"base_resolution", "grid.coarsest"},
+                 {"near_plane", "march.near_distance"},
+                 {"learning_rate", "optimizer.learning_rate"},
+                 {"loss_scale.growht", "loss_scale.growth"},
+                 {"min_loss_scale", "loss_scale.minimum"},
+                 {"loss_scale_window", "loss_scale.interval"},
+                 {"fp16.initial_scale_power", "loss_scale.initial"},
+                 {"mlp.width", "mlp.density_width"},
+                 {"depth", "mlp.density_layers"}};
     for (size_t i = 0; i < BASE_COUNT(words); i++) {
         char expected[160];
         struct vkn_config config = {0};
-        snprintf(expected, sizeof(expected), "--set: %s: unknown key; did you mean %s?", words[i].word, words[i].key);
+        snprintf(expected, sizeof(expected), "--set: %s: unknown key; did you mean %s?",
+                 words[i].word, words[i].key);
         assert_int_equal(vkn_config_set(&config, "--set", words[i].word, "1"), VKN_BAD_INPUT);
         assert_string_equal(vkn_last_error(), expected);
     }
@@ -1157,7 +1169,8 @@ static void test_synonyms(void **state)
         if (config_find(row->word) != NULL && strncmp(row->name, "--", 2) != 0)
             fail_msg("%s: is a setting itself", row->word);
         for (size_t k = 0; k < i; k++)
-            if (strcmp(config_synonyms[k].word, row->word) == 0 && strcmp(config_synonyms[k].name, row->name) == 0)
+            if (strcmp(config_synonyms[k].word, row->word) == 0 &&
+                strcmp(config_synonyms[k].name, row->name) == 0)
                 fail_msg("%s: twice", row->word);
     }
 }

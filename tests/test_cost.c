@@ -610,8 +610,7 @@ static void test_layers_of_grid(void **state)
             {"feature_gradients", 0, 500 * (4 + 2 * features * p)},
             /* The features' with those that the second layer reads again. */
             {"layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 32 + 32),
-             500 * p *
-                     (64 + 32 + 64 + 32 + 32 + 2 * 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
+             500 * p * (64 + 32 + 64 + 32 + 32 + 2 * 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
                  panels / 2},
         };
         for (size_t i = 0; i < BASE_COUNT(passes); i++) {
@@ -709,14 +708,14 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_field_forward), cmocka_unit_test(test_field_backward),
-        cmocka_unit_test(test_scatter),       cmocka_unit_test(test_input_gradients),
-        cmocka_unit_test(test_rays),          cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_blend),         cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_layers),        cmocka_unit_test(test_warped_layers),
-        cmocka_unit_test(test_layers_of_grid),
-        cmocka_unit_test(test_proposal),      cmocka_unit_test(test_learning),
-        cmocka_unit_test(test_floor),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_field_forward),  cmocka_unit_test(test_field_backward),
+        cmocka_unit_test(test_scatter),        cmocka_unit_test(test_input_gradients),
+        cmocka_unit_test(test_rays),           cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_blend),          cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_layers),         cmocka_unit_test(test_warped_layers),
+        cmocka_unit_test(test_layers_of_grid), cmocka_unit_test(test_proposal),
+        cmocka_unit_test(test_learning),       cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

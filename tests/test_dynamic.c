@@ -239,8 +239,9 @@ static void test_steps(void **state)
     trained_destroy(&whole);
 }
 
-/* Where two strips of six are on the device at a time, they are of views whose moment has come: no step goes without
- * its rays. What comes for a step comes there again when the training goes on from it. */
+/* Where two strips of six are on the device at a time, they are of views whose moment has come: no
+ * step goes without its rays. What comes for a step comes there again when the training goes on
+ * from it. */
 static void test_exchanged(void **state)
 {
     const struct step_tests *tests = *state;
@@ -293,8 +294,8 @@ static double train_proposed(const struct step_tests *tests, enum vkn_precision 
     return loss;
 }
 
-/* A proposal of all moments: the same bits again, and 16 bits end with about the same loss. Matrices
- * store their values as fp16 does, which takes its time to compile. */
+/* A proposal of all moments: the same bits again, and 16 bits end with about the same loss.
+ * Matrices store their values as fp16 does, which takes its time to compile. */
 static void test_proposal(void **state)
 {
     static const enum vkn_precision precisions[] = {VKN_PRECISION_FP32, VKN_PRECISION_FP32,
@@ -374,10 +375,8 @@ static void test_vanilla(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_exchanged),
-        cmocka_unit_test(test_proposal),
-        cmocka_unit_test(test_vanilla),
+        cmocka_unit_test(test_steps),       cmocka_unit_test(test_exchanged),
+        cmocka_unit_test(test_proposal),    cmocka_unit_test(test_vanilla),
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);

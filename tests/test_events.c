@@ -354,7 +354,7 @@ static void assert_black(const struct run *run, struct step_tests *tests)
 
 /* The caller frees the result. */
 static struct vkn_train_result *train(struct step_tests *tests, const char *out, bool resume,
-                                     uint32_t steps, enum vkn_switch tensorboard)
+                                      uint32_t steps, enum vkn_switch tensorboard)
 {
     static const struct vkn_job quietly = {.quiet = true};
     struct vkn_config config = tiny_config(false);

@@ -1,5 +1,5 @@
-/* What exports are in files: binary glTF byte by byte, Gaussians in the layout of 3D Gaussian Splatting; and how far
- * apart points are. */
+/* What exports are in files: binary glTF byte by byte, Gaussians in the layout of 3D Gaussian
+ * Splatting; and how far apart points are. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +101,8 @@ static const char *elements(const struct glb *glb, const char *attribute, const 
     const cJSON *primitive =
         cJSON_GetArrayItem(cJSON_GetObjectItem(item(glb, "meshes", 0), "primitives"), 0);
     bool indices = strcmp(attribute, "indices") == 0;
-    int index = number(indices ? primitive : cJSON_GetObjectItem(primitive, "attributes"), attribute);
+    int index =
+        number(indices ? primitive : cJSON_GetObjectItem(primitive, "attributes"), attribute);
     const cJSON *accessor = item(glb, "accessors", index);
     assert_int_equal(number(accessor, "componentType"), component);
     assert_int_equal(number(accessor, "count"), count);
@@ -145,8 +146,10 @@ static void check_triangle(const struct glb *glb)
     const cJSON *positions = item(glb, "accessors", 0);
     const double low[3] = {0, -1, (double)0.1f}, high[3] = {2, 0, (double)0.1f};
     for (int i = 0; i < 3; i++) {
-        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(positions, "min"), i)->valuedouble == low[i]);
-        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(positions, "max"), i)->valuedouble == high[i]);
+        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(positions, "min"), i)->valuedouble ==
+                    low[i]);
+        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(positions, "max"), i)->valuedouble ==
+                    high[i]);
     }
     assert_non_null(cJSON_GetObjectItem(
         cJSON_GetObjectItem(item(glb, "materials", 0), "extensions"), "KHR_materials_unlit"));
@@ -162,7 +165,8 @@ static void test_colors(void **state)
     for (int v = 0; v < 3; v++)
         for (int c = 0; c < 4; c++) {
             double expected = c == 3 ? 1 : linear(vertices[v].color >> 8 * c & 255u);
-            double found = (word_at(colors + 8 * v + 4 * (c / 2)) >> 16 * (c % 2) & 0xffffu) / 65535.0;
+            double found =
+                (word_at(colors + 8 * v + 4 * (c / 2)) >> 16 * (c % 2) & 0xffffu) / 65535.0;
             assert_true(fabs(found - expected) < 1e-5);
         }
     assert_null(cJSON_GetObjectItem(glb.json, "textures"));
@@ -188,8 +192,9 @@ static void test_texture(void **state)
     const cJSON *image = item(&glb, "images", number(item(&glb, "textures", 0), "source"));
     assert_string_equal(cJSON_GetObjectItem(image, "mimeType")->valuestring, "image/png");
     const cJSON *view = item(&glb, "bufferViews", number(image, "bufferView"));
-    const char *path = temporary_file(*state, "texture.png", glb.binary + number(view, "byteOffset"),
-                                      (size_t)number(view, "byteLength"));
+    const char *path =
+        temporary_file(*state, "texture.png", glb.binary + number(view, "byteOffset"),
+                       (size_t)number(view, "byteLength"));
     assert_ok(scene_image_read(path, &rgba, &width, &height));
     assert_true(width == 4 && height == 4);
     for (int i = 0; i < 48; i++)
@@ -214,7 +219,8 @@ static void check_up(struct temporary *folder, const double up[3])
     for (int i = 0; i < 3; i++)
         t[i] = 2 * (q[(i + 1) % 3] * up[(i + 2) % 3] - q[(i + 2) % 3] * up[(i + 1) % 3]);
     for (int i = 0; i < 3; i++)
-        turned[i] = up[i] + q[3] * t[i] + q[(i + 1) % 3] * t[(i + 2) % 3] - q[(i + 2) % 3] * t[(i + 1) % 3];
+        turned[i] =
+            up[i] + q[3] * t[i] + q[(i + 1) % 3] * t[(i + 2) % 3] - q[(i + 2) % 3] * t[(i + 1) % 3];
     assert_true(fabs(turned[0]) < 1e-9 && fabs(turned[1] - 1) < 1e-9 && fabs(turned[2]) < 1e-9);
     close_glb(&glb);
 }
@@ -247,7 +253,8 @@ static void test_far_glb(void **state)
     assert_null(cJSON_GetObjectItem(parent, "mesh"));
     assert_int_equal(number(node, "mesh"), 0);
     for (int i = 0; i < 3; i++)
-        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(node, "translation"), i)->valuedouble == far_origin[i]);
+        assert_true(cJSON_GetArrayItem(cJSON_GetObjectItem(node, "translation"), i)->valuedouble ==
+                    far_origin[i]);
     close_glb(&glb);
 }
 
@@ -266,16 +273,19 @@ static char *write_mesh(struct temporary *folder, const char *name, const struct
     return data;
 }
 
-/* PLY and OBJ have the dataset's coordinates: near its origin as before, far from it in double precision. */
+/* PLY and OBJ have the dataset's coordinates: near its origin as before, far from it in double
+ * precision. */
 static void test_far_ply_and_obj(void **state)
 {
     for (int far = 0; far < 2; far++) {
         struct render_mesh mesh = one_triangle();
         if (far)
             memcpy(mesh.origin, far_origin, sizeof far_origin);
-        char *ply = write_mesh(*state, "mesh.ply", &mesh), *obj = write_mesh(*state, "mesh.obj", &mesh);
+        char *ply = write_mesh(*state, "mesh.ply", &mesh),
+             *obj = write_mesh(*state, "mesh.obj", &mesh);
         const char *at = strstr(ply, "end_header\n") + 11, *line = obj;
-        assert_true(strstr(ply, far ? "property double z\nproperty float nx\n" : "property float z\nproperty float nx\n"));
+        assert_true(strstr(ply, far ? "property double z\nproperty float nx\n"
+                                    : "property float z\nproperty float nx\n"));
         for (int v = 0; v < 3; v++, at += far ? 39 : 27) {
             double position[3], text[3];
             line = strstr(line, "\nv ");
@@ -298,11 +308,14 @@ static void test_far_ply_and_obj(void **state)
     }
 }
 
-/* The box that an export tells is, asked for again, the same to the last bit, and so is the grid. */
+/* The box that an export tells is, asked for again, the same to the last bit, and so is the grid.
+ */
 static void test_box_there_and_back(void **state)
 {
     (void)state;
-    const double offsets[][3] = {{0.5, 0.5, 0.5}, {-3.1234567, 7.25, 0.1}, {-169073.5321, -1786070.2, -102.625},
+    const double offsets[][3] = {{0.5, 0.5, 0.5},
+                                 {-3.1234567, 7.25, 0.1},
+                                 {-169073.5321, -1786070.2, -102.625},
                                  {-3381480.33, -35721501.7, 2062.1}};
     const double scales[] = {0.33, 1.0 / 3, 6.6, 1e-3};
     struct vkn_config config = {0};
@@ -356,18 +369,20 @@ static void write_splat(struct temporary *folder, struct Splat *splat, double va
     assert_ok(render_splats_write(&writer, &splats));
     assert_ok(base_file_commit(&writer));
     assert_ok(base_file_read(path, 1 << 20, &data, &size));
-    used = (size_t)snprintf(expected, sizeof expected,
-                            "ply\nformat binary_little_endian 1.0\nelement vertex 1\n"
-                            "property float x\nproperty float y\nproperty float z\nproperty float nx\n"
-                            "property float ny\nproperty float nz\nproperty float f_dc_0\n"
-                            "property float f_dc_1\nproperty float f_dc_2\n");
+    used =
+        (size_t)snprintf(expected, sizeof expected,
+                         "ply\nformat binary_little_endian 1.0\nelement vertex 1\n"
+                         "property float x\nproperty float y\nproperty float z\nproperty float nx\n"
+                         "property float ny\nproperty float nz\nproperty float f_dc_0\n"
+                         "property float f_dc_1\nproperty float f_dc_2\n");
     for (int i = 0; i < 45; i++)
         used += (size_t)snprintf(expected + used, sizeof expected - used,
                                  "property float f_rest_%d\n", i);
-    used += (size_t)snprintf(expected + used, sizeof expected - used,
-                             "property float opacity\nproperty float scale_0\nproperty float scale_1\n"
-                             "property float scale_2\nproperty float rot_0\nproperty float rot_1\n"
-                             "property float rot_2\nproperty float rot_3\nend_header\n");
+    used +=
+        (size_t)snprintf(expected + used, sizeof expected - used,
+                         "property float opacity\nproperty float scale_0\nproperty float scale_1\n"
+                         "property float scale_2\nproperty float rot_0\nproperty float rot_1\n"
+                         "property float rot_2\nproperty float rot_3\nend_header\n");
     assert_int_equal(size, used + 62 * 4);
     assert_memory_equal(data, expected, used);
     for (size_t i = 0; i < 62; i++)
@@ -379,7 +394,8 @@ static void write_splat(struct temporary *folder, struct Splat *splat, double va
 static void test_far_splat(void **state)
 {
     const char *path = temporary_path(*state, "far.ply");
-    struct Splat splat = {.position = {1, 2, 3}, .normal = {0, 0, 1}, .spacing = 1, .opacity = 0.5f};
+    struct Splat splat = {
+        .position = {1, 2, 3}, .normal = {0, 0, 1}, .spacing = 1, .opacity = 0.5f};
     struct render_splats splats = {.splats = &splat, .count = 1};
     struct base_file_writer writer;
     char *data;
@@ -449,7 +465,8 @@ static void test_full_disk(void **state)
     splats.splats = calloc(splats.count, sizeof *splats.splats);
     assert_ok(base_file_begin(&writer, "/dev/full"));
     assert_int_equal(render_splats_write(&writer, &splats), VKN_ERROR);
-    assert_non_null(strstr(vkn_last_error(), "/dev/full: cannot be written: No space left on device"));
+    assert_non_null(
+        strstr(vkn_last_error(), "/dev/full: cannot be written: No space left on device"));
     base_file_abort(&writer);
     render_splats_free(&splats);
 }
@@ -504,7 +521,10 @@ static void test_neighbours(void **state)
         for (int k = 0; k < 3; k++) {
             random = random * 1664525u + 1013904223u;
             float value = (float)(random >> 8) * 0x1p-24f;
-            points[i].position[k] = i < 500 ? value * value : i < 1400 && k == 1 ? 0.25f : i < 1450 ? 9 * value : 3;
+            points[i].position[k] = i < 500              ? value * value
+                                    : i < 1400 && k == 1 ? 0.25f
+                                    : i < 1450           ? 9 * value
+                                                         : 3;
         }
     check_spacing(points, POINTS);
     for (size_t count = 0; count < 6; count++)
@@ -515,11 +535,16 @@ static void test_neighbours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_colors),    cmocka_unit_test(test_texture),
-        cmocka_unit_test(test_up),        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_splat),     cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_far_glb),
-        cmocka_unit_test(test_far_ply_and_obj), cmocka_unit_test(test_far_splat),
+        cmocka_unit_test(test_colors),
+        cmocka_unit_test(test_texture),
+        cmocka_unit_test(test_up),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_splat),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_far_glb),
+        cmocka_unit_test(test_far_ply_and_obj),
+        cmocka_unit_test(test_far_splat),
         cmocka_unit_test(test_box_there_and_back),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);

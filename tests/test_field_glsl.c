@@ -270,8 +270,8 @@ static void test_precisions(void **state)
         enum vkn_precision precision;
         enum vkn_gradient_sums sums;
     } ways[] = {
-        {VKN_PRECISION_FP32, VKN_SUMS_FIXED}, {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
-        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},  {VKN_PRECISION_FP16, VKN_SUMS_HALF},
+        {VKN_PRECISION_FP32, VKN_SUMS_FIXED},    {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
+        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},     {VKN_PRECISION_FP16, VKN_SUMS_HALF},
         {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED}, {VKN_PRECISION_FP16, VKN_SUMS_FLOAT},
     };
     const size_t count = BASE_COUNT(ways) - (getenv("VKNERF_TEST_ALL") ? 0 : 1);

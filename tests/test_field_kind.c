@@ -1,5 +1,6 @@
-/* A kind of field that the project does not have: a dense voxel grid without any MLP. What it takes is
- * this file and its programs; it trains through the same step, renderer and evaluation as the others. */
+/* A kind of field that the project does not have: a dense voxel grid without any MLP. What it takes
+ * is this file and its programs; it trains through the same step, renderer and evaluation as the
+ * others. */
 #include "evaluation.h"
 
 #include "gpu/program_sources.h"

@@ -260,8 +260,7 @@ static uint32_t count_limits(const struct gpu_program_source *source, uint32_t *
     struct spirv module;
     uint32_t count = 0;
     *sum = 0;
-    assert_int_equal(spirv_open("test", source->words, source->count, &module),
-                     VKN_OK);
+    assert_int_equal(spirv_open("test", source->words, source->count, &module), VKN_OK);
     for (const uint32_t *word = source->words + SPIRV_HEADER; word < source->words + source->count;
          word += *word >> 16) {
         if ((*word & 0xffffu) != OP_EXT_INST || word[4] != GLSL_U_MIN ||
@@ -321,7 +320,8 @@ static void test_indices(void **state)
     assert_int_equal(count_limits(all, &limits) - count, 8);
     assert_int_equal(limits - before, 4 + 3 + 2 + 4 + 3 + 2 + 2 + 3);
     assert_int_equal(count_code(all, OP_LOOP_MERGE) - count_code(none, OP_LOOP_MERGE), 1);
-    for (const uint32_t *word = all->words + SPIRV_HEADER; word < all->words + all->count; word += *word >> 16)
+    for (const uint32_t *word = all->words + SPIRV_HEADER; word < all->words + all->count;
+         word += *word >> 16)
         if ((*word & 0xffffu) == OP_LOOP_MERGE)
             assert_int_equal(word[3] & 1u, 0);
 }

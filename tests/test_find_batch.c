@@ -18,8 +18,7 @@ static struct vkn_train_params params_of(const struct step_tests *tests)
 {
     asked = tiny_config(false);
     job = (struct vkn_job){.quiet = true};
-    return (struct vkn_train_params){
-        .job = &job, .scene = tests->folder->path, .config = &asked};
+    return (struct vkn_train_params){.job = &job, .scene = tests->folder->path, .config = &asked};
 }
 
 static const struct vkn_batch_trial *largest(const struct vkn_batch_search *search)
@@ -113,7 +112,8 @@ static void test_range(void **state)
     vkn_batch_search_free(&search);
 }
 
-/* A model that the process has no room for, whatever the batch: nothing is taken, and the trial says why. */
+/* A model that the process has no room for, whatever the batch: nothing is taken, and the trial
+ * says why. */
 static void test_no_room(void **state)
 {
     struct vkn_train_params train = params_of(*state);
@@ -265,11 +265,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_budget), cmocka_unit_test(test_over_budget),
-        cmocka_unit_test(test_no_room), cmocka_unit_test(test_range),  cmocka_unit_test(test_estimate),
-        cmocka_unit_test(test_time),   cmocka_unit_test(test_unstable),
-        cmocka_unit_test(test_stop),   cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_budget),   cmocka_unit_test(test_over_budget),
+        cmocka_unit_test(test_no_room),  cmocka_unit_test(test_range),
+        cmocka_unit_test(test_estimate), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_unstable), cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

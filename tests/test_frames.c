@@ -166,9 +166,8 @@ static void test_one_scale(void **state)
     for (unsigned i = 0; i < FRAMES * PIXELS; i++)
         assert_in_range(depth[i] + 1, wanted[i], wanted[i] + 2);
     free(depth);
-    static const char scale[] =
-        "{\"255\": 2, \"1\": 6, \"0\": null, \"unit\": \"of the dataset\", "
-        "\"depth_unit_scale_factor\": 0.0001}\n";
+    static const char scale[] = "{\"255\": 2, \"1\": 6, \"0\": null, \"unit\": \"of the dataset\", "
+                                "\"depth_unit_scale_factor\": 0.0001}\n";
     uint8_t *json = content(folder, "out/depth_scale.json", strlen(scale));
     assert_memory_equal(json, scale, strlen(scale));
     free(json);
@@ -411,8 +410,8 @@ static void test_writer(void **state)
         assert_true(width == 60 && height == 50 && rgba[0] == i && rgba[4 * 2999] == i);
         free(rgba);
     }
-    /* Again, into a file that is in the way of a folder: the first failure is told, once, by the next file in its
-     * place or at the end; nothing is left of any. */
+    /* Again, into a file that is in the way of a folder: the first failure is told, once, by the
+     * next file in its place or at the end; nothing is left of any. */
     folder = *state;
     for (unsigned count = 1; count <= FILES; count += FILES - 1) {
         vkn_status status = VKN_OK;
@@ -477,11 +476,21 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_one_scale),    TEST(test_interrupted),       TEST(test_nothing_to_show),
-        TEST(test_one_fails),    TEST(test_bad_place),         TEST(test_numbers),
-        TEST(test_older_frames), TEST(test_older_frames_stay), TEST(test_frames_in_the_way),
-        TEST(test_broken_list),  TEST(test_one_depth),         TEST(test_16_bits),
-        TEST(test_units),        TEST(test_writer),            TEST(test_unwritten),
+        TEST(test_one_scale),
+        TEST(test_interrupted),
+        TEST(test_nothing_to_show),
+        TEST(test_one_fails),
+        TEST(test_bad_place),
+        TEST(test_numbers),
+        TEST(test_older_frames),
+        TEST(test_older_frames_stay),
+        TEST(test_frames_in_the_way),
+        TEST(test_broken_list),
+        TEST(test_one_depth),
+        TEST(test_16_bits),
+        TEST(test_units),
+        TEST(test_writer),
+        TEST(test_unwritten),
     };
     return cmocka_run_group_tests_name("frames", tests, NULL, NULL);
 }

@@ -74,8 +74,8 @@ static void test_shared(void **state)
     gpu_program_destroy(&again);
 }
 
-/* However many are tried, GPU_IDLE_PROGRAMS stay: those that were released last, and no program that
- * somebody holds goes. */
+/* However many are tried, GPU_IDLE_PROGRAMS stay: those that were released last, and no program
+ * that somebody holds goes. */
 static void test_bounded(void **state)
 {
     struct gpu_device *device = *state;
@@ -227,7 +227,8 @@ static void test_said(void **state)
 
 /* ---- damaged code ---------------------------------------------------------------------------- */
 
-/* Copies a program's file with one byte changed by `change`, and only the first `size` bytes of it. */
+/* Copies a program's file with one byte changed by `change`, and only the first `size` bytes of it.
+ */
 static struct gpu_program_source damage(const struct gpu_program_source *source, size_t at,
                                         unsigned char change, size_t size)
 {
@@ -244,7 +245,8 @@ static struct gpu_program_source damage(const struct gpu_program_source *source,
     return damaged;
 }
 
-/* Returns true when the file is refused; else it must still be the program: a stream may say the same in two ways. */
+/* Returns true when the file is refused; else it must still be the program: a stream may say the
+ * same in two ways. */
 static bool is_refused(const struct gpu_program_source *source, size_t at, unsigned char change,
                        size_t size)
 {

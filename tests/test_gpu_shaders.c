@@ -1,4 +1,5 @@
-/* Shader objects: binaries are kept on disk, and each is used for the program it was made from alone. */
+/* Shader objects: binaries are kept on disk, and each is used for the program it was made from
+ * alone. */
 #include "gpu_fixture.h"
 
 #include "skips.h"
@@ -58,9 +59,8 @@ static struct gpu_program *create(struct gpu_device *device, uint32_t factor)
 static uint32_t result_of(struct gpu_device *device, struct gpu_program *program)
 {
     struct gpu_buffer from, to, facts;
-    struct gpu_buffer_request requests[] = {{&from, "from", 4, GPU_HOST},
-                                            {&to, "to", 4, GPU_HOST},
-                                            {&facts, "facts", 12, GPU_HOST}};
+    struct gpu_buffer_request requests[] = {
+        {&from, "from", 4, GPU_HOST}, {&to, "to", 4, GPU_HOST}, {&facts, "facts", 12, GPU_HOST}};
     struct gpu_arena *arena;
     struct gpu_bindings *bindings;
     struct gpu_recording *recording;
@@ -79,8 +79,8 @@ static uint32_t result_of(struct gpu_device *device, struct gpu_program *program
     return result;
 }
 
-/* Creates the program of `factor` on a fresh device and checks what it computes and what it was created
- * from. */
+/* Creates the program of `factor` on a fresh device and checks what it computes and what it was
+ * created from. */
 static void expect(uint32_t factor, uint32_t spirv, uint32_t binary)
 {
     struct gpu_device *device = open_counted();
@@ -94,7 +94,8 @@ static void expect(uint32_t factor, uint32_t spirv, uint32_t binary)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Paths of the files of binaries, at most `most`; the caller frees each. Returns how many there are. */
+/* Paths of the files of binaries, at most `most`; the caller frees each. Returns how many there
+ * are. */
 static size_t binary_files(char **paths, size_t most)
 {
     char *folder = shader_folder();
@@ -187,9 +188,11 @@ static void test_damaged(void **state)
     size_t size;
     read_file(path, &data, &size);
     static const struct {
-        size_t keep, flip; /* bytes that stay; the byte that changes, counted from the end if too large */
-    } damages[] = {{0, 0}, {10, 0}, {24, 0}, {100, 1}, {SIZE_MAX, 0}, {SIZE_MAX, 9}, {SIZE_MAX, 17},
-                   {SIZE_MAX, 60}, {SIZE_MAX, SIZE_MAX}};
+        size_t keep,
+            flip; /* bytes that stay; the byte that changes, counted from the end if too large */
+    } damages[] = {{0, 0},         {10, 0},        {24, 0},
+                   {100, 1},       {SIZE_MAX, 0},  {SIZE_MAX, 9},
+                   {SIZE_MAX, 17}, {SIZE_MAX, 60}, {SIZE_MAX, SIZE_MAX}};
     for (size_t i = 0; i < BASE_COUNT(damages); i++) {
         size_t keep = damages[i].keep < size ? damages[i].keep : size;
         size_t flip = damages[i].flip < size ? damages[i].flip : size - 1;
@@ -220,7 +223,8 @@ static void test_other_program(void **state)
     free(other);
 }
 
-/* Another driver, or the same with vectors of another width, under the same number of its version. */
+/* Another driver, or the same with vectors of another width, under the same number of its version.
+ */
 static void test_other_driver(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
@@ -301,7 +305,8 @@ static VKAPI_ATTR void VKAPI_CALL feign_gpu(VkPhysicalDevice physical,
     properties->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
 }
 
-/* GPUs, statistics and VKNERF_DISABLE have pipelines, which the switch gives CPU devices as well. */
+/* GPUs, statistics and VKNERF_DISABLE have pipelines, which the switch gives CPU devices as well.
+ */
 static void test_pipelines(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
@@ -338,12 +343,11 @@ int main(void)
     if (!prepare_tests())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kept),          cmocka_unit_test(test_other_code),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_other_program), cmocka_unit_test(test_other_driver),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_no_folder),    cmocka_unit_test(test_pipelines),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_kept),         cmocka_unit_test(test_other_code),
+        cmocka_unit_test(test_damaged),      cmocka_unit_test(test_other_program),
+        cmocka_unit_test(test_other_driver), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_pipelines),    cmocka_unit_test(test_no_messages),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
     clean_up_tests();

@@ -1,5 +1,5 @@
-/* Values in the place of specialisation constants, and what these rule out (src/gpu/specialize.c): on modules that the
- * test writes itself, and on every program of the library. Needs no device. */
+/* Values in the place of specialisation constants, and what these rule out (src/gpu/specialize.c):
+ * on modules that the test writes itself, and on every program of the library. Needs no device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -24,8 +24,8 @@ struct module {
 #define MODULE_IDS 48u
 
 /* Appends an instruction: its code and its other words. */
-#define OP(module, code, ...)                                                            \
-    append(module, code, (const uint32_t[]){0, ##__VA_ARGS__},                           \
+#define OP(module, code, ...)                                  \
+    append(module, code, (const uint32_t[]){0, ##__VA_ARGS__}, \
            sizeof((const uint32_t[]){0, ##__VA_ARGS__}) / sizeof(uint32_t))
 
 static void append(struct module *m, uint32_t code, const uint32_t *operands, size_t length)
@@ -61,8 +61,8 @@ enum {
     CODE_UNREACHABLE = 255,
 };
 
-/* As far as the constants: A (of type uint) by default 7, B 3, C (a bool) true. `annotated` is an id that has a name
- * and a decoration, or 0. */
+/* As far as the constants: A (of type uint) by default 7, B 3, C (a bool) true. `annotated` is an
+ * id that has a name and a decoration, or 0. */
 static struct module begin(uint32_t annotated)
 {
     struct module m = {.words = {SPIRV_MAGIC, 0x10500, 0, MODULE_IDS, 0}, .count = SPIRV_HEADER};
@@ -121,8 +121,8 @@ static void refuse(const struct module *m)
 }
 
 /* Whether the module has an instruction, word for word. */
-#define HAS(module, code, ...)                                                           \
-    contains(module, code, (const uint32_t[]){0, ##__VA_ARGS__},                         \
+#define HAS(module, code, ...)                                   \
+    contains(module, code, (const uint32_t[]){0, ##__VA_ARGS__}, \
              sizeof((const uint32_t[]){0, ##__VA_ARGS__}) / sizeof(uint32_t))
 
 static bool contains(const struct module *m, uint32_t code, const uint32_t *operands, size_t length)
@@ -191,14 +191,14 @@ static const struct operation {
     uint32_t code, a, b, expected;
     bool of_bools, to_bool;
 } operations[] = {
-    {128, 0xffffffff, 3, 2, false, false},        /* OpIAdd */
-    {130, 3, 5, 0xfffffffe, false, false},        /* OpISub */
-    {132, 0x80000001, 6, 6, false, false},        /* OpIMul */
+    {128, 0xffffffff, 3, 2, false, false},          /* OpIAdd */
+    {130, 3, 5, 0xfffffffe, false, false},          /* OpISub */
+    {132, 0x80000001, 6, 6, false, false},          /* OpIMul */
     {134, 0xffffffff, 2, 0x7fffffff, false, false}, /* OpUDiv */
-    {137, 0xffffffff, 4, 3, false, false},        /* OpUMod */
-    {197, 12, 10, 14, false, false},              /* OpBitwiseOr */
-    {199, 12, 10, 8, false, false},               /* OpBitwiseAnd */
-    {170, 4, 4, 1, false, true},                  /* OpIEqual */
+    {137, 0xffffffff, 4, 3, false, false},          /* OpUMod */
+    {197, 12, 10, 14, false, false},                /* OpBitwiseOr */
+    {199, 12, 10, 8, false, false},                 /* OpBitwiseAnd */
+    {170, 4, 4, 1, false, true},                    /* OpIEqual */
     {170, 4, 5, 0, false, true},
     {171, 4, 4, 0, false, true}, /* OpINotEqual */
     {171, 4, 5, 1, false, true},
@@ -235,7 +235,7 @@ static void test_operations(void **state)
             b = FIRST + 2;
         }
         OP(&m, OP_SPEC_CONSTANT_OP, type, id, o->code, a, b);
-        OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 3, 168, FIRST + 1);         /* OpLogicalNot */
+        OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 3, 168, FIRST + 1);          /* OpLogicalNot */
         OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 4, 169, FIRST + 1, A, zero); /* OpSelect */
         OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 6, 169, FIRST + 1, zero, B);
         begin_function(&m, MAIN, FIRST + 7);
@@ -257,7 +257,7 @@ static void test_unknown(void **state)
 {
     (void)state;
     struct module m = begin(0);
-    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B);     /* by 0 */
+    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B); /* by 0 */
     OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 1, 137, A, B);
     OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 2, 195, A, A); /* an operation that no shader has */
     OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 3, 128, A, FIRST + 2);
@@ -273,11 +273,12 @@ static void test_unknown(void **state)
 
 enum { TRUE_CALLS = FIRST + 20, FALSE_CALLS, BOTH_CALL, NEVER_CALLED };
 
-/* main: if (condition) TRUE_CALLS else FALSE_CALLS, and a phi of both ways; the condition is A < B, computed by
- * a constant or in the function, where it is the conjunction with what no one knows. */
+/* main: if (condition) TRUE_CALLS else FALSE_CALLS, and a phi of both ways; the condition is A < B,
+ * computed by a constant or in the function, where it is the conjunction with what no one knows. */
 static struct module selection(bool in_function)
 {
-    const uint32_t less = FIRST, yes = FIRST + 2, no = FIRST + 3, merge = FIRST + 4, unknown = FIRST + 8;
+    const uint32_t less = FIRST, yes = FIRST + 2, no = FIRST + 3, merge = FIRST + 4,
+                   unknown = FIRST + 8;
     struct module m = begin(no);
     OP(&m, OP_NAME, FALSE_CALLS, 0x79);
     OP(&m, OP_UNDEF, BOOL, unknown);
@@ -301,7 +302,8 @@ static struct module selection(bool in_function)
     OP(&m, OP_LABEL, merge);
     OP(&m, CODE_PHI, UINT, FIRST + 7, A, yes, B, no);
     end_function(&m);
-    for (uint32_t f = NEVER_CALLED; f >= TRUE_CALLS; f--) { /* called before and behind their callers */
+    for (uint32_t f = NEVER_CALLED; f >= TRUE_CALLS;
+         f--) { /* called before and behind their callers */
         begin_function(&m, f, f + 4);
         if (f != BOTH_CALL && f != NEVER_CALLED)
             OP(&m, OP_FUNCTION_CALL, VOID, f + 8, BOTH_CALL);
@@ -360,7 +362,8 @@ static void test_selection(void **state)
 static void test_phi(void **state)
 {
     (void)state;
-    const uint32_t not = FIRST, other = FIRST + 2, merge = FIRST + 3, inside = FIRST + 4, end = FIRST + 5;
+    const uint32_t not = FIRST, other = FIRST + 2, merge = FIRST + 3, inside = FIRST + 4,
+                   end = FIRST + 5;
     struct module m = begin(0);
     OP(&m, OP_UNDEF, BOOL, FIRST + 6);
     OP(&m, OP_SPEC_CONSTANT_OP, BOOL, not, 168, C);
@@ -416,11 +419,12 @@ static void test_switch(void **state)
     }
 }
 
-/* A loop whose body always leaves it keeps its continue target, one that is never left its merge block. */
+/* A loop whose body always leaves it keeps its continue target, one that is never left its merge
+ * block. */
 static struct module loop(bool with_phi, uint32_t condition)
 {
-    const uint32_t header = FIRST + 1, body = FIRST + 2, leave = FIRST + 3, stay = FIRST + 4, next = FIRST + 5,
-                   end = FIRST + 6;
+    const uint32_t header = FIRST + 1, body = FIRST + 2, leave = FIRST + 3, stay = FIRST + 4,
+                   next = FIRST + 5, end = FIRST + 6;
     struct module m = begin(next);
     begin_function(&m, MAIN, FIRST);
     OP(&m, CODE_BRANCH, header);
@@ -482,7 +486,7 @@ static void test_loop(void **state)
     assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
 }
 
-/* ---- what it is not made for ------------------------------------------------------------------ */
+/* ---- what it is not made for ----------------------------------------------------------------- */
 
 static void test_damaged(void **state)
 {
@@ -547,7 +551,8 @@ static void find_definitions(const uint32_t *words, size_t count, uint8_t *defin
     }
 }
 
-/* All that control goes to is there, all that has a name is, and no constant is left to be specialised. */
+/* All that control goes to is there, all that has a name is, and no constant is left to be
+ * specialised. */
 static void check_module(const char *name, const uint32_t *words, size_t count)
 {
     static uint8_t defined[MOST_IDS];
@@ -558,8 +563,8 @@ static void check_module(const char *name, const uint32_t *words, size_t count)
     for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
         const uint32_t *word = words + at;
         uint32_t code = word[0] & 0xffffu;
-        bool ends = code == OP_RETURN || code == OP_RETURN + 1 || (code >= CODE_BRANCH && code <= CODE_SWITCH) ||
-                    code == CODE_UNREACHABLE;
+        bool ends = code == OP_RETURN || code == OP_RETURN + 1 ||
+                    (code >= CODE_BRANCH && code <= CODE_SWITCH) || code == CODE_UNREACHABLE;
         bool fine = true;
         if (code == OP_LABEL)
             fine = !open;
@@ -589,9 +594,9 @@ static void test_programs(void **state)
     /* The default model on a CPU, and another on a GPU with all that can be on. */
     static const uint32_t given[][44] = {
         {8, 8, 16, 2, 64, 1, 16, 4, 64, 2, 128, 1, 0, 0, 0, 1, 72, 1, 64, 32, 1, 0,
-         0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0},
+         0, 2, 0,  1, 0,  0, 0,  0, 0,  0, 0,   1, 1, 0, 0, 0, 0,  0, 1,  0,  0, 0},
         {32, 256, 16, 2, 64, 2, 16, 4, 64, 4, 128, 4, 1, 1, 1, 1, 72, 0, 64, 64, 2, 1,
-         1, 2, 1, 0, 1, 1, 64, 3, 2, 2, 1, 2, 2, 1, 0, 1, 1, 1, 2, 1, 1, 1},
+         1,  2,   1,  0, 1,  1, 64, 3, 2,  2, 1,   2, 2, 1, 0, 1, 1,  1, 2,  1,  1, 1},
     };
     size_t before = 0, after = 0;
     for (size_t i = 0; i < gpu_program_source_count; i++)
@@ -620,18 +625,26 @@ static void test_programs(void **state)
 static uint32_t function_named(const uint32_t *words, size_t count, const char *name)
 {
     for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16)
-        if ((words[at] & 0xffffu) == OP_NAME && strncmp((const char *)&words[at + 2], name, strlen(name)) == 0)
+        if ((words[at] & 0xffffu) == OP_NAME &&
+            strncmp((const char *)&words[at + 2], name, strlen(name)) == 0)
             return words[at + 1];
     fail_msg("no function %s", name);
     return 0;
 }
 
 /* How often the program has each layer of its MLPs: times[i] of layer i. */
-static void count_layers(const char *program, uint32_t density_layers, uint32_t color_layers, uint32_t times[MAX_LAYERS])
+static void count_layers(const char *program, uint32_t density_layers, uint32_t color_layers,
+                         uint32_t times[MAX_LAYERS])
 {
     static uint32_t constant[MOST_IDS], stored[MOST_IDS];
-    uint32_t given[44] = {[0] = 32, [1] = 128, [2] = 16, [3] = 2, [4] = 16, [5] = density_layers, [6] = 16, [7] = 4,
-                          [8] = 16, [9] = color_layers, [16] = 72, [17] = 1, [18] = 64, [19] = 64, [20] = 1};
+    uint32_t given[44] = {[0] = 32,  [1] = 128,
+                          [2] = 16,  [3] = 2,
+                          [4] = 16,  [5] = density_layers,
+                          [6] = 16,  [7] = 4,
+                          [8] = 16,  [9] = color_layers,
+                          [16] = 72, [17] = 1,
+                          [18] = 64, [19] = 64,
+                          [20] = 1};
     const struct gpu_program_source *source = gpu_program_sources;
     while (source->name && strcmp(source->name, program) != 0)
         source++;
@@ -657,8 +670,9 @@ static void count_layers(const char *program, uint32_t density_layers, uint32_t 
     free(words);
 }
 
-/* Layers that a field has are each there once on the way forward, and the others never; going backward all are computed
- * again but the last, have gradients and, where a workgroup sums these at its end, come again. */
+/* Layers that a field has are each there once on the way forward, and the others never; going
+ * backward all are computed again but the last, have gradients and, where a workgroup sums these at
+ * its end, come again. */
 static void test_layers(void **state)
 {
     (void)state;
@@ -676,10 +690,15 @@ static void test_layers(void **state)
             uint32_t times[MAX_LAYERS], layers = hidden[k][0] + hidden[k][1] + 2;
             count_layers(programs[i].program, hidden[k][0], hidden[k][1], times);
             /* The compiler of the build may lack matrices. */
-            for (uint32_t n = 0; n < MAX_LAYERS && (times[0] > 0 || !strstr(programs[i].program, "16x16x16")); n++) {
-                uint32_t expected = n >= layers ? 0 : n == layers - 1 ? programs[i].last : programs[i].times;
+            for (uint32_t n = 0;
+                 n < MAX_LAYERS && (times[0] > 0 || !strstr(programs[i].program, "16x16x16"));
+                 n++) {
+                uint32_t expected = n >= layers       ? 0
+                                    : n == layers - 1 ? programs[i].last
+                                                      : programs[i].times;
                 if (times[n] != expected)
-                    fail_msg("%s of %u layers: layer %u %u times", programs[i].program, layers, n, times[n]);
+                    fail_msg("%s of %u layers: layer %u %u times", programs[i].program, layers, n,
+                             times[n]);
             }
         }
 }
@@ -687,10 +706,11 @@ static void test_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constants), cmocka_unit_test(test_operations), cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_selection), cmocka_unit_test(test_phi),        cmocka_unit_test(test_switch),
-        cmocka_unit_test(test_loop),      cmocka_unit_test(test_damaged),    cmocka_unit_test(test_programs),
-        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_constants), cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_unknown),   cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_phi),       cmocka_unit_test(test_switch),
+        cmocka_unit_test(test_loop),      cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_programs),  cmocka_unit_test(test_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

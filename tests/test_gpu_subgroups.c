@@ -212,9 +212,8 @@ int main(void)
     if (!prepare_tests())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_offers),
-        cmocka_unit_test(test_pipelines), cmocka_unit_test(test_shader_objects),
-        cmocka_unit_test(test_kept_apart),
+        cmocka_unit_test(test_offers),         cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_shader_objects), cmocka_unit_test(test_kept_apart),
         cmocka_unit_test(test_no_messages),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);

@@ -378,17 +378,22 @@ static void test_shuffle(void **state)
 
 /* ---- moments ------------------------------------------------------------------------------- */
 
-static void assert_latest(const struct Config *constants, uint64_t step, double time_progress, double moment)
+static void assert_latest(const struct Config *constants, uint64_t step, double time_progress,
+                          double moment)
 {
     assert_true(fabs((double)images_latest(constants, step, time_progress) - moment) < 1e-6);
 }
 
-/* From a tenth of the time between the first view and the last one on, by steps, time or neither. */
+/* From a tenth of the time between the first view and the last one on, by steps, time or neither.
+ */
 static void test_latest(void **state)
 {
     (void)state;
-    struct Config constants = {
-        .curriculum = 0.5f, .total_steps = 1000, .decay_start = 4000, .first_moment = 0.2f, .last_moment = 0.7f};
+    struct Config constants = {.curriculum = 0.5f,
+                               .total_steps = 1000,
+                               .decay_start = 4000,
+                               .first_moment = 0.2f,
+                               .last_moment = 0.7f};
     assert_latest(&constants, 0, 0, 0.25);
     assert_latest(&constants, 250, 0, 0.475);
     assert_latest(&constants, 499, 0, 0.69910);
@@ -427,13 +432,15 @@ static void test_sort(void **state)
             assert_true(order[i] < count && !seen[order[i]]);
             seen[order[i]] = true;
             float time = train->cameras[scene_share_view(shares[n], order[i])].time;
-            float before = i > 0 ? train->cameras[scene_share_view(shares[n], order[i - 1])].time : 0;
+            float before =
+                i > 0 ? train->cameras[scene_share_view(shares[n], order[i - 1])].time : 0;
             assert_true(time > before || (time == before && (i == 0 || order[i] > order[i - 1])));
         }
     }
 }
 
-/* All pieces of views whose moment has come, in the sequence's order; of the earliest one before. */
+/* All pieces of views whose moment has come, in the sequence's order; of the earliest one before.
+ */
 static void test_come(void **state)
 {
     (void)state;

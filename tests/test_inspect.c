@@ -41,8 +41,8 @@ static void add_frame(struct base_text *text, const struct rig *rig, size_t i, d
     base_text_add(text,
                   "{\"file_path\": \"%zu.png\", %s \"transform_matrix\": [[%.9g,%.9g,%.9g,%.17g],"
                   "[%.9g,%.9g,%.9g,%.17g],[0,%.9g,%.9g,%.17g]]}",
-                  i, i == 3 ? rig->frame : "", -s, -st * c, ct * c, position[0], c, -st * s,
-                  ct * s, position[1], ct, st, position[2]);
+                  i, i == 3 ? rig->frame : "", -s, -st * c, ct * c, position[0], c, -st * s, ct * s,
+                  position[1], ct, st, position[2]);
 }
 
 static void write_scene(struct temporary *folder, const struct rig *rig)
@@ -160,7 +160,9 @@ static void test_far_from_the_origin(void **state)
     rig.top = "\"scale\": 0.33, \"offset\": [-169073.4325, -1786073.5975, -102.625],";
     write_scene(folder, &rig);
     cJSON *json = inspect(folder, NULL);
-    assert_problem(json, "the scene lies far from its origin: 5.437e+06 dataset units, 1.79e+06 times the side");
+    assert_problem(
+        json,
+        "the scene lies far from its origin: 5.437e+06 dataset units, 1.79e+06 times the side");
     assert_number(at(json, "training_space", "scale"), 0.33, 0);
     assert_number(at(json, "training_space", "offset")->child->next, -1786073.5975, 0);
     assert_number(at(json, "training_space", "origin_distance"), 5436541, 5);
@@ -227,8 +229,7 @@ static void test_unread_keys(void **state)
     struct rig rig = good;
     rig.top =
         "\"sharpen\": 0.2, \"envmap\": \"\", \"lens_maker\": 5, \"applied_scale\": 1, \"time\": 0,";
-    rig.frame =
-        "\"lens_maker\": 1, \"colmap_im_id\": 3, \"time\": 0, \"time\": 0.5, \"far\": 6,";
+    rig.frame = "\"lens_maker\": 1, \"colmap_im_id\": 3, \"time\": 0, \"time\": 0.5, \"far\": 6,";
     rig.test = "{\"file_path\": \"0.png\", \"iso\": 100, \"transform_matrix\": "
                "[[1,0,0,0],[0,0,-1,-4],[0,1,0,0]]}";
     write_scene(folder, &rig);
@@ -282,8 +283,9 @@ static void test_unread_keys(void **state)
     write_scene(folder, &rig);
     json = inspect(folder, NULL);
     for (int i = 0; i < 2; i++)
-        assert_unread(json, i, i == 0 ? "fl_x" : "cx", 1, "transforms_train.json",
-                      "other than at the top of the file; the frame's is read, not so in nerfstudio");
+        assert_unread(
+            json, i, i == 0 ? "fl_x" : "cx", 1, "transforms_train.json",
+            "other than at the top of the file; the frame's is read, not so in nerfstudio");
     assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 2);
     cJSON_Delete(json);
 
@@ -490,9 +492,9 @@ static void test_poses(void **state)
     cJSON *json = inspect(folder, NULL);
     const cJSON *problem = NULL;
     bool found = false;
-    cJSON_ArrayForEach(problem, at(json, NULL, "problems")) found =
-        found || strcmp(at(problem, NULL, "problem")->valuestring,
-                        "all 12 training cameras are in one place") == 0;
+    cJSON_ArrayForEach (problem, at(json, NULL, "problems"))
+        found = found || strcmp(at(problem, NULL, "problem")->valuestring,
+                                "all 12 training cameras are in one place") == 0;
     assert_true(found);
     cJSON_Delete(json);
     rig = good;
@@ -579,7 +581,8 @@ static void test_points(void **state)
     rig.top = "\"ply_file_path\": \"points.ply\", \"scale\": 0.33, \"offset\": [0.5, 0.5, 0.25], "
               "\"aabb_scale\": 1,";
     /* Of the 100 on the axis those up to 0.5 / 0.33 from the middle are in the cube: 60. The 2 % on
-     * either side are left out of the box: number 2 at -2.375, and the two near ones at the most. */
+     * either side are left out of the box: number 2 at -2.375, and the two near ones at the most.
+     */
     write_scene(folder, &rig);
     write_points(folder, 100);
     cJSON *json = inspect(folder, NULL);
@@ -596,7 +599,8 @@ static void test_points(void **state)
     /* Two of 62 are 0.066 in front of a view, where rays have not begun: one wrong point in a view
      * does not make them begin earlier. */
     write_points(folder, 60);
-    check(folder, &rig, "3 % of the points are nearer to a camera than the 0.1 at which rays begin");
+    check(folder, &rig,
+          "3 % of the points are nearer to a camera than the 0.1 at which rays begin");
 }
 
 /* ---- drawing -----------------------------------------------------------------------------------
@@ -663,7 +667,7 @@ int main(void)
         TEST(test_nothing_to_see), TEST(test_points),
         TEST(test_drawing),        TEST(test_drawing_is_escaped),
         TEST(test_times),          TEST(test_unread_keys),
-        TEST(test_models),          TEST(test_far_from_the_origin),
+        TEST(test_models),         TEST(test_far_from_the_origin),
     };
     return cmocka_run_group_tests_name("inspect", tests, NULL, NULL);
 }

@@ -427,7 +427,8 @@ static void test_near_distance(void **state)
     const float nears[] = {0, 5, 0.3F, 0.1F, 1e-6F}, wanted[] = {0.1F, 0.1F, 0.1F, 0.05F, 1e-3F};
     const struct gpu_capabilities device = {.type = GPU_CPU};
     for (size_t i = 0; i < BASE_COUNT(nears); i++) {
-        const struct vkn_scene scene = {.scale = 1, .aabb_scale = 1, .downscale = 1, .near = nears[i]};
+        const struct vkn_scene scene = {
+            .scale = 1, .aabb_scale = 1, .downscale = 1, .near = nears[i]};
         struct vkn_config config = {0};
         assert_ok(pipeline_resolve_config(&config, &scene, &device));
         assert_true(config.march.near_distance == wanted[i]);

@@ -259,15 +259,15 @@ static void check_nan_pixel(const struct step_tests *tests, const struct mode *m
 static void test_nan_pixel(void **state)
 {
     for (size_t i = 0; i < mode_count(); i++)
-        for (enum vkn_loss loss = VKN_LOSS_HUBER; loss <= VKN_LOSS_CHARBONNIER && offers(*state, &modes[i]);
-             loss++)
+        for (enum vkn_loss loss = VKN_LOSS_HUBER;
+             loss <= VKN_LOSS_CHARBONNIER && offers(*state, &modes[i]); loss++)
             if (loss == VKN_LOSS_HUBER || is_varied(&modes[i]))
                 check_nan_pixel(*state, &modes[i], loss);
 }
 
 /* ---- overflow ------------------------------------------------------------------------------ */
 
-#define STRETCH 1e6f
+#define STRETCH        1e6f
 #define OVERFLOW_STEPS 60u
 
 /* The scale halves with every skipped step until gradients fit; then training goes on. */
@@ -301,7 +301,8 @@ static void check_overflow(const struct step_tests *tests, const struct mode *mo
                   last.skipped_steps - (step - 1), OVERFLOW_STEPS - step, mean_loss(&tiny, 1, step),
                   mean_loss(&tiny, OVERFLOW_STEPS - 19, OVERFLOW_STEPS));
     assert_true(last.skipped_steps - found.skipped_steps <= 8);
-    assert_true(mean_loss(&tiny, OVERFLOW_STEPS - 19, OVERFLOW_STEPS) < 0.7 * mean_loss(&tiny, 1, step));
+    assert_true(mean_loss(&tiny, OVERFLOW_STEPS - 19, OVERFLOW_STEPS) <
+                0.7 * mean_loss(&tiny, 1, step));
     struct copies copies = copies_take(&tiny);
     assert_finite(&tiny, &copies);
     copies_free(&copies);
@@ -521,15 +522,16 @@ static void assert_ends(struct tiny *tiny, uint32_t until_step, const char *cons
     assert_true(vkn_trainer_step(tiny->trainer) < until_step);
 }
 
-/* A loss that is not finite in 64 steps in a row ends the training, which names the layer and leaves
- * the weights and the state as they were. */
+/* A loss that is not finite in 64 steps in a row ends the training, which names the layer and
+ * leaves the weights and the state as they were. */
 static void test_divergence_ends(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = falling_config();
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     static const char *const parts[] = {
-        "step 69: the training has diverged: since step 6 no loss was finite; not finite first: the "
+        "step 69: the training has diverged: since step 6 no loss was finite; not finite first: "
+        "the "
         "weights of layer 2 of 2 of the colour MLP (1 of 256); lower optimizer.learning_rate (0.01 "
         "now), or cut large gradients (optimizer.clip_norm)"};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
@@ -547,8 +549,8 @@ static void test_divergence_ends(void **state)
     free(good);
 }
 
-/* The same of a static scale that no gradient of 32 bits fits, which an examination of one more step
- * tells from the weights. */
+/* The same of a static scale that no gradient of 32 bits fits, which an examination of one more
+ * step tells from the weights. */
 static void test_skipping_ends(void **state)
 {
     const struct step_tests *tests = *state;
@@ -564,7 +566,8 @@ static void test_skipping_ends(void **state)
     struct copies before = copies_take(&tiny);
     assert_ends(&tiny, 150, parts, BASE_COUNT(parts));
     struct copies after = copies_take(&tiny);
-    assert_memory_equal(before.params, after.params, tiny.trainer->step.buffers.at[BIND_PARAMS].size);
+    assert_memory_equal(before.params, after.params,
+                        tiny.trainer->step.buffers.at[BIND_PARAMS].size);
     assert_int_equal(after.state.updates, 0);
     assert_int_equal(after.state.step, vkn_trainer_step(tiny.trainer));
     assert_int_equal(after.state.skipped_steps, after.state.step);
@@ -573,8 +576,8 @@ static void test_skipping_ends(void **state)
     tiny_destroy(&tiny);
 }
 
-/* A dynamic scale whose search never ends: what it begins with is to be changed, or what it keeps to, not
- * the rate alone. */
+/* A dynamic scale whose search never ends: what it begins with is to be changed, or what it keeps
+ * to, not the rate alone. */
 static void check_search(const struct step_tests *tests, float minimum, const char *advice)
 {
     struct vkn_config config = config_of(&modes[0], VKN_LOSS_L2);
@@ -663,18 +666,12 @@ static void test_schedule_overflows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nan_weight),
-        cmocka_unit_test(test_nan_pixel),
-        cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_falling_scale),
-        cmocka_unit_test(test_resumed_scale),
-        cmocka_unit_test(test_divergence_ends),
-        cmocka_unit_test(test_skipping_ends),
-        cmocka_unit_test(test_search_without_end),
-        cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_schedule_overflows),
-        cmocka_unit_test(test_underflow),
-        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_nan_weight),    cmocka_unit_test(test_nan_pixel),
+        cmocka_unit_test(test_overflow),      cmocka_unit_test(test_falling_scale),
+        cmocka_unit_test(test_resumed_scale), cmocka_unit_test(test_divergence_ends),
+        cmocka_unit_test(test_skipping_ends), cmocka_unit_test(test_search_without_end),
+        cmocka_unit_test(test_schedule),      cmocka_unit_test(test_schedule_overflows),
+        cmocka_unit_test(test_underflow),     cmocka_unit_test(test_wide),
     };
     tiny_groups = TINY_GROUPS;
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);

@@ -475,8 +475,8 @@ static void weigh(float (*const texel)[2], double x, double y, double weights[3]
         weights[c] = fabs(area) > 1e-6 ? weights[c] / area : -1;
 }
 
-/* No pixel is in two triangles; the place of a pixel in its chart is that of the surface: its triangle is
- * half as large at least as seen from straight above. */
+/* No pixel is in two triangles; the place of a pixel in its chart is that of the surface: its
+ * triangle is half as large at least as seen from straight above. */
 static void check_texels(const struct render_mesh *mesh, double pixels)
 {
     uint32_t size = mesh->texture_size, *owner = calloc((size_t)size * size, sizeof *owner);
@@ -493,16 +493,17 @@ static void check_texels(const struct render_mesh *mesh, double pixels)
             }
         for (int e = 0; e < 2; e++)
             for (int i = 0; i < 3; i++)
-                edges[e][i] = pixels *
-                              ((double)mesh->vertices[mesh->triangles[t][e + 1]].position[i] -
-                               (double)mesh->vertices[mesh->triangles[t][0]].position[i]);
+                edges[e][i] =
+                    pixels * ((double)mesh->vertices[mesh->triangles[t][e + 1]].position[i] -
+                              (double)mesh->vertices[mesh->triangles[t][0]].position[i]);
         for (int i = 0; i < 3; i++) {
             double part = edges[0][(i + 1) % 3] * edges[1][(i + 2) % 3] -
                           edges[0][(i + 2) % 3] * edges[1][(i + 1) % 3];
             normal += part * part;
         }
-        double seen = fabs(((double)texel[1][0] - texel[0][0]) * ((double)texel[2][1] - texel[0][1]) -
-                           ((double)texel[1][1] - texel[0][1]) * ((double)texel[2][0] - texel[0][0]));
+        double seen =
+            fabs(((double)texel[1][0] - texel[0][0]) * ((double)texel[2][1] - texel[0][1]) -
+                 ((double)texel[1][1] - texel[0][1]) * ((double)texel[2][0] - texel[0][0]));
         assert_true(seen >= 0.49 * sqrt(normal) - 0.02 && seen <= sqrt(normal) + 0.02);
         for (uint32_t y = (uint32_t)low[1]; y <= (uint32_t)high[1]; y++)
             for (uint32_t x = (uint32_t)low[0]; x <= (uint32_t)high[0]; x++) {
@@ -517,8 +518,10 @@ static void check_texels(const struct render_mesh *mesh, double pixels)
     free(owner);
 }
 
-/* In so many pixels; 0: as suits. Returns their density. The mesh is what it was, in another order. */
-static double check_atlas(const struct render_mesh *given, const struct volume *volume, uint32_t size)
+/* In so many pixels; 0: as suits. Returns their density. The mesh is what it was, in another order.
+ */
+static double check_atlas(const struct render_mesh *given, const struct volume *volume,
+                          uint32_t size)
 {
     struct atlas atlas;
     struct render_voxels voxels = {.edge = (double)volume->grid.spacing};
@@ -543,8 +546,7 @@ static double check_atlas(const struct render_mesh *given, const struct volume *
     assert_true(mesh.vertex_count >= given->vertex_count);
     for (uint32_t t = 0; t < mesh.triangle_count; t++)
         for (int c = 0; c < 3; c++) {
-            const struct MeshVertex *vertex =
-                &given->vertices[given->triangles[atlas.order[t]][c]];
+            const struct MeshVertex *vertex = &given->vertices[given->triangles[atlas.order[t]][c]];
             assert_memory_equal(&mesh.vertices[mesh.triangles[t][c]], vertex, sizeof *vertex);
         }
     check_texels(&mesh, density / voxels.edge);
@@ -559,8 +561,13 @@ static float plate(void *context, const float p[3])
     (void)context;
     float inside = 1;
     for (int i = 0; i < 3; i++)
-        inside = fminf(inside, fminf(p[i] - (i == 0 ? -0.6f : i == 1 ? 2.4f : 1.1f),
-                                     (i == 2 ? 1.4f : i == 0 ? 34.0f : 20.0f) - p[i]));
+        inside = fminf(inside, fminf(p[i] - (i == 0   ? -0.6f
+                                             : i == 1 ? 2.4f
+                                                      : 1.1f),
+                                     (i == 2   ? 1.4f
+                                      : i == 0 ? 34.0f
+                                               : 20.0f) -
+                                         p[i]));
     return inside;
 }
 
@@ -637,8 +644,8 @@ static struct render_mesh one_triangle(struct MeshVertex vertices[3], uint32_t t
             {(float)v, -0.5f, 1e-3f}, {0, v == 1 ? -1.0f : 1.0f, 0}, 0xff804000u + v};
         triangle[0][v] = 2 - v;
     }
-    return (struct render_mesh){.vertices = vertices, .triangles = triangle, .vertex_count = 3,
-                                .triangle_count = 1};
+    return (struct render_mesh){
+        .vertices = vertices, .triangles = triangle, .vertex_count = 3, .triangle_count = 1};
 }
 
 static void test_ply(void **state)
@@ -712,11 +719,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sphere),      cmocka_unit_test(test_torus),
         cmocka_unit_test(test_faces),       cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_parts),       cmocka_unit_test(test_unseen),
-        cmocka_unit_test(test_atlas),       cmocka_unit_test(test_small_atlas),
-        cmocka_unit_test(test_ply),         cmocka_unit_test(test_obj),
-        cmocka_unit_test(test_file_errors), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_places),      cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_unseen),      cmocka_unit_test(test_atlas),
+        cmocka_unit_test(test_small_atlas), cmocka_unit_test(test_ply),
+        cmocka_unit_test(test_obj),         cmocka_unit_test(test_file_errors),
+        cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())
         return 1;

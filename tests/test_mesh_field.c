@@ -580,7 +580,7 @@ static void test_with_proposal(void **state)
 
 /* ---- pictures of a box ---------------------------------------------------------------------- */
 
-#define CROP_WIDTH 24u
+#define CROP_WIDTH  24u
 #define CROP_HEIGHT 20u
 
 /* From 4 dataset units above, looking down. */
@@ -590,8 +590,8 @@ static const struct vkn_camera above = {.size = sizeof above,
                                         .focal_x = 34,
                                         .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 4}};
 
-/* Light that the field absorbs on the way through a pixel inside of the box, and where half of that is
- * lost. */
+/* Light that the field absorbs on the way through a pixel inside of the box, and where half of that
+ * is lost. */
 static double exact_light(uint32_t x, uint32_t y, const double box[6], double *depth)
 {
     const double way[3] = {(x + 0.5 - 0.5 * CROP_WIDTH) / above.focal_x,
@@ -654,10 +654,10 @@ static void check_crop(double depth_slack)
 {
     static const double none[6], cube[6] = {-1e4, -1e4, -1e4, 1e4, 1e4, 1e4};
     static const double boxes[4][6] = {
-        {-2, -2, -2, 2, 2, 0.3},        /* the upper part is cut off */
-        {0, -2, -2, 2, 0.1, 2},         /* a quarter of it is there */
+        {-2, -2, -2, 2, 2, 0.3},           /* the upper part is cut off */
+        {0, -2, -2, 2, 0.1, 2},            /* a quarter of it is there */
         {-0.5, -0.5, -0.4, 0.5, 0.5, 0.1}, /* a box inside of it */
-        {-2, -2, 1.2, 2, 2, 3},         /* above it: nothing */
+        {-2, -2, 1.2, 2, 2, 3},            /* above it: nothing */
     };
     static const uint32_t counts[4][2] = {{100, 300}, {15, 120}, {30, 120}, {0, 0}};
     struct vkn_picture *whole = picture_in(none), *all = picture_in(cube);
@@ -732,8 +732,8 @@ static uint8_t *written(const struct vkn_picture *picture, enum vkn_map map)
     return rgba;
 }
 
-/* Laid on a background they are the pictures that are rendered on it, as numbers and in bytes; `half`
- * pixels at least are neither opaque nor free. */
+/* Laid on a background they are the pictures that are rendered on it, as numbers and in bytes;
+ * `half` pixels at least are neither opaque nor free. */
 static void check_transparent(uint32_t supersample, uint32_t half)
 {
     struct vkn_picture_params params = {.size = sizeof params,
@@ -829,8 +829,8 @@ static void test_frozen(void **state)
 #define COARSE 14u /* voxels that have no room for the pattern */
 #define FINE   120u
 
-/* The ball again, harder, so that what is seen of it is where its mesh is; in two colours by turns every two points of
- * the level, whatever the direction. */
+/* The ball again, harder, so that what is seen of it is where its mesh is; in two colours by turns
+ * every two points of the level, whatever the direction. */
 static void set_pattern(const struct tiny *tiny, const struct vkn_config *config)
 {
     const struct step *step = &tiny->trainer->step;
@@ -866,8 +866,8 @@ static struct render_mesh make_whole(uint32_t resolution, struct render_voxels *
     return mesh;
 }
 
-/* Whether the way from the ball's middle to the place goes through the triangle, and where (Moeller and
- * Trumbore 1997). */
+/* Whether the way from the ball's middle to the place goes through the triangle, and where (Moeller
+ * and Trumbore 1997). */
 static bool pierces(const struct render_mesh *mesh, uint32_t triangle, const double way[3],
                     double weights[3])
 {
@@ -901,14 +901,15 @@ static double filtered(const struct render_mesh *mesh, double x, double y, int c
     double left = floor(x - 0.5), top = floor(y - 0.5), sum = 0;
     for (int i = 0; i < 4; i++) {
         size_t at[2] = {(size_t)left + (i & 1), (size_t)top + (i >> 1)};
-        double share = (i & 1 ? x - 0.5 - left : left + 1.5 - x) * (i >> 1 ? y - 0.5 - top : top + 1.5 - y);
+        double share =
+            (i & 1 ? x - 0.5 - left : left + 1.5 - x) * (i >> 1 ? y - 0.5 - top : top + 1.5 - y);
         sum += share * mesh->texture[3 * (at[1] * mesh->texture_size + at[0]) + (size_t)channel];
     }
     return sum;
 }
 
-/* A coarse mesh with a texture shows a pattern that its vertices are too far apart for: in places of a fine
- * mesh of the same field, whose vertices have its colours. */
+/* A coarse mesh with a texture shows a pattern that its vertices are too far apart for: in places
+ * of a fine mesh of the same field, whose vertices have its colours. */
 static void test_texture(void **state)
 {
     (void)state;
@@ -945,9 +946,10 @@ static void test_texture(void **state)
     }
     by_vertices = sqrt(by_vertices / (3.0 * (double)found));
     by_texture = sqrt(by_texture / (3.0 * (double)found));
-    print_message("%zu places, %zu charts, %.1f pixels a voxel: off by %.1f with colours of vertices, "
-                  "%.1f with a texture\n",
-                  found, charts, density, by_vertices, by_texture);
+    print_message(
+        "%zu places, %zu charts, %.1f pixels a voxel: off by %.1f with colours of vertices, "
+        "%.1f with a texture\n",
+        found, charts, density, by_vertices, by_texture);
     assert_true(found > 500 && by_vertices > 25 && by_texture < 0.3 * by_vertices);
     volatile sig_atomic_t stop = 1;
     free(mesh.texture);
@@ -981,7 +983,8 @@ static struct exported export_all(const double shift[3])
 }
 
 /* What counts from the origin in the far scene is where it is in the near one. */
-static void assert_moved(const float position[3], const float far[3], const double origin[3], const double shift[3])
+static void assert_moved(const float position[3], const float far[3], const double origin[3],
+                         const double shift[3])
 {
     for (int i = 0; i < 3; i++)
         assert_true(fabs((double)far[i] + origin[i] - shift[i] - (double)position[i]) < 1e-5);
@@ -1004,19 +1007,22 @@ static void test_far(void **state)
     memcpy(scene->offset, kept, sizeof kept);
     assert_memory_equal(far.cloud.origin, origin, sizeof origin);
     assert_memory_equal(far.splats.origin, origin, sizeof origin);
-    assert_true(near.mesh.vertex_count > 100 && near.cloud.vertex_count > 100 && near.splats.count > 100);
+    assert_true(near.mesh.vertex_count > 100 && near.cloud.vertex_count > 100 &&
+                near.splats.count > 100);
     assert_int_equal(far.mesh.vertex_count, near.mesh.vertex_count);
     assert_int_equal(far.cloud.vertex_count, near.cloud.vertex_count);
     assert_int_equal(far.splats.count, near.splats.count);
     for (size_t v = 0; v < near.mesh.vertex_count; v++)
         assert_moved(near.mesh.vertices[v].position, far.mesh.vertices[v].position, origin, there);
     for (size_t v = 0; v < near.cloud.vertex_count; v++)
-        assert_moved(near.cloud.vertices[v].position, far.cloud.vertices[v].position, origin, there);
+        assert_moved(near.cloud.vertices[v].position, far.cloud.vertices[v].position, origin,
+                     there);
     for (size_t n = 0; n < near.splats.count; n++) {
         assert_moved(near.splats.splats[n].position, far.splats.splats[n].position, origin, there);
         assert_true(near.splats.splats[n].position[0] <= 0);
         for (int i = 0; i < 48; i++)
-            assert_true(fabsf(near.splats.splats[n].harmonics[i] - far.splats.splats[n].harmonics[i]) < 1e-2F);
+            assert_true(fabsf(near.splats.splats[n].harmonics[i] -
+                              far.splats.splats[n].harmonics[i]) < 1e-2F);
     }
     for (int n = 0; n < 2; n++) {
         struct exported *made = n ? &far : &near;
@@ -1049,7 +1055,8 @@ static void harmonics_at(const double d[3], double y[16])
     memcpy(y, all, sizeof all);
 }
 
-/* Seen from in front, what a splat shows is what the field shows; its first harmonic alone is further off. */
+/* Seen from in front, what a splat shows is what the field shows; its first harmonic alone is
+ * further off. */
 static void check_splat_view(const struct Splat *splat, const double d[3], double errors[2])
 {
     double y[16];
@@ -1197,7 +1204,8 @@ int main(void)
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),
-        cmocka_unit_test(test_texture), cmocka_unit_test(test_far),
+        cmocka_unit_test(test_texture),
+        cmocka_unit_test(test_far),
         cmocka_unit_test(test_splats),
         cmocka_unit_test(test_without_grid),
         cmocka_unit_test(test_with_proposal),

@@ -1,8 +1,8 @@
 /* The bundled scene, trained for a while with the default settings but for three eighths of the
  * batch: how well it renders views that it has not seen, and its mesh against the signed distances
  * that its pictures were rendered from; its splats beside its own picture. Takes 25 s of processor
- * time: fewer steps have not found the surfaces yet. With VKNERF_TEST_ALL the bundled scene that moves as well, and its meshes at
- * five moments: two minutes more. */
+ * time: fewer steps have not found the surfaces yet. With VKNERF_TEST_ALL the bundled scene that
+ * moves as well, and its meshes at five moments: two minutes more. */
 #include "evaluation.h"
 
 #include "geometry.h"
@@ -122,14 +122,15 @@ static void write_picture(const struct trained *trained, const struct scene_came
     render_picture_free(&picture);
 }
 
-/* What another program makes of the file beside what the field shows: PSNR with all harmonics, and with the
- * first alone. */
+/* What another program makes of the file beside what the field shows: PSNR with all harmonics, and
+ * with the first alone. */
 static void compare_splats(const struct trained *trained, const struct scene_camera *camera,
                            const char *splats, const char *picture, double psnr[2])
 {
     const struct vkn_scene *scene = trained->scene;
     struct base_text command = {0};
-    base_text_add(&command, "/usr/bin/python3 -B %s/tests/splats.py %s %s %u %u %.9g %.9g %.9g %.9g",
+    base_text_add(&command,
+                  "/usr/bin/python3 -B %s/tests/splats.py %s %s %u %u %.9g %.9g %.9g %.9g",
                   getenv("VKNERF_SOURCE_DIR"), splats, picture, camera->width, camera->height,
                   (double)camera->focal_x, (double)camera->focal_y, (double)camera->center_x,
                   (double)camera->center_y);
@@ -156,7 +157,8 @@ static void test_splats(void **state)
     const struct trained *trained = *state;
     const struct render_points_params request = {.count = SPLATS, .seed = 1};
     const struct scene_camera *camera = &trained->scene->splits[SCENE_TEST].cameras[5];
-    char *file = base_path_join(cache_dir, "splats.ply"), *picture = base_path_join(cache_dir, "view");
+    char *file = base_path_join(cache_dir, "splats.ply"),
+         *picture = base_path_join(cache_dir, "view");
     struct render_splats splats;
     struct base_file_writer writer;
     double psnr[2];
@@ -223,8 +225,7 @@ int main(void)
                                       cmocka_unit_test(test_distance),
                                       cmocka_unit_test(test_splats)};
     const struct CMUnitTest all[] = {cmocka_unit_test(test_quality),
-                                     cmocka_unit_test(test_distance),
-                                     cmocka_unit_test(test_splats),
+                                     cmocka_unit_test(test_distance), cmocka_unit_test(test_splats),
                                      cmocka_unit_test(test_moving)};
     return getenv("VKNERF_TEST_ALL") ? cmocka_run_group_tests(all, set_up, tear_down)
                                      : cmocka_run_group_tests(some, set_up, tear_down);

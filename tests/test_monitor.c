@@ -335,9 +335,10 @@ static void test_no_step(void **state)
     skip_steps(&made, 64);
     assert_ended(&made, MONITOR_NO_STEP, 264, "every step since step 201 was skipped");
     made = begin_scaled(SCALE_DYNAMIC, 2, 2000);
-    monitor_begin(&made.monitor,
-                  &(struct Config){.scale_kind = SCALE_DYNAMIC, .scale_backoff = 0.5f, .scale_minimum = 16},
-                  0, NAN);
+    monitor_begin(
+        &made.monitor,
+        &(struct Config){.scale_kind = SCALE_DYNAMIC, .scale_backoff = 0.5f, .scale_minimum = 16},
+        0, NAN);
     made.stats.loss_scale = 32;
     skip_steps(&made, 64);
     assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);

@@ -128,7 +128,8 @@ static void test_same_as_transforms(void **state)
 {
     struct temporary *folder = *state;
     make_capture(folder);
-    struct vkn_scene *scene = open_scene(folder->path), *other = open_scene(make_transforms(folder));
+    struct vkn_scene *scene = open_scene(folder->path),
+                     *other = open_scene(make_transforms(folder));
     assert_int_equal(scene->format, VKN_SCENE_NSVF);
     assert_int_equal(other->format, VKN_SCENE_TRANSFORMS);
     assert_true(scene->scale == other->scale);

@@ -1,8 +1,9 @@
-/* About 20 seconds, most of them the compiler's of seven models, each with a picture's programs of its own.
+/* About 20 seconds, most of them the compiler's of seven models, each with a picture's programs of
+ * its own.
  *
- * Every model's field as everything that can be made of it, and what is made of fields that are untrained, empty, or whose
- * parameters are so large that nothing of them is finite: files that others can read, without a number that is none, or
- * one line that says why not. */
+ * Every model's field as everything that can be made of it, and what is made of fields that are
+ * untrained, empty, or whose parameters are so large that nothing of them is finite: files that
+ * others can read, without a number that is none, or one line that says why not. */
 #include "step_fixture.h"
 
 #include <ctype.h>
@@ -18,14 +19,15 @@
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 /* One whose features are no numbers near the middle. */
-#define GLSL(name, feature)                                                        \
-    "// " name "\n#pragma field parameters 2\n#pragma field features 2\n"           \
-    "void encode(vec3 position, uint first_parameter)\n{\n"                        \
-    "    put_feature(0u, " feature ");\n"                                          \
-    "    put_feature(1u, parameter(first_parameter));\n}\n"                        \
-    "void encode_backward(vec3 position, uint first_parameter)\n{\n"               \
+#define GLSL(name, feature)                                               \
+    "// " name "\n#pragma field parameters 2\n#pragma field features 2\n" \
+    "void encode(vec3 position, uint first_parameter)\n{\n"               \
+    "    put_feature(0u, " feature ");\n"                                 \
+    "    put_feature(1u, parameter(first_parameter));\n}\n"               \
+    "void encode_backward(vec3 position, uint first_parameter)\n{\n"      \
     "    add_gradient(first_parameter, feature_gradient(1u));\n}\n"
-/* The check of derivatives asks for finite features at 256 places, none of which is as near as that. */
+/* The check of derivatives asks for finite features at 256 places, none of which is as near as
+ * that. */
 #define ODD GLSL("odd", "distance(position, vec3(0.5)) < 0.04 ? uintBitsToFloat(0x7fc00000u) : 1.0")
 
 static void take_glsl(struct vkn_config *config)
@@ -82,21 +84,25 @@ static const struct {
     const char *name;
     void (*take)(struct vkn_config *config);
 } models[] = {
-    {"ngp", take_nothing},      {"vanilla", take_vanilla},           {"layered", take_layered},
-    {"dynamic", take_dynamic},  {"glsl", take_glsl},                 {"proposal", tiny_propose},
+    {"ngp", take_nothing},
+    {"vanilla", take_vanilla},
+    {"layered", take_layered},
+    {"dynamic", take_dynamic},
+    {"glsl", take_glsl},
+    {"proposal", tiny_propose},
     {"hierarchical", take_hierarchy},
 };
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/* Copies a checkpoint with all elements of the tensors `params` and `average`, or of `occupancy`, set to a number, its
- * checksum left out as whoever edits it does. */
+/* Copies a checkpoint with all elements of the tensors `params` and `average`, or of `occupancy`,
+ * set to a number, its checksum left out as whoever edits it does. */
 static void edit(const char *from, const char *to, const char *tensor, float value)
 {
     struct safetensors_file *file = NULL;
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
-    static const char *const keys[] = {CHECKPOINT_FORMAT, CHECKPOINT_CONFIG, CHECKPOINT_SCENE, CHECKPOINT_STEP,
-                                       CHECKPOINT_SECONDS, CHECKPOINT_FIELD};
+    static const char *const keys[] = {CHECKPOINT_FORMAT, CHECKPOINT_CONFIG,  CHECKPOINT_SCENE,
+                                       CHECKPOINT_STEP,   CHECKPOINT_SECONDS, CHECKPOINT_FIELD};
     struct safetensors_metadata metadata[BASE_COUNT(keys)];
     size_t count = 0, known = 0;
     float *values = NULL;
@@ -113,14 +119,15 @@ static void edit(const char *from, const char *to, const char *tensor, float val
     assert_non_null(values);
     for (size_t i = 0; i < BASE_COUNT(keys); i++)
         if (safetensors_metadata_value(file, keys[i]))
-            metadata[known++] = (struct safetensors_metadata){keys[i], safetensors_metadata_value(file, keys[i])};
+            metadata[known++] =
+                (struct safetensors_metadata){keys[i], safetensors_metadata_value(file, keys[i])};
     ok(safetensors_write(to, tensors, count, metadata, known));
     safetensors_close(&file);
     free(values);
 }
 
-static char *train(const struct step_tests *tests, void (*take)(struct vkn_config *config), uint32_t steps,
-                   const char *name)
+static char *train(const struct step_tests *tests, void (*take)(struct vkn_config *config),
+                   uint32_t steps, const char *name)
 {
     struct vkn_config config = tiny_config(true);
     take(&config);
@@ -155,7 +162,8 @@ static size_t check_ply(const char *path, size_t bytes, size_t floats)
         float value;
         memcpy(&value, vertex + i / floats * bytes + i % floats * 4, sizeof value);
         if (!isfinite(value))
-            fail_msg("%s: vertex %zu: float %zu is %g", path, i / floats, i % floats, (double)value);
+            fail_msg("%s: vertex %zu: float %zu is %g", path, i / floats, i % floats,
+                     (double)value);
     }
     free(data);
     return count;
@@ -183,10 +191,11 @@ static void check_glb(const char *path)
     cJSON *parsed = cJSON_Parse(text);
     assert_non_null(parsed);
     const cJSON *accessor = NULL;
-    cJSON_ArrayForEach(accessor, cJSON_GetObjectItem(parsed, "accessors")) /* null: not finite */
+    cJSON_ArrayForEach (accessor, cJSON_GetObjectItem(parsed, "accessors")) /* null: not finite */
         for (int i = 0; i < 2; i++) {
-            const cJSON *bounds = cJSON_GetObjectItem(accessor, i == 0 ? "min" : "max"), *bound = NULL;
-            cJSON_ArrayForEach(bound, bounds)
+            const cJSON *bounds = cJSON_GetObjectItem(accessor, i == 0 ? "min" : "max"),
+                        *bound = NULL;
+            cJSON_ArrayForEach (bound, bounds)
                 assert_true(cJSON_IsNumber(bound));
         }
     cJSON_Delete(parsed);
@@ -229,13 +238,21 @@ static void check_npy(const char *path)
 
 static const struct vkn_job quiet = {.quiet = true};
 
-static vkn_status export_files(const struct step_tests *tests, const char *checkpoint, const char *mesh,
-                               struct vkn_export_result *result)
+static vkn_status export_files(const struct step_tests *tests, const char *checkpoint,
+                               const char *mesh, struct vkn_export_result *result)
 {
-    const struct vkn_export_params params = {
-        .size = sizeof params, .job = &quiet, .run = checkpoint, .scene = tests->folder->path, .mesh = mesh,
-        .points = temporary_path(tests->folder, "points.ply"), .splats = temporary_path(tests->folder, "splats.ply"),
-        .resolution = 16, .point_count = 200, .unseen = VKN_UNSEEN_KEEP, .texture = strstr(mesh, ".glb") ? VKN_TEXTURE_FITTING : 0};
+    const struct vkn_export_params params = {.size = sizeof params,
+                                             .job = &quiet,
+                                             .run = checkpoint,
+                                             .scene = tests->folder->path,
+                                             .mesh = mesh,
+                                             .points = temporary_path(tests->folder, "points.ply"),
+                                             .splats = temporary_path(tests->folder, "splats.ply"),
+                                             .resolution = 16,
+                                             .point_count = 200,
+                                             .unseen = VKN_UNSEEN_KEEP,
+                                             .texture =
+                                                 strstr(mesh, ".glb") ? VKN_TEXTURE_FITTING : 0};
     *result = (struct vkn_export_result){.size = sizeof *result};
     vkn_status status = vkn_run_export(&params, result);
     if (status != VKN_OK)
@@ -248,9 +265,11 @@ static vkn_status export_files(const struct step_tests *tests, const char *check
     return VKN_OK;
 }
 
-static vkn_status export_meshes(const struct step_tests *tests, const char *checkpoint, struct vkn_export_result *result)
+static vkn_status export_meshes(const struct step_tests *tests, const char *checkpoint,
+                                struct vkn_export_result *result)
 {
-    const char *ply = temporary_path(tests->folder, "mesh.ply"), *obj = temporary_path(tests->folder, "mesh.obj"),
+    const char *ply = temporary_path(tests->folder, "mesh.ply"),
+               *obj = temporary_path(tests->folder, "mesh.obj"),
                *glb = temporary_path(tests->folder, "mesh.glb");
     const char *const meshes[] = {obj, glb, ply};
     for (size_t i = 0; i < BASE_COUNT(meshes); i++)
@@ -265,10 +284,18 @@ static vkn_status render_maps(const struct step_tests *tests, const char *checkp
 {
     static const char *const maps[] = {"", "_depth", "_depth16", "_opacity", "_normal"};
     struct vkn_render_result result = {.size = sizeof result};
-    const struct vkn_render_params params = {
-        .size = sizeof params, .job = &quiet, .run = checkpoint, .scene = tests->folder->path,
-        .split = VKN_SPLIT_TRAIN, .color = true, .depth = true, .opacity = true, .normal = true, .depth_values = true,
-        .depth16 = true, .out = temporary_path(tests->folder, "views")};
+    const struct vkn_render_params params = {.size = sizeof params,
+                                             .job = &quiet,
+                                             .run = checkpoint,
+                                             .scene = tests->folder->path,
+                                             .split = VKN_SPLIT_TRAIN,
+                                             .color = true,
+                                             .depth = true,
+                                             .opacity = true,
+                                             .normal = true,
+                                             .depth_values = true,
+                                             .depth16 = true,
+                                             .out = temporary_path(tests->folder, "views")};
     BASE_TRY(vkn_run_render(&params, &result));
     for (size_t i = 0; i < BASE_COUNT(maps); i++) {
         char name[64];
@@ -283,8 +310,11 @@ static vkn_status render_maps(const struct step_tests *tests, const char *checkp
 static vkn_status evaluate(const struct step_tests *tests, const char *checkpoint)
 {
     struct vkn_evaluation *evaluation = NULL;
-    const struct vkn_eval_params params = {.size = sizeof params, .job = &quiet, .run = checkpoint,
-        .scene = tests->folder->path, .split = VKN_SPLIT_TRAIN};
+    const struct vkn_eval_params params = {.size = sizeof params,
+                                           .job = &quiet,
+                                           .run = checkpoint,
+                                           .scene = tests->folder->path,
+                                           .split = VKN_SPLIT_TRAIN};
     BASE_TRY(vkn_run_eval(&params, &evaluation));
     char *json = vkn_evaluation_json(evaluation);
     check_words("JSON", json, strlen(json));
@@ -295,7 +325,8 @@ static vkn_status evaluate(const struct step_tests *tests, const char *checkpoin
 }
 
 /* All that there is of a checkpoint works. */
-static void make_all(const struct step_tests *tests, const char *checkpoint, struct vkn_export_result *result)
+static void make_all(const struct step_tests *tests, const char *checkpoint,
+                     struct vkn_export_result *result)
 {
     ok(export_meshes(tests, checkpoint, result));
     ok(render_maps(tests, checkpoint));
@@ -343,7 +374,8 @@ static void test_untrained(void **state)
     free(checkpoint);
 }
 
-/* An occupancy grid without a cell; densities of zero, which are those of a raw output far below it. */
+/* An occupancy grid without a cell; densities of zero, which are those of a raw output far below
+ * it. */
 static void test_empty(void **state)
 {
     const struct step_tests *tests = *state;
@@ -360,16 +392,17 @@ static void test_empty(void **state)
     free(empty);
 }
 
-/* Parameters that are no numbers are refused as damage, whatever is to be made of them; those that are finite, but
- * nothing of the field is, come out as files all the same. */
+/* Parameters that are no numbers are refused as damage, whatever is to be made of them; those that
+ * are finite, but nothing of the field is, come out as files all the same. */
 static void test_not_finite(void **state)
 {
     static const struct {
         const char *tensor;
         float value;
         bool refused;
-    } cases[] = {{"average", NAN, true},       {"average", INFINITY, true}, {"params", NAN, true},
-                 {"occupancy", NAN, true},     {"average", 3e38F, false},   {"average", -3e38F, false},
+    } cases[] = {{"average", NAN, true},      {"average", INFINITY, true},
+                 {"params", NAN, true},       {"occupancy", NAN, true},
+                 {"average", 3e38F, false},   {"average", -3e38F, false},
                  {"occupancy", 3e38F, false}, {"average", 1e15F, false}};
     const struct step_tests *tests = *state;
     bool all = true; /* of the first that is not refused; of the others what tells most */

@@ -1,6 +1,6 @@
-/* A room seen from inside in panoramas, whose pictures are made here by longitude and latitude alone: it is
- * trained on, held-out panoramas and perspective views are as the room is, and both kinds of views of the field
- * agree where they look the same way. */
+/* A room seen from inside in panoramas, whose pictures are made here by longitude and latitude
+ * alone: it is trained on, held-out panoramas and perspective views are as the room is, and both
+ * kinds of views of the field agree where they look the same way. */
 #include "evaluation.h"
 
 #define WIDTH      64u
@@ -13,7 +13,8 @@
 static void wall_color(const double p[3], double color[3])
 {
     for (int c = 0; c < 3; c++)
-        color[c] = 0.5 + 0.25 * sin(2.2 * p[c] + c) + 0.25 * sin(1.7 * p[(c + 1) % 3] - 0.8 * p[(c + 2) % 3]);
+        color[c] = 0.5 + 0.25 * sin(2.2 * p[c] + c) +
+                   0.25 * sin(1.7 * p[(c + 1) % 3] - 0.8 * p[(c + 2) % 3]);
 }
 
 /* Where a ray from inside meets the wall; returns the distance. */
@@ -35,16 +36,16 @@ struct place {
 static struct place place_of(uint32_t index)
 {
     double turn = 1.1 * index;
-    struct place place = {.right = {cos(turn), sin(turn), 0},
-                          .up = {0, 0, 1},
-                          .back = {sin(turn), -cos(turn), 0}};
+    struct place place = {
+        .right = {cos(turn), sin(turn), 0}, .up = {0, 0, 1}, .back = {sin(turn), -cos(turn), 0}};
     for (int i = 0; i < 3; i++)
         place.position[i] = 0.55 * sin(2.399 * index + 2 * i + 0.3 * i * index);
     return place;
 }
 
 /* Of the place's axes: longitude to the right of where it looks, latitude upwards. */
-static void direction_of(const struct place *place, double longitude, double latitude, double direction[3])
+static void direction_of(const struct place *place, double longitude, double latitude,
+                         double direction[3])
 {
     for (int i = 0; i < 3; i++)
         direction[i] = sin(longitude) * cos(latitude) * place->right[i] +
@@ -56,8 +57,8 @@ static void direction_of(const struct place *place, double longitude, double lat
 static void direction_through(const struct place *place, uint32_t pixel, double direction[3])
 {
     uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
-    direction_of(place, ((column + 0.5) / WIDTH - 0.5) * 2 * M_PI, (0.5 - (row + 0.5) / HEIGHT) * M_PI,
-                 direction);
+    direction_of(place, ((column + 0.5) / WIDTH - 0.5) * 2 * M_PI,
+                 (0.5 - (row + 0.5) / HEIGHT) * M_PI, direction);
 }
 
 static void write_picture(struct temporary *folder, uint32_t index)
@@ -83,13 +84,15 @@ static void write_picture(struct temporary *folder, uint32_t index)
 static void make_room(struct temporary *folder)
 {
     struct base_text text = {0};
-    base_text_add(&text, "{\"camera_model\": \"EQUIRECTANGULAR\", \"w\": %u, \"h\": %u, \"fl_x\": %u, "
+    base_text_add(&text,
+                  "{\"camera_model\": \"EQUIRECTANGULAR\", \"w\": %u, \"h\": %u, \"fl_x\": %u, "
                   "\"fl_y\": %u, \"cx\": %u, \"cy\": %u, \"aabb_scale\": 1, \"scale\": 0.4, "
                   "\"test_filenames\": [\"12.png\", \"13.png\"], \"frames\": [",
                   WIDTH, HEIGHT, WIDTH / 2, HEIGHT, WIDTH / 2, HEIGHT / 2);
     for (uint32_t n = 0; n < TRAINED + 2; n++) {
         struct place place = place_of(n);
-        base_text_add(&text, "%s{\"file_path\": \"%02u.png\", \"transform_matrix\": [", n ? ", " : "", n);
+        base_text_add(&text, "%s{\"file_path\": \"%02u.png\", \"transform_matrix\": [",
+                      n ? ", " : "", n);
         for (int i = 0; i < 3; i++)
             base_text_add(&text, "[%.9g, %.9g, %.9g, %.9g], ", place.right[i], place.up[i],
                           place.back[i], place.position[i]);
@@ -242,10 +245,8 @@ static void test_in_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_held_out),
-        cmocka_unit_test(test_perspective),
-        cmocka_unit_test(test_same_rays),
-        cmocka_unit_test(test_in_memory),
+        cmocka_unit_test(test_held_out),    cmocka_unit_test(test_perspective),
+        cmocka_unit_test(test_same_rays),   cmocka_unit_test(test_in_memory),
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);

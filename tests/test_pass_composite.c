@@ -336,7 +336,7 @@ static void check_training(struct bench *bench, const struct inputs *inputs, boo
 static void test_training(void **state)
 {
     static const enum vkn_loss losses[] = {VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1,
-                                            VKN_LOSS_CHARBONNIER};
+                                           VKN_LOSS_CHARBONNIER};
     for (uint32_t n = 0; n < 8; n++) {
         bool deterministic = n >= 4;
         struct bench bench =

@@ -781,8 +781,8 @@ static void test_raised_products(void **state)
     bench_destroy(&bench);
 }
 
-/* More layers than the default model has; on CPU devices test_passes has fp32 in a shape of its own,
- * test_sums 16 bits. */
+/* More layers than the default model has; on CPU devices test_passes has fp32 in a shape of its
+ * own, test_sums 16 bits. */
 static void test_deep(void **state)
 {
     struct backend_case backends[MAX_CASES];
@@ -844,8 +844,7 @@ static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
 /* Of f16 features. */
 static void check_half_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
-    struct backend_case backend = {.precision = VKN_PRECISION_FP16,
-                                   .activation = VKN_DENSITY_RELU};
+    struct backend_case backend = {.precision = VKN_PRECISION_FP16, .activation = VKN_DENSITY_RELU};
     if (sums == VKN_SUMS_FIXED) {
         backend.activation = VKN_DENSITY_DEFAULT;
         backend = raised(backend);
@@ -883,12 +882,16 @@ static void test_tuned(void **state)
         struct field_tuning tuning;
     } tunings[] = {
 #define TUNING(rounds, owned, backward, backward_size, forward, forward_size) \
-    {.values = {[FIELD_ROUNDS] = (rounds),                                    \
-                [FIELD_OWNED_ROWS] = (owned),                                 \
-                [FIELD_BACKWARD_ROWS] = (backward),                           \
-                [FIELD_BACKWARD_SIZE] = (backward_size),                      \
-                [FIELD_FORWARD_ROWS] = (forward),                             \
-                [FIELD_FORWARD_SIZE] = (forward_size)}}
+    {                                                                         \
+        .values = {                                                           \
+            [FIELD_ROUNDS] = (rounds),                                        \
+            [FIELD_OWNED_ROWS] = (owned),                                     \
+            [FIELD_BACKWARD_ROWS] = (backward),                               \
+            [FIELD_BACKWARD_SIZE] = (backward_size),                          \
+            [FIELD_FORWARD_ROWS] = (forward),                                 \
+            [FIELD_FORWARD_SIZE] = (forward_size)                             \
+        }                                                                     \
+    }
         {false, VKN_PRECISION_FP32, false, VKN_DENSITY_SOFTPLUS, TUNING(16, 0, 32, 0, 128, 0)},
         {false, VKN_PRECISION_FP32, false, VKN_DENSITY_RELU, TUNING(1, 0, 128, 0, 32, 0)},
         {false, VKN_PRECISION_FP16, false, VKN_DENSITY_SOFTPLUS, TUNING(8, 0, 256, 0, 256, 0)},

@@ -241,8 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rays_lead_back), cmocka_unit_test(test_all_around),
         cmocka_unit_test(test_panorama),       cmocka_unit_test(test_depth_scale),
-        cmocka_unit_test(test_out_of_reach),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_out_of_reach),   cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -720,8 +720,8 @@ static void test_draws(void **state)
                 expected[c] += 128 * (reference_shares_to(weights, BINS, (c + 1) / 4.0) -
                                       reference_shares_to(weights, BINS, c / 4.0));
             for (uint32_t i = 0; i < BINS && results[r].count > 0; i++)
-                drawn[(uint32_t)(4 * (i + random_place(&bench, &inputs, r,
-                                                       i)))]--; /* the coarse sample */
+                drawn[(uint32_t)(4 * (i + random_place(&bench, &inputs, r, i)))]--; /* the coarse
+                                                                                       sample */
             all += results[r].count > 0 ? 128 : 0;
         }
         assert_true(all > 1e5);

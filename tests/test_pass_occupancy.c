@@ -517,7 +517,8 @@ static void test_unseen_by_fisheye(void **state)
     check_unseen(*state, (struct space_case){4, false, 0}, &view, 1, 50, 0);
 }
 
-/* A panorama sees all around, also what is right behind it or above; one that is not whole does not. */
+/* A panorama sees all around, also what is right behind it or above; one that is not whole does
+ * not. */
 static void test_unseen_by_panorama(void **state)
 {
     struct random random = {92};
@@ -530,7 +531,8 @@ static void test_unseen_by_panorama(void **state)
     check_unseen(*state, (struct space_case){4, true, 0}, &view, 1, 50, 5);
     view.focal_x = view.focal_y = 14;
     check_unseen(*state, (struct space_case){4, false, 0}, &view, 1, 50, 0);
-    /* In the middle of the grid, along its axes: cells' corners are in the seam and at the poles. */
+    /* In the middle of the grid, along its axes: cells' corners are in the seam and at the poles.
+     */
     view.focal_x = view.focal_y = (float)(32 / M_PI);
     const float straight[12] = {1, 0, 0, 0.5F, 0, 1, 0, 0.5F, 0, 0, 1, 0.5F};
     memcpy(view.pose, straight, sizeof straight);

@@ -242,8 +242,9 @@ static void test_some_views(void **state)
     bench_destroy(&bench);
 }
 
-/* While a curriculum goes on all rays are those of views whose moment has come: of the cameras, whose moments are
- * 0.25, 0.5 and 0.75, `first`, `first` + `stride` and so on, the first `drawn`. */
+/* While a curriculum goes on all rays are those of views whose moment has come: of the cameras,
+ * whose moments are 0.25, 0.5 and 0.75, `first`, `first` + `stride` and so on, the first `drawn`.
+ */
 static void check_moments(struct bench *bench, const struct views *views, uint32_t step,
                           const uint32_t chosen[3], uint32_t drawn)
 {
@@ -420,8 +421,7 @@ int main(void)
         cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
         cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
         cmocka_unit_test(test_some_views),  cmocka_unit_test(test_nothing_counts),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_moments),     cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -1,5 +1,6 @@
-/* texture_claim, texture_list, texture_samples, texture_colors: which pixels show which triangle, where on it, and
- * what the field makes of that. splat_samples, splat_colors: from where splats are looked at, and what comes of it. */
+/* texture_claim, texture_list, texture_samples, texture_colors: which pixels show which triangle,
+ * where on it, and what the field makes of that. splat_samples, splat_colors: from where splats are
+ * looked at, and what comes of it. */
 #include "pass_fixture.h"
 
 #define WIDTH     48u
@@ -10,10 +11,8 @@
 #define SPLATS    7u
 #define SAMPLES   (SPLAT_VIEWS + SPLAT_DEPTHS)
 
-static const struct MeshGrid grid = {.spacing = 0.04f,
-                                     .scale = 0.4f,
-                                     .offset = {0.5f, 0.3f, 0.2f},
-                                     .time = 0.625f};
+static const struct MeshGrid grid = {
+    .spacing = 0.04f, .scale = 0.4f, .offset = {0.5f, 0.3f, 0.2f}, .time = 0.625f};
 
 struct scene {
     struct bench bench;
@@ -28,8 +27,7 @@ static struct scene create_scene(struct gpu_device *device, bool contracted)
         .scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE,
         .batch = {.max_rays = 1024, .samples = 8192},
     };
-    struct scene scene = {.bench = bench_configure(device, settings),
-                          .space = {2, contracted}};
+    struct scene scene = {.bench = bench_configure(device, settings), .space = {2, contracted}};
     struct random random = {7};
     bench_allocate(&scene.bench, 1, PIXELS);
     bench_put(&scene.bench, BIND_MESH, &grid, sizeof grid);
@@ -63,8 +61,8 @@ static double area_of(const struct TextureTriangle *triangle)
                 ((double)at[3] - at[1]) * ((double)at[4] - at[0]));
 }
 
-/* The point of a triangle that is nearest to a pixel's middle, found by trying: the inside, then places
- * all along its edges. Returns the distance. */
+/* The point of a triangle that is nearest to a pixel's middle, found by trying: the inside, then
+ * places all along its edges. Returns the distance. */
 static double nearest(const struct TextureTriangle *triangle, uint32_t pixel, double weights[3])
 {
     const uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
@@ -226,8 +224,7 @@ static void check_colors(struct scene *scene, const uint32_t *list, struct Push 
             double place[3], width = 2 * grid.spacing / TEXTURE_SAMPLES;
             for (int axis = 0; axis < 3; axis++)
                 place[axis] = rays[i].origin[axis] + (k + 0.5) * width * rays[i].direction[axis];
-            double alpha =
-                1 - exp(-value[3] * width * reference_shrinking(&scene->space, place));
+            double alpha = 1 - exp(-value[3] * width * reference_shrinking(&scene->space, place));
             for (int c = 0; c < 3; c++)
                 color[c] += left * alpha * value[c];
             left *= 1 - alpha;
@@ -294,7 +291,8 @@ static void check_splat_samples(const struct Splat *splat, const struct Ray *ray
     for (uint32_t k = 0; k < SAMPLES; k++) {
         double facing = 0, length = 0;
         for (int i = 0; i < 3; i++) {
-            double down = k < SPLAT_VIEWS ? 0 : ((k - SPLAT_VIEWS) + 0.5 - SPLAT_DEPTHS / 2.0) * width;
+            double down =
+                k < SPLAT_VIEWS ? 0 : ((k - SPLAT_VIEWS) + 0.5 - SPLAT_DEPTHS / 2.0) * width;
             facing += rays[k].direction[i] * splat->normal[i];
             length += rays[k].direction[i] * rays[k].direction[i];
             sum[i] += k < SPLAT_VIEWS ? rays[k].direction[i] : 0;
@@ -313,19 +311,24 @@ static void check_splat_samples(const struct Splat *splat, const struct Ray *ray
         assert_close(sum[i] / SPLAT_VIEWS, -0.5 * splat->normal[i], 0.1, 1, "mean", (size_t)i);
 }
 
-/* The colour as viewers of the format add it up, from its definition by associated Legendre functions
- * (with their sign): real harmonics, m < 0 with sines. */
+/* The colour as viewers of the format add it up, from its definition by associated Legendre
+ * functions (with their sign): real harmonics, m < 0 with sines. */
 static double harmonic(int l, int m, const double d[3])
 {
     static const double factorial[] = {1, 1, 2, 6, 24, 120, 720};
     int a = abs(m);
     double s = sqrt(1 - d[2] * d[2]), turn = atan2(d[1], d[0]);
-    double p = a == 0   ? (l == 0 ? 1 : l == 1 ? d[2] : l == 2 ? 1.5 * d[2] * d[2] - 0.5
-                                                               : 2.5 * pow(d[2], 3) - 1.5 * d[2])
-               : a == 1 ? -s * (l == 1 ? 1 : l == 2 ? 3 * d[2] : 7.5 * d[2] * d[2] - 1.5)
+    double p = a == 0   ? (l == 0   ? 1
+                           : l == 1 ? d[2]
+                           : l == 2 ? 1.5 * d[2] * d[2] - 0.5
+                                    : 2.5 * pow(d[2], 3) - 1.5 * d[2])
+               : a == 1 ? -s * (l == 1   ? 1
+                                : l == 2 ? 3 * d[2]
+                                         : 7.5 * d[2] * d[2] - 1.5)
                : a == 2 ? s * s * (l == 2 ? 3 : 15 * d[2])
                         : -15 * s * s * s;
-    double size = sqrt((2 * l + 1) / (4 * 3.14159265358979323846) * factorial[l - a] / factorial[l + a]);
+    double size =
+        sqrt((2 * l + 1) / (4 * 3.14159265358979323846) * factorial[l - a] / factorial[l + a]);
     return m == 0 ? size * p : sqrt(2) * size * p * (m < 0 ? sin(a * turn) : cos(a * turn));
 }
 
@@ -344,7 +347,8 @@ static void check_splat_colors(struct scene *scene, const struct Ray *rays)
             for (int c = 0; c < 3; c++)
                 wanted[i][n][c] = random_between(&random, -1, 1);
         for (uint32_t k = 0; k < SPLAT_VIEWS; k++) {
-            double turn = 2 * 3.14159265358979323846 * (k % 7) / 7, s = sqrt(1 - z[k / 7] * z[k / 7]);
+            double turn = 2 * 3.14159265358979323846 * (k % 7) / 7,
+                   s = sqrt(1 - z[k / 7] * z[k / 7]);
             const double d[3] = {s * cos(turn), s * sin(turn), z[k / 7]};
             float *value = field + 4 * (SAMPLES * i + k);
             value[0] = value[1] = value[2] = 0;

@@ -102,10 +102,9 @@ static bool clip(const double origin[3], const double direction[3], const struct
 static bool check_clipped(const struct bench *bench, const struct Ray *whole, const struct Ray *ray,
                           size_t index)
 {
-    struct reference_stepping stepping =
-        reference_stepping(&bench->config, bench_contracts(bench));
-    double origin[3], direction[3], cube[2], span[2] = {bench->config.near_distance,
-                                                        bench->config.far_distance};
+    struct reference_stepping stepping = reference_stepping(&bench->config, bench_contracts(bench));
+    double origin[3], direction[3], cube[2],
+        span[2] = {bench->config.near_distance, bench->config.far_distance};
     for (int i = 0; i < 3; i++) {
         origin[i] = whole->origin[i];
         direction[i] = whole->direction[i];
@@ -122,7 +121,8 @@ static bool check_clipped(const struct bench *bench, const struct Ray *whole, co
     assert_int_equal(ray->last >= 0, meets);
     if (!meets)
         return false;
-    double first = reference_steps_to(&stepping, span[0]), last = reference_steps_to(&stepping, span[1]);
+    double first = reference_steps_to(&stepping, span[0]),
+           last = reference_steps_to(&stepping, span[1]);
     double slack = 3e-5 * (1 + last), skipped = (double)ray->step - (double)whole->step;
     assert_close(ray->last, last, 1, slack, "last step of ray", index);
     assert_close(skipped, round(skipped), 1, slack, "steps left out of ray", index);
@@ -141,7 +141,8 @@ static struct Ray *view_rays(struct bench *bench, uint32_t count)
 }
 
 /* Boxes around, beside, behind and across what cameras see, which may stand inside of them. */
-static void check_boxes(struct bench *bench, const struct scene_camera *camera, struct random *random)
+static void check_boxes(struct bench *bench, const struct scene_camera *camera,
+                        struct random *random)
 {
     const uint32_t count = camera->width * camera->height;
     const struct Camera shown = setup_camera(camera);
@@ -437,10 +438,8 @@ static void test_finish_pixels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_view_rays),
-        cmocka_unit_test(test_cropped_rays),
-        cmocka_unit_test(test_sample_normals),
-        cmocka_unit_test(test_finish_pixels),
+        cmocka_unit_test(test_view_rays),      cmocka_unit_test(test_cropped_rays),
+        cmocka_unit_test(test_sample_normals), cmocka_unit_test(test_finish_pixels),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

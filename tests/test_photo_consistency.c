@@ -293,8 +293,7 @@ static const cJSON *measured(const cJSON *json, const char *name)
 static void assert_problem(const cJSON *json, const char *part)
 {
     const cJSON *problem, *found = NULL;
-    cJSON_ArrayForEach(problem, cJSON_GetObjectItem(json, "problems"))
-    {
+    cJSON_ArrayForEach (problem, cJSON_GetObjectItem(json, "problems")) {
         const char *text = cJSON_GetObjectItem(problem, "problem")->valuestring;
         if (strstr(text, part != NULL ? part : "picture") != NULL)
             found = problem;
@@ -316,8 +315,7 @@ static unsigned poor_views(const cJSON *json)
 {
     const cJSON *view;
     unsigned found = 0;
-    cJSON_ArrayForEach(view, measured(json, "per_view"))
-    {
+    cJSON_ArrayForEach (view, measured(json, "per_view")) {
         const char *name = cJSON_GetObjectItem(view, "image")->valuestring + strlen("images/");
         unsigned number = (unsigned)strtoul(name, NULL, 10);
         found |= cJSON_IsFalse(cJSON_GetObjectItem(view, "fits")) ? 1u << number : 0;

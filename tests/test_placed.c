@@ -152,8 +152,8 @@ static void test_changed_points(void **state)
     space = begin_space((struct vkn_train_params){.init = run, .scene = other});
     assert_space(&space, &elsewhere);
     const struct vkn_config other_cube = {.scene.aabb_scale = anew.aabb_scale};
-    space = begin_space((struct vkn_train_params){
-        .init = run, .scene = scene, .config = &other_cube});
+    space =
+        begin_space((struct vkn_train_params){.init = run, .scene = scene, .config = &other_cube});
     assert_space(&space, &anew);
     free(other);
     free(run);

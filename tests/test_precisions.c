@@ -1,11 +1,12 @@
-/* The bundled scene in every precision: the same quality. Takes about 20 s of processor time, most of it for
- * compiling 16-bit arithmetic and running it on a CPU device; no shorter training is worth comparing. */
+/* The bundled scene in every precision: the same quality. Takes about 20 s of processor time, most
+ * of it for compiling 16-bit arithmetic and running it on a CPU device; no shorter training is
+ * worth comparing. */
 #include "evaluation.h"
 #include "step_fixture.h"
 
-#define STEPS 400u
-/* Up to here all go the same way, in fp32. Short trainings of one seed that part at the first step end
- * up to 0.5 dB from each other, whatever the precision: the seeds themselves differ by more. */
+#define STEPS        400u
+/* Up to here all go the same way, in fp32. Short trainings of one seed that part at the first step
+ * end up to 0.5 dB from each other, whatever the precision: the seeds themselves differ by more. */
 #define COMMON_STEPS 200u
 
 static struct vkn_config config_of(enum vkn_precision precision)
@@ -75,7 +76,8 @@ static void test_parity(void **state)
     double fp32 = finish(&trained, VKN_PRECISION_FP32);
     double fp16 = finish(&trained, VKN_PRECISION_FP16);
     double coopmat = finish(&trained, VKN_PRECISION_COOPMAT);
-    print_message("%.2f dB; then fp32 %.2f, fp16 %.2f, coopmat %.2f dB\n", half, fp32, fp16, coopmat);
+    print_message("%.2f dB; then fp32 %.2f, fp16 %.2f, coopmat %.2f dB\n", half, fp32, fp16,
+                  coopmat);
     assert_true(fp32 > half + 0.5);
     assert_true(fabs(fp16 - fp32) < 0.2);
     assert_true(fabs(coopmat - fp32) < 0.2);

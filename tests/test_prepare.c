@@ -1,6 +1,6 @@
-/* Photographs become scenes: with a stand-in for COLMAP (fake_colmap.sh) in every way that it ends, and
- * interruptions; and with COLMAP itself, whose poses are compared with those that pictures were made from.
- * "test_prepare views FOLDER" leaves these pictures there, for test_prepare_tools.sh. */
+/* Photographs become scenes: with a stand-in for COLMAP (fake_colmap.sh) in every way that it ends,
+ * and interruptions; and with COLMAP itself, whose poses are compared with those that pictures were
+ * made from. "test_prepare views FOLDER" leaves these pictures there, for test_prepare_tools.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 
 #include "stand_in.h"
 
-/* A photograph on its side, in the folder of a scene: upright, and its mask too, wherever that was drawn. */
+/* A photograph on its side, in the folder of a scene: upright, and its mask too, wherever that was
+ * drawn. */
 static void test_turned(void **state)
 {
     struct temporary *folder = *state;
@@ -30,7 +31,8 @@ static void test_turned(void **state)
     uint8_t mask[32 * 16];
     for (int i = 0; i < 32 * 16; i++)
         mask[i] = i < 16 * 16 ? 255 : 0; /* 16 x 32: the upper half; 32 x 16: as well */
-    assert_ok(scene_image_write_png(temporary_path(folder, "given/masks/p0.jpg.png"), mask, 16, 32, 1));
+    assert_ok(
+        scene_image_write_png(temporary_path(folder, "given/masks/p0.jpg.png"), mask, 16, 32, 1));
     assert_ok(scene_image_write_png(temporary_path(folder, "given/masks/p1.png"), mask, 32, 16, 1));
     fake(folder, "");
     struct request request = request_of(folder, "given");
@@ -48,11 +50,14 @@ static void test_turned(void **state)
         assert_int_equal(rgba[4 * (28 * 16 + 12)], i == 0 ? 0 : 255);
         free(rgba);
     }
-    assert_ok(scene_image_read(temporary_path(folder, "scene/images/p0.jpg"), &rgba, &width, &height));
+    assert_ok(
+        scene_image_read(temporary_path(folder, "scene/images/p0.jpg"), &rgba, &width, &height));
     assert_true(width == 16 && height == 32);
     free(rgba);
-    const uint8_t lowest[4] = {0, 15, 7, 255}; /* the first pixel of the stored picture's last row */
-    assert_ok(scene_image_read(temporary_path(folder, "scene/images/p4.png"), &rgba, &width, &height));
+    const uint8_t lowest[4] = {0, 15, 7,
+                               255}; /* the first pixel of the stored picture's last row */
+    assert_ok(
+        scene_image_read(temporary_path(folder, "scene/images/p4.png"), &rgba, &width, &height));
     assert_true(width == 16 && height == 32);
     assert_memory_equal(rgba, lowest, 4);
     free(rgba);
@@ -64,8 +69,9 @@ static void test_turned(void **state)
 static void test_names(void **state)
 {
     struct temporary *folder = *state;
-    static const char *const names[] = {"IMG_9.png", "IMG_10.png", "-h.png", "it's a \"b\".png", "c\nd.png",
-                                        "\xc3\xa4.png", "\xff.png", "50%d.PNG", "IMG_9.jpg.png"};
+    static const char *const names[] = {"IMG_9.png",        "IMG_10.png", "-h.png",
+                                        "it's a \"b\".png", "c\nd.png",   "\xc3\xa4.png",
+                                        "\xff.png",         "50%d.PNG",   "IMG_9.jpg.png"};
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
         char name[64];
         snprintf(name, sizeof(name), "given/%s", names[i]);
@@ -81,7 +87,8 @@ static void test_names(void **state)
     assert_int_equal(request.result.models, 2);
     assert_int_equal(request.result.points, 256);
     assert_true(has(folder, "scene/images/00001_-h.png"));
-    assert_true(has(folder, "scene/images/00003_IMG_9.jpg.png") || has(folder, "scene/images/00004_IMG_9.jpg.png"));
+    assert_true(has(folder, "scene/images/00003_IMG_9.jpg.png") ||
+                has(folder, "scene/images/00004_IMG_9.jpg.png"));
     assert_true(has(folder, "scene/images_2") && !has(folder, "scene/images_4"));
     assert_true(has(folder, "scene/images_2/00001_-h.png"));
     assert_true(has(folder, "scene/sparse/0/cameras.bin") && !has(folder, "scene/sparse/1"));
@@ -107,7 +114,8 @@ static void test_links(void **state)
     assert_int_equal(stat(temporary_path(folder, "given/p3.png"), &given), 0);
     assert_int_equal(stat(temporary_path(folder, "scene/images/p3.png"), &made), 0);
     assert_true(given.st_ino == made.st_ino && given.st_dev == made.st_dev);
-    assert_called(folder, "--ImageReader.single_camera 0 --ImageReader.camera_model SIMPLE_RADIAL", true);
+    assert_called(folder, "--ImageReader.single_camera 0 --ImageReader.camera_model SIMPLE_RADIAL",
+                  true);
     assert_called(folder, "--FeatureExtraction.use_gpu 0", true);
     assert_called(folder, "--FeatureMatching.use_gpu 0", true);
     assert_called(folder, "SiftMatching", false);
@@ -148,7 +156,8 @@ static void test_failures(void **state)
         assert_fails(&request, VKN_ERROR, "colmap failed (signal 9): it says nothing");
         snprintf(how, sizeof(how), "fails %s", stages[i]);
         fake(folder, how);
-        assert_fails(&request, VKN_ERROR, "colmap failed (exit status 3): ERROR: no such luck (all that it says: ");
+        assert_fails(&request, VKN_ERROR,
+                     "colmap failed (exit status 3): ERROR: no such luck (all that it says: ");
         assert_called(folder, stages[i], true);
         /* What was done before is not done again. */
         assert_called(folder, i > 0 ? stages[i - 1] : "mapper", false);
@@ -281,7 +290,8 @@ static void axes_of(const struct vkn_camera *camera, double axes[3][3])
     }
 }
 
-/* Rotations between neighbours are those that the pictures were made with, and so is the focal length. */
+/* Rotations between neighbours are those that the pictures were made with, and so is the focal
+ * length. */
 static void check_poses(const char *path)
 {
     vkn_scene *scene = NULL;

@@ -1,4 +1,5 @@
-/* Preparations that are killed, and folders of photographs and scenes that hold what nobody expects in them. */
+/* Preparations that are killed, and folders of photographs and scenes that hold what nobody expects
+ * in them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@ static bool ends_soon(pid_t process)
         char path[64], *status = NULL;
         size_t size = 0;
         snprintf(path, sizeof(path), "/proc/%ld/status", (long)process);
-        bool zombie = base_file_read(path, 1 << 16, &status, &size) == VKN_OK && strstr(status, "State:\tZ") != NULL;
+        bool zombie = base_file_read(path, 1 << 16, &status, &size) == VKN_OK &&
+                      strstr(status, "State:\tZ") != NULL;
         free(status);
         if (zombie)
             return true;
@@ -68,7 +70,9 @@ static void test_killed(void **state)
     /* A program of COLMAP's own is not told, but holds the lock. */
     pid_t left = kill_in(&request, "nested mapper");
     char part[96];
-    snprintf(part, sizeof(part), "scene: process %ld (sleep) is still preparing this scene, though the vknerf", (long)left);
+    snprintf(part, sizeof(part),
+             "scene: process %ld (sleep) is still preparing this scene, though the vknerf",
+             (long)left);
     assert_int_equal(kill(left, 0), 0);
     assert_fails(&request, VKN_BAD_INPUT, part);
     kill(left, SIGKILL);
@@ -92,8 +96,8 @@ static void keep_line(void *context, enum vkn_log_level level, const char *line)
         snprintf(told, sizeof(told), "%s", line);
 }
 
-/* Links that lead nowhere, to themselves and into devices, folders, pipes, sockets and what cannot be decoded: left
- * out, named and never opened, since opening a pipe would wait for ever. */
+/* Links that lead nowhere, to themselves and into devices, folders, pipes, sockets and what cannot
+ * be decoded: left out, named and never opened, since opening a pipe would wait for ever. */
 static void test_odd_entries(void **state)
 {
     struct temporary *folder = *state;
@@ -109,7 +113,7 @@ static void test_odd_entries(void **state)
     assert_int_equal(symlink("e.jpg", "e.jpg"), 0);
     assert_int_equal(symlink("/dev/zero", "f.jpg"), 0);
     assert_int_equal(symlink("/dev/tty", "g.png"), 0);
-    assert_int_equal(symlink("c.jpg", "h.tiff"), 0); /* no reason to look for ffmpeg */
+    assert_int_equal(symlink("c.jpg", "h.tiff"), 0);  /* no reason to look for ffmpeg */
     assert_int_equal(symlink("p0.png", "p5.png"), 0); /* a photograph */
     temporary_text(folder, "given/i.jpg", "");
     temporary_text(folder, "given/j\n\033[31m.png", "\x89PNG broken");
@@ -120,9 +124,11 @@ static void test_odd_entries(void **state)
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 6);
-    assert_non_null(strstr(told, "given: 11 of 17 photographs cannot be used and are left out: a.jpg (Is a directory), "
-                                 "b.png (not a regular file), c.jpg (not a regular file), d.jpg (No such file or "
-                                 "directory) and 7 more, which prepare.json lists"));
+    assert_non_null(strstr(
+        told,
+        "given: 11 of 17 photographs cannot be used and are left out: a.jpg (Is a directory), "
+        "b.png (not a regular file), c.jpg (not a regular file), d.jpg (No such file or "
+        "directory) and 7 more, which prepare.json lists"));
     char *record = content(folder, "scene/prepare.json");
     assert_non_null(strstr(record, "\"e.jpg\":\t\"Too many levels of symbolic links\""));
     assert_non_null(strstr(record, "40000x40000 pixels are more than the limit"));
@@ -137,18 +143,21 @@ static void test_odd_entries(void **state)
     assert_int_equal(chdir("/"), 0);
 }
 
-/* Through links in the folder of a scene that came from elsewhere nothing is written, nor removed. */
+/* Through links in the folder of a scene that came from elsewhere nothing is written, nor removed.
+ */
 static void test_own_folder(void **state)
 {
     struct temporary *folder = *state;
-    static const char *const links[] = {"scene/prepare", "scene/prepare/1", "scene/prepare/colmap.log", "scene/prepare/lock"};
+    static const char *const links[] = {"scene/prepare", "scene/prepare/1",
+                                        "scene/prepare/colmap.log", "scene/prepare/lock"};
     struct request request = five_pictures(folder);
     temporary_text(folder, "mine/1/kept", "mine");
     for (size_t i = 0; i < BASE_COUNT(links); i++) {
         char part[64];
         remove_tree(request.params.out);
         assert_ok(base_make_folder(temporary_path(folder, i == 0 ? "scene" : "scene/prepare")));
-        assert_int_equal(symlink(temporary_path(folder, "mine"), temporary_path(folder, links[i])), 0);
+        assert_int_equal(symlink(temporary_path(folder, "mine"), temporary_path(folder, links[i])),
+                         0);
         snprintf(part, sizeof(part), "%s: a link, which was not prepared; remove it", links[i]);
         assert_fails(&request, VKN_BAD_INPUT, part);
         unlink(temporary_path(folder, links[i]));
@@ -160,10 +169,12 @@ static void test_own_folder(void **state)
     assert_ok(prepare(&request));
     /* The links that an earlier scene's folders became go, and not what they lead to. */
     remove_tree(temporary_path(folder, "scene/images"));
-    assert_int_equal(symlink(temporary_path(folder, "mine"), temporary_path(folder, "scene/images")), 0);
+    assert_int_equal(
+        symlink(temporary_path(folder, "mine"), temporary_path(folder, "scene/images")), 0);
     request.params.overwrite = true;
     assert_ok(prepare(&request));
-    assert_true(has(folder, "mine/1/kept") && has(folder, "scene/images/p0.png") && !has(folder, "mine/p0.png"));
+    assert_true(has(folder, "mine/1/kept") && has(folder, "scene/images/p0.png") &&
+                !has(folder, "mine/p0.png"));
 }
 
 static void test_long_names(void **state)
@@ -174,7 +185,8 @@ static void test_long_names(void **state)
     memset(name + strlen(name), 'a', 251);
     memcpy(name + strlen("given/") + 251, ".png", 5);
     temporary_picture(folder, "given/a.png", 420, 30, 7);
-    assert_int_equal(rename(temporary_path(folder, "given/a.png"), temporary_path(folder, name)), 0);
+    assert_int_equal(rename(temporary_path(folder, "given/a.png"), temporary_path(folder, name)),
+                     0);
     assert_ok(prepare(&request));
     assert_int_equal(request.result.pictures, 6);
 }
@@ -186,7 +198,8 @@ static void test_cut_off(void **state)
     struct request request = five_pictures(folder);
     fake(folder, "cut off");
     assert_fails(&request, VKN_ERROR, "COLMAP's model is not whole, as on a full disk: ");
-    assert_error("images.bin: number of images: 5 do not fit into the 356 bytes that follow; the same command makes it again");
+    assert_error("images.bin: number of images: 5 do not fit into the 356 bytes that follow; the "
+                 "same command makes it again");
     assert_false(has(folder, "scene/sparse"));
     fake(folder, "");
     assert_ok(prepare(&request));
@@ -223,7 +236,8 @@ static void test_bad_input(void **state)
     assert_fails(&request, VKN_BAD_INPUT, "given: No such file or directory");
     struct request video = request_of(folder, "walk.mp4");
     temporary_text(folder, "walk.mp4", "not read");
-    assert_fails(&video, VKN_ERROR, "no ffmpeg in PATH; install it (apt-get install ffmpeg) to take frames");
+    assert_fails(&video, VKN_ERROR,
+                 "no ffmpeg in PATH; install it (apt-get install ffmpeg) to take frames");
     video.params.masks = folder->path;
     assert_fails(&video, VKN_BAD_INPUT, "frames of a video have no masks");
     /* None of these makes the folder that of other pictures. */
@@ -237,7 +251,11 @@ static void test_bad_input(void **state)
     temporary_text(folder, "given/c.png", "");
     assert_fails(&request, VKN_BAD_INPUT, "only 1 of 3 pictures can be used");
     for (uint8_t i = 0; i < 3; i++)
-        temporary_picture(folder, i == 0 ? "given/d.png" : i == 1 ? "given/e.png" : "given/f.png", 20, 20, i);
+        temporary_picture(folder,
+                          i == 0   ? "given/d.png"
+                          : i == 1 ? "given/e.png"
+                                   : "given/f.png",
+                          20, 20, i);
     request.params.masks = temporary_path(folder, "masks");
     assert_fails(&request, VKN_BAD_INPUT, "masks: no folder of masks");
     base_make_folder(request.params.masks);
@@ -252,11 +270,20 @@ static void test_bad_input(void **state)
     vkn_log_to(keep_line, NULL);
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
-    assert_non_null(strstr(told, "g.heic (has to be converted by ffmpeg, which is not in PATH); install ffmpeg (apt-get"));
+    assert_non_null(strstr(
+        told,
+        "g.heic (has to be converted by ffmpeg, which is not in PATH); install ffmpeg (apt-get"));
     assert_int_equal(request.result.pictures, 4);
     for (uint8_t i = 0; i < 5; i++)
-        temporary_text(folder, i == 0 ? "given/h.webp" : i == 1 ? "given/i.tif" : i == 2 ? "given/j.bmp" : i == 3 ? "given/k.avif" : "given/l.hif", "no picture");
-    assert_fails(&request, VKN_ERROR, "no ffmpeg in PATH; install it (apt-get install ffmpeg) to convert");
+        temporary_text(folder,
+                       i == 0   ? "given/h.webp"
+                       : i == 1 ? "given/i.tif"
+                       : i == 2 ? "given/j.bmp"
+                       : i == 3 ? "given/k.avif"
+                                : "given/l.hif",
+                       "no picture");
+    assert_fails(&request, VKN_ERROR,
+                 "no ffmpeg in PATH; install it (apt-get install ffmpeg) to convert");
     assert_error("such as g.heic");
 }
 
@@ -291,11 +318,13 @@ static void test_other_folders(void **state)
     }
     request.params.out = other.params.pictures;
     request.params.overwrite = true;
-    assert_fails(&request, VKN_BAD_INPUT, "others: there is a.png in this folder, which was not prepared");
+    assert_fails(&request, VKN_BAD_INPUT,
+                 "others: there is a.png in this folder, which was not prepared");
     assert_false(has(folder, "others/prepare") || has(folder, "others/images"));
     request.params.out = temporary_path(folder, "not/there");
     remove_tree(temporary_path(folder, "not"));
-    assert_fails(&request, VKN_BAD_INPUT, "not/there: cannot make this folder: there is no folder ");
+    assert_fails(&request, VKN_BAD_INPUT,
+                 "not/there: cannot make this folder: there is no folder ");
     assert_false(has(folder, "not"));
     request = request_of(folder, "given");
     assert_ok(prepare(&request));
@@ -307,8 +336,9 @@ static void test_other_folders(void **state)
 static void test_folders_below(void **state)
 {
     struct temporary *folder = *state;
-    static const char *const names[] = {"given/DCIM/100/IMG_9.png", "given/DCIM/100/IMG_10.png", "given/DCIM/101/IMG_9.png",
-                                        "given/__MACOSX/x.png", "given/masks/IMG_9.png", "given/DCIM/._IMG_9.png"};
+    static const char *const names[] = {"given/DCIM/100/IMG_9.png", "given/DCIM/100/IMG_10.png",
+                                        "given/DCIM/101/IMG_9.png", "given/__MACOSX/x.png",
+                                        "given/masks/IMG_9.png",    "given/DCIM/._IMG_9.png"};
     for (size_t i = 0; i < BASE_COUNT(names); i++)
         temporary_picture(folder, names[i], 40, 30, (uint8_t)i);
     temporary_text(folder, "given/DCIM/100/IMG_9.MOV", "video");
@@ -319,17 +349,25 @@ static void test_folders_below(void **state)
     vkn_log_to(keep_line, NULL);
     assert_ok(prepare(&request));
     assert_int_equal(request.result.pictures, 3);
-    assert_true(has(folder, "scene/images/00001_DCIM_100_IMG_9.png") && has(folder, "scene/images/00003_DCIM_101_IMG_9.png"));
-    assert_non_null(strstr(told, "given: 1 file beside the photographs left aside: videos such as DCIM/100/IMG_9.MOV"));
+    assert_true(has(folder, "scene/images/00001_DCIM_100_IMG_9.png") &&
+                has(folder, "scene/images/00003_DCIM_101_IMG_9.png"));
+    assert_non_null(strstr(
+        told,
+        "given: 1 file beside the photographs left aside: videos such as DCIM/100/IMG_9.MOV"));
     /* Where there are photographs beside the folder it may hold those that were sorted out. */
     for (uint8_t i = 0; i < 3; i++)
-        temporary_picture(folder, i == 0 ? "given/a.png" : i == 1 ? "given/b.png" : "given/c.png", 40, 30, i);
+        temporary_picture(folder,
+                          i == 0   ? "given/a.png"
+                          : i == 1 ? "given/b.png"
+                                   : "given/c.png",
+                          40, 30, i);
     request.params.overwrite = true;
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 3);
     assert_true(has(folder, "scene/images/b.png"));
-    assert_non_null(strstr(told, "given: 3 files beside the photographs left aside: photographs in folders below, such as DCIM/100/IMG_10.png"));
+    assert_non_null(strstr(told, "given: 3 files beside the photographs left aside: photographs in "
+                                 "folders below, such as DCIM/100/IMG_10.png"));
 }
 
 /* What a file holds counts, and not its name. */
@@ -337,27 +375,39 @@ static void test_wrong_names(void **state)
 {
     struct temporary *folder = *state;
     struct request request = five_pictures(folder);
-    assert_int_equal(rename(temporary_path(folder, "given/p0.png"), temporary_path(folder, "given/p0.HEIC")), 0);
-    assert_int_equal(rename(temporary_path(folder, "given/p1.png"), temporary_path(folder, "given/p1.jfif")), 0);
+    assert_int_equal(
+        rename(temporary_path(folder, "given/p0.png"), temporary_path(folder, "given/p0.HEIC")), 0);
+    assert_int_equal(
+        rename(temporary_path(folder, "given/p1.png"), temporary_path(folder, "given/p1.jfif")), 0);
     temporary_file(folder, "given/p5.jpg", "RIFF\x10\0\0\0WEBPVP8 \4\0\0\0", 20);
-    temporary_file(folder, "given/p6.png", "\0\0\0\x18" "ftypheic\0\0\0\0", 16);
+    temporary_file(folder, "given/p6.png",
+                   "\0\0\0\x18"
+                   "ftypheic\0\0\0\0",
+                   16);
     vkn_log_to(keep_line, NULL);
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 5);
-    assert_true(has(folder, "scene/images/00001_p0.HEIC.jpg") && has(folder, "scene/images/00002_p1.jfif.jpg"));
-    assert_non_null(strstr(told, "2 of 7 photographs cannot be used and are left out: p5.jpg (has to be converted by ffmpeg"));
+    assert_true(has(folder, "scene/images/00001_p0.HEIC.jpg") &&
+                has(folder, "scene/images/00002_p1.jfif.jpg"));
+    assert_non_null(strstr(told, "2 of 7 photographs cannot be used and are left out: p5.jpg (has "
+                                 "to be converted by ffmpeg"));
     /* A stand-in for ffmpeg, which makes 40x30 pixels of each, as if they were tiles. */
-    static const char heic[] = "\0\0\0\x18" "ftypheic\0\0\0\0" "\0\0\0\x14" "ispe\0\0\0\0\0\0\x0f\xc0\0\0\x0b\xd0";
+    static const char heic[] = "\0\0\0\x18"
+                               "ftypheic\0\0\0\0"
+                               "\0\0\0\x14"
+                               "ispe\0\0\0\0\0\0\x0f\xc0\0\0\x0b\xd0";
     temporary_file(folder, "given/p7.heic", heic, sizeof(heic) - 1);
-    const char *ffmpeg = temporary_text(folder, "bin/ffmpeg", "#!/bin/sh\nexec /bin/cat \"${0%/*}/../given/p2.png\"\n");
+    const char *ffmpeg = temporary_text(folder, "bin/ffmpeg",
+                                        "#!/bin/sh\nexec /bin/cat \"${0%/*}/../given/p2.png\"\n");
     assert_int_equal(chmod(ffmpeg, 0700), 0);
     request.params.overwrite = true;
     vkn_log_to(keep_line, NULL);
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 7);
-    assert_non_null(strstr(told, "p7.heic (ffmpeg reads only 40x30 pixels of it, whose longer side has 4032); HEIC becomes"));
+    assert_non_null(strstr(told, "p7.heic (ffmpeg reads only 40x30 pixels of it, whose longer side "
+                                 "has 4032); HEIC becomes"));
 }
 
 static void test_bad_places(void **state)

@@ -1,5 +1,5 @@
-/* What photographs go through on their way into a scene: their order, EXIF, turns and smaller copies; and what is said
- * to those who train on photographs as they are. */
+/* What photographs go through on their way into a scene: their order, EXIF, turns and smaller
+ * copies; and what is said to those who train on photographs as they are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +15,15 @@
 
 static void test_order(void **state)
 {
-    static const char *const sorted[] = {"",        "1.jpg",    "01.jpg",    "9.jpg",     "10.jpg", "IMG_2.jpg",
-                                         "IMG_2a.jpg", "IMG_10.jpg", "IMG_10_1.jpg", "a", "b2", "b10"};
+    static const char *const sorted[] = {
+        "",           "1.jpg",      "01.jpg",       "9.jpg", "10.jpg", "IMG_2.jpg",
+        "IMG_2a.jpg", "IMG_10.jpg", "IMG_10_1.jpg", "a",     "b2",     "b10"};
     (void)state;
     for (size_t i = 0; i < BASE_COUNT(sorted); i++)
         for (size_t k = 0; k < BASE_COUNT(sorted); k++) {
             int order = files_natural_order(sorted[i], sorted[k]);
-            bool same_number = strcmp(sorted[i] + (sorted[i][0] == '0'), sorted[k] + (sorted[k][0] == '0')) == 0;
+            bool same_number =
+                strcmp(sorted[i] + (sorted[i][0] == '0'), sorted[k] + (sorted[k][0] == '0')) == 0;
             if (!same_number)
                 assert_true((order < 0) == (i < k) && (order > 0) == (i > k));
             else
@@ -37,7 +39,8 @@ static void test_counts(void **state)
     (void)state;
     assert_true(colmap_read_count("Processed file [3/50]", &done, &total));
     assert_true(done == 3 && total == 50);
-    assert_true(colmap_read_count("I1125 10:00:00 1 a.cc:2] Processing image [4/6]", &done, &total));
+    assert_true(
+        colmap_read_count("I1125 10:00:00 1 a.cc:2] Processing image [4/6]", &done, &total));
     assert_true(done == 4 && total == 6);
     assert_true(colmap_read_count("Matching block [2/3, 1/4] in 1s", &done, &total));
     assert_true(done == 5 && total == 12);
@@ -58,7 +61,8 @@ static void test_exif(void **state)
         assert_int_equal(exif.segment_size, size - 2);
         make_exif(data, 9, little); /* there are eight */
         assert_int_equal(exif_read(data, size).orientation, 1);
-        /* Cut off anywhere, or with any byte broken: nothing is read beyond the end, which sanitizers see. */
+        /* Cut off anywhere, or with any byte broken: nothing is read beyond the end, which
+         * sanitizers see. */
         for (size_t length = 0; length < size; length++) {
             uint8_t *part = base_alloc(length + 1, 1);
             make_exif(data, 6, little);
@@ -76,14 +80,15 @@ static void test_exif(void **state)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* What stands in the upright picture's corners (top left, top right, bottom left, bottom right) of a stored one
- * with 0 1 above 2 3. */
+/* What stands in the upright picture's corners (top left, top right, bottom left, bottom right) of
+ * a stored one with 0 1 above 2 3. */
 static const uint8_t corners[8][4] = {{0, 1, 2, 3}, {1, 0, 3, 2}, {3, 2, 1, 0}, {2, 3, 0, 1},
                                       {0, 2, 1, 3}, {2, 0, 3, 1}, {3, 1, 2, 0}, {1, 3, 0, 2}};
 static void test_upright(void **state)
 {
     struct temporary *folder = *state;
-    char *stored = temporary_path(folder, "stored.png"), *upright = temporary_path(folder, "upright.jpg");
+    char *stored = temporary_path(folder, "stored.png"),
+         *upright = temporary_path(folder, "upright.jpg");
     write_corners(stored);
     for (unsigned orientation = 1; orientation <= 8; orientation++) {
         uint8_t exif[128], *rgba = NULL;
@@ -95,7 +100,8 @@ static void test_upright(void **state)
         assert_int_equal(height, orientation < 5 ? 16 : 32);
         for (uint32_t corner = 0; corner < 4; corner++) {
             uint32_t x = corner % 2 ? width - 3 : 2, y = corner / 2 ? height - 3 : 2;
-            assert_true(abs((int)rgba[4 * (y * width + x)] - GREY(corners[orientation - 1][corner])) < 4);
+            assert_true(
+                abs((int)rgba[4 * (y * width + x)] - GREY(corners[orientation - 1][corner])) < 4);
         }
         free(rgba);
         char *data = NULL;
@@ -106,7 +112,8 @@ static void test_upright(void **state)
     }
 }
 
-/* Training on a smaller copy sees what training on the picture made smaller does, under a mask too. */
+/* Training on a smaller copy sees what training on the picture made smaller does, under a mask too.
+ */
 static void test_smaller(void **state)
 {
     struct temporary *folder = *state;
@@ -157,7 +164,8 @@ static void test_train_says(void **state)
     assert_open_fails(&options, "vknerf prepare given// --out given-scene");
     temporary_picture(folder, "-a b/it's.png", 20, 20, 0);
     options.path = "-a b";
-    assert_open_fails(&options, "-a b: 1 photograph without poses; find them with: vknerf prepare './-a b' --out './-a b-scene'");
+    assert_open_fails(&options, "-a b: 1 photograph without poses; find them with: vknerf prepare "
+                                "'./-a b' --out './-a b-scene'");
     assert_int_equal(chdir(options.path), 0);
     options.path = ".";
     assert_open_fails(&options, "vknerf prepare . --out scene");
@@ -181,7 +189,8 @@ static void test_train_says(void **state)
     }
     temporary_text(folder, "a run/metrics.jsonl", "");
     options.path = temporary_path(folder, "a run");
-    assert_open_fails(&options, "a run: a run that saved nothing, not a scene; how it ended: vknerf info '");
+    assert_open_fails(&options,
+                      "a run: a run that saved nothing, not a scene; how it ended: vknerf info '");
     temporary_text(folder, "a run/checkpoint.safetensors", "");
     assert_open_fails(&options, "a run: a run, not a scene; go on with: vknerf train --resume '");
     temporary_text(folder, "empty/.hidden", "");
@@ -194,7 +203,8 @@ static void test_train_says(void **state)
     assert_error("several/lego");
     temporary_picture(folder, "telephone/DCIM/a.png", 20, 20, 0);
     options.path = temporary_path(folder, "telephone");
-    assert_open_fails(&options, "telephone: no scene in this folder, but photographs without poses in ");
+    assert_open_fails(&options,
+                      "telephone: no scene in this folder, but photographs without poses in ");
     temporary_picture(folder, "card/DCIM/100/a.png", 20, 20, 0);
     options.path = temporary_path(folder, "card");
     assert_open_fails(&options, "card: no scene in this folder, but photographs without poses in ");
@@ -202,17 +212,20 @@ static void test_train_says(void **state)
     temporary_text(folder, "heic/1.HEIC", "");
     temporary_text(folder, "heic/2.tif", "");
     options.path = temporary_path(folder, "heic");
-    assert_open_fails(&options, "heic: 2 photographs without poses; find them with: vknerf prepare ");
+    assert_open_fails(&options,
+                      "heic: 2 photographs without poses; find them with: vknerf prepare ");
     temporary_text(folder, "clips/b.mov", "");
     options.path = temporary_path(folder, "clips");
-    assert_open_fails(&options, "clips/b.mov: a video without poses; find them with: vknerf prepare ");
+    assert_open_fails(&options,
+                      "clips/b.mov: a video without poses; find them with: vknerf prepare ");
     temporary_picture(folder, "whole/images/a.png", 20, 20, 0);
     temporary_text(folder, "whole/sparse/0/cameras.txt", "");
     options.path = temporary_path(folder, "whole/images");
     assert_open_fails(&options, "whole/images: no scene but the photographs of one: name /");
     temporary_text(folder, "begun/prepare.json", "{}");
     options.path = temporary_path(folder, "begun");
-    assert_open_fails(&options, "begun: this scene was prepared in part; the same vknerf prepare goes on");
+    assert_open_fails(&options,
+                      "begun: this scene was prepared in part; the same vknerf prepare goes on");
     assert_int_equal(chdir("/"), 0);
 }
 

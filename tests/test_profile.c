@@ -268,8 +268,7 @@ static void check_trace(const cJSON *trace, bool timestamps)
     struct seen other[] = {{"process_name", 0}, {"thread_name", 0}, {"idle %", 0}};
     double ends[3][3] = {{0}};
     const cJSON *event;
-    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(trace, "traceEvents"))
-    {
+    cJSON_ArrayForEach (event, cJSON_GetObjectItemCaseSensitive(trace, "traceEvents")) {
         const char *name = text(event, "name"), *kind = text(event, "ph");
         assert_true(strcmp(kind, "X") == 0 || strcmp(kind, "C") == 0 || strcmp(kind, "M") == 0);
         number(event, "ts");
@@ -312,13 +311,11 @@ static void check_shares(const cJSON *summary, const cJSON *profile)
 {
     double busy = 0, shares = 0;
     const cJSON *pass;
-    cJSON_ArrayForEach(pass, cJSON_GetObjectItemCaseSensitive(summary, "passes"))
-    {
+    cJSON_ArrayForEach (pass, cJSON_GetObjectItemCaseSensitive(summary, "passes")) {
         busy += number(pass, "milliseconds");
         shares += number(pass, "share");
     }
-    cJSON_ArrayForEach(pass, cJSON_GetObjectItemCaseSensitive(summary, "passes"))
-    {
+    cJSON_ArrayForEach (pass, cJSON_GetObjectItemCaseSensitive(summary, "passes")) {
         assert_true(fabs(number(pass, "share") - number(pass, "milliseconds") / busy) < 1e-4);
     }
     double idle =
@@ -359,8 +356,7 @@ static void check_buffers(const cJSON *summary)
     double sum = 0, before = HUGE_VAL;
     const cJSON *buffer;
     bool parameters = false, control = false;
-    cJSON_ArrayForEach(buffer, cJSON_GetObjectItemCaseSensitive(summary, "buffers"))
-    {
+    cJSON_ArrayForEach (buffer, cJSON_GetObjectItemCaseSensitive(summary, "buffers")) {
         const cJSON *host = cJSON_GetObjectItemCaseSensitive(buffer, "on_host");
         double bytes = number(buffer, "bytes");
         assert_true(bytes > 0 && bytes <= before);

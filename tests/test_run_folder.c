@@ -386,8 +386,8 @@ static void test_temporaries(void **state)
         bool stays;
     } files[] = {
         {"checkpoint.safetensors.%d.0.tmp", gone, false},
-        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(),
-         false}, /* of the lock's owner only */
+        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(), false}, /* of the lock's owner only
+                                                                        */
         {"report.html.%d.3.tmp", gone, false},
         {"report.html.%d.3.tmp", getppid(), true}, /* vknerf report */
         {"summary.json.%d.3.tmp", getpid(), false},

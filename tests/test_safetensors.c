@@ -373,8 +373,8 @@ static void write_summed(char **bytes, size_t *size)
     assert_int_equal(base_file_read(path, 4096, bytes, size), VKN_OK);
 }
 
-/* The sum is that of the file with zeros for digits, and any other byte anywhere shows, but in the name
- * of the sum itself: a file without one is one of before. */
+/* The sum is that of the file with zeros for digits, and any other byte anywhere shows, but in the
+ * name of the sum itself: a file without one is one of before. */
 static void checksum(void **state)
 {
     (void)state;

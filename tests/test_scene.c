@@ -269,14 +269,16 @@ static void test_nerfstudio_lists(void **state)
     scene_close(&scene);
 }
 
-/* Panoramas as nerfstudio has them, whose focal lengths are half of the width and all of the height where they
- * are whole; without a focal length; as instant-ngp has them, whatever its focal length is; of one frame. */
+/* Panoramas as nerfstudio has them, whose focal lengths are half of the width and all of the height
+ * where they are whole; without a focal length; as instant-ngp has them, whatever its focal length
+ * is; of one frame. */
 static void test_panoramas(void **state)
 {
     struct temporary *folder = *state;
 #define PANORAMA "\"camera_model\": \"EQUIRECTANGULAR\", "
     static const char *const tops[] = {
-        PANORAMA "\"fl_x\": 8, \"fl_y\": 8, \"cx\": 8, \"cy\": 4, \"k1\": 0, \"is_fisheye\": false, ",
+        PANORAMA
+        "\"fl_x\": 8, \"fl_y\": 8, \"cx\": 8, \"cy\": 4, \"k1\": 0, \"is_fisheye\": false, ",
         PANORAMA,
         PANORAMA "\"camera_angle_x\": 1.5707963, ",
         "\"latlong\": true, \"fl_x\": 3, \"cx\": 5, ",
@@ -303,10 +305,12 @@ static void test_panoramas(void **state)
             scene_close(&scene);
         }
     }
-    /* A part, of which the focal length says how much: nerfstudio's 20 are 20 / pi pixels to a radian. */
-    temporary_text(folder, "transforms.json",
-                   "{\"camera_model\": \"EQUIRECTANGULAR\", \"fl_x\": 20, \"cx\": 3, \"aabb_scale\": 4, "
-                   "\"frames\": [" FRAME("a", "") "," FRAME("b", "") "]}");
+    /* A part, of which the focal length says how much: nerfstudio's 20 are 20 / pi pixels to a
+     * radian. */
+    temporary_text(
+        folder, "transforms.json",
+        "{\"camera_model\": \"EQUIRECTANGULAR\", \"fl_x\": 20, \"cx\": 3, \"aabb_scale\": 4, "
+        "\"frames\": [" FRAME("a", "") "," FRAME("b", "") "]}");
     struct vkn_scene *scene = open_scene(folder->path, 1);
     const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[0];
     assert_close(camera->focal_x, 20 / M_PI);
@@ -469,15 +473,17 @@ static void test_pose_is_orthonormal(void **state)
 static void check_skew(struct temporary *folder, double shear, double longer, bool taken)
 {
     struct scene_options options = {.path = folder->path};
-    char *text = base_format("{\"fl_x\": 4, \"scale\": 1, \"offset\": 0, \"frames\": [{\"file_path\": "
-                             "\"a\", \"transform_matrix\": [[%g,%g,0,3],[0,1,0,4],[0,0,1,5]]}]}",
-                             1 + longer, shear);
+    char *text =
+        base_format("{\"fl_x\": 4, \"scale\": 1, \"offset\": 0, \"frames\": [{\"file_path\": "
+                    "\"a\", \"transform_matrix\": [[%g,%g,0,3],[0,1,0,4],[0,0,1,5]]}]}",
+                    1 + longer, shear);
     char *path = base_path_join(folder->path, "transforms.json");
     assert_ok(base_file_replace(path, text, strlen(text)));
     free(path);
     free(text);
     if (!taken) {
-        assert_open_fails(&options, "transform_matrix: the rotation part is not a rotation (axes skewed");
+        assert_open_fails(&options,
+                          "transform_matrix: the rotation part is not a rotation (axes skewed");
         return;
     }
     struct vkn_scene *scene = open_scene(folder->path, 1);
@@ -490,8 +496,8 @@ static void check_skew(struct temporary *folder, double shear, double longer, bo
     scene_close(&scene);
 }
 
-/* Products of axes, scaled to volume 1, may be off by 0.02: two axes by their angle, 1.1 degrees, one
- * by four thirds of how much longer it is. The nearest rotation is taken. */
+/* Products of axes, scaled to volume 1, may be off by 0.02: two axes by their angle, 1.1 degrees,
+ * one by four thirds of how much longer it is. The nearest rotation is taken. */
 static void test_pose_tolerance(void **state)
 {
     struct temporary *folder = *state;
@@ -727,7 +733,8 @@ static void test_refused_keys(void **state)
     check_focal(folder,
                 "\"fl_x\": 30, \"orthographic\": false, \"ftheta_p0\": 0, \"sk_x\": 0.0, "
                 "\"latlong\": false,"
-                "\"mask\": null, \"masks\": \"\", \"mask_color\": \"white\", \"white_transparent\": false, \"n_frames\": 1,"
+                "\"mask\": null, \"masks\": \"\", \"mask_color\": \"white\", "
+                "\"white_transparent\": false, \"n_frames\": 1,"
                 "\"fisheye_crop_radius\": 1,",
                 POSE, 30, 30);
     /* A radius that reaches the corners hides nothing. */
@@ -771,11 +778,11 @@ static void test_warned_keys(void **state)
     vkn_log_to(NULL, NULL);
     scene_close(&scene);
     assert_int_equal(lines.count, 1);
-    assert_non_null(strstr(lines.text,
-                           "/transforms_train.json: keys that are not read: sharpen (the images "
-                           "are not sharpened), Time (unknown; did you mean time?), one (unknown), "
-                           "two (unknown), k10 (unknown), a (unknown), b (unknown), c (unknown) and "
-                           "3 more"));
+    assert_non_null(strstr(
+        lines.text, "/transforms_train.json: keys that are not read: sharpen (the images "
+                    "are not sharpened), Time (unknown; did you mean time?), one (unknown), "
+                    "two (unknown), k10 (unknown), a (unknown), b (unknown), c (unknown) and "
+                    "3 more"));
 }
 
 /* Files beside an image that instant-ngp reads unasked. */
@@ -962,8 +969,9 @@ static void test_bad_intrinsics(void **state)
             "transforms.json: is_fisheye: neither true nor false");
     REFUSED("\"fl_x\": 3, \"is_fisheye\": true, \"camera_model\": \"OPENCV\",",
             "transforms.json: is_fisheye: does not agree with camera_model OPENCV");
-    REFUSED("\"equirectangular\": true,",
-            "transforms.json: equirectangular: instant-ngp's equal-area pictures are not supported");
+    REFUSED(
+        "\"equirectangular\": true,",
+        "transforms.json: equirectangular: instant-ngp's equal-area pictures are not supported");
     REFUSED("\"camera_model\": \"EQUIRECTANGULAR\", \"k1\": 0.1,",
             "transforms.json: k1: a panorama has no distortion");
     REFUSED("\"is_fisheye\": true, \"camera_model\": \"EQUIRECTANGULAR\",",
@@ -986,9 +994,9 @@ static void test_bad_intrinsics(void **state)
 #undef REFUSED
     check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "\"fl_x\": 1e999,")),
                   "transforms.json: frames[0].fl_x: not a finite number");
-    check_refused(folder,
-                  WITH("\"fl_x\": 3,", FRAME("a", "\"camera_model\": \"OMNIDIRECTIONALSTEREO_L\",")),
-                  "transforms.json: frames[0].camera_model: OMNIDIRECTIONALSTEREO_L is not supported");
+    check_refused(
+        folder, WITH("\"fl_x\": 3,", FRAME("a", "\"camera_model\": \"OMNIDIRECTIONALSTEREO_L\",")),
+        "transforms.json: frames[0].camera_model: OMNIDIRECTIONALSTEREO_L is not supported");
 }
 
 static void test_wrong_sizes(void **state)

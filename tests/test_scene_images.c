@@ -678,7 +678,8 @@ static void assert_exif(struct temporary *folder, const char *top, enum exif_way
     cJSON *object = inspect_json(inspection);
     char *json = base_json_print(object);
     cJSON_Delete(object);
-    assert_int_equal(strstr(json, "(6 in a.png) that their cameras'") != NULL, way == EXIF_NOT_TOLD);
+    assert_int_equal(strstr(json, "(6 in a.png) that their cameras'") != NULL,
+                     way == EXIF_NOT_TOLD);
     assert_int_equal(strstr(json, "\"turned\":") != NULL, turned);
     assert_int_equal(strstr(json, "\"as_stored\":") != NULL, way == EXIF_STORED);
     free(json);

@@ -196,7 +196,7 @@ struct change {
         WORD(constants.groups[2].first_entry, DYNAMIC_ENTRIES(warp)),                            \
         WORD(constants.levels[0].first, 9216 + (warp)),                                          \
         WORD(constants.levels[1].first, 9344 + (warp))
-#define DYNAMIC_COLUMNS(all) WORD(constants.columns, (all)), WORD(constants.warp_output, (all)-32)
+#define DYNAMIC_COLUMNS(all) WORD(constants.columns, (all)), WORD(constants.warp_output, (all) - 32)
 
 /* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
  * 64 * 16: 9216. */
@@ -1111,11 +1111,11 @@ static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float nea
                         enum gpu_device_type type)
 {
     const struct vkn_scene scene = {.format = VKN_SCENE_TRANSFORMS,
-                                .downscale = 1,
-                                .scale = 0.33,
-                                .offset = {0.5f, 0.5f, 0.5f},
-                                .aabb_scale = aabb_scale,
-                                .near = near};
+                                    .downscale = 1,
+                                    .scale = 0.33,
+                                    .offset = {0.5f, 0.5f, 0.5f},
+                                    .aabb_scale = aabb_scale,
+                                    .near = near};
     const struct gpu_capabilities device = make_device(type);
     ok(pipeline_resolve_config(&config, &scene, &device));
     char *text = vkn_config_write_json(&config);

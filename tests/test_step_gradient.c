@@ -127,8 +127,7 @@ static void value_of(const struct reference_field *field, const struct value *ke
                      const double position[3], const double direction[3], uint32_t parameter,
                      double output[4])
 {
-    if (parameter < field->model->mlp_params ||
-        reference_reads(field, kept->canonical, parameter))
+    if (parameter < field->model->mlp_params || reference_reads(field, kept->canonical, parameter))
         reference_field_forward(field, position, direction, output);
     else
         memcpy(output, kept->output, sizeof kept->output);
@@ -471,8 +470,8 @@ static void test_warped_contracted(void **state)
 }
 
 /* Each encoding and each activation function of the layered model in one of these at least, but for
- * ReLU, which vanilla has: with layers that read the position again, kept activations and those that
- * are computed again. */
+ * ReLU, which vanilla has: with layers that read the position again, kept activations and those
+ * that are computed again. */
 static const struct layered {
     enum vkn_position_encoding position;
     enum vkn_direction_encoding direction;
@@ -483,8 +482,8 @@ static const struct layered {
 } layered[] = {
     {VKN_POSITION_HASH, VKN_DIRECTION_FREQUENCIES, VKN_ACTIVATION_SOFTPLUS,
      VKN_GRADIENT_CHECKPOINT_ON, true, true, 4, 3},
-    {VKN_POSITION_HASH, VKN_DIRECTION_NONE, VKN_ACTIVATION_LEAKY_RELU,
-     VKN_GRADIENT_CHECKPOINT_OFF, false, false, 2, 2},
+    {VKN_POSITION_HASH, VKN_DIRECTION_NONE, VKN_ACTIVATION_LEAKY_RELU, VKN_GRADIENT_CHECKPOINT_OFF,
+     false, false, 2, 2},
     {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_TANH,
      VKN_GRADIENT_CHECKPOINT_OFF, false, false, 2, 2},
     {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_IDENTITY, VKN_ACTIVATION_SIGMOID,

@@ -142,8 +142,8 @@ static void test_repeats(void **state)
     free(shorter);
 }
 
-/* What the shaders write into: arrays as shaders/shared/layout.h has them, of a model of 1280 weights
- * and 64 + 3 * 256 grid entries of two features, for 256 rays and 4 * 2112 samples. */
+/* What the shaders write into: arrays as shaders/shared/layout.h has them, of a model of 1280
+ * weights and 64 + 3 * 256 grid entries of two features, for 256 rays and 4 * 2112 samples. */
 static void check_buffers(const struct step *step)
 {
     const struct gpu_buffer *b = step->buffers.at;

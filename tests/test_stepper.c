@@ -1,5 +1,5 @@
-/* The trainer taken apart, with a field in host memory: what sampling lists, compositing against the
- * reference, the occupancy grid, pictures, and the order of calls. */
+/* The trainer taken apart, with a field in host memory: what sampling lists, compositing against
+ * the reference, the occupancy grid, pictures, and the order of calls. */
 #include "step_fixture.h"
 
 #include <vknerf/stepper.h>
@@ -58,7 +58,8 @@ static void ball(const float position[3], const float direction[3], float value[
 
 static vkn_status ball_values(void *user, const struct vkn_samples *samples)
 {
-    const float(*positions)[3] = samples->positions.data, (*directions)[3] = samples->directions.data;
+    const float(*positions)[3] = samples->positions.data,
+          (*directions)[3] = samples->directions.data;
     float(*values)[4] = samples->values.data;
     if (user)
         ++*(unsigned *)user;
@@ -103,9 +104,11 @@ static vkn_status solid(void *user, const struct vkn_samples *samples)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-static void check_ray(const struct vkn_samples *samples, double width, uint32_t ray, uint32_t first, uint32_t count)
+static void check_ray(const struct vkn_samples *samples, double width, uint32_t ray, uint32_t first,
+                      uint32_t count)
 {
-    const float(*positions)[3] = samples->positions.data, (*directions)[3] = samples->directions.data;
+    const float(*positions)[3] = samples->positions.data,
+          (*directions)[3] = samples->directions.data;
     const float *distances = samples->distances.data, *widths = samples->widths.data;
     const uint32_t *rays = samples->ray_indices.data;
     for (uint32_t i = first; i < first + count; i++) {
@@ -117,7 +120,8 @@ static void check_ray(const struct vkn_samples *samples, double width, uint32_t 
             assert_in_range((int)(1e6F * (positions[i][axis] + 1e-4F)), 0, 1000200);
             /* All of a ray lie on one line from the camera. */
             assert_float_equal(positions[i][axis] - distances[i] * directions[i][axis],
-                               positions[first][axis] - distances[first] * directions[first][axis], 1e-5);
+                               positions[first][axis] - distances[first] * directions[first][axis],
+                               1e-5);
             length += (double)directions[i][axis] * directions[i][axis];
         }
         assert_float_equal(length, 1, 1e-5);
@@ -204,7 +208,8 @@ static void test_uniform(void **state)
     end(&stepped);
 }
 
-/* The row of the scene's view that a ray's pixel is in, from what make_scene has drawn; 10 rows to a view. */
+/* The row of the scene's view that a ray's pixel is in, from what make_scene has drawn; 10 rows to
+ * a view. */
 static uint32_t row_of(const float target[4])
 {
     float scale = 255 / target[3];
@@ -234,21 +239,23 @@ static void test_exchanged_images(void **state)
 /* ---- compositing ----------------------------------------------------------------------------- */
 
 /* Of a ray: its part of the loss and of the squared error, gradients of that part. */
-static double reference_of_ray(const struct vkn_config *config, const struct vkn_samples *samples, uint32_t ray,
-                               double (*gradients)[4], double *square, size_t *live)
+static double reference_of_ray(const struct vkn_config *config, const struct vkn_samples *samples,
+                               uint32_t ray, double (*gradients)[4], double *square, size_t *live)
 {
     const uint32_t(*ranges)[2] = samples->ranges.data;
     const float *distances = samples->distances.data, *widths = samples->widths.data;
     const float(*positions)[3] = samples->positions.data;
     const struct reference_space space = reference_space(config);
-    const float(*values)[4] = samples->values.data, *target = (const float *)samples->targets.data + 4 * (size_t)ray;
+    const float(*values)[4] = samples->values.data,
+          *target = (const float *)samples->targets.data + 4 * (size_t)ray;
     const float *background = (const float *)samples->backgrounds.data + 3 * (size_t)ray;
     struct reference_sample of_ray[MAX_RAY_SAMPLES] = {0};
     struct reference_ray result = reference_ray_start;
     uint32_t first = ranges[ray][0], count = ranges[ray][1];
     for (uint32_t i = 0; i < count; i++) {
         of_ray[i].t = distances[first + i];
-        const double position[3] = {positions[first + i][0], positions[first + i][1], positions[first + i][2]};
+        const double position[3] = {positions[first + i][0], positions[first + i][1],
+                                    positions[first + i][2]};
         of_ray[i].width = widths[first + i] * reference_shrinking(&space, position);
         of_ray[i].density = values[first + i][3];
         for (int c = 0; c < 3; c++)
@@ -259,7 +266,8 @@ static double reference_of_ray(const struct vkn_config *config, const struct vkn
     *square = 0;
     for (int c = 0; c < 3; c++) {
         behind[c] = background[c];
-        double difference = result.color[c] + result.transmittance * behind[c] - target[c] - (1 - target[3]) * behind[c];
+        double difference = result.color[c] + result.transmittance * behind[c] - target[c] -
+                            (1 - target[3]) * behind[c];
         loss += reference_loss(config->loss.kind, config->loss.delta, difference, &by_color[c]) / 3;
         by_color[c] /= 3 * samples->rays;
         *square += difference * difference / 3;
@@ -431,8 +439,8 @@ static struct vkn_camera camera_of(vkn_scene *scene, size_t view)
     return camera;
 }
 
-/* A solid block of one colour; a mist, more samples of which each ray has than a round; and samples of a step are
- * still there afterwards. */
+/* A solid block of one colour; a mist, more samples of which each ray has than a round; and samples
+ * of a step are still there afterwards. */
 static void test_render(void **state)
 {
     struct vkn_config config = stepper_config();
@@ -469,7 +477,8 @@ static void test_render(void **state)
     /* About as far as the cube's edge is long, in training space. */
     assert_float_equal(picture->opacity[middle], 1 - exp(-1.0), 0.01);
     assert_float_equal(picture->color[3 * middle], 0.25 * picture->opacity[middle], 1e-5);
-    assert_float_equal(picture->depth[middle] * vkn_stepper_config(stepped.stepper)->scene.scale, 1.6, 0.4);
+    assert_float_equal(picture->depth[middle] * vkn_stepper_config(stepped.stepper)->scene.scale,
+                       1.6, 0.4);
     vkn_picture_free(&picture);
     end(&stepped);
 }
@@ -482,12 +491,15 @@ static void test_render_refused(void **state)
     struct vkn_camera camera = camera_of(stepped.scene, 0);
     const struct vkn_picture_params params = {.supersample = 3};
     float block[4] = {0};
-    assert_refused(vkn_stepper_render(stepped.stepper, &camera, &params, solid, block, &picture), "supersample");
-    assert_int_equal(vkn_stepper_render(stepped.stepper, &camera, NULL, refuse, NULL, &picture), VKN_INTERRUPTED);
+    assert_refused(vkn_stepper_render(stepped.stepper, &camera, &params, solid, block, &picture),
+                   "supersample");
+    assert_int_equal(vkn_stepper_render(stepped.stepper, &camera, NULL, refuse, NULL, &picture),
+                     VKN_INTERRUPTED);
     assert_message("`field` ended with status 130");
     assert_null(picture);
     camera.width = 0;
-    assert_refused(vkn_stepper_render(stepped.stepper, &camera, NULL, solid, block, &picture), "width");
+    assert_refused(vkn_stepper_render(stepped.stepper, &camera, NULL, solid, block, &picture),
+                   "width");
     end(&stepped);
 }
 
@@ -529,7 +541,8 @@ static void test_order(void **state)
     assert_refused(vkn_stepper_composite(stepped.stepper, &composited), "there are no samples");
     ok(vkn_stepper_sample(stepped.stepper, &samples));
     ok(vkn_stepper_update_grid(stepped.stepper, half_space, &everywhere));
-    assert_refused(vkn_stepper_composite(stepped.stepper, &composited), "vkn_stepper_update_grid not between");
+    assert_refused(vkn_stepper_composite(stepped.stepper, &composited),
+                   "vkn_stepper_update_grid not between");
     ok(vkn_stepper_sample(stepped.stepper, &samples));
     assert_refused(vkn_stepper_sample(stepped.stepper, &samples), "all 3 steps");
     assert_null(samples);
@@ -546,7 +559,8 @@ static void test_refused(void **state)
     vkn_stepper *stepper = stepped.stepper, *none;
     assert_refused(vkn_stepper_create(NULL, stepped.scene, NULL, NULL, &none), "`context` is NULL");
     assert_refused(vkn_stepper_create(group->context, NULL, NULL, NULL, &none), "`scene` is NULL");
-    assert_refused(vkn_stepper_create(group->context, stepped.scene, NULL, NULL, NULL), "`stepper` is NULL");
+    assert_refused(vkn_stepper_create(group->context, stepped.scene, NULL, NULL, NULL),
+                   "`stepper` is NULL");
     assert_refused(vkn_stepper_sample(NULL, &samples), "`stepper` is NULL");
     assert_refused(vkn_stepper_sample(stepper, NULL), "`samples` is NULL");
     assert_refused(vkn_stepper_composite(NULL, &composited), "`stepper` is NULL");
@@ -555,18 +569,24 @@ static void test_refused(void **state)
     assert_refused(vkn_stepper_update_grid(stepper, NULL, NULL), "`density` is NULL");
     const struct vkn_camera camera = camera_of(stepped.scene, 0);
     struct vkn_picture *picture;
-    assert_refused(vkn_stepper_render(NULL, &camera, NULL, solid, NULL, &picture), "`stepper` is NULL");
-    assert_refused(vkn_stepper_render(stepper, NULL, NULL, solid, NULL, &picture), "`camera` is NULL");
-    assert_refused(vkn_stepper_render(stepper, &camera, NULL, NULL, NULL, &picture), "`field` is NULL");
-    assert_refused(vkn_stepper_render(stepper, &camera, NULL, solid, NULL, NULL), "`picture` is NULL");
+    assert_refused(vkn_stepper_render(NULL, &camera, NULL, solid, NULL, &picture),
+                   "`stepper` is NULL");
+    assert_refused(vkn_stepper_render(stepper, NULL, NULL, solid, NULL, &picture),
+                   "`camera` is NULL");
+    assert_refused(vkn_stepper_render(stepper, &camera, NULL, NULL, NULL, &picture),
+                   "`field` is NULL");
+    assert_refused(vkn_stepper_render(stepper, &camera, NULL, solid, NULL, NULL),
+                   "`picture` is NULL");
     assert_null(vkn_stepper_config(NULL));
     vkn_stepper_destroy(NULL);
     vkn_stepper_destroy(&none);
     config.march.sampling = VKN_SAMPLING_PROPOSAL;
-    assert_refused(vkn_stepper_create(group->context, stepped.scene, &config, NULL, &none), "march.sampling");
+    assert_refused(vkn_stepper_create(group->context, stepped.scene, &config, NULL, &none),
+                   "march.sampling");
     assert_null(none);
     const struct vkn_stepper_params odd = {.size = 3};
-    assert_refused(vkn_stepper_create(group->context, stepped.scene, NULL, &odd, &none), "`size` is 3");
+    assert_refused(vkn_stepper_create(group->context, stepped.scene, NULL, &odd, &none),
+                   "`size` is 3");
     end(&stepped);
 }
 
@@ -576,11 +596,10 @@ int main(void)
         cmocka_unit_test(test_sample),          cmocka_unit_test(test_times),
         cmocka_unit_test(test_uniform),         cmocka_unit_test(test_exchanged_images),
         cmocka_unit_test(test_composite),       cmocka_unit_test(test_too_many_samples),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_grid),            cmocka_unit_test(test_grid_not_finite),
-        cmocka_unit_test(test_render),          cmocka_unit_test(test_render_refused),
-        cmocka_unit_test(test_any_order),       cmocka_unit_test(test_order),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_grid_not_finite), cmocka_unit_test(test_render),
+        cmocka_unit_test(test_render_refused),  cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_refused),
     };
     vkn_log_quiet(true);
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);

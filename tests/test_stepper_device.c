@@ -1,5 +1,6 @@
-/* The trainer taken apart, with a field on the device: Vulkan work of the test's own between the library's
- * calls, by the handles of vkn_context_vulkan alone, comes to what the same field in host memory does. */
+/* The trainer taken apart, with a field on the device: Vulkan work of the test's own between the
+ * library's calls, by the handles of vkn_context_vulkan alone, comes to what the same field in host
+ * memory does. */
 #include "step_fixture.h"
 
 #include <vknerf/stepper.h>
@@ -56,12 +57,13 @@ static void done(VkResult result)
 
 static void load_functions(struct own *own)
 {
-    PFN_vkGetInstanceProcAddr of_instance = (PFN_vkGetInstanceProcAddr)own->handles.get_instance_proc_addr;
+    PFN_vkGetInstanceProcAddr of_instance =
+        (PFN_vkGetInstanceProcAddr)own->handles.get_instance_proc_addr;
     PFN_vkGetDeviceProcAddr of_device =
         (PFN_vkGetDeviceProcAddr)of_instance(own->handles.instance, "vkGetDeviceProcAddr");
     assert_non_null(of_device);
-#define LOAD(name)                                                                 \
-    own->name = (PFN_vk##name)of_device(own->handles.device, "vk" #name);          \
+#define LOAD(name)                                                        \
+    own->name = (PFN_vk##name)of_device(own->handles.device, "vk" #name); \
     assert_non_null(own->name);
     DEVICE_FUNCTIONS(LOAD)
 #undef LOAD
@@ -70,9 +72,11 @@ static void load_functions(struct own *own)
 static void create_staging(struct own *own)
 {
     VkDevice device = own->handles.device;
-    PFN_vkGetInstanceProcAddr of_instance = (PFN_vkGetInstanceProcAddr)own->handles.get_instance_proc_addr;
-    PFN_vkGetPhysicalDeviceMemoryProperties get_properties = (PFN_vkGetPhysicalDeviceMemoryProperties)of_instance(
-        own->handles.instance, "vkGetPhysicalDeviceMemoryProperties");
+    PFN_vkGetInstanceProcAddr of_instance =
+        (PFN_vkGetInstanceProcAddr)own->handles.get_instance_proc_addr;
+    PFN_vkGetPhysicalDeviceMemoryProperties get_properties =
+        (PFN_vkGetPhysicalDeviceMemoryProperties)of_instance(own->handles.instance,
+                                                             "vkGetPhysicalDeviceMemoryProperties");
     const VkMemoryPropertyFlags wanted =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -84,7 +88,8 @@ static void create_staging(struct own *own)
     own->GetBufferMemoryRequirements(device, own->staging, &needs);
     get_properties(own->handles.physical_device, &memory);
     uint32_t type = 0;
-    while (!(needs.memoryTypeBits >> type & 1) || (memory.memoryTypes[type].propertyFlags & wanted) != wanted)
+    while (!(needs.memoryTypeBits >> type & 1) ||
+           (memory.memoryTypes[type].propertyFlags & wanted) != wanted)
         type++;
     const VkMemoryAllocateInfo allocation = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                              .allocationSize = needs.size,
@@ -98,16 +103,19 @@ static void create_layout(struct own *own)
 {
     VkDescriptorSetLayoutBinding bindings[3];
     for (uint32_t i = 0; i < 3; i++)
-        bindings[i] = (VkDescriptorSetLayoutBinding){.binding = i,
-                                                     .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                                     .descriptorCount = 1,
-                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
-    const VkDescriptorSetLayoutCreateInfo set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                                 .bindingCount = 3,
-                                                 .pBindings = bindings};
+        bindings[i] =
+            (VkDescriptorSetLayoutBinding){.binding = i,
+                                           .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                           .descriptorCount = 1,
+                                           .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    const VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = 3,
+        .pBindings = bindings};
     const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 4};
     done(own->CreateDescriptorSetLayout(own->handles.device, &set, NULL, &own->set_layout));
-    const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+    const VkPipelineLayoutCreateInfo layout = {.sType =
+                                                   VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                                .setLayoutCount = 1,
                                                .pSetLayouts = &own->set_layout,
                                                .pushConstantRangeCount = 1,
@@ -119,7 +127,8 @@ static void create_layout(struct own *own)
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
     done(own->CreateDescriptorPool(own->handles.device, &pool, NULL, &own->descriptors));
-    const VkDescriptorSetAllocateInfo sets = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+    const VkDescriptorSetAllocateInfo sets = {.sType =
+                                                  VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                               .descriptorPool = own->descriptors,
                                               .descriptorSetCount = 1,
                                               .pSetLayouts = &own->set_layout};
@@ -147,7 +156,8 @@ static void create_programs(struct own *own)
                       .pName = "main"},
             .layout = own->layout,
         };
-        done(own->CreateComputePipelines(own->handles.device, VK_NULL_HANDLE, 1, &info, NULL, &own->programs[i]));
+        done(own->CreateComputePipelines(own->handles.device, VK_NULL_HANDLE, 1, &info, NULL,
+                                         &own->programs[i]));
         own->DestroyShaderModule(own->handles.device, module, NULL);
     }
 }
@@ -164,10 +174,11 @@ static void own_create(vkn_context *context, struct own *own)
                                           .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                           .queueFamilyIndex = own->handles.queue_family};
     done(own->CreateCommandPool(own->handles.device, &pool, NULL, &own->pool));
-    const VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                                  .commandPool = own->pool,
-                                                  .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                                  .commandBufferCount = 1};
+    const VkCommandBufferAllocateInfo commands = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = own->pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1};
     done(own->AllocateCommandBuffers(own->handles.device, &commands, &own->commands));
     const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     done(own->CreateFence(own->handles.device, &fence, NULL, &own->fence));
@@ -191,10 +202,12 @@ static void own_destroy(struct own *own)
 static void own_begin(struct own *own)
 {
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    const VkPipelineStageFlags both = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                     .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-                                     .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
+    const VkPipelineStageFlags both =
+        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
     done(own->BeginCommandBuffer(own->commands, &info));
     own->CmdPipelineBarrier(own->commands, both, both, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
@@ -227,8 +240,8 @@ static void own_read(struct own *own, const struct vkn_array *array, void *data,
     assert_true(size <= STAGING_BYTES && size <= array->size);
     own_begin(own);
     own->CmdCopyBuffer(own->commands, buffer_of(array), own->staging, 1, &region);
-    own->CmdPipelineBarrier(own->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host,
-                            0, NULL, 0, NULL);
+    own->CmdPipelineBarrier(own->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, NULL, 0, NULL);
     own_submit(own);
     memcpy(data, own->mapped, size);
 }
@@ -248,7 +261,8 @@ static void run_program(struct own *own, uint32_t program, const struct vkn_samp
     VkDescriptorBufferInfo buffers[3];
     VkWriteDescriptorSet writes[3];
     for (uint32_t i = 0; i < 3; i++) {
-        buffers[i] = (VkDescriptorBufferInfo){buffer_of(arrays[i]), arrays[i]->offset, arrays[i]->size};
+        buffers[i] =
+            (VkDescriptorBufferInfo){buffer_of(arrays[i]), arrays[i]->offset, arrays[i]->size};
         writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                            .dstSet = own->set,
                                            .dstBinding = i,
@@ -259,8 +273,10 @@ static void run_program(struct own *own, uint32_t program, const struct vkn_samp
     own->UpdateDescriptorSets(own->handles.device, 3, writes, 0, NULL);
     own_begin(own);
     own->CmdBindPipeline(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->programs[program]);
-    own->CmdBindDescriptorSets(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->layout, 0, 1, &own->set, 0, NULL);
-    own->CmdPushConstants(own->commands, own->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4, &samples->count);
+    own->CmdBindDescriptorSets(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->layout, 0, 1,
+                               &own->set, 0, NULL);
+    own->CmdPushConstants(own->commands, own->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4,
+                          &samples->count);
     own->CmdDispatch(own->commands, (samples->count + 63) / 64, 1, 1);
     own_submit(own);
 }
@@ -278,7 +294,8 @@ static float density_at(const float position[3])
 
 static vkn_status values_on_host(void *user, const struct vkn_samples *samples)
 {
-    const float(*positions)[3] = samples->positions.data, (*directions)[3] = samples->directions.data;
+    const float(*positions)[3] = samples->positions.data,
+          (*directions)[3] = samples->directions.data;
     float(*values)[4] = samples->values.data;
     (void)user;
     for (uint32_t i = 0; i < samples->count; i++) {
@@ -331,7 +348,8 @@ static struct pair take_step(vkn_stepper *stepper, vkn_field_fn *values, void *u
 static void compare_steps(struct own *own, struct pair device, struct pair host)
 {
     uint32_t count = host.samples->count;
-    float(*gradients)[4] = base_alloc(count, sizeof *gradients), *distances = base_alloc(count, sizeof *distances);
+    float(*gradients)[4] = base_alloc(count, sizeof *gradients),
+    *distances = base_alloc(count, sizeof *distances);
     const float(*expected)[4] = host.composited->gradients.data;
     assert_true(count > 100);
     assert_int_equal(device.samples->count, count);
@@ -354,7 +372,8 @@ static void compare_steps(struct own *own, struct pair device, struct pair host)
     free(distances);
 }
 
-static void compare_pictures(vkn_scene *scene, vkn_stepper *device, vkn_stepper *host, struct own *own)
+static void compare_pictures(vkn_scene *scene, vkn_stepper *device, vkn_stepper *host,
+                             struct own *own)
 {
     struct vkn_camera camera = {.size = sizeof camera};
     struct vkn_picture *one, *other;
@@ -403,7 +422,8 @@ static void test_steps(void **state)
 static void test_adam(void **state)
 {
     const struct step_tests *tests = *state;
-    const struct vkn_adam_params params = {.size = sizeof params, .count = 1000, .learning_rate = 0.1F};
+    const struct vkn_adam_params params = {
+        .size = sizeof params, .count = 1000, .learning_rate = 0.1F};
     const struct reference_adam reference = {0.1F, 0.9F, 0.99F, 1e-15F, 0, false, false};
     double weights[1000], moments1[1000] = {0}, moments2[1000] = {0};
     float values[1000], gradients[1000];
@@ -418,7 +438,8 @@ static void test_adam(void **state)
     for (uint32_t step = 1; step <= 5; step++) {
         for (size_t i = 0; i < 1000; i++) {
             gradients[i] = (float)random_between(&random, -1, 1);
-            reference_adam_update(&reference, step, gradients[i], &weights[i], &moments1[i], &moments2[i]);
+            reference_adam_update(&reference, step, gradients[i], &weights[i], &moments1[i],
+                                  &moments2[i]);
         }
         own_write(&own, vkn_adam_gradients(adam), gradients, sizeof gradients);
         ok(vkn_adam_step(adam, 0, NULL));
@@ -440,7 +461,8 @@ static void test_handles(void **state)
     struct vkn_vulkan none = {0}, wrong = {.size = 8};
     ok(vkn_context_vulkan(tests->context, &none));
     assert_int_equal(none.size, 0);
-    assert_true(none.instance && none.physical_device && none.device && none.queue && none.get_instance_proc_addr);
+    assert_true(none.instance && none.physical_device && none.device && none.queue &&
+                none.get_instance_proc_addr);
     assert_true(none.api_version >= VK_API_VERSION_1_2);
     assert_int_equal(vkn_context_vulkan(tests->context, &wrong), VKN_BAD_INPUT);
     assert_int_equal(vkn_context_vulkan(tests->context, NULL), VKN_BAD_INPUT);

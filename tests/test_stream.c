@@ -123,8 +123,8 @@ static void make_progressive(struct vkn_config *config)
     config->progressive.milestones[1] = 0.5f;
 }
 
-/* From here on images come from their files. Returns the pixels: a background thread may still read them,
- * so the caller frees them behind the trainer. */
+/* From here on images come from their files. Returns the pixels: a background thread may still read
+ * them, so the caller frees them behind the trainer. */
 static void *forget_pixels(const struct tiny *tiny)
 {
     struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];

@@ -440,15 +440,15 @@ static void test_tuner(void **state)
     assert_string_equal(field(tuning, "path")->valuestring, "fp32");
     assert_int_equal(cJSON_GetArraySize(field(tuning, "tunables")), 5);
     assert_true(cJSON_GetArraySize(candidates) > 0);
-    cJSON_ArrayForEach(row, candidates)
-    {
+    cJSON_ArrayForEach (row, candidates) {
         double before = field(row, "milliseconds_before")->valuedouble;
         double milliseconds = field(row, "milliseconds")->valuedouble;
         assert_true(before > 0 && milliseconds > 0);
         assert_int_equal(cJSON_IsTrue(field(row, "taken")), milliseconds <= 0.97 * before);
     }
-    cJSON_ArrayForEach(row, field(tuning, "tunables")) changed =
-        changed || field(row, "default")->valuedouble != field(row, "chosen")->valuedouble;
+    cJSON_ArrayForEach (row, field(tuning, "tunables"))
+        changed =
+            changed || field(row, "default")->valuedouble != field(row, "chosen")->valuedouble;
     bool remembered = cJSON_IsTrue(field(tuning, "remembered"));
     assert_int_equal(strncmp(field(tuning, "result")->valuestring, "tuned", 5) == 0, remembered);
     assert_int_equal(changed, remembered);
@@ -471,8 +471,7 @@ static void test_wrong(void **state)
     unsetenv("VKNERF_SELF_TEST_BREAK");
     const cJSON *row;
     uint32_t wrong = 0;
-    cJSON_ArrayForEach(row, field(tuning, "candidates"))
-    {
+    cJSON_ArrayForEach (row, field(tuning, "candidates")) {
         const cJSON *fault = cJSON_GetObjectItemCaseSensitive(row, "fault");
         assert_non_null(fault);
         assert_non_null(strstr(fault->valuestring, "_fp32"));
@@ -508,13 +507,14 @@ static int open_default(void **state)
     return 0;
 }
 
-/* With "host" as its argument, for sanitizers, without what the device spends its time on: the tuner. */
+/* With "host" as its argument, for sanitizers, without what the device spends its time on: the
+ * tuner. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest host_tests[] = {
-        cmocka_unit_test(test_legal),  cmocka_unit_test(test_remembered),
-        cmocka_unit_test(test_damaged), cmocka_unit_test(test_step),
-        cmocka_unit_test(test_choice), cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_legal),       cmocka_unit_test(test_remembered),
+        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_step),
+        cmocka_unit_test(test_choice),      cmocka_unit_test(test_describe),
         cmocka_unit_test(test_interrupted),
     };
     const struct CMUnitTest tuner_tests[] = {

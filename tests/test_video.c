@@ -83,9 +83,9 @@ static vkn_status make(const char *path)
 }
 
 /* All that ffmpeg is told, in order, the name of a file in the making behind it. Raw frames of that
- * size and rate go in. An MP4 is what any player and browser shows, while it still loads: 4:2:0 with
- * even sides, its index in front, and its colours named, converted as they are named: BT.709's with
- * sRGB's curve. A GIF has one palette for all frames. */
+ * size and rate go in. An MP4 is what any player and browser shows, while it still loads: 4:2:0
+ * with even sides, its index in front, and its colours named, converted as they are named: BT.709's
+ * with sRGB's curve. A GIF has one palette for all frames. */
 static void assert_told(const char *arguments, const char *pixels, bool gif, const char *name)
 {
     char told[1024];

@@ -122,14 +122,16 @@ static void views_of_another_size(void **state)
     assert_null(views.cameras);
 }
 
-/* Panoramas twice as wide as high from where views are: on a circle level, of a split as the camera is held. */
+/* Panoramas twice as wide as high from where views are: on a circle level, of a split as the camera
+ * is held. */
 static void panoramas_of_views(void **state)
 {
     (void)state;
     struct scene_camera test[8];
     for (int i = 0; i < 8; i++) { /* around z, looking down by 45 degrees */
         double c = cos(i * M_PI / 4), s = sin(i * M_PI / 4), h = sqrt(0.5);
-        const double pose[12] = {-s, -h * c, h * c, 0.5 + c, c, -h * s, h * s, 0.5 + s, 0, h, h, 1.5};
+        const double pose[12] = {-s,    -h * c,  h * c, 0.5 + c, c, -h * s,
+                                 h * s, 0.5 + s, 0,     h,       h, 1.5};
         test[i] = camera_like(40, 20);
         for (int k = 0; k < 12; k++)
             test[i].pose[k] = (float)pose[k];

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 /* Program and library may each have this file, and some have it twice. */
-#define HOOK __attribute__((weak, visibility("hidden"), no_instrument_function))
+#define HOOK  __attribute__((weak, visibility("hidden"), no_instrument_function))
 #define INNER __attribute__((no_instrument_function))
 
-/* Bytes from the ELF header to the last function, which comes before constants. Pages that are never
- * written take no memory. */
+/* Bytes from the ELF header to the last function, which comes before constants. Pages that are
+ * never written take no memory. */
 #define MAPPED ((size_t)8 << 20)
 
 /* The ELF header of the program or library that this is linked into. */

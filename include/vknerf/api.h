@@ -1,5 +1,5 @@
-/* vknerf/api.h: what all public headers stand on: how functions are exported, and how structures may
- * grow without breaking programs that were compiled before. */
+/* vknerf/api.h: what all public headers stand on: how functions are exported, and how structures
+ * may grow without breaking programs that were compiled before. */
 #ifndef VKNERF_API_H
 #define VKNERF_API_H
 
@@ -31,14 +31,14 @@
  *
  *     size_t size;
  *
- * sizeof the structure in the program that was compiled. Members that later versions add come last; a
- * library reads and fills only those that the program knows, and takes what a program does not know as
- * zero, which is always the default. With size 0 they are those of the first version that had the
- * structure, so that a structure of zeros is all defaults; who sets a member that was added later, as its
- * comment says ("since 0.2"), sets the size. A program of a newer version than the library may set what
- * this does not know only to zero: VKN_BAD_INPUT else.
+ * sizeof the structure in the program that was compiled. Members that later versions add come last;
+ * a library reads and fills only those that the program knows, and takes what a program does not
+ * know as zero, which is always the default. With size 0 they are those of the first version that
+ * had the structure, so that a structure of zeros is all defaults; who sets a member that was added
+ * later, as its comment says ("since 0.2"), sets the size. A program of a newer version than the
+ * library may set what this does not know only to zero: VKN_BAD_INPUT else.
  *
- * Structures that the library owns and hands out by pointer grow at their end without that; they are not
- * copied. Elements of arrays have no size: they never change. */
+ * Structures that the library owns and hands out by pointer grow at their end without that; they
+ * are not copied. Elements of arrays have no size: they never change. */
 
 #endif

@@ -21,8 +21,8 @@ enum vkn_bench_suite {
 /* Of vkn_bench. */
 struct vkn_bench_params {
     size_t size;
-    const struct vkn_job *job; /* NULL: all defaults */
-    enum vkn_bench_suite suite; /* what is measured */
+    const struct vkn_job *job;    /* NULL: all defaults */
+    enum vkn_bench_suite suite;   /* what is measured */
     enum vkn_precision precision; /* AUTO: every backend that the device offers */
     bool tune;                    /* no suite: tries other tile sizes for the field's passes in the
                                      path that a run with `precision` takes, and remembers them */
@@ -33,15 +33,17 @@ struct vkn_bench_params {
                                      VK_NV_cooperative_matrix2 offer */
     /* Where not zero, the only size measured: */
     uint32_t batch; /* rows of products and MLPs, samples of grid and step; multiple of 512 */
-    uint32_t width, depth; /* of the MLPs */
-    uint32_t log2_entries; /* of a level's table */
-    uint32_t repetitions;  /* timed runs of a case; 0: 20, on CPU devices 5 */
-    uint32_t seeds;        /* of SAMPLING: config.seed and those after it; 0: 1 */
-    const char *scene;     /* of the step; NULL: one made up in memory. SAMPLING needs one */
+    uint32_t width, depth;        /* of the MLPs */
+    uint32_t log2_entries;        /* of a level's table */
+    uint32_t repetitions;         /* timed runs of a case; 0: 20, on CPU devices 5 */
+    uint32_t seeds;               /* of SAMPLING: config.seed and those after it; 0: 1 */
+    const char *scene;            /* of the step; NULL: one made up in memory. SAMPLING needs one */
     enum vkn_scene_format format; /* of the scene; AUTO: found out from its files */
-    const vkn_config *config; /* of SAMPLING: what differs from the defaults, the seconds of training
-                                 of each among it; sampling, steps, precision and format stay open */
-    const char *out;       /* folder for bench.json and bench.svg; NULL: none */
+    const vkn_config
+        *config;     /* of SAMPLING: what differs from the defaults, the seconds of
+                        training     of each among it; sampling, steps, precision and format
+                        stay open */
+    const char *out; /* folder for bench.json and bench.svg; NULL: none */
 };
 
 /* Measures, and writes both files. `params` may be NULL: every suite of ALL. *json is the

@@ -32,8 +32,8 @@ VKN_API void vkn_clean_line(char *text);
  * names of files as JSON takes them. NULL on no memory. */
 VKN_API char *vkn_to_utf8(const char *text);
 
-/* The text as one word of a POSIX shell, in quotes where it needs them, in fresh memory that the caller
- * frees: names of files in commands to copy. NULL on no memory. */
+/* The text as one word of a POSIX shell, in quotes where it needs them, in fresh memory that the
+ * caller frees: names of files in commands to copy. NULL on no memory. */
 VKN_API char *vkn_shell_word(const char *text);
 
 VKN_END_DECLARATIONS

@@ -24,7 +24,8 @@ VKN_API const vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
 VKN_API const char *vkn_renderer_scene_path(const vkn_renderer *renderer);
 VKN_API uint64_t vkn_renderer_step(const vkn_renderer *renderer);
 /* From now on pictures have normals, the mean over the samples along a pixel's rays as colours have
- * it. They take about three times as long, of models but ngp up to five times. After a failure the renderer can only be destroyed. */
+ * it. They take about three times as long, of models but ngp up to five times. After a failure the
+ * renderer can only be destroyed. */
 VKN_API vkn_status vkn_renderer_want_normals(vkn_renderer *renderer);
 
 /* From now on views, meshes and points show the moment `time`, 0..1, of a field that moves,
@@ -34,19 +35,22 @@ VKN_API vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time);
 /* How a picture is made. */
 struct vkn_picture_params {
     size_t size;
-    enum vkn_background background; /* white or black; default: white, black for fields trained on black */
+    enum vkn_background background; /* white or black; default: white, black for fields trained on
+                                       black */
     uint32_t supersample;           /* rays along a pixel's edge, 1, 2 or 4; 0: 1 */
-    double crop[6]; /* since 0.2: the box that is shown, min x, y, z and max x, y, z in the dataset's axes
-                       and units: of each ray nothing outside of it; all zero: everything */
-    bool transparent; /* since 0.2: nothing is behind the field, whatever background says: the picture's
-                         colours are the field's own, straight (not multiplied by the opacity), 0 where
-                         there is nothing; VKN_MAP_RGBA writes both */
+    double crop[6];   /* since 0.2: the box that is shown, min x, y, z and max x, y, z in the
+                         dataset's axes   and units: of each ray nothing outside of it; all zero:
+                         everything */
+    bool transparent; /* since 0.2: nothing is behind the field, whatever background says: the
+                         picture's colours are the field's own, straight (not multiplied by the
+                         opacity), 0 where there is nothing; VKN_MAP_RGBA writes both */
 };
 
-/* Renders one view; the caller frees *picture with vkn_picture_free. `params` may be NULL. VKN_BAD_INPUT
- * names what is wrong with either. */
+/* Renders one view; the caller frees *picture with vkn_picture_free. `params` may be NULL.
+ * VKN_BAD_INPUT names what is wrong with either. */
 VKN_API vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
-                              const struct vkn_picture_params *params, struct vkn_picture **picture);
+                              const struct vkn_picture_params *params,
+                              struct vkn_picture **picture);
 
 /* ---- quality --------------------------------------------------------------------------------- */
 

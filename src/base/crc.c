@@ -1,5 +1,5 @@
-/* CRC-32C (Castagnoli; RFC 3720, 12.1), eight bytes at a time: tables[k][b] is the remainder of byte b
- * with k zero bytes behind it ("slicing-by-8", Kounavis and Berry 2005). */
+/* CRC-32C (Castagnoli; RFC 3720, 12.1), eight bytes at a time: tables[k][b] is the remainder of
+ * byte b with k zero bytes behind it ("slicing-by-8", Kounavis and Berry 2005). */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-#define SLICES 8
+#define SLICES     8
 #define POLYNOMIAL 0x82f63b78u /* reflected */
 
 static uint32_t tables[SLICES][256];

@@ -13,16 +13,17 @@ vkn_status json_fail_near(const char *name, const char *text, size_t size, size_
 
 /* ---- json_syntax.c --------------------------------------------------------------------------- */
 
-/* VKN_BAD_INPUT unless the text is JSON within the limits that base_json_read names. NaN, Infinity and -Infinity are
- * numbers to it, of which it says how many there are. */
+/* VKN_BAD_INPUT unless the text is JSON within the limits that base_json_read names. NaN, Infinity
+ * and -Infinity are numbers to it, of which it says how many there are. */
 vkn_status json_check_syntax(const char *name, const char *text, size_t size, size_t *not_finite);
-/* Such a text in fresh memory with 9e999, which is read as infinity, for these words; NULL with an error recorded. */
+/* Such a text in fresh memory with 9e999, which is read as infinity, for these words; NULL with an
+ * error recorded. */
 char *json_replace_words(const char *text, size_t size, size_t *new_size);
 
 /* ---- available.c ----------------------------------------------------------------------------- */
 
-/* What base_memory and base_memory_available tell; `root` goes before the paths of /proc and /sys: "" but in tests.
- * UINT64_MAX where nothing tells. */
+/* What base_memory and base_memory_available tell; `root` goes before the paths of /proc and /sys:
+ * "" but in tests. UINT64_MAX where nothing tells. */
 struct base_memory_limits {
     uint64_t total, available;
 };

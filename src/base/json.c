@@ -285,8 +285,7 @@ vkn_status base_json_only_keys(const struct cJSON *object, const char *file,
                                const char *const *names, size_t count)
 {
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, object)
-    {
+    cJSON_ArrayForEach (item, object) {
         bool known = false;
         for (size_t i = 0; i < count && !known; i++)
             known = strcmp(item->string, names[i]) == 0;

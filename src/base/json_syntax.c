@@ -1,12 +1,12 @@
-/* Is a text JSON (RFC 8259)? Says where it stops being so and why, before cJSON, which recurses and says
- * neither, takes it apart. Bounds depth and number of values: a hostile file decides neither stack nor
- * memory. */
+/* Is a text JSON (RFC 8259)? Says where it stops being so and why, before cJSON, which recurses and
+ * says neither, takes it apart. Bounds depth and number of values: a hostile file decides neither
+ * stack nor memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/internal.h"
 
-#define MAX_DEPTH 64
+#define MAX_DEPTH  64
 /* cJSON copies a number to a buffer of so many bytes. */
 #define MAX_NUMBER 63u
 
@@ -15,7 +15,7 @@ struct scan {
     size_t size, at;
     char closing[MAX_DEPTH]; /* of the arrays and objects that are open */
     size_t depth, values;
-    size_t comma; /* the last one */
+    size_t comma;      /* the last one */
     size_t not_finite; /* NaN, Infinity and -Infinity */
 };
 
@@ -108,8 +108,9 @@ static vkn_status scan_number(struct scan *scan)
     if (!good && !more(scan))
         return fail_early(scan);
     if (!good || scan->at - begin > MAX_NUMBER)
-        return fail_at(scan, begin, good ? "a number of more than 63 characters"
-                                         : "not valid JSON: not a number");
+        return fail_at(scan, begin,
+                       good ? "a number of more than 63 characters"
+                            : "not valid JSON: not a number");
     return VKN_OK;
 }
 
@@ -199,8 +200,8 @@ static bool closes(const struct scan *scan, enum expected expected)
 /* After a comma, not after a key's colon. */
 static bool is_trailing_comma(const struct scan *scan, enum expected expected)
 {
-    return (expected == KEY || (expected == ITEM && scan->depth > 0 &&
-                                scan->closing[scan->depth - 1] == ']')) &&
+    return (expected == KEY ||
+            (expected == ITEM && scan->depth > 0 && scan->closing[scan->depth - 1] == ']')) &&
            scan->text[scan->at] == scan->closing[scan->depth - 1];
 }
 

@@ -11,7 +11,8 @@
 static _Atomic int threshold = BASE_LOG_INFO;
 static _Thread_local const char *speaker;
 
-/* Lines of several threads come one after the other, and none to a callback that has been replaced. */
+/* Lines of several threads come one after the other, and none to a callback that has been replaced.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vkn_log_callback *listener;
 static void *listener_user;

@@ -48,10 +48,12 @@ void *base_alloc(size_t count, size_t size)
 void *base_alloc_pointers(size_t count, size_t size)
 {
     /* Two more for what lies between pointers and elements, which begin where any type may. */
-    void **pointers = base_alloc(count < SIZE_MAX - 2 ? count + 2 : SIZE_MAX, sizeof *pointers + size);
+    void **pointers =
+        base_alloc(count < SIZE_MAX - 2 ? count + 2 : SIZE_MAX, sizeof *pointers + size);
     if (pointers == NULL)
         return NULL;
-    size_t unit = _Alignof(max_align_t), first = (count * sizeof *pointers + unit - 1) / unit * unit;
+    size_t unit = _Alignof(max_align_t),
+           first = (count * sizeof *pointers + unit - 1) / unit * unit;
     for (size_t i = 0; i < count; i++)
         pointers[i] = (unsigned char *)pointers + first + i * size;
     return pointers;

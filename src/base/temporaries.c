@@ -32,8 +32,8 @@ static bool is_written(const char *name, const char *end)
     return false;
 }
 
-/* A process that was killed stays in the list until its parent has asked how, which the first process of a container
- * may never do. */
+/* A process that was killed stays in the list until its parent has asked how, which the first
+ * process of a container may never do. */
 static bool has_ended(long process)
 {
     char path[64], text[512] = "";

@@ -75,7 +75,8 @@ char *vkn_to_utf8(const char *text)
 
 char *vkn_shell_word(const char *text)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
     struct base_text word = {0};
     text = text != NULL ? text : "";
     if (text[0] != '\0' && text[strspn(text, plain)] == '\0')

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_ROWS     16u /* shaders/field/product.glsl: rows of a block, columns of a panel */
-#define MOST_GROUPS    32768u
-#define MOST_CASES     32u
+#define BLOCK_ROWS  16u /* shaders/field/product.glsl: rows of a block, columns of a panel */
+#define MOST_GROUPS 32768u
+#define MOST_CASES  32u
 
 /* Row by row; or as shaders/field/product.glsl has them. */
 enum gemm_layout { GEMM_ROWS, GEMM_BLOCKS, GEMM_PANELS };

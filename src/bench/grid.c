@@ -159,8 +159,8 @@ static vkn_status check_gather(struct on_device *d, struct bench_check *check)
             uint32_t s = (uint32_t)((i * 0x9e3779b97f4a7c15u >> 20) % grid->samples);
             uint64_t at = ((uint64_t)level * grid->samples + s) * features;
             uint64_t number = d->kind->half ? 2 : 4;
-            BASE_TRY(gpu_download(d->bench->device, &d->features, number * at, got,
-                                  number * features));
+            BASE_TRY(
+                gpu_download(d->bench->device, &d->features, number * at, got, number * features));
             grid_gather(grid, 0, s, level, want);
             for (uint32_t f = 0; f < features; f++)
                 bench_compare(check, bench_number(got, f, d->kind->half), want[f], 1);

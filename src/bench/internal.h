@@ -41,11 +41,11 @@ struct bench {
     bool small; /* sizes for a CPU device */
     struct bench_backend backends[BENCH_MAX_BACKENDS];
     uint32_t backend_count;
-    double copy_peak;      /* B/s, read and written; 0: not measured */
-    struct vendor *vendor; /* its library of products; NULL: see vendor_text */
-    char vendor_text[256]; /* its version, or why there is none */
-    struct cJSON *results; /* array */
-    struct cJSON *tuning;  /* of bench_tune; NULL: none */
+    double copy_peak;       /* B/s, read and written; 0: not measured */
+    struct vendor *vendor;  /* its library of products; NULL: see vendor_text */
+    char vendor_text[256];  /* its version, or why there is none */
+    struct cJSON *results;  /* array */
+    struct cJSON *tuning;   /* of bench_tune; NULL: none */
     struct cJSON *programs; /* of bench_programs, array; NULL: none */
     struct cJSON *sampling; /* of bench_sampling; NULL: none */
     struct report_progress *progress;
@@ -93,7 +93,7 @@ struct bench_check {
 
 struct bench_result {
     const char *suite, *backend; /* the backend's name, also "copy" or the vendor library's */
-    char name[64];            /* of the case */
+    char name[64];               /* of the case */
     struct {
         const char *name;
         double value;
@@ -154,7 +154,7 @@ vkn_status bench_upload_numbers(struct bench *bench, const struct gpu_buffer *bu
 uint16_t bench_to_half(float value); /* to nearest even */
 float bench_from_half(uint16_t half);
 double bench_number(const void *numbers, uint64_t index, bool half); /* of float or of f16 */
-float bench_random(uint64_t *state); /* in [-1, 1), exact in f16 */
-void bench_random_direction(uint64_t *state, float direction[3]); /* of unit length, nearly */
+float bench_random(uint64_t *state);                                 /* in [-1, 1), exact in f16 */
+void bench_random_direction(uint64_t *state, float direction[3]);    /* of unit length, nearly */
 
 #endif

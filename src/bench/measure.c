@@ -121,8 +121,8 @@ vkn_status bench_measure(struct bench *bench, bench_record record, void *context
 {
     double once = 0;
     BASE_TRY(bench_run(bench, record, context, 1, &once));
-    BASE_TRY(
-        bench_run(bench, record, context, 1, &once)); /* the first may have compiled or paged */
+    BASE_TRY(bench_run(bench, record, context, 1, &once)); /* the first may have compiled or paged
+                                                            */
     double turns = ceil(least_seconds(bench) / fmax(once, 1e-7));
     times->turns = turns < 1 ? 1 : turns > MAX_TURNS ? MAX_TURNS : (uint32_t)turns;
     times->device = bench->capabilities->timestamp_period > 0;

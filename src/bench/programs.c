@@ -31,7 +31,7 @@ struct compilation {
     struct step steps[STEPS]; /* the default one first: setups, and places for programs */
     struct field_pass_request requests[MAX_PROGRAMS];
     const struct setup *owner[MAX_PROGRAMS]; /* that a program is compiled for */
-    size_t step_count, count;   /* those of the steps come first */
+    size_t step_count, count;                /* those of the steps come first */
 };
 
 static void add_programs(struct compilation *work, const struct setup *owner, size_t count)

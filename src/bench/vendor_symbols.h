@@ -31,7 +31,7 @@ struct vendor_heuristic {
     X(int, cuDevicePrimaryCtxRetain, (void **context, int device))                              \
     X(int, cuDevicePrimaryCtxRelease_v2, (int device))                                          \
     X(int, cuCtxSetCurrent, (void *context))                                                    \
-    X(int, cuMemAlloc_v2, (uint64_t * address, size_t size))                                    \
+    X(int, cuMemAlloc_v2, (uint64_t *address, size_t size))                                     \
     X(int, cuMemFree_v2, (uint64_t address))                                                    \
     X(int, cuMemcpyHtoD_v2, (uint64_t to, const void *from, size_t size))                       \
     X(int, cuMemcpyDtoH_v2, (void *to, uint64_t from, size_t size))                             \

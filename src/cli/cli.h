@@ -45,19 +45,17 @@ int cli_print_object(struct cJSON *object, bool complete);
 #define CLI_OR_NAME(enumerator, name) "|" #name
 
 /* Of commands that show a trained field. */
-#define CLI_PRECISION_OPTION(precision)                                                        \
-    {                                                                                          \
-        .name = "--precision", .value = CLI_NAMES(VKN_PRECISIONS),                             \
-        .help = "of the field's arithmetic; default as trained, fp32 where the device cannot", \
-        .kind = OPTION_CHOICE, .target = &(precision), .choices = cli_precisions               \
-    }
+#define CLI_PRECISION_OPTION(precision)                                                     \
+    {.name = "--precision",                                                                 \
+     .value = CLI_NAMES(VKN_PRECISIONS),                                                    \
+     .help = "of the field's arithmetic; default as trained, fp32 where the device cannot", \
+     .kind = OPTION_CHOICE,                                                                 \
+     .target = &(precision),                                                                \
+     .choices = cli_precisions}
 
 /* Of commands that show a moment of a scene that moves; cli_parse_time reads `text`. */
-#define CLI_TIME_OPTION(text, what)                                          \
-    {                                                                        \
-        .name = "--time", .value = "T", .help = (what), .kind = OPTION_TEXT, \
-        .target = (void *)&(text)                                            \
-    }
+#define CLI_TIME_OPTION(text, what) \
+    {.name = "--time", .value = "T", .help = (what), .kind = OPTION_TEXT, .target = (void *)&(text)}
 
 /* Of commands that open the scene of a run again. */
 #define CLI_SCENE_OPTIONS(scene_path, scene_format)                                        \
@@ -73,22 +71,24 @@ int cli_print_object(struct cJSON *object, bool complete);
     }
 
 /* Of a command that takes a scene and no run. */
-#define CLI_FORMAT_OPTION(scene_format)                                                         \
-    {                                                                                           \
-        .name = "--format", .value = CLI_NAMES(VKN_SCENE_FORMATS),                              \
-        .help = "that SCENE is written in; default what its files show", .kind = OPTION_CHOICE, \
-        .target = &(scene_format), .choices = cli_formats                                       \
-    }
+#define CLI_FORMAT_OPTION(scene_format)                               \
+    {.name = "--format",                                              \
+     .value = CLI_NAMES(VKN_SCENE_FORMATS),                           \
+     .help = "that SCENE is written in; default what its files show", \
+     .kind = OPTION_CHOICE,                                           \
+     .target = &(scene_format),                                       \
+     .choices = cli_formats}
 
 /* Of commands that open a run: whether the GLSL in its checkpoint may run, for cli_trust. */
-#define CLI_TRUST_OPTION(given)                                                                    \
-    {                                                                                              \
-        .name = "--trust", .value = "SHA256",                                                      \
-        .help = "run the GLSL in the run's checkpoint, or only a text with this hash",             \
-        .kind = OPTION_MAYBE_TEXT, .target = (void *)&(given)                                      \
-    }
-/* Trusts the field of `run` where `given` (NULL: no --trust; "": any text) says so, or the user when
- * asked on a terminal. An exit code, or OPTIONS_GO_ON: the library refuses what is not trusted. */
+#define CLI_TRUST_OPTION(given)                                                     \
+    {.name = "--trust",                                                             \
+     .value = "SHA256",                                                             \
+     .help = "run the GLSL in the run's checkpoint, or only a text with this hash", \
+     .kind = OPTION_MAYBE_TEXT,                                                     \
+     .target = (void *)&(given)}
+/* Trusts the field of `run` where `given` (NULL: no --trust; "": any text) says so, or the user
+ * when asked on a terminal. An exit code, or OPTIONS_GO_ON: the library refuses what is not
+ * trusted. */
 int cli_trust(const char *given, const char *run);
 
 /* Options of every command that uses a device. */
@@ -97,12 +97,12 @@ int cli_trust(const char *given, const char *run);
      .value = "INDEX|NAME",                                                                \
      .help = "Vulkan device, see vknerf info",                                             \
      .kind = OPTION_TEXT,                                                                  \
-     .target = (void *)&(job).device},                                             \
+     .target = (void *)&(job).device},                                                     \
         {.name = "--shader-dir",                                                           \
          .value = "DIR",                                                                   \
          .help = "compile the shaders of this folder instead of those built in",           \
          .kind = OPTION_TEXT,                                                              \
-         .target = (void *)&(job).shader_dir},                                     \
+         .target = (void *)&(job).shader_dir},                                             \
     {                                                                                      \
         .name = "--quiet", .help = "print warnings and results only", .kind = OPTION_FLAG, \
         .target = &(job).quiet                                                             \
@@ -114,12 +114,12 @@ struct cli_view {
     const char *address; /* NULL: 127.0.0.1 */
     struct viewer *viewer;
 };
-#define CLI_VIEW_ADDRESS_OPTION(view)                                                            \
-    {                                                                                            \
-        .name = "--view-address", .value = "ADDRESS",                                            \
-        .help = "where the viewer listens; default 127.0.0.1, this machine alone; 0.0.0.0: all", \
-        .kind = OPTION_TEXT, .target = (void *)&(view).address                                   \
-    }
+#define CLI_VIEW_ADDRESS_OPTION(view)                                                         \
+    {.name = "--view-address",                                                                \
+     .value = "ADDRESS",                                                                      \
+     .help = "where the viewer listens; default 127.0.0.1, this machine alone; 0.0.0.0: all", \
+     .kind = OPTION_TEXT,                                                                     \
+     .target = (void *)&(view).address}
 /* The rank of this process among those that mpirun has begun; NULL: it has begun none. */
 const char *cli_rank(void);
 /* Of several processes that mpirun has begun rank 0 is the one to search and to show. */

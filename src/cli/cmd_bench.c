@@ -106,7 +106,7 @@ static int print_table(const char *text)
         printf("vendor's library: %s\n", cli_text_of(bench, "vendor_library"));
     printf("%-5s %-32s %-32s %15s %17s %7s %7s\n", "suite", "case", "path", "rate", "time",
            "of peak", "/vendor");
-    cJSON_ArrayForEach(result, cJSON_GetObjectItemCaseSensitive(bench, "results"))
+    cJSON_ArrayForEach (result, cJSON_GetObjectItemCaseSensitive(bench, "results"))
         print_result(result);
     cJSON_Delete(bench);
     return cli_printed();
@@ -168,11 +168,13 @@ static int run_with(struct vkn_bench_params *params, const struct options_settin
 }
 
 /* A setting of training. */
-#define SETTING(option, text, setting, helps)                                       \
-    {                                                                               \
-        .name = (option), .value = (text), .help = (helps), .kind = OPTION_SETTING, \
-        .target = &settings, .key = (setting)                                       \
-    }
+#define SETTING(option, text, setting, helps) \
+    {.name = (option),                        \
+     .value = (text),                         \
+     .help = (helps),                         \
+     .kind = OPTION_SETTING,                  \
+     .target = &settings,                     \
+     .key = (setting)}
 
 int cmd_bench(int argc, char **argv)
 {

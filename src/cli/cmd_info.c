@@ -52,8 +52,7 @@ static void print_list(const char *indent, const cJSON *list)
 {
     size_t begin = strlen(indent) + NAME_WIDTH + 1, at = begin;
     const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach (item, list) {
         char number[32];
         print_number(number, list->string, 4, item->valuedouble);
         const char *text = cJSON_IsString(item) ? item->valuestring : number;
@@ -84,10 +83,8 @@ static void print_table(const char *indent, const cJSON *list)
     int widths[MOST_COLUMNS] = {0}, columns = 0;
     const cJSON *row, *cell;
     char text[512];
-    cJSON_ArrayForEach(row, list)
-    {
-        cJSON_ArrayForEach(cell, row)
-        {
+    cJSON_ArrayForEach (row, list) {
+        cJSON_ArrayForEach (cell, row) {
             int i = 0, width = print_cell(text, sizeof(text), cell);
             while (i < columns && strcmp(names[i], cell->string) != 0)
                 i++;
@@ -103,8 +100,7 @@ static void print_table(const char *indent, const cJSON *list)
     printf("%s  ", indent);
     for (int i = 0; i < columns; i++)
         printf("%-*s%s", i + 1 < columns ? widths[i] : 0, names[i], i + 1 < columns ? "  " : "\n");
-    cJSON_ArrayForEach(row, list)
-    {
+    cJSON_ArrayForEach (row, list) {
         printf("%s  ", indent);
         for (int i = 0; i < columns; i++) {
             print_cell(text, sizeof(text), cJSON_GetObjectItemCaseSensitive(row, names[i]));
@@ -140,10 +136,10 @@ static void print_field(const char *indent, const cJSON *field)
 
 static void print_fields(const char *indent, const cJSON *object)
 {
-    static const char *const hidden[] = {"index", "name", "chosen", "per_view"}; /* in the title, or too many */
+    static const char *const hidden[] = {"index", "name", "chosen",
+                                         "per_view"}; /* in the title, or too many */
     const cJSON *field;
-    cJSON_ArrayForEach(field, object)
-    {
+    cJSON_ArrayForEach (field, object) {
         bool skipped = false;
         for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
             skipped = skipped || strcmp(field->string, hidden[i]) == 0;
@@ -161,8 +157,7 @@ static void print_devices(const cJSON *info)
     const cJSON *devices = cJSON_GetObjectItemCaseSensitive(info, "devices"), *device;
     if (cJSON_GetArraySize(devices) == 0)
         puts("no Vulkan device");
-    cJSON_ArrayForEach(device, devices)
-    {
+    cJSON_ArrayForEach (device, devices) {
         const cJSON *index = cJSON_GetObjectItemCaseSensitive(device, "index");
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(device, "name");
         const cJSON *chosen = cJSON_GetObjectItemCaseSensitive(device, "chosen");
@@ -179,7 +174,7 @@ static void clean_strings(cJSON *info)
     cJSON *item = NULL;
     if (cJSON_IsString(info))
         vkn_clean_line(info->valuestring);
-    cJSON_ArrayForEach(item, info)
+    cJSON_ArrayForEach (item, info)
         clean_strings(item);
 }
 
@@ -205,16 +200,14 @@ static int print_info(const char *text, bool json, void (*print)(const cJSON *in
 static void print_scene(const cJSON *info)
 {
     const cJSON *field;
-    cJSON_ArrayForEach(field, info)
-    {
+    cJSON_ArrayForEach (field, info) {
         if (strcmp(field->string, "problems") != 0)
             print_field("", field);
     }
     const cJSON *problems = cJSON_GetObjectItemCaseSensitive(info, "problems"), *problem;
     if (cJSON_GetArraySize(problems) == 0)
         puts("\nno problems found");
-    cJSON_ArrayForEach(problem, problems)
-    {
+    cJSON_ArrayForEach (problem, problems) {
         printf("\nproblem: %s\n  to do: %s\n", cli_text_of(problem, "problem"),
                cli_text_of(problem, "advice"));
     }
@@ -263,8 +256,7 @@ static bool is_run(const char *path)
 static void print_run(const cJSON *info)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, info)
-    {
+    cJSON_ArrayForEach (item, info) {
         if (cJSON_IsObject(item)) {
             print_name("", item->string, false);
             printf("%.0f bytes of GLSL, SHA-256 %s\n", cli_number_of(item, "bytes"),

@@ -15,8 +15,7 @@ static const char *const camera_models[] = {"", VKN_CAMERA_MODELS(VKN_NAME) NULL
 static void print_problems(const cJSON *info)
 {
     const cJSON *problems = cJSON_GetObjectItemCaseSensitive(info, "problems"), *problem;
-    cJSON_ArrayForEach(problem, problems)
-    {
+    cJSON_ArrayForEach (problem, problems) {
         char line[1024];
         snprintf(line, sizeof(line), "%s", cli_text_of(problem, "problem"));
         vkn_clean_line(line);
@@ -68,8 +67,7 @@ static int print_text(const struct vkn_prepare_params *params,
 static int print_result(const struct vkn_prepare_params *params,
                         const struct vkn_prepare_result *result, bool json)
 {
-    const struct vkn_scene_info_params look = {.scene = params->out,
-                                               .format = VKN_SCENE_COLMAP};
+    const struct vkn_scene_info_params look = {.scene = params->out, .format = VKN_SCENE_COLMAP};
     char *text = NULL;
     vkn_status status = vkn_scene_info_json(&look, &text);
     if (status != VKN_OK)
@@ -137,9 +135,10 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params, bool 
     const struct options_command command = {
         .name = "prepare",
         .usage = "prepare PICTURES|VIDEO --out SCENE [OPTION ...]",
-        .summary = "Makes a scene that vknerf train reads of a folder of photographs or of a video:\n"
-                   "pictures, smaller copies, masks, and by COLMAP where each was taken from. Called\n"
-                   "again after an interruption it goes on. Needs colmap, and ffmpeg for videos.",
+        .summary =
+            "Makes a scene that vknerf train reads of a folder of photographs or of a video:\n"
+            "pictures, smaller copies, masks, and by COLMAP where each was taken from. Called\n"
+            "again after an interruption it goes on. Needs colmap, and ffmpeg for videos.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "PICTURES",
@@ -147,7 +146,8 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params, bool 
     };
     int code = options_parse(&command, argc, argv, &params->pictures);
     if (code == OPTIONS_GO_ON && !params->out)
-        return cli_fail(VKN_BAD_INPUT, "prepare: --out SCENE is missing; see vknerf prepare --help");
+        return cli_fail(VKN_BAD_INPUT,
+                        "prepare: --out SCENE is missing; see vknerf prepare --help");
     return code;
 }
 

@@ -7,8 +7,8 @@
 
 #include "cli/cli.h"
 
-static const char *const map_names[] = {"rgb",          "depth",   "depth16",
-                                        "depth_values", "opacity", "normal", NULL};
+static const char *const map_names[] = {"rgb",     "depth",  "depth16", "depth_values",
+                                        "opacity", "normal", NULL};
 
 /* "rgb,depth" */
 static int parse_maps(const char *maps, struct vkn_render_params *params)
@@ -177,7 +177,8 @@ int cmd_render(int argc, char **argv)
         CLI_TIME_OPTION(moment, "the moment, 0 to 1, that all views show; default each its own"),
         {.name = "--maps",
          .value = "MAP[,MAP...]",
-         .help = "of rgb, depth, depth16 (of 16 bits), depth_values (.npy), opacity, normal; default rgb",
+         .help = "of rgb, depth, depth16 (of 16 bits), depth_values (.npy), opacity, normal; "
+                 "default rgb",
          .kind = OPTION_TEXT,
          .target = (void *)&maps,
          .choices = map_names},
@@ -242,11 +243,12 @@ int cmd_render(int argc, char **argv)
     const struct options_command command = {
         .name = "render",
         .usage = "render RUN --out DIR [OPTION ...]",
-        .summary = "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
-                   "and so on.\n"
-                   "Views that are in no split are pinhole views, of at most 90 degrees where the "
-                   "training\n"
-                   "cameras are fisheyes or panoramas; a camera path may say otherwise, and --lens.",
+        .summary =
+            "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
+            "and so on.\n"
+            "Views that are in no split are pinhole views, of at most 90 degrees where the "
+            "training\n"
+            "cameras are fisheyes or panoramas; a camera path may say otherwise, and --lens.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

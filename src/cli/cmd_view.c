@@ -50,9 +50,11 @@ int cmd_view(int argc, char **argv)
     const struct options_command command = {
         .name = "view",
         .usage = "view RUN [OPTION ...]",
-        .summary = "Shows RUN, a run directory or a checkpoint, in a browser, at the address that it prints:\n"
-                   "fly through it, look at its photographs and curves, make camera paths. A run that is\n"
-                   "being trained by another process is followed. Ctrl-C ends it.",
+        .summary =
+            "Shows RUN, a run directory or a checkpoint, in a browser, at the address that it "
+            "prints:\n"
+            "fly through it, look at its photographs and curves, make camera paths. A run that is\n"
+            "being trained by another process is followed. Ctrl-C ends it.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -82,9 +82,9 @@ static bool complete_kind(const char *kind, const char *word, size_t offset)
 {
     static const struct {
         const char *kind, *directive; /* NULL: runs */
-    } kinds[] = {{"RUN", NULL},           {"CHECKPOINT", NULL},  {"DIR", "directories"},
-                 {"SCENE", "directories"}, {"FILE", "files"},    {"PICTURES", "files"},
-                 {"VIDEO", "files"}};
+    } kinds[] = {
+        {"RUN", NULL},     {"CHECKPOINT", NULL},  {"DIR", "directories"}, {"SCENE", "directories"},
+        {"FILE", "files"}, {"PICTURES", "files"}, {"VIDEO", "files"}};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strncmp(kind, kinds[i].kind, strlen(kinds[i].kind)) != 0)
             continue;

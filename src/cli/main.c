@@ -142,13 +142,14 @@ struct arrival {
 static _Atomic struct arrival last_arrival;
 static atomic_flag stopping = ATOMIC_FLAG_INIT;
 
-/* timeout(1) sends its signal twice, to the program and to its group; a key that bounces does as much. */
+/* timeout(1) sends its signal twice, to the program and to its group; a key that bounces does as
+ * much. */
 static bool is_echo(int number)
 {
     struct timespec now = {0};
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const struct arrival arrival = {
-        number, (uint32_t)now.tv_sec * 1000u + (uint32_t)(now.tv_nsec / 1000000)};
+    const struct arrival arrival = {number, (uint32_t)now.tv_sec * 1000u +
+                                                (uint32_t)(now.tv_nsec / 1000000)};
     struct arrival last = atomic_load(&last_arrival);
     do
         if (number == last.number && arrival.tick - last.tick < ECHO_MILLISECONDS)
@@ -204,7 +205,8 @@ static void catch_signals(void)
 
 /* ---- descriptors --------------------------------------------------------------------------- */
 
-/* The next file opened would take the place of a standard stream that is closed, and get its lines. */
+/* The next file opened would take the place of a standard stream that is closed, and get its lines.
+ */
 static void fill_descriptors(void)
 {
     int descriptor = 0;
@@ -309,8 +311,9 @@ static int help(int argc, char **argv)
     return named ? run(2, arguments) : print_usage();
 }
 
-/* Open MPI 5 ends all processes once one of them has failed, without the second that Open MPI 4 gives
- * them: the rank that knows why prints it meanwhile, and rank 0 removes what it has begun to write. */
+/* Open MPI 5 ends all processes once one of them has failed, without the second that Open MPI 4
+ * gives them: the rank that knows why prints it meanwhile, and rank 0 removes what it has begun to
+ * write. */
 static void wait_for_other_ranks(void)
 {
     const struct timespec first = {.tv_nsec = 200000000}, others = {.tv_nsec = 600000000};

@@ -141,7 +141,8 @@ static int parse_port(const struct option *option, const char *value)
 {
     struct options_port *port = option->target;
     size_t digits = strspn(value, "0123456789");
-    unsigned long number = digits > 0 && digits < 6 && value[digits] == 0 ? strtoul(value, NULL, 10) : 65536;
+    unsigned long number =
+        digits > 0 && digits < 6 && value[digits] == 0 ? strtoul(value, NULL, 10) : 65536;
     if (number > 65535)
         return cli_fail(VKN_BAD_INPUT, "%s: %s is not a port from 0 to 65535", option->name, value);
     *port = (struct options_port){true, true, (uint32_t)number};
@@ -150,8 +151,8 @@ static int parse_port(const struct option *option, const char *value)
 
 bool options_value_is_optional(const struct option *option)
 {
-    return option->kind == OPTION_MODE || option->kind == OPTION_VIEW || option->kind == OPTION_MAYBE_COUNT ||
-           option->kind == OPTION_MAYBE_TEXT;
+    return option->kind == OPTION_MODE || option->kind == OPTION_VIEW ||
+           option->kind == OPTION_MAYBE_COUNT || option->kind == OPTION_MAYBE_TEXT;
 }
 
 /* An option without a value. */
@@ -265,12 +266,14 @@ static int unknown_option(const struct options_command *command, const char *nam
     snprintf(word, sizeof(word), "%.*s", (int)length, name);
     const char *nearest = vkn_nearest_name(word, names, list_names(command, names));
     if (!nearest)
-        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; see vknerf %s --help", word, command->name);
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; see vknerf %s --help", word,
+                        command->name);
     if (command->argument && strcmp(nearest, command->argument) == 0)
-        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; %s is given by itself: vknerf %s %s", word, nearest,
-                        command->name, nearest);
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; %s is given by itself: vknerf %s %s",
+                        word, nearest, command->name, nearest);
     if (strncmp(nearest, "--", 2) != 0)
-        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean --set %s=VALUE?", word, nearest);
+        return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean --set %s=VALUE?", word,
+                        nearest);
     return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean %s?", word, nearest);
 }
 
@@ -279,7 +282,8 @@ static bool is_option(const struct options_command *command, const char *word)
 {
     size_t length = strcspn(word, "=");
     for (size_t i = 0; i < command->option_count; i++)
-        if (strlen(command->options[i].name) == length && strncmp(command->options[i].name, word, length) == 0)
+        if (strlen(command->options[i].name) == length &&
+            strncmp(command->options[i].name, word, length) == 0)
             return true;
     return false;
 }

@@ -9,20 +9,20 @@
 #include <vknerf/config.h>
 
 enum option_kind {
-    OPTION_FLAG,      /* bool */
-    OPTION_TEXT,      /* const char * */
-    OPTION_MAYBE_TEXT, /* the same with an optional value: "" for --name alone */
-    OPTION_COUNT,     /* uint32_t, at least 1; 20k is 20000 */
+    OPTION_FLAG,        /* bool */
+    OPTION_TEXT,        /* const char * */
+    OPTION_MAYBE_TEXT,  /* the same with an optional value: "" for --name alone */
+    OPTION_COUNT,       /* uint32_t, at least 1; 20k is 20000 */
     OPTION_MAYBE_COUNT, /* the same with an optional value: UINT32_MAX for --name alone */
-    OPTION_MEBIBYTES, /* uint32_t, at least 1; with M or without, or with G */
-    OPTION_CHOICE,    /* unsigned (an enum): index into `choices` */
-    OPTION_MODE,      /* the same with an optional value: 1 for --name, else that of --name=VALUE */
-    OPTION_SETTING,   /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
-    OPTION_LOSS,      /* the same for --loss-scale dynamic|static:V|schedule:FILE */
-    OPTION_RATE,      /* the same for --lr-schedule step|exponential[:R]|cosine[:R]|file:FILE */
-    OPTION_ASSIGN,    /* the same for --set key=value */
-    OPTION_PORT,      /* struct options_port: 0 to 65535 */
-    OPTION_VIEW,      /* the same with an optional value */
+    OPTION_MEBIBYTES,   /* uint32_t, at least 1; with M or without, or with G */
+    OPTION_CHOICE,      /* unsigned (an enum): index into `choices` */
+    OPTION_MODE,    /* the same with an optional value: 1 for --name, else that of --name=VALUE */
+    OPTION_SETTING, /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
+    OPTION_LOSS,    /* the same for --loss-scale dynamic|static:V|schedule:FILE */
+    OPTION_RATE,    /* the same for --lr-schedule step|exponential[:R]|cosine[:R]|file:FILE */
+    OPTION_ASSIGN,  /* the same for --set key=value */
+    OPTION_PORT,    /* struct options_port: 0 to 65535 */
+    OPTION_VIEW,    /* the same with an optional value */
 };
 
 struct options_port {

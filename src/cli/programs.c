@@ -41,8 +41,7 @@ void cli_print_programs(const cJSON *programs)
     for (size_t i = 0; i < COLUMNS; i++)
         printf(" %s", columns[i].head);
     printf("\n");
-    cJSON_ArrayForEach(program, programs)
-    {
+    cJSON_ArrayForEach (program, programs) {
         print_program(program);
         told = told || cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(program, "told")) > 0;
     }

@@ -24,7 +24,7 @@ static void print_number(double value, int width, int digits)
 static void print_times(const cJSON *run)
 {
     const cJSON *time;
-    cJSON_ArrayForEach(time, list_of(run, "equal_times"))
+    cJSON_ArrayForEach (time, list_of(run, "equal_times"))
         print_number(cli_number_of(time, "psnr"), 7, 2);
 }
 
@@ -70,8 +70,7 @@ static double last_psnr(const cJSON *run)
 static const cJSON *find_run(const cJSON *runs, double seed, const char *kind)
 {
     const cJSON *run;
-    cJSON_ArrayForEach(run, runs)
-    {
+    cJSON_ArrayForEach (run, runs) {
         if (cli_number_of(run, "seed") == seed && strcmp(cli_text_of(run, "kind"), kind) == 0)
             return run;
     }
@@ -84,8 +83,7 @@ static void print_difference(const cJSON *runs, const char *one, const char *oth
     double sum = 0, least = HUGE_VAL, most = -HUGE_VAL;
     int count = 0;
     const cJSON *run;
-    cJSON_ArrayForEach(run, runs)
-    {
+    cJSON_ArrayForEach (run, runs) {
         const cJSON *beside = find_run(runs, cli_number_of(run, "seed"), other);
         double difference = last_psnr(run) - last_psnr(beside);
         if (strcmp(cli_text_of(run, "kind"), one) != 0 || !isfinite(difference))
@@ -105,8 +103,7 @@ static void print_difference(const cJSON *runs, const char *one, const char *oth
 void cli_print_sampling(const cJSON *sampling)
 {
     const cJSON *runs = list_of(sampling, "runs"), *run, *time, *longest = NULL;
-    cJSON_ArrayForEach(run, runs)
-    {
+    cJSON_ArrayForEach (run, runs) {
         if (cJSON_GetArraySize(list_of(run, "equal_times")) > cJSON_GetArraySize(longest))
             longest = list_of(run, "equal_times");
     }
@@ -117,9 +114,11 @@ void cli_print_sampling(const cJSON *sampling)
            "%", "%");
     printf("%4s %-12s %7s %9s %9s %7s %7s %7s", "seed", "sampling", "steps", "rays/s", "a ray",
            "live", "empty", "behind");
-    cJSON_ArrayForEach(time, longest) printf(" %5.3g s", cli_number_of(time, "seconds"));
+    cJSON_ArrayForEach (time, longest)
+        printf(" %5.3g s", cli_number_of(time, "seconds"));
     printf("\n");
-    cJSON_ArrayForEach(run, runs) print_run(run);
+    cJSON_ArrayForEach (run, runs)
+        print_run(run);
     print_difference(runs, "proposal", "occupancy");
     print_difference(runs, "occupancy", "uniform");
     print_difference(runs, "occupancy", "hierarchical");

@@ -24,8 +24,7 @@ void options_settings_end(struct options_settings *settings)
     *settings = (struct options_settings){0};
 }
 
-vkn_status options_settings_apply(const struct options_settings *settings,
-                                  vkn_config *config)
+vkn_status options_settings_apply(const struct options_settings *settings, vkn_config *config)
 {
     for (size_t i = 0; i < settings->count; i++) {
         vkn_status status = vkn_config_set(config, settings->items[i].source,

@@ -44,9 +44,10 @@ static void list_options(struct training *t)
     add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20k, none with --seconds");
     add_setting(t, "--seconds", "S", "seconds",
                 "stop after S seconds of training, such as 90, 5m or 2h");
-    add_setting(t, "--model", CLI_NAMES(VKN_MODELS), "model",
-                "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, or layers "
-                "of any kind");
+    add_setting(
+        t, "--model", CLI_NAMES(VKN_MODELS), "model",
+        "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, or layers "
+        "of any kind");
     t->options[t->option_count - 1].choices = models;
     add_setting(t, "--precision", "auto" VKN_PRECISIONS(CLI_OR_NAME), "precision",
                 "of the field's arithmetic; default auto, the fastest here");
@@ -105,11 +106,12 @@ static void list_options(struct training *t)
                            .help = "time every pass; a table at the end, and trace.json",
                            .kind = OPTION_FLAG,
                            .target = &t->params.profile});
-    training_add_option(t, (struct option){.name = "--view",
-                                           .value = "PORT",
-                                           .help = "watch it in a browser, at the address that is printed",
-                                           .kind = OPTION_VIEW,
-                                           .target = &t->view.port});
+    training_add_option(
+        t, (struct option){.name = "--view",
+                           .value = "PORT",
+                           .help = "watch it in a browser, at the address that is printed",
+                           .kind = OPTION_VIEW,
+                           .target = &t->view.port});
     training_add_option(t, (struct option)CLI_VIEW_ADDRESS_OPTION(t->view));
     const struct option job[] = {CLI_JOB_OPTIONS(t->job)};
     for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
@@ -249,19 +251,23 @@ static bool may_be_fp32(const vkn_config *config)
 }
 
 /* A result that was interrupted has no evaluation. */
-static void tell_end(const struct training *training, vkn_status status, const struct vkn_train_result *result,
-                     char *text, size_t size)
+static void tell_end(const struct training *training, vkn_status status,
+                     const struct vkn_train_result *result, char *text, size_t size)
 {
     const char *trust = training->field || training->trust ? " --trust" : "";
     char *run = result && result->folder ? vkn_shell_word(result->folder) : NULL;
-    const struct vkn_evaluation *evaluation = status == VKN_OK && result ? result->evaluation : NULL;
+    const struct vkn_evaluation *evaluation =
+        status == VKN_OK && result ? result->evaluation : NULL;
     if (evaluation && run)
-        snprintf(text, size, "The training has ended: PSNR %.2f dB on %zu %s view%s. See it again: vknerf view %s%s",
-                 evaluation->psnr, evaluation->view_count, cli_splits[evaluation->split],
-                 evaluation->view_count == 1 ? "" : "s", run, trust);
+        snprintf(
+            text, size,
+            "The training has ended: PSNR %.2f dB on %zu %s view%s. See it again: vknerf view %s%s",
+            evaluation->psnr, evaluation->view_count, cli_splits[evaluation->split],
+            evaluation->view_count == 1 ? "" : "s", run, trust);
     else if (status == VKN_INTERRUPTED && run && result->step > 0)
         snprintf(text, size,
-                 "The training was stopped at step %llu and is saved. Go on: vknerf train --resume %s; see it: vknerf "
+                 "The training was stopped at step %llu and is saved. Go on: vknerf train --resume "
+                 "%s; see it: vknerf "
                  "view %s%s",
                  (unsigned long long)result->step, run, run, trust);
     else

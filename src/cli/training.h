@@ -14,7 +14,7 @@ struct training {
     vkn_config *config, *given;
     struct options_settings settings;
     const char *config_file, *field;
-    const char *trust; /* see cli_trust; of train alone, for a demo opens no run */
+    const char *trust;               /* see cli_trust; of train alone, for a demo opens no run */
     enum training_search find_batch; /* before training */
     uint32_t memory_budget;          /* of find_batch, MiB; 0: nine tenths of what is there */
     bool json;                       /* prints the result, or what is only searched for, as JSON */

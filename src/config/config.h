@@ -21,15 +21,15 @@ struct vkn_schedule_point {
 #define VKN_STEPS 32
 /* Which steps something happens at, beside the end; all zero: none. */
 struct vkn_steps {
-    uint32_t every;         /* multiples of this; with `factor` the first of a series */
-    float factor;           /* each step of the series is so many times the one before; 0: no series */
+    uint32_t every; /* multiples of this; with `factor` the first of a series */
+    float factor;   /* each step of the series is so many times the one before; 0: no series */
     uint32_t at[VKN_STEPS]; /* without `every`: these, increasing; ends with 0 */
 };
 
-/* steps, grid.levels, ...: a member for each row of settings.h, which says what it means. Zero means "the
- * default"; where zero itself would be of use and is not the default, a negative number stands for it
- * (march.cone_angle, optimizer.weight_decay): what vkn_config_set and the readers of JSON store for a written
- * 0. */
+/* steps, grid.levels, ...: a member for each row of settings.h, which says what it means. Zero
+ * means "the default"; where zero itself would be of use and is not the default, a negative number
+ * stands for it (march.cone_angle, optimizer.weight_decay): what vkn_config_set and the readers of
+ * JSON store for a written 0. */
 struct vkn_config {
     VKN_SETTINGS_RUN(VKN_MEMBER, )
     VKN_SETTING_GROUPS(VKN_GROUP)
@@ -104,8 +104,8 @@ struct config_synonym {
 };
 extern const struct config_synonym config_synonyms[];
 extern const size_t config_synonym_count;
-/* The name that is meant by a word that is none: what other programs' word for it is, else the closest in spelling; NULL:
- * neither. */
+/* The name that is meant by a word that is none: what other programs' word for it is, else the
+ * closest in spelling; NULL: neither. */
 const char *config_nearest(const char *word, const char *const *names, size_t count);
 /* Bytes in the struct. */
 size_t config_setting_size(const struct config_setting *setting);

@@ -24,8 +24,8 @@ static vkn_status take_number(const struct reading *reading, const struct config
     if (!cJSON_IsNumber(item))
         return base_json_fail(reading->source, setting->key, "not a number");
     *number = (struct config_number){.value = item->valuedouble};
-    if (number->value >= 0.0 &&
-        number->value <= 9007199254740992.0) { /* doubles are exact up to 2^53 */
+    if (number->value >= 0.0 && number->value <= 9007199254740992.0) { /* doubles are exact up to
+                                                                          2^53 */
         number->whole = (uint64_t)number->value;
         number->is_whole = (double)number->whole == number->value;
     }
@@ -60,8 +60,7 @@ static vkn_status read_steps(const struct reading *reading, const struct config_
     }
     size_t index = 0;
     const cJSON *step;
-    cJSON_ArrayForEach(step, item)
-    {
+    cJSON_ArrayForEach (step, item) {
         BASE_TRY(take_number(reading, setting, step, &number));
         BASE_TRY(config_store_step(setting, reading->source, index++, &number, reading->config));
     }
@@ -76,7 +75,8 @@ static vkn_status read_numbers(const struct reading *reading, const struct confi
                               setting->count);
     size_t index = 0;
     const cJSON *number;
-    cJSON_ArrayForEach(number, item) BASE_TRY(read_number(reading, setting, index++, number));
+    cJSON_ArrayForEach (number, item)
+        BASE_TRY(read_number(reading, setting, index++, number));
     return VKN_OK;
 }
 
@@ -127,8 +127,7 @@ static bool is_record(const char *path)
 static vkn_status read_object(const struct reading *reading, const char *group, const cJSON *object)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, object)
-    {
+    cJSON_ArrayForEach (item, object) {
         char path[PATH_SIZE];
         snprintf(path, sizeof(path), "%s%s%s", group, group[0] ? "." : "", item->string);
         const struct config_setting *setting = config_find(path);

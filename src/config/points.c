@@ -57,8 +57,7 @@ static vkn_status take_elements(struct points *points, const char *list, const c
                               points->setting->point_value);
     const cJSON *item;
     size_t index = 0;
-    cJSON_ArrayForEach(item, json)
-    {
+    cJSON_ArrayForEach (item, json) {
         char place[64];
         snprintf(place, sizeof(place), "%s[%zu]", list, index++);
         const cJSON *step = cJSON_GetArrayItem(item, 0), *value = cJSON_GetArrayItem(item, 1);

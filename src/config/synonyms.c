@@ -1,5 +1,5 @@
-/* What other programs (instant-ngp, nerfstudio, nerfacc, PyTorch's trainers) call settings, options, commands and
- * arguments of this one. */
+/* What other programs (instant-ngp, nerfstudio, nerfacc, PyTorch's trainers) call settings,
+ * options, commands and arguments of this one. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #define LONGEST_WORD 64u
 
-/* In lower case with underscores; options of other programs stand without their hyphens. Of several rows with one word
- * the first whose name is among those that can stand there counts. */
+/* In lower case with underscores; options of other programs stand without their hyphens. Of several
+ * rows with one word the first whose name is among those that can stand there counts. */
 const struct config_synonym config_synonyms[] = {
     /* settings */
     {"lr", "optimizer.learning_rate"},

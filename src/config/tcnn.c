@@ -299,7 +299,8 @@ static vkn_status take_object(struct taking *taking, const char *object, const c
     if (!cJSON_IsString(otype))
         return fail(taking, &place, "otype", "missing");
     place.otype = otype->valuestring;
-    cJSON_ArrayForEach(item, json) BASE_TRY(take_member(taking, &place, item));
+    cJSON_ArrayForEach (item, json)
+        BASE_TRY(take_member(taking, &place, item));
     return VKN_OK;
 }
 

@@ -75,7 +75,8 @@ static size_t count_items(const cJSON *tree)
 {
     const cJSON *item;
     size_t count = 0;
-    cJSON_ArrayForEach(item, tree) count += 1 + count_items(item);
+    cJSON_ArrayForEach (item, tree)
+        count += 1 + count_items(item);
     return count;
 }
 

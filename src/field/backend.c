@@ -105,8 +105,10 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
                               const struct gpu_capabilities *device, struct field_backend *backend)
 {
     static const char *const names[] = {NULL, "float", "fixed", "swap", "half"};
-    /* With so few subgroups at work, each may have a level for itself, where features have levels. */
-    bool owned = (model->levels > 0 || model->inputs == 0) && device->type == GPU_CPU && !gpu_disabled("owned_sums") &&
+    /* With so few subgroups at work, each may have a level for itself, where features have levels.
+     */
+    bool owned = (model->levels > 0 || model->inputs == 0) && device->type == GPU_CPU &&
+                 !gpu_disabled("owned_sums") &&
                  (device->subgroup_size == 8 || device->subgroup_size == 16);
     bool floats = device->float_atomic_add || owned;
     backend->sums = config->gradient_sums;

@@ -12,7 +12,7 @@
 #define PAIR  5
 #define SLOPE 24
 
-#define MAPPED 3    /* columns that matter of the last layer's */
+#define MAPPED 3 /* columns that matter of the last layer's */
 
 static struct layer_sums layers_of(const struct cost_model *m)
 {
@@ -87,8 +87,8 @@ struct cost dynamic_cost_forward_cells(const struct cost_model *m, const struct 
 
 static struct cost place(const struct cost_model *m, double rows)
 {
-    return cost_streaming(
-        MOVE * rows, rows * (sizeof(struct Sample) + FIELD_PLACE + MAPPED * (field_value_bytes(m) + 4)));
+    return cost_streaming(MOVE * rows, rows * (sizeof(struct Sample) + FIELD_PLACE +
+                                               MAPPED * (field_value_bytes(m) + 4)));
 }
 
 struct cost dynamic_cost_place(const struct cost_model *m, const struct cost_counts *n)

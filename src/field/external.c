@@ -1,5 +1,5 @@
-/* A field that somebody else evaluates, between passes: it has no parameters and no passes of its own but
- * those around the cells of the occupancy grid. */
+/* A field that somebody else evaluates, between passes: it has no parameters and no passes of its
+ * own but those around the cells of the occupancy grid. */
 #include <string.h>
 
 #include "field/chunks.h"

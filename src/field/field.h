@@ -62,14 +62,14 @@ struct field_kind {
     /* Random initial parameters, float[param_count], from the configuration's seed. */
     void (*initialize)(const struct vkn_config *config, const struct field_model *model,
                        float *params);
-    struct recipe forward;   /* from BIND_SAMPLES to BIND_FIELD */
+    struct recipe forward; /* from BIND_SAMPLES to BIND_FIELD */
     /* Optional, the same in two: densities of all samples, with colours of zero; then colours of
      * those that find_visible lists in BIND_LIVE. */
     struct recipe densities, colors;
     struct recipe backward;  /* from BIND_FIELD_GRADIENTS to BIND_GRADIENTS */
     struct recipe occupancy; /* decays the occupancy grid's cells and raises those of its share */
     bool sums_cells; /* and leaves the values' sums by workgroup, where the share is all of them */
-    struct recipe normals;   /* optional: from BIND_SAMPLES to BIND_NORMALS */
+    struct recipe normals; /* optional: from BIND_SAMPLES to BIND_NORMALS */
     /* Optional: behind `backward`, from gradients of features to BIND_INPUT_GRADIENTS by position.
      * Those by direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
     struct recipe input_gradients;
@@ -77,12 +77,15 @@ struct field_kind {
 };
 
 struct vkn_config field_proposal_config(const struct vkn_config *config); /* a density alone */
-/* What backends are tried with; vkn_field_check where that is still to do, or shall be done again. */
+/* What backends are tried with; vkn_field_check where that is still to do, or shall be done again.
+ */
 struct vkn_config field_trial_config(const struct vkn_config *config);
 vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again);
-/* Registers a checkpoint's GLSL (NULL: none), which must be trusted and the one that `config` names. */
+/* Registers a checkpoint's GLSL (NULL: none), which must be trusted and the one that `config`
+ * names. */
 vkn_status field_take_stored(const char *path, const char *text, const struct vkn_config *config);
-struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller */
+struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller
+                                                                           */
 /* The kind that is named, NULL: there is none; its shape's keys, never NULL. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
 const char *const *field_shape(const struct vkn_config *config);
@@ -94,7 +97,8 @@ void field_add_kind(const struct field_kind *kind);
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
                              struct Config *constants);
 
-/* Of an effective configuration; of its canonical field alone. VKN_BAD_INPUT names what does not fit. */
+/* Of an effective configuration; of its canonical field alone. VKN_BAD_INPUT names what does not
+ * fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model);
 void field_configure(const struct vkn_config *config, const struct field_model *model,
@@ -133,26 +137,26 @@ struct field_product field_product_of(const struct gpu_capabilities *device,
                                       uint32_t subgroup_size);
 
 struct field_backend {
-    enum vkn_precision precision;       /* never AUTO */
-    enum vkn_gradient_sums sums;        /* never DEFAULT */
-    bool half_sums; /* of the grid, as the optimiser reads them: f16, two at a time */
-    const char *sums_program;           /* suffix of scatter_gradients */
-    uint32_t sums_size;                 /* its workgroups' size; 0: that of the other passes */
-    struct gpu_matrix_shape shape;      /* COOPMAT */
-    bool half;                          /* 16-bit parameters and activations */
-    bool copies; /* the optimiser keeps 16-bit copies of the parameters, as they lie */
-    bool half_accumulate;               /* COOPMAT: f16 instead of f32 */
-    uint32_t lowered;                   /* LOWERED_*, RAISED_*, see SPEC_LOWERED */
-    bool conversions;                   /* COOPMAT: through VK_NV_cooperative_matrix2 */
-    bool cpu_shaped;                    /* gpu_cpu_shaped */
-    bool hold_sums;                     /* see SPEC_HOLD_SUMS */
-    bool rows_in_memory;                /* backward's rows do not fit into shared memory */
-    uint32_t subgroup_size;             /* of the programs with MLPs */
-    uint32_t owned_rows;                /* CPU device's matrices: see SPEC_OWNED_ROWS */
-    uint32_t forward_row, backward_row; /* tiles: values from a row to the next, SPEC_ROW */
-    struct field_product product;       /* COOPMAT */
-    uint32_t transposed;                /* GPUs' matrices: see SPEC_TRANSPOSED */
-    uint32_t rounds;                    /* CPU device's FP32, FP16: see SPEC_ROUNDS */
+    enum vkn_precision precision; /* never AUTO */
+    enum vkn_gradient_sums sums;  /* never DEFAULT */
+    bool half_sums;               /* of the grid, as the optimiser reads them: f16, two at a time */
+    const char *sums_program;     /* suffix of scatter_gradients */
+    uint32_t sums_size;           /* its workgroups' size; 0: that of the other passes */
+    struct gpu_matrix_shape shape; /* COOPMAT */
+    bool half;                     /* 16-bit parameters and activations */
+    bool copies;            /* the optimiser keeps 16-bit copies of the parameters, as they lie */
+    bool half_accumulate;   /* COOPMAT: f16 instead of f32 */
+    uint32_t lowered;       /* LOWERED_*, RAISED_*, see SPEC_LOWERED */
+    bool conversions;       /* COOPMAT: through VK_NV_cooperative_matrix2 */
+    bool cpu_shaped;        /* gpu_cpu_shaped */
+    bool hold_sums;         /* see SPEC_HOLD_SUMS */
+    bool rows_in_memory;    /* backward's rows do not fit into shared memory */
+    uint32_t subgroup_size; /* of the programs with MLPs */
+    uint32_t owned_rows;    /* CPU device's matrices: see SPEC_OWNED_ROWS */
+    uint32_t forward_row, backward_row;   /* tiles: values from a row to the next, SPEC_ROW */
+    struct field_product product;         /* COOPMAT */
+    uint32_t transposed;                  /* GPUs' matrices: see SPEC_TRANSPOSED */
+    uint32_t rounds;                      /* CPU device's FP32, FP16: see SPEC_ROUNDS */
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
     uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
     uint32_t forward_groups, backward_groups, layer_slices; /* most workgroups; see Config */

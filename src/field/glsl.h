@@ -19,7 +19,7 @@ struct glsl_facts {
 
 /* One that is known to the process, as long as that lives. */
 struct glsl_field {
-    uint32_t source; /* number of its text, as settings name it */
+    uint32_t source;               /* number of its text, as settings name it */
     char sha256[BASE_SHA256_TEXT]; /* of the same text */
     struct gpu_snippet snippet;
     struct glsl_facts facts; /* complete */

@@ -143,7 +143,8 @@ static vkn_status run_places(struct run *run, uint32_t places)
     return gpu_run_once(&recording);
 }
 
-/* A loop that never ends is the field's fault, whether the limit or the driver's watchdog finds it. */
+/* A loop that never ends is the field's fault, whether the limit or the driver's watchdog finds it.
+ */
 static vkn_status run_within_limit(struct run *run)
 {
     double limit = gpu_limit_waits(run->device, glsl_check_seconds), began = base_seconds();
@@ -153,8 +154,8 @@ static vkn_status run_within_limit(struct run *run)
     gpu_limit_waits(run->device, limit);
     if (status != VKN_NO_DEVICE)
         return status;
-    return base_fail(VKN_BAD_INPUT, "%s: does not end: %.3g s at %u places", run->field->snippet.file,
-                     base_seconds() - began, PLACES);
+    return base_fail(VKN_BAD_INPUT, "%s: does not end: %.3g s at %u places",
+                     run->field->snippet.file, base_seconds() - began, PLACES);
 }
 
 /* First nowhere: CPU devices compile a program when it first runs, which may take long. */

@@ -22,8 +22,9 @@ static double encoding_flops(const struct vkn_config *config)
 static struct cost encode(const struct cost_model *m, double rows, double copies)
 {
     double values = m->model->inputs + copies * m->model->flows[0].to;
-    return cost_streaming(encoding_flops(m->config) * rows,
-                          rows * (sizeof(struct Sample) + FIELD_PLACE + values * field_value_bytes(m)));
+    return cost_streaming(
+        encoding_flops(m->config) * rows,
+        rows * (sizeof(struct Sample) + FIELD_PLACE + values * field_value_bytes(m)));
 }
 
 struct cost layered_cost_encode(const struct cost_model *m, const struct cost_counts *n)

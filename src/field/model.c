@@ -7,9 +7,9 @@
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla, &field_dynamic,
-                                                 &field_layered_plain, &field_proposal,
-                                                 &field_external};
+static const struct field_kind *const kinds[] = {&field_ngp,      &field_vanilla,
+                                                 &field_dynamic,  &field_layered_plain,
+                                                 &field_proposal, &field_external};
 static const struct field_kind *added; /* by field_add_kind */
 
 void field_add_kind(const struct field_kind *kind)
@@ -51,10 +51,11 @@ static vkn_status create(const struct vkn_config *config, const struct field_kin
 {
     *model = (struct field_model){.kind = kind};
     if (!kind && config->model == VKN_MODEL_GLSL)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: glsl.source: no field of number %u is known: --field FILE.glsl or "
-                         "vkn_field_register gives it",
-                         config->glsl.source);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "config: glsl.source: no field of number %u is known: --field FILE.glsl or "
+            "vkn_field_register gives it",
+            config->glsl.source);
     if (!kind)
         return base_fail(VKN_BAD_INPUT, "config: model: there is none of number %u",
                          (unsigned)config->model);

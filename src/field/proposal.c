@@ -1,6 +1,6 @@
-/* The field of a proposal (Mip-NeRF 360, section 3; NerfAcc's are of this kind): hash grid -> density
- * MLP, as small as may be, for all that it has to say is where something is. Parameters: [density
- * layers][grid levels]. */
+/* The field of a proposal (Mip-NeRF 360, section 3; NerfAcc's are of this kind): hash grid ->
+ * density MLP, as small as may be, for all that it has to say is where something is. Parameters:
+ * [density layers][grid levels]. */
 #include "field/internal.h"
 #include "field/ngp.h"
 

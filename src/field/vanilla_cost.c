@@ -45,9 +45,9 @@ static struct cost encode(const struct cost_model *m, double rows, double copies
 {
     double columns = m->model->flows[0].to;
     double moved = m->model->warp_layers > 0 ? DISPLACEMENT : 0;
-    return cost_streaming(
-        WAVES * columns / 2 * rows,
-        rows * (sizeof(struct Sample) + FIELD_PLACE + (moved + copies * columns) * field_value_bytes(m)));
+    return cost_streaming(WAVES * columns / 2 * rows,
+                          rows * (sizeof(struct Sample) + FIELD_PLACE +
+                                  (moved + copies * columns) * field_value_bytes(m)));
 }
 
 struct cost vanilla_cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -162,7 +162,8 @@ struct cost vanilla_cost_none(const struct cost_model *m, const struct cost_coun
 struct cost vanilla_cost_pick(const struct cost_model *m, const struct cost_counts *n)
 {
     double cells = (double)m->counts.cells;
-    return cost_streaming(cells, 8 * cells + n->evaluated * (FIELD_PLACE + sizeof(struct Sample) + 4));
+    return cost_streaming(cells,
+                          8 * cells + n->evaluated * (FIELD_PLACE + sizeof(struct Sample) + 4));
 }
 
 struct cost vanilla_cost_encode_cells(const struct cost_model *m, const struct cost_counts *n)

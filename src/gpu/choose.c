@@ -27,7 +27,7 @@ static struct abandoned {
     uint32_t users;
     VkDebugUtilsMessengerEXT messenger;
     struct abandoned *next;
-} * abandoned;
+} *abandoned;
 
 uint32_t gpu_instance_version(void)
 {

@@ -168,8 +168,7 @@ static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, siz
     count_inside(1);
     shaderc_compilation_result_t result =
         (preprocess ? shaderc.compile_into_preprocessed_text : shaderc.compile_into_spv)(
-            compiler, glsl->text, glsl->size, shaderc_compute_shader, glsl->name, "main",
-            options);
+            compiler, glsl->text, glsl->size, shaderc_compute_shader, glsl->name, "main", options);
     bool done = false;
     if (shaderc.result_get_compilation_status(result) != shaderc_compilation_status_success)
         snprintf(message, message_size, "%s", shaderc.result_get_error_message(result));

@@ -18,9 +18,8 @@ static vkn_status create_pipeline(struct gpu_device *device, const char *name,
     gpu_name(device, VK_OBJECT_TYPE_SHADER_MODULE, (uint64_t)module, name);
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .flags = device->support.pipeline_statistics
-                     ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
-                     : 0u,
+        .flags = device->support.pipeline_statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+                                                     : 0u,
         .stage = *stage,
         .layout = device->pipeline_layout,
     };

@@ -53,25 +53,30 @@ struct gpu_options {
 /* A device and all that was made from it are for one thread at a time, but several threads may call
  * gpu_program_create and gpu_program_destroy at once: compiling is what takes long at the start. */
 
-/* Fills up to `capacity` entries by index; *count: how many devices there are. VKN_NO_DEVICE: none. */
+/* Fills up to `capacity` entries by index; *count: how many devices there are. VKN_NO_DEVICE: none.
+ */
 vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
 /* Opens a device; `options` may be NULL. What does not work is passed over with a warning, unless
  * asked for or the last. The caller owns *device; gpu_close saves the cache and nulls it. */
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **device);
 void gpu_close(struct gpu_device **device);
-/* Once *stop is not zero, a device that does not end its work within 20 seconds is given up: waits for it
- * give VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL: waits have no end. Returns
- * what was watched before; *stop must live as long as it is watched. */
-const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device, const volatile sig_atomic_t *stop);
-/* Gives up where a wait takes so many seconds, 0: never; snippets set a limit. Returns the one before. */
+/* Once *stop is not zero, a device that does not end its work within 20 seconds is given up: waits
+ * for it give VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL: waits have
+ * no end. Returns what was watched before; *stop must live as long as it is watched. */
+const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
+                                            const volatile sig_atomic_t *stop);
+/* Gives up where a wait takes so many seconds, 0: never; snippets set a limit. Returns the one
+ * before. */
 double gpu_limit_waits(struct gpu_device *device, double seconds);
 struct base_guard *gpu_guard(struct gpu_device *device); /* see BASE_USE */
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
-uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size); /* invocations */
+uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device,
+                               uint32_t subgroup_size);     /* invocations */
 uint32_t gpu_device_index(const struct gpu_device *device); /* as gpu_list counts */
 struct vkn_vulkan; /* handles, for those who record work of their own */
 void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles);
-/* What is known to go wrong with a device's driver, in words (literals), and what to do about it. */
+/* What is known to go wrong with a device's driver, in words (literals), and what to do about it.
+ */
 struct gpu_hazard {
     const char *problem, *advice;
     bool warn;     /* every run may meet it; else only what is asked for on purpose, or speed */
@@ -84,15 +89,21 @@ bool gpu_disabled(const char *feature); /* whether VKNERF_DISABLE names it */
 /* Whether programs take the shape that suits a CPU; cpu_kernels in VKNERF_DISABLE: none does. */
 bool gpu_cpu_shaped(const struct gpu_capabilities *device);
 /* "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION", beside the pipeline cache, in fresh
- * memory: a file for what was found out about this device and driver. NULL: nothing is kept here. */
+ * memory: a file for what was found out about this device and driver. NULL: nothing is kept here.
+ */
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
 /* Bytes of device memory that this process holds through the device. */
 uint64_t gpu_memory_held(const struct gpu_device *device);
 /* The same by name of buffer, the largest first, each with the gap after it. Fills up to `most`
  * entries (at least 1), the last with all that is left over, as "others"; returns how many. */
-struct gpu_memory_use { const char *name; uint64_t bytes; bool host; }; /* literal; asked for as GPU_HOST */
+struct gpu_memory_use {
+    const char *name;
+    uint64_t bytes;
+    bool host;
+}; /* literal; asked for as GPU_HOST */
 size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses, size_t most);
-/* Bytes that can still be allocated: of the driver's budget or the heap, on CPU devices of the process's as well. */
+/* Bytes that can still be allocated: of the driver's budget or the heap, on CPU devices of the
+ * process's as well. */
 uint64_t gpu_memory_available(const struct gpu_device *device);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -105,20 +116,32 @@ struct gpu_buffer {
 };
 
 enum gpu_memory_kind { GPU_DEVICE, GPU_HOST };
-/* `buffer` is filled in; `name`, a literal, is for messages; no bytes are rounded up so that they can be bound. */
-struct gpu_buffer_request { struct gpu_buffer *buffer; const char *name; uint64_t size; enum gpu_memory_kind kind; };
+/* `buffer` is filled in; `name`, a literal, is for messages; no bytes are rounded up so that they
+ * can be bound. */
+struct gpu_buffer_request {
+    struct gpu_buffer *buffer;
+    const char *name;
+    uint64_t size;
+    enum gpu_memory_kind kind;
+};
 
-/* What a buffer needs, before it is taken; `settings` (literals) are those whose reduction makes it smaller, or NULL. */
-struct gpu_need { const char *name; uint64_t size; const char *settings; };
-/* VKN_BAD_INPUT where one is more than the device binds or allocates at once; where all are more than can be had, the
- * host's memory included where device memory falls back to it: "`what`: ..." with the settings that most follows from. */
+/* What a buffer needs, before it is taken; `settings` (literals) are those whose reduction makes it
+ * smaller, or NULL. */
+struct gpu_need {
+    const char *name;
+    uint64_t size;
+    const char *settings;
+};
+/* VKN_BAD_INPUT where one is more than the device binds or allocates at once; where all are more
+ * than can be had, the host's memory included where device memory falls back to it: "`what`: ..."
+ * with the settings that most follows from. */
 vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need);
-vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs, size_t count,
-                            const char *what);
+vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs,
+                            size_t count, const char *what);
 
-/* One allocation for each kind of memory (more where the device limits its size), all buffers placed in it, as zeros.
- * VKN_BAD_INPUT as gpu_check_range and gpu_memory_check. Device memory that is full falls back to the host's with a
- * warning. */
+/* One allocation for each kind of memory (more where the device limits its size), all buffers
+ * placed in it, as zeros. VKN_BAD_INPUT as gpu_check_range and gpu_memory_check. Device memory that
+ * is full falls back to the host's with a warning. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);
@@ -154,27 +177,31 @@ struct gpu_program_options {
     uint32_t subgroup_size;                /* see gpu_capabilities; 0: the device's own choice */
 };
 
-/* A program is shared by all who ask a device for the same one, and stays with the device for a while
- * when nobody holds it any more; what is compiled at run time is neither. */
+/* A program is shared by all who ask a device for the same one, and stays with the device for a
+ * while when nobody holds it any more; what is compiled at run time is neither. */
 struct gpu_program;
 /* On CPU devices with buffer_addresses "NAME_addresses", where there is one, stands in for NAME. */
 vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
                               struct gpu_program **program);
-/* Several at once on all processors; says on the log what takes longer than a second. What was created
- * before a failure is the caller's to destroy; the rest is NULL. */
+/* Several at once on all processors; says on the log what takes longer than a second. What was
+ * created before a failure is the caller's to destroy; the rest is NULL. */
 struct gpu_program_request {
     struct gpu_program_options options;
     struct gpu_program **program;
 };
-vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_program_request *requests, size_t count);
+vkn_status gpu_programs_create(struct gpu_device *device,
+                               const struct gpu_program_request *requests, size_t count);
 void gpu_program_destroy(struct gpu_program **program); /* gives it back and nulls it */
 /* Whether the build has it: compilers of GLSL that are too old leave some out. */
 bool gpu_program_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
 uint64_t gpu_program_hash(const struct gpu_device *device, const char *name);
-/* A program from `template`, a file of shaders/ that includes "snippet"; compiled when it is first asked
- * for, which gives VKN_BAD_INPUT with file and line where it is wrong. VKN_ERROR: no memory. */
-struct gpu_snippet { const char *file, *text; }; /* as messages call it; live as long as the process */
+/* A program from `template`, a file of shaders/ that includes "snippet"; compiled when it is first
+ * asked for, which gives VKN_BAD_INPUT with file and line where it is wrong. VKN_ERROR: no memory.
+ */
+struct gpu_snippet {
+    const char *file, *text;
+}; /* as messages call it; live as long as the process */
 vkn_status gpu_add_snippet(const char *name, const char *template, const char *defines,
                            const struct gpu_snippet *snippet);
 /* What the driver's compiler says of a program, as docs/bench.md lists it, in a fresh object that
@@ -200,7 +227,8 @@ void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_progr
 void gpu_record_dispatch_indirect(struct gpu_recording *recording,
                                   const struct gpu_program *program,
                                   const struct gpu_bindings *bindings, const void *push,
-                                  uint32_t push_size, const struct gpu_buffer *buffer, uint64_t offset);
+                                  uint32_t push_size, const struct gpu_buffer *buffer,
+                                  uint64_t offset);
 /* All before is finished and visible to all after; to the host only where the recording ends. The
  * second: between programs alone, neither copies nor group counts. */
 void gpu_record_barrier(struct gpu_recording *recording);
@@ -211,8 +239,8 @@ void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *b
 void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
                      uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
                      uint64_t size);
-/* When all that was recorded before has finished; `label` (literal) names the work that starts here.
- * Does nothing with max_timestamps 0 or on a device without timestamps. */
+/* When all that was recorded before has finished; `label` (literal) names the work that starts
+ * here. Does nothing with max_timestamps 0 or on a device without timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 /* What follows is handed to the device by itself: no watchdog counts it with what came before. */
 void gpu_record_cut(struct gpu_recording *recording);
@@ -222,7 +250,8 @@ vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
 /* False: it still runs after so many seconds; true: gpu_wait is needed all the same. */
 bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds);
-/* Ends a recording, runs it and destroys it, whatever comes of it: for what is recorded to be run once. */
+/* Ends a recording, runs it and destroys it, whatever comes of it: for what is recorded to be run
+ * once. */
 vkn_status gpu_run_once(struct gpu_recording **recording);
 /* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */
 uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,
@@ -232,13 +261,17 @@ double gpu_recording_start(struct gpu_recording *recording);
 void gpu_recording_destroy(struct gpu_recording **recording);
 
 /* Both clocks at one moment, give or take `deviation` seconds; false: the driver cannot tell. */
-struct gpu_clocks { double device, host, deviation; }; /* as gpu_recording_start, base_seconds() */
+struct gpu_clocks {
+    double device, host, deviation;
+}; /* as gpu_recording_start, base_seconds() */
 bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks);
 
 /* ---- self-test ------------------------------------------------------------------------------- */
-/* Small known problems against the scalar result, run once by gpu_open. What fails is switched off in
- * the capabilities with a warning; failing what nothing works without gives VKN_NO_DEVICE. */
-struct gpu_self_test { bool subgroups, integer_atomics, float_atomics; };
+/* Small known problems against the scalar result, run once by gpu_open. What fails is switched off
+ * in the capabilities with a warning; failing what nothing works without gives VKN_NO_DEVICE. */
+struct gpu_self_test {
+    bool subgroups, integer_atomics, float_atomics;
+};
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
 /* Multiplies f16 matrices of that shape once, before its first use, with every accumulator that the
  * device offers. What is not exact is taken out of the capabilities' shapes with a warning. */

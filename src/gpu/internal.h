@@ -31,10 +31,10 @@ struct gpu_support {
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
     bool maximal_reconvergence, subgroup_uniform_control_flow; /* see gpu_reconverge */
-    bool non_semantic_info; /* debug builds name their sources in SPIR-V */
-    bool subgroup_required; /* pipelines can say their subgroup size */
+    bool non_semantic_info;   /* debug builds name their sources in SPIR-V */
+    bool subgroup_required;   /* pipelines can say their subgroup size */
     bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, where they are asked for */
-    bool shader_objects; /* programs are shader objects, see shader_objects.c */
+    bool shader_objects;      /* programs are shader objects, see shader_objects.c */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
@@ -122,7 +122,7 @@ struct gpu_device {
     struct base_guard guard;
     struct gpu_support support;
     struct gpu_features features; /* enabled */
-    uint32_t index; /* as gpu_list counts */
+    uint32_t index;               /* as gpu_list counts */
     VkPhysicalDevice physical;
     VkDevice handle;
     struct VolkDeviceTable vk;
@@ -132,9 +132,9 @@ struct gpu_device {
     double limit;                      /* see gpu_limit_waits */
     VkInstance instance;               /* that it is of */
     VkPhysicalDeviceMemoryProperties memory;
-    uint64_t held;       /* bytes allocated */
-    struct gpu_arena *arenas; /* all that are open */
-    uint64_t last_ticks; /* of the device's clock, see gpu_extend_ticks */
+    uint64_t held;                    /* bytes allocated */
+    struct gpu_arena *arenas;         /* all that are open */
+    uint64_t last_ticks;              /* of the device's clock, see gpu_extend_ticks */
     VkDescriptorSetLayout set_layout; /* of each set */
     VkPipelineLayout pipeline_layout;
     VkPipelineCache cache;
@@ -213,7 +213,8 @@ void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *suppo
 
 /* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
 #define GPU_BUFFER_GRANULE 16u
-/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it. */
+/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it.
+ */
 uint64_t gpu_padded_size(uint64_t asked);
 
 /* ---- memory.c -------------------------------------------------------------------------------- */
@@ -269,7 +270,8 @@ struct gpu_executable {
     VkShaderEXT shader; /* on devices with support.shader_objects */
 };
 
-/* Creates it from SPIR-V, with the constants and the name of `options`. `snippet`: it has a user's. */
+/* Creates it from SPIR-V, with the constants and the name of `options`. `snippet`: it has a user's.
+ */
 vkn_status gpu_executable_create(struct gpu_device *device,
                                  const struct gpu_program_options *options, uint32_t subgroup_size,
                                  bool snippet, const uint32_t *words, size_t word_count,
@@ -278,11 +280,12 @@ void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executab
 
 /* ---- module.c -------------------------------------------------------------------------------- */
 
-/* Fills the values of a program's specialisation constants by id, and returns how many there are. */
+/* Fills the values of a program's specialisation constants by id, and returns how many there are.
+ */
 uint32_t gpu_program_constants(const struct gpu_program_options *options, uint32_t subgroup_size,
                                uint32_t values[GPU_MAX_CONSTANTS]);
-/* Returns the module, *count words, specialised and in the form that the device takes, in fresh memory; *count becomes
- * its words. NULL: as it is. `snippet`: it has a user's. */
+/* Returns the module, *count words, specialised and in the form that the device takes, in fresh
+ * memory; *count becomes its words. NULL: as it is. `snippet`: it has a user's. */
 uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
                          uint32_t value_count, const uint32_t *words, size_t *count);
 
@@ -297,8 +300,9 @@ const char *gpu_program_name(const struct gpu_program *program);
 
 /* ---- shader_objects.c ------------------------------------------------------------------------ */
 
-/* Creates the shader object of a program, from the binary that an earlier process has kept, else from
- * SPIR-V, and keeps its binary. `stage` is that of the program's pipeline, without a module. */
+/* Creates the shader object of a program, from the binary that an earlier process has kept, else
+ * from SPIR-V, and keeps its binary. `stage` is that of the program's pipeline, without a module.
+ */
 vkn_status gpu_shader_create(struct gpu_device *device, const char *name,
                              const VkPipelineShaderStageCreateInfo *stage, const uint32_t *words,
                              size_t word_count, VkShaderEXT *created);
@@ -331,8 +335,8 @@ vkn_status gpu_self_test_run(struct gpu_device *device);
 
 /* ---- names, in choose.c ---------------------------------------------------------------------- */
 
-/* Names a Vulkan object for layers and tools (Nsight, RGP, RenderDoc). Does nothing, as the next two,
- * without VK_EXT_debug_utils. */
+/* Names a Vulkan object for layers and tools (Nsight, RGP, RenderDoc). Does nothing, as the next
+ * two, without VK_EXT_debug_utils. */
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle,
               const char *name);
 /* What is recorded between has that name there; every begin needs its end in the same commands. */

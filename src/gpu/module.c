@@ -1,4 +1,5 @@
-/* The SPIR-V of a program in the form that its device takes, and the values of its specialisation constants. */
+/* The SPIR-V of a program in the form that its device takes, and the values of its specialisation
+ * constants. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "gpu/program_sources.h"
 #include "gpu/spirv.h"
 
-/* A file (cmake/compile_programs.c) begins with the number of words and the CRC-32 of their bytes, lowest byte first.
- * Zlib's stream of the bytes follows: the lowest bytes of all words, then the next ones. Its own checksum, Adler-32,
- * does not notice when bytes change places in pairs. */
+/* A file (cmake/compile_programs.c) begins with the number of words and the CRC-32 of their bytes,
+ * lowest byte first. Zlib's stream of the bytes follows: the lowest bytes of all words, then the
+ * next ones. Its own checksum, Adler-32, does not notice when bytes change places in pairs. */
 enum {
     WORD_BYTES = 4,
     HEADER_BYTES = 2 * WORD_BYTES,

@@ -123,7 +123,8 @@ static vkn_status take_code(struct gpu_device *device, const struct gpu_program_
 
 /* ---- sharing ---------------------------------------------------------------------------------
  * Compiling is what takes long: drivers cache machine code, if that, and go through the rest again.
- * So a program that nobody holds any more stays with its device, up to GPU_IDLE_PROGRAMS of them. */
+ * So a program that nobody holds any more stays with its device, up to GPU_IDLE_PROGRAMS of them.
+ */
 
 struct gpu_program {
     struct gpu_device *device;
@@ -133,7 +134,7 @@ struct gpu_program {
     const struct gpu_program_source *source; /* NULL: compiled at run time, never shared */
     struct gpu_constants constants;          /* 0 where the source does not have them */
     uint32_t holders;
-    uint64_t released; /* when the last holder went, by gpu_programs.releases */
+    uint64_t released;      /* when the last holder went, by gpu_programs.releases */
     double compile_seconds; /* of processor time */
     struct gpu_program *next;
 };
@@ -316,7 +317,7 @@ void gpu_program_destroy(struct gpu_program **destroyed)
 struct creation {
     struct gpu_device *device;
     const struct gpu_program_request *requests;
-    size_t *order;       /* of the requests */
+    size_t *order;                 /* of the requests */
     atomic_bool *begun, *finished; /* by request */
     size_t count;
     double start, told; /* base_seconds() */
@@ -334,7 +335,8 @@ static void sort_by_code(struct creation *creation)
 {
     for (size_t i = 0; i < creation->count; i++) {
         size_t at = i;
-        for (; at > 0 && code_size(creation, creation->order[at - 1]) < code_size(creation, i); at--)
+        for (; at > 0 && code_size(creation, creation->order[at - 1]) < code_size(creation, i);
+             at--)
             creation->order[at] = creation->order[at - 1];
         creation->order[at] = i;
     }
@@ -369,8 +371,8 @@ static void tell(void *context, size_t finished)
              creation->device->support.capabilities.name, names, finished, creation->count);
 }
 
-vkn_status gpu_programs_create(struct gpu_device *device, const struct gpu_program_request *requests,
-                               size_t count)
+vkn_status gpu_programs_create(struct gpu_device *device,
+                               const struct gpu_program_request *requests, size_t count)
 {
     struct creation creation = {
         .device = device,

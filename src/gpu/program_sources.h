@@ -12,11 +12,12 @@
 
 struct gpu_program_source {
     const char *name;
-    const char *source;    /* file relative to shaders/ */
-    const char *defines;   /* "NAME=VALUE NAME ..."; may be empty */
-    const unsigned char *packed; /* SPIR-V as cmake/compile_programs.c packs it; NULL of a snippet */
+    const char *source;          /* file relative to shaders/ */
+    const char *defines;         /* "NAME=VALUE NAME ..."; may be empty */
+    const unsigned char *packed; /* SPIR-V as cmake/compile_programs.c packs it; NULL of a snippet
+                                  */
     const unsigned char *end;    /* behind its last byte */
-    const char *environment; /* target environment, "vulkan1.2" */
+    const char *environment;     /* target environment, "vulkan1.2" */
     const struct gpu_snippet *snippet; /* else NULL */
     const uint32_t *words; /* SPIR-V, once gpu_snippet_compile or gpu_program_unpack has made it */
     size_t count;
@@ -37,14 +38,15 @@ static inline const struct gpu_program_source *gpu_traced(const struct gpu_progr
 extern struct gpu_program_source gpu_program_sources[];
 extern const size_t gpu_program_source_count;
 
-/* Makes further programs known to this process, which live as long: those of a field that is not the
- * project's, or of a test. */
+/* Makes further programs known to this process, which live as long: those of a field that is not
+ * the project's, or of a test. */
 void gpu_add_programs(const struct gpu_program_source *sources, size_t count);
 
 /* Returns how many words of SPIR-V the program has. */
 size_t gpu_program_word_count(const struct gpu_program_source *source);
-/* Unpacks the SPIR-V, unless it is there: `words` stay until the process ends. VKN_ERROR: it is damaged, or no
- * memory. Does nothing to snippets. Any thread may call, and has to before it reads `words`. */
+/* Unpacks the SPIR-V, unless it is there: `words` stay until the process ends. VKN_ERROR: it is
+ * damaged, or no memory. Does nothing to snippets. Any thread may call, and has to before it reads
+ * `words`. */
 vkn_status gpu_program_unpack(const struct gpu_program_source *source);
 
 /* ---- compiling at run time ------------------------------------------------------------------- */
@@ -67,15 +69,15 @@ struct gpu_glsl {
     const void *context;
 };
 
-/* Compiles a compute shader by shaderc. On success *words holds *word_count words of SPIR-V that the
- * caller frees. On failure returns false with a message in `message` (at most message_size bytes, zero
- * included): "FILE:LINE: error: ...", or that shaderc is not installed. May be called from several
- * threads. */
+/* Compiles a compute shader by shaderc. On success *words holds *word_count words of SPIR-V that
+ * the caller frees. On failure returns false with a message in `message` (at most message_size
+ * bytes, zero included): "FILE:LINE: error: ...", or that shaderc is not installed. May be called
+ * from several threads. */
 bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_count, char *message,
                  size_t message_size);
 
-/* The same of the preprocessor alone: *text, zero-terminated, is the caller's; its lines are numbered as those
- * of the source. */
+/* The same of the preprocessor alone: *text, zero-terminated, is the caller's; its lines are
+ * numbered as those of the source. */
 bool gpu_preprocess(const struct gpu_glsl *glsl, char **text, char *message, size_t message_size);
 /* Waits until no thread is in the compiler, and keeps all out of it until gpu_compiler_let_in. */
 void gpu_compiler_keep_out(void);
@@ -94,40 +96,44 @@ struct gpu_shader_text {
 extern const struct gpu_shader_text gpu_shader_texts[];
 extern const size_t gpu_shader_text_count;
 
-/* The GLSL of a snippet without its comments, macros and other directives, or why there is none: VKN_BAD_INPUT
- * "FILE:LINE: ...". The caller frees *text. */
-vkn_status gpu_snippet_preprocess(const struct gpu_snippet *snippet, const char *defines, char **text);
+/* The GLSL of a snippet without its comments, macros and other directives, or why there is none:
+ * VKN_BAD_INPUT "FILE:LINE: ...". The caller frees *text. */
+vkn_status gpu_snippet_preprocess(const struct gpu_snippet *snippet, const char *defines,
+                                  char **text);
 
-/* Records the first line of the compiler's message, which is cut there, as that of a field: with the field's name
- * in front unless it has it. Returns VKN_BAD_INPUT. */
+/* Records the first line of the compiler's message, which is cut there, as that of a field: with
+ * the field's name in front unless it has it. Returns VKN_BAD_INPUT. */
 vkn_status gpu_snippet_fail(const char *file, char *message);
 
-/* Runs work(context, result) in a child process, so that whatever it does ends: within gpu_apart's limits of time
- * and memory (of tests, shorter), with a result of at most GPU_APART_RESULT bytes. `result` is then the child's; the
- * caller frees its data. VKN_BAD_INPUT or what `work` returns, with its message; the messages of this function begin
- * with `name`. Any thread may call. */
+/* Runs work(context, result) in a child process, so that whatever it does ends: within gpu_apart's
+ * limits of time and memory (of tests, shorter), with a result of at most GPU_APART_RESULT bytes.
+ * `result` is then the child's; the caller frees its data. VKN_BAD_INPUT or what `work` returns,
+ * with its message; the messages of this function begin with `name`. Any thread may call. */
 struct gpu_apart {
     unsigned seconds;
     uint64_t memory; /* bytes, beside what this process has */
 };
 extern struct gpu_apart gpu_apart;
-#define GPU_APART_RESULT  ((size_t)4 << 20)
-vkn_status gpu_run_apart(const char *name, vkn_status (*work)(const void *context, struct base_text *result),
+#define GPU_APART_RESULT ((size_t)4 << 20)
+vkn_status gpu_run_apart(const char *name,
+                         vkn_status (*work)(const void *context, struct base_text *result),
                          const void *context, struct base_text *result);
 
 /* The program of gpu_add_snippet that has the name; NULL: there is none. */
 const struct gpu_program_source *gpu_snippet_find(const char *name);
 /* Compiles it, unless it is. VKN_BAD_INPUT has the compiler's message, with the snippet's line. */
 vkn_status gpu_snippet_compile(const struct gpu_program_source *source);
-/* A copy in which no loop is unrolled that does not ask for it: compilers of CPU devices take minutes for
- * what they make of nested loops. NULL on no memory. The caller frees it. */
+/* A copy in which no loop is unrolled that does not ask for it: compilers of CPU devices take
+ * minutes for what they make of nested loops. NULL on no memory. The caller frees it. */
 uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count);
 
 /* ---- specialize.c ---------------------------------------------------------------------------- */
 
-/* A copy of the module with given[n] in the place of the specialisation constant of number n, or with its default
- * from given_count on, and without the code that these rule out; *count becomes its words. NULL: no memory, or a module
- * that is unlike what compilers of GLSL write, which the driver specialises. The caller frees it. */
-uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *given, uint32_t given_count);
+/* A copy of the module with given[n] in the place of the specialisation constant of number n, or
+ * with its default from given_count on, and without the code that these rule out; *count becomes
+ * its words. NULL: no memory, or a module that is unlike what compilers of GLSL write, which the
+ * driver specialises. The caller frees it. */
+uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *given,
+                         uint32_t given_count);
 
 #endif

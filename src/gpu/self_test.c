@@ -96,8 +96,8 @@ static vkn_status run(struct test *test)
     BASE_TRY(create_programs(test));
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(test->device, "self-test", 0, &recording));
-    gpu_record_dispatch(recording, test->program, test->bindings, &bin_count,
-                        sizeof bin_count, GROUPS);
+    gpu_record_dispatch(recording, test->program, test->bindings, &bin_count, sizeof bin_count,
+                        GROUPS);
     if (test->program_float)
         gpu_record_dispatch(recording, test->program_float, test->bindings, &bin_count,
                             sizeof bin_count, GROUPS);

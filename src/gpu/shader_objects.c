@@ -2,7 +2,8 @@
  *
  * lavapipe caches machine code, but turns SPIR-V into its intermediate form in every process anew,
  * for which VkPipelineCache has no place. A binary of VK_EXT_shader_object holds that form: the
- * driver reads it thirty times as fast. Pipeline caches of GPUs' drivers hold all that they need. */
+ * driver reads it thirty times as fast. Pipeline caches of GPUs' drivers hold all that they need.
+ */
 #include "gpu/internal.h"
 
 #include <stdlib.h>

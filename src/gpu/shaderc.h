@@ -75,7 +75,8 @@ struct shaderc {
         complete = complete && symbol;                   \
     }
 
-/* Loads the library and fills *shaderc. Returns the library for dlsym; NULL where it is not installed. */
+/* Loads the library and fills *shaderc. Returns the library for dlsym; NULL where it is not
+ * installed. */
 static inline void *shaderc_load(struct shaderc *shaderc)
 {
     void *library = dlopen("libshaderc.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -1,6 +1,7 @@
-/* Puts values in the place of a module's specialisation constants and removes the blocks and functions that these
- * values rule out. Drivers do so as well, but behind their inlining: code that never runs costs them most of the time
- * that they need to compile a program. Control flow stays structured (SPIR-V specification, 2.11). */
+/* Puts values in the place of a module's specialisation constants and removes the blocks and
+ * functions that these values rule out. Drivers do so as well, but behind their inlining: code that
+ * never runs costs them most of the time that they need to compile a program. Control flow stays
+ * structured (SPIR-V specification, 2.11). */
 #include "gpu/specialize.h"
 
 #include <stdlib.h>
@@ -21,24 +22,51 @@ static bool compute(uint32_t code, uint32_t a, uint32_t b, uint32_t *result)
     if ((code == OP_U_DIV || code == OP_U_MOD) && b == 0)
         return false;
     switch (code) {
-    case OP_I_ADD: *result = a + b; return true;
-    case OP_I_SUB: *result = a - b; return true;
-    case OP_I_MUL: *result = a * b; return true;
-    case OP_U_DIV: *result = a / b; return true;
-    case OP_U_MOD: *result = a % b; return true;
+    case OP_I_ADD:
+        *result = a + b;
+        return true;
+    case OP_I_SUB:
+        *result = a - b;
+        return true;
+    case OP_I_MUL:
+        *result = a * b;
+        return true;
+    case OP_U_DIV:
+        *result = a / b;
+        return true;
+    case OP_U_MOD:
+        *result = a % b;
+        return true;
     case OP_LOGICAL_OR:
-    case OP_BITWISE_OR: *result = a | b; return true;
+    case OP_BITWISE_OR:
+        *result = a | b;
+        return true;
     case OP_LOGICAL_AND:
-    case OP_BITWISE_AND: *result = a & b; return true;
+    case OP_BITWISE_AND:
+        *result = a & b;
+        return true;
     case OP_LOGICAL_EQUAL:
-    case OP_I_EQUAL: *result = a == b; return true;
+    case OP_I_EQUAL:
+        *result = a == b;
+        return true;
     case OP_LOGICAL_NOT_EQUAL:
-    case OP_I_NOT_EQUAL: *result = a != b; return true;
-    case OP_U_GREATER: *result = a > b; return true;
-    case OP_U_GREATER_EQUAL: *result = a >= b; return true;
-    case OP_U_LESS: *result = a < b; return true;
-    case OP_U_LESS_EQUAL: *result = a <= b; return true;
-    default: return false;
+    case OP_I_NOT_EQUAL:
+        *result = a != b;
+        return true;
+    case OP_U_GREATER:
+        *result = a > b;
+        return true;
+    case OP_U_GREATER_EQUAL:
+        *result = a >= b;
+        return true;
+    case OP_U_LESS:
+        *result = a < b;
+        return true;
+    case OP_U_LESS_EQUAL:
+        *result = a <= b;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -92,7 +120,8 @@ static void read_global(struct specializer *s, size_t at)
         s->value[id_at(s, at, 1)] = s->words[at + 3];
     } else if (code == OP_ENTRY_POINT) {
         s->facts[id_at(s, at, 2)] |= REACHED;
-    } else if (code == OP_TYPE_BOOL || (code == OP_TYPE_INT && length > 2 && s->words[at + 2] == 32)) {
+    } else if (code == OP_TYPE_BOOL ||
+               (code == OP_TYPE_INT && length > 2 && s->words[at + 2] == 32)) {
         s->facts[id_at(s, at, 1)] |= SCALAR;
         s->value[id_at(s, at, 1)] = code == OP_TYPE_BOOL;
     } else if ((code >= OP_CONSTANT_TRUE && code <= OP_CONSTANT) || code == OP_CONSTANT_NULL ||
@@ -107,8 +136,8 @@ static void read_global(struct specializer *s, size_t at)
 
 /* ---- control flow ---------------------------------------------------------------------------- */
 
-/* Where the branch that ends a block goes, if that is known: of a selection, whose merge instruction
- * is at `merge`, and of an OpSwitch. 0: not known. */
+/* Where the branch that ends a block goes, if that is known: of a selection, whose merge
+ * instruction is at `merge`, and of an OpSwitch. 0: not known. */
 uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge)
 {
     uint32_t condition = id_at(s, at, 1);
@@ -198,8 +227,8 @@ static void fold_phi(struct specializer *s, size_t at, uint32_t block)
         set_known(s, id_at(s, at, 2), s->value[known]);
 }
 
-/* Follows control through a function whose first instruction is at `at`; a block comes behind those that it is reached
- * from, but for loops. Returns where the function ends. */
+/* Follows control through a function whose first instruction is at `at`; a block comes behind those
+ * that it is reached from, but for loops. Returns where the function ends. */
 static size_t read_function(struct specializer *s, size_t at)
 {
     uint32_t block = 0;
@@ -236,7 +265,8 @@ static void read_functions(struct specializer *s, size_t first)
         more = false;
         for (size_t at = first; at < s->count; at += length_at(s, at)) {
             uint32_t function = id_at(s, at, 2);
-            if (code_at(s, at) != OP_FUNCTION || !has(s, function, REACHED) || has(s, function, SCANNED))
+            if (code_at(s, at) != OP_FUNCTION || !has(s, function, REACHED) ||
+                has(s, function, SCANNED))
                 continue;
             s->facts[function] |= SCANNED;
             at = read_function(s, at);
@@ -257,15 +287,19 @@ static uint32_t least_length(uint32_t code)
     case OP_SPEC_CONSTANT_FALSE:
     case OP_PHI:
     case OP_SELECTION_MERGE:
-    case OP_SWITCH: return 3;
+    case OP_SWITCH:
+        return 3;
     case OP_SPEC_CONSTANT:
     case OP_SPEC_CONSTANT_OP:
     case OP_LOOP_MERGE:
     case OP_BRANCH_CONDITIONAL:
-    case OP_DECORATE: return code == OP_DECORATE ? 3 : 4;
+    case OP_DECORATE:
+        return code == OP_DECORATE ? 3 : 4;
     case OP_LABEL:
-    case OP_BRANCH: return 2;
-    default: return 1;
+    case OP_BRANCH:
+        return 2;
+    default:
+        return 1;
     }
 }
 
@@ -295,10 +329,13 @@ static bool specialize(struct specializer *s, struct writer *w)
     return !s->failed;
 }
 
-uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *given, uint32_t given_count)
+uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *given,
+                         uint32_t given_count)
 {
-    struct specializer s = {.words = words, .count = *count, .given = given, .given_count = given_count};
-    if (s.count <= SPIRV_HEADER || s.count > SPIRV_MOST_WORDS || words[0] != SPIRV_MAGIC || words[3] > s.count)
+    struct specializer s = {
+        .words = words, .count = *count, .given = given, .given_count = given_count};
+    if (s.count <= SPIRV_HEADER || s.count > SPIRV_MOST_WORDS || words[0] != SPIRV_MAGIC ||
+        words[3] > s.count)
         return NULL;
     s.bound = words[3];
     /* A stub is longer than what it takes the place of by at most two words. */

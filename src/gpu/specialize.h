@@ -1,4 +1,5 @@
-/* What src/gpu/specialize.c and src/gpu/specialize_write.c share: what is known of a module that is specialised. */
+/* What src/gpu/specialize.c and src/gpu/specialize_write.c share: what is known of a module that is
+ * specialised. */
 #ifndef GPU_SPECIALIZE_H
 #define GPU_SPECIALIZE_H
 
@@ -46,14 +47,14 @@ enum {
 
 /* What is known of an id. */
 enum {
-    SCALAR = 1,       /* a type: bool or an integer of 32 bits */
-    KNOWN = 2,        /* a constant, of a SCALAR type */
-    REACHED = 4,      /* a block that may run; a function that is called from one */
-    SCANNED = 8,      /* a block or function that has been read */
-    MERGE = 16,       /* a block that a header which stays names as its merge block */
-    CONTINUE = 32,    /* ... as its continue target */
-    REMOVED = 64,     /* defined in a block or function that goes */
-    NUMBERED = 128    /* a constant with a number */
+    SCALAR = 1,    /* a type: bool or an integer of 32 bits */
+    KNOWN = 2,     /* a constant, of a SCALAR type */
+    REACHED = 4,   /* a block that may run; a function that is called from one */
+    SCANNED = 8,   /* a block or function that has been read */
+    MERGE = 16,    /* a block that a header which stays names as its merge block */
+    CONTINUE = 32, /* ... as its continue target */
+    REMOVED = 64,  /* defined in a block or function that goes */
+    NUMBERED = 128 /* a constant with a number */
 };
 
 struct specializer {
@@ -62,11 +63,12 @@ struct specializer {
     uint32_t bound;
     const uint32_t *given; /* [number of the constant], given_count of them */
     uint32_t given_count;
-    uint8_t *facts;      /* [id] */
-    uint32_t *value;     /* [id]: of a KNOWN one; of a NUMBERED one before, its number; of a SCALAR type, 1: bool */
-    uint32_t *end_of;    /* [id]: where a block's merge instruction is, or its branch if it has none */
-    uint32_t *loop;      /* [id]: the CONTINUE block of a loop header, and the other way round */
-    bool failed;         /* the module is unlike what compilers of GLSL write: it stays as it is */
+    uint8_t *facts;   /* [id] */
+    uint32_t *value;  /* [id]: of a KNOWN one; of a NUMBERED one before, its number; of a SCALAR
+                         type, 1: bool */
+    uint32_t *end_of; /* [id]: where a block's merge instruction is, or its branch if it has none */
+    uint32_t *loop;   /* [id]: the CONTINUE block of a loop header, and the other way round */
+    bool failed;      /* the module is unlike what compilers of GLSL write: it stays as it is */
 };
 
 static inline uint32_t code_at(const struct specializer *s, size_t at)
@@ -100,8 +102,8 @@ static inline bool ends_block(uint32_t code)
     return code >= OP_BRANCH && code <= OP_UNREACHABLE;
 }
 
-/* Of a branch that ends a block, at `at`, where it goes if that is known: of a selection, whose merge instruction is at
- * `merge`, and of an OpSwitch. 0: not known. */
+/* Of a branch that ends a block, at `at`, where it goes if that is known: of a selection, whose
+ * merge instruction is at `merge`, and of an OpSwitch. 0: not known. */
 uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge);
 /* Whether control comes from one block to another. */
 bool specializer_goes_to(const struct specializer *s, uint32_t from, uint32_t to);
@@ -112,8 +114,8 @@ struct writer {
     size_t count;
 };
 
-/* Writes what is left of the module, whose first function is at `first`, once all of it has been read. A word becomes two
- * at most. */
+/* Writes what is left of the module, whose first function is at `first`, once all of it has been
+ * read. A word becomes two at most. */
 void specializer_write(struct specializer *s, size_t first, struct writer *w);
 
 #endif

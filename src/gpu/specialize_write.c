@@ -1,4 +1,5 @@
-/* Writes a module as its specialisation leaves it: constants, branches, blocks and functions that control comes to. */
+/* Writes a module as its specialisation leaves it: constants, branches, blocks and functions that
+ * control comes to. */
 #include "gpu/specialize.h"
 
 #include <string.h>
@@ -28,16 +29,17 @@ static void enter(const struct specializer *s, struct position *p)
 static uint32_t result_of(const struct specializer *s, size_t at)
 {
     uint32_t code = code_at(s, at);
-    bool none = code == OP_LINE || code == OP_NO_LINE || code == OP_STORE || is_merge(code) || ends_block(code) ||
-                code == OP_CONTROL_BARRIER || code == OP_MEMORY_BARRIER || code == OP_ATOMIC_STORE ||
-                code == OP_MATRIX_STORE;
+    bool none = code == OP_LINE || code == OP_NO_LINE || code == OP_STORE || is_merge(code) ||
+                ends_block(code) || code == OP_CONTROL_BARRIER || code == OP_MEMORY_BARRIER ||
+                code == OP_ATOMIC_STORE || code == OP_MATRIX_STORE;
     return none ? 0 : id_at(s, at, code == OP_LABEL ? 1 : 2);
 }
 
 /* A block that does not run and that a header names all the same: its label and a branch stay. */
 static bool is_stub(const struct specializer *s, const struct position *p)
 {
-    return has(s, p->function, REACHED) && !p->runs && (has(s, p->block, MERGE) || has(s, p->block, CONTINUE));
+    return has(s, p->function, REACHED) && !p->runs &&
+           (has(s, p->block, MERGE) || has(s, p->block, CONTINUE));
 }
 
 static void mark_removed(struct specializer *s, size_t first)
@@ -70,13 +72,16 @@ static void write_constant(const struct specializer *s, struct writer *w, size_t
 
 static void write_global(const struct specializer *s, struct writer *w, size_t at)
 {
-    uint32_t code = code_at(s, at), length = length_at(s, at), first = id_at(s, at, 1), id = id_at(s, at, 2);
-    bool annotates = code == OP_NAME || code == OP_MEMBER_NAME || code == OP_DECORATE || code == OP_MEMBER_DECORATE;
+    uint32_t code = code_at(s, at), length = length_at(s, at), first = id_at(s, at, 1),
+             id = id_at(s, at, 2);
+    bool annotates = code == OP_NAME || code == OP_MEMBER_NAME || code == OP_DECORATE ||
+                     code == OP_MEMBER_DECORATE;
     if (annotates && has(s, first, REMOVED))
         return;
     if (code == OP_DECORATE && length == 4 && s->words[at + 2] == SPEC_ID)
         return;
-    bool numbered = code >= OP_SPEC_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT && has(s, id, NUMBERED);
+    bool numbered =
+        code >= OP_SPEC_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT && has(s, id, NUMBERED);
     if (numbered || (code == OP_SPEC_CONSTANT_OP && has(s, id, KNOWN)))
         write_constant(s, w, at);
     else
@@ -113,8 +118,8 @@ static void write_instruction(struct specializer *s, struct writer *w, const str
 {
     size_t at = p->at, next = at + length_at(s, at), merge = s->end_of[p->block];
     uint32_t code = code_at(s, at), target = 0;
-    if (code == OP_SELECTION_MERGE && next < s->count && code_at(s, next) == OP_BRANCH_CONDITIONAL &&
-        specializer_target(s, next, at))
+    if (code == OP_SELECTION_MERGE && next < s->count &&
+        code_at(s, next) == OP_BRANCH_CONDITIONAL && specializer_target(s, next, at))
         return;
     if ((code == OP_BRANCH_CONDITIONAL || code == OP_SWITCH) && merge < at)
         target = specializer_target(s, at, merge);

@@ -125,7 +125,8 @@ vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject)
 {
     if (!device->hung)
         return VKN_OK;
-    return base_fail(VKN_NO_DEVICE, "%s: the device was given up: it did not come to an end", subject);
+    return base_fail(VKN_NO_DEVICE, "%s: the device was given up: it did not come to an end",
+                     subject);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

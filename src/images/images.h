@@ -39,12 +39,12 @@ struct images_plan {
     uint32_t cameras; /* training views */
     uint32_t views;   /* of these, that are planned for: the split's share */
     struct scene_share share;
-    uint32_t strips;    /* of a view; the share's v-th has the pieces v * strips .. v * strips +
-                           strips - 1 */
-    uint32_t rows;      /* heights of strips, but for the lowest, are a multiple of this */
-    uint32_t pieces;    /* views * strips */
-    uint32_t resident;  /* pieces on the device at a time */
-    uint32_t exchanged; /* pieces, by window; 0: all are there and stay as they are */
+    uint32_t strips;      /* of a view; the share's v-th has the pieces v * strips .. v * strips +
+                             strips - 1 */
+    uint32_t rows;        /* heights of strips, but for the lowest, are a multiple of this */
+    uint32_t pieces;      /* views * strips */
+    uint32_t resident;    /* pieces on the device at a time */
+    uint32_t exchanged;   /* pieces, by window; 0: all are there and stay as they are */
     uint64_t slot_pixels; /* of the largest piece */
     uint64_t pixels;      /* of the device's buffer */
     uint64_t bytes;       /* the same in bytes: what the budget is for */
@@ -60,7 +60,8 @@ struct images_plan {
 vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
-/* The same for a setup's step: the configuration's budget, or most of what its other buffers leave. */
+/* The same for a setup's step: the configuration's budget, or most of what its other buffers leave.
+ */
 vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
                             const struct setup *setup, struct images_plan *plan);
 /* As the step is told. */
@@ -78,16 +79,19 @@ uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32
 /* The window in which a position enters; 0 for those there from the start. */
 uint64_t images_entry(const struct images_plan *plan, uint64_t position);
 
-/* As long as a curriculum goes on (dynamic.curriculum), rays are drawn of views alone whose moment has come; of the
- * earliest one where none has. Where all views are there they stand in the order of their moments, those of each
- * turn among themselves. Where pieces come and go, the sequence is at any time of those that have come. */
+/* As long as a curriculum goes on (dynamic.curriculum), rays are drawn of views alone whose moment
+ * has come; of the earliest one where none has. Where all views are there they stand in the order
+ * of their moments, those of each turn among themselves. Where pieces come and go, the sequence is
+ * at any time of those that have come. */
 
-/* Up to which moment they have come before that step, as shaders/shared/progress.glsl has it; 1: all have.
- * `time_progress` as in stream_seek. */
+/* Up to which moment they have come before that step, as shaders/shared/progress.glsl has it; 1:
+ * all have. `time_progress` as in stream_seek. */
 float images_latest(const struct Config *constants, uint64_t step, double time_progress);
-/* Fills order[] with the share's views by their moments, the earliest first: 0 is the share's first view. */
+/* Fills order[] with the share's views by their moments, the earliest first: 0 is the share's first
+ * view. */
 vkn_status images_sort(const struct scene_split *train, struct scene_share share, uint32_t *order);
-/* Fills come[] with the pieces of order[plan->pieces] that have come by then; returns how many, at least one. */
+/* Fills come[] with the pieces of order[plan->pieces] that have come by then; returns how many, at
+ * least one. */
 uint32_t images_come(const struct images_plan *plan, const struct scene_split *train,
                      const uint32_t *order, float latest, uint32_t *come);
 

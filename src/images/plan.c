@@ -123,8 +123,8 @@ static uint64_t piece_bytes(const struct images_plan *plan)
 }
 
 /* Sets how many pieces are exchanged by period, of as many as `most`. */
-static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config *config, uint64_t most,
-                          uint64_t range, struct images_plan *plan)
+static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config *config,
+                          uint64_t most, uint64_t range, struct images_plan *plan)
 {
     uint64_t scale = scene->load_downscale > 0 ? scene->load_downscale : 1;
     uint64_t decoded = 4 * plan->slot_pixels * scale * scale;
@@ -309,7 +309,8 @@ vkn_status images_sort(const struct scene_split *train, struct scene_share share
     return VKN_OK;
 }
 
-static float moment_of(const struct images_plan *plan, const struct scene_split *train, uint32_t piece)
+static float moment_of(const struct images_plan *plan, const struct scene_split *train,
+                       uint32_t piece)
 {
     return train->cameras[scene_share_view(plan->share, piece / plan->strips)].time;
 }

@@ -13,8 +13,8 @@ struct stream {
     struct vkn_config config;
     struct gpu_arena *arena;
     struct gpu_buffer exchanges[IMAGES_EXCHANGES]; /* host memory that the device copies from */
-    uint32_t *order;  /* see images_shuffle, images_sort */
-    uint32_t *come;   /* of these, what has come by `latest` */
+    uint32_t *order;                               /* see images_shuffle, images_sort */
+    uint32_t *come;                                /* of these, what has come by `latest` */
     uint32_t come_count;
     float latest;
     uint32_t *shrink; /* by slot: of the piece there */
@@ -123,7 +123,8 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
     return scene_load(scene, SCENE_TRAIN, progress, context);
 }
 
-/* Of all views; with a curriculum in the order of their moments, those of each turn among themselves. */
+/* Of all views; with a curriculum in the order of their moments, those of each turn among
+ * themselves. */
 static vkn_status list_cameras(const struct step *step, const struct images_plan *plan,
                                const struct scene_split *train, struct images_piece *views)
 {
@@ -138,7 +139,8 @@ static vkn_status list_cameras(const struct step *step, const struct images_plan
         const struct scene_share own = {.first = turn, .count = 1, .of = turns};
         status = images_sort(train, own, order);
         for (uint32_t i = 0; status == VKN_OK && i < scene_share_count(own, plan->cameras); i++)
-            views[scene_share_view(own, i)].camera = train->cameras[scene_share_view(own, order[i])];
+            views[scene_share_view(own, i)].camera =
+                train->cameras[scene_share_view(own, order[i])];
     }
     free(order);
     return status;
@@ -174,12 +176,14 @@ static uint32_t stage_of(const struct stream *stream, uint64_t period, double ti
 }
 
 /* What stands at that position of the sequence, as of the images that enter for that period. */
-static uint32_t piece_at(struct stream *stream, uint64_t position, uint64_t period, double time_progress)
+static uint32_t piece_at(struct stream *stream, uint64_t position, uint64_t period,
+                         double time_progress)
 {
     const struct images_plan *plan = stream->plan;
     if (plan->resident == plan->pieces) /* all stay where they are */
         return stream->order[position % plan->pieces];
-    float latest = images_latest(&stream->step->setup.constants, period * PERIOD_STEPS, time_progress);
+    float latest =
+        images_latest(&stream->step->setup.constants, period * PERIOD_STEPS, time_progress);
     if (stream->come_count == 0 || latest != stream->latest)
         stream->come_count = images_come(plan, &stream->scene->splits[SCENE_TRAIN], stream->order,
                                          latest, stream->come);
@@ -213,9 +217,9 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
         uint64_t position = stream->window * plan->exchanged + plan->resident + i;
         uint32_t slot = (uint32_t)(position % plan->resident);
         if (plan->resident < plan->pieces || stream->shrink[slot] != shrink)
-            stream->arrivals[stream->arrival_count++] =
-                images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
-                             piece_at(stream, position, stream->period + 1, time_progress), slot, shrink);
+            stream->arrivals[stream->arrival_count++] = images_piece(
+                plan, &stream->scene->splits[SCENE_TRAIN],
+                piece_at(stream, position, stream->period + 1, time_progress), slot, shrink);
     }
     if (stream->arrival_count == 0)
         return VKN_OK;

@@ -86,11 +86,13 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE]);
 bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE]);
 struct base_text;
 struct vkn_config;
-/* Adds what to change after monitor_ended. `policy`: settings of the precision policy that depart from the default, or "";
- * `skipped`: the loss scale is why, else the loss is not finite, or large. */
-void monitor_advise(const struct monitor *monitor, const struct vkn_config *config, const char *policy, bool skipped,
-                    struct base_text *text);
-/* Why a training that has come to its limit, the step, has failed: no loss in the end was finite, or no step was taken. */
+/* Adds what to change after monitor_ended. `policy`: settings of the precision policy that depart
+ * from the default, or ""; `skipped`: the loss scale is why, else the loss is not finite, or large.
+ */
+void monitor_advise(const struct monitor *monitor, const struct vkn_config *config,
+                    const char *policy, bool skipped, struct base_text *text);
+/* Why a training that has come to its limit, the step, has failed: no loss in the end was finite,
+ * or no step was taken. */
 void monitor_failed(const struct monitor *monitor, uint32_t step, char line[MONITOR_LINE]);
 /* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place.
  */

@@ -106,8 +106,8 @@ static vkn_status allocate(const struct step *step, struct step_blend *blend)
                                                         4 * counts.entries, GPU_DEVICE};
     }
     for (uint32_t i = 0; i < ROOMS && !blend->direct; i++)
-        requests[count++] = (struct gpu_buffer_request){&blend->rooms[i], "exchanged numbers",
-                                                        room, GPU_HOST};
+        requests[count++] =
+            (struct gpu_buffer_request){&blend->rooms[i], "exchanged numbers", room, GPU_HOST};
     return gpu_arena_create(step->device, requests, count, &blend->arena);
 }
 

@@ -191,8 +191,8 @@ static vkn_status create_proposal(struct setup *setup, const struct gpu_capabili
                          "config: march.fine_samples: %u, and a proposal learns from %u at most",
                          setup->config.march.fine_samples, MAX_COARSE_SAMPLES);
     BASE_TRY(field_model_create(&config, &setup->proposal_model));
-    BASE_TRY(field_backend_create(&config, &setup->proposal_model, device,
-                                  &setup->proposal_backend));
+    BASE_TRY(
+        field_backend_create(&config, &setup->proposal_model, device, &setup->proposal_backend));
     const struct setup proposal = setup_of_coarse(setup);
     setup->constants.proposal_params = proposal.constants.param_count;
     setup->constants.proposal_summed = proposal.constants.summed_params;

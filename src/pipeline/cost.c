@@ -6,7 +6,8 @@
 #include "pipeline/internal.h"
 #include "rays/rays.h"
 
-/* Of the coarse samples as many are taken to be live as of the fine field's; all of a proposal's. */
+/* Of the coarse samples as many are taken to be live as of the fine field's; all of a proposal's.
+ */
 static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t set,
                                         struct cost_counts counts)
 {

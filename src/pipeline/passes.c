@@ -38,7 +38,8 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
 {
     static const struct field_kind none;
     const struct field_kind *kind = setup->model.kind;
-    const struct field_kind *proposal = setup->proposal_model.kind ? setup->proposal_model.kind : &none;
+    const struct field_kind *proposal =
+        setup->proposal_model.kind ? setup->proposal_model.kind : &none;
     const struct {
         enum step_place place;
         const struct recipe *recipe;
@@ -76,8 +77,7 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_EVERY, &volume_interlevel, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
         {STEP_EVERY, &proposal->backward, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
         {STEP_EVERY, &optim_pack, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
-        {STEP_EVERY, &optim_check_coarse, PASS_PROPOSAL | PASS_ALONE | PASS_LEARNS,
-         SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_PROPOSAL | PASS_ALONE | PASS_LEARNS, SET_COARSE},
         {STEP_EVERY, &optim_leave_coarse, PASS_PROPOSAL | PASS_TOGETHER, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
@@ -89,8 +89,7 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
          SET_COARSE},
         {STEP_EVERY, &optim_take, PASS_TOGETHER, SET_STEP},
         {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},
-        {STEP_EVERY, &optim_update_coarse, PASS_TWO_FIELDS | PASS_LEARNS,
-         SET_COARSE_FIELD},
+        {STEP_EVERY, &optim_update_coarse, PASS_TWO_FIELDS | PASS_LEARNS, SET_COARSE_FIELD},
         {STEP_PERIOD_END, &optim_average, PASS_ALWAYS, SET_STEP},
         {STEP_PERIOD_END, &optim_average, PASS_TWO_FIELDS, SET_COARSE_FIELD},
         {STEP_BLEND, &optim_blend, PASS_ALWAYS, SET_STEP},

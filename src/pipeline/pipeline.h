@@ -52,9 +52,11 @@ struct setup {
 /* The same as coarse samples see it: with a proposal its field and its samples. */
 struct setup setup_of_coarse(const struct setup *setup);
 /* VKN_BAD_INPUT names the key of what the device cannot do. */
-vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device, struct setup *setup);
+vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
+                        struct setup *setup);
 /* The same, with the backend as it was tuned for the device, see field_tune. */
-vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device, struct setup *setup);
+vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
+                              struct setup *setup);
 /* Makes it that of device `number` of `devices` that train together (parallel.mode), each as many
  * ranks as it plays (parallel.virtual). */
 void setup_join(struct setup *setup, uint32_t devices, uint32_t number);
@@ -143,22 +145,27 @@ void step_destroy(struct step *step);
  * lists, and of what runs once; then, for coarse_setup, a proposal's. All but FIELD_FORWARD and the
  * like have PASS_LOCAL_SIZE invocations. Returns their number. */
 size_t step_list_programs(struct step *step, bool proposal, struct field_pass_request *programs);
-/* Records a step's passes in place `slot` of its period, from that name (NULL: the first) to before the other's. */
-void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot, const char *from,
-                      const char *until);
+/* Records a step's passes in place `slot` of its period, from that name (NULL: the first) to before
+ * the other's. */
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until);
 /* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
  * caller sets before step_create, are more than one. */
 vkn_status step_begin(struct step *step);
-/* Bytes that step_create would allocate, but for alignment; gpu_memory_check of them and `exchange`, `ranks` times. */
+/* Bytes that step_create would allocate, but for alignment; gpu_memory_check of them and
+ * `exchange`, `ranks` times. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
                              const struct step_images *images, uint64_t exchange, uint64_t ranks);
 /* Of the step's buffers the one that a checkpoint keeps. */
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
-vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's threshold */
-vkn_status step_round_parameters(struct step *step); /* refreshes the 16-bit copies of what was uploaded */
-/* Bytes of a text that names what is not finite, the first that is computed: of weights, Adam's moments and the average;
- * with occupancy; of what one more step computes, which changes nothing. */
+vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's
+                                                      threshold */
+vkn_status step_round_parameters(struct step *step); /* refreshes the 16-bit copies of what was
+                                                        uploaded */
+/* Bytes of a text that names what is not finite, the first that is computed: of weights, Adam's
+ * moments and the average; with occupancy; of what one more step computes, which changes nothing.
+ */
 #define STEP_FOUND 384u
 bool step_find_weights(struct step *step, char text[STEP_FOUND]);
 bool step_find_unsaved(struct step *step, char text[STEP_FOUND]);
@@ -176,7 +183,8 @@ bool step_adapts(const struct step *step);
  * be beyond Control.step_limit. */
 vkn_status step_measure(struct step *step, uint32_t slot);
 /* What a finished period tells: its timings or, without any, the seconds it took; 0: unknown. */
-void step_learn(struct step *step, const struct step_timing *timings, uint32_t count, double seconds);
+void step_learn(struct step *step, const struct step_timing *timings, uint32_t count,
+                double seconds);
 double step_seconds(const struct step *step); /* of one step, as measured */
 /* From the next period on: live samples wanted in a step, no more than it was created for. */
 vkn_status step_set_samples(struct step *step, uint32_t samples);
@@ -190,12 +198,16 @@ bool step_wait_a_while(const struct step *step, uint32_t recording, double secon
  * end. Else only the last step's are, each up to the next, which is all that their times take. */
 vkn_status step_profile(struct step *step);
 /* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
-uint32_t step_timings(struct step *step, uint32_t recording, struct step_timing timings[STEP_MAX_TIMINGS]);
-/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of that subgroup size;
- * passes that run once a period count with their share. False for a name that is no pass. */
+uint32_t step_timings(struct step *step, uint32_t recording,
+                      struct step_timing timings[STEP_MAX_TIMINGS]);
+/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of
+ * that subgroup size; passes that run once a period count with their share. False for a name that
+ * is no pass. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
-struct cost_peaks { double flops, bytes, atomics; }; /* what a device reaches, per second; 0: not known */
+struct cost_peaks {
+    double flops, bytes, atomics;
+}; /* what a device reaches, per second; 0: not known */
 /* No device with these peaks does the pass in fewer seconds; 0 when no peak is known. *bound: what
  * it is bound by, "flops", "bytes" or "atomics". */
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
@@ -226,10 +238,12 @@ uint32_t step_fields(const struct step *step);
 typedef vkn_status step_combine(void *context, float *values, size_t count, bool largest);
 /* Before the first turn of the step behind `number` finished ones: what begins a period, if it
  * does. Devices raise cells of the occupancy grid each for all, and combine them. */
-vkn_status step_begin_period(struct step *step, uint64_t number, step_combine *combine, void *context);
+vkn_status step_begin_period(struct step *step, uint64_t number, step_combine *combine,
+                             void *context);
 vkn_status step_submit_gradients(struct step *step, uint32_t turn);
 vkn_status step_wait_piece(struct step *step, uint32_t turn, uint32_t piece);
-bool step_wait_piece_a_while(const struct step *step, uint32_t turn, uint32_t piece, double seconds);
+bool step_wait_piece_a_while(const struct step *step, uint32_t turn, uint32_t piece,
+                             double seconds);
 /* The first turn's step_piece holds means: to the device with them. */
 vkn_status step_submit_piece(struct step *step, uint32_t piece);
 /* When all pieces are submitted: with the sums that the first turn's step_found holds. */

@@ -32,16 +32,15 @@ static size_t cut_of(const struct step *step)
     return cut;
 }
 
-/* The coarse samples' field is done with before the fine ones' gradients begin, and levels one after
- * the other: what is complete can be exchanged meanwhile. */
+/* The coarse samples' field is done with before the fine ones' gradients begin, and levels one
+ * after the other: what is complete can be exchanged meanwhile. */
 static void place_segments(const struct step *step, struct step_ranks *ranks)
 {
     size_t cut = cut_of(step), begin = 0;
     uint32_t pieces = step->setup.pieces, count = 0;
     if (step->setup.overlaps && ranks->fields > 1) {
         begin = coarse_end(step, cut);
-        ranks->segments[count++] =
-            (struct segment){0, begin, 0, step->coarse_setup.pieces, 1, 1};
+        ranks->segments[count++] = (struct segment){0, begin, 0, step->coarse_setup.pieces, 1, 1};
     }
     size_t first = find_piece(step, begin, cut);
     size_t behind = first < cut ? pipeline_chunk_end(step, first) : cut;

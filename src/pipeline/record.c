@@ -38,8 +38,7 @@ static void dispatch(struct step *step, struct gpu_recording *recording,
     else
         gpu_record_dispatch_indirect(recording, pass->program, bindings, push, sizeof *push,
                                      &step->buffers.at[BIND_DISPATCHES],
-                                     (size_t)dispatch_of(step, pass) *
-                                         sizeof(struct Dispatch));
+                                     (size_t)dispatch_of(step, pass) * sizeof(struct Dispatch));
 }
 
 /* Which groups run is the step's decision: only what they count is the set's own. */

@@ -1,5 +1,5 @@
-/* Runs of COLMAP. Its options have changed their names from version to version: the command's own help says
- * which it knows. */
+/* Runs of COLMAP. Its options have changed their names from version to version: the command's own
+ * help says which it knows. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -19,7 +19,9 @@ static void keep_line(void *context, const char *line)
 vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what,
                         struct colmap *colmap)
 {
-    *colmap = (struct colmap){.attempt = attempt, .program.name = "colmap", .what = what,
+    *colmap = (struct colmap){.attempt = attempt,
+                              .program.name = "colmap",
+                              .what = what,
                               .total = attempt->preparation->count};
     struct program help = {.name = "colmap", .line = keep_line, .context = &colmap->help};
     arguments_add(&help.arguments, "colmap");
@@ -88,7 +90,8 @@ static void watch(void *context, const char *line)
     watching->line(watching->context, line);
 }
 
-/* COLMAP goes on, and ends as if nothing had been, when its database takes no more, as on a full disk. */
+/* COLMAP goes on, and ends as if nothing had been, when its database takes no more, as on a full
+ * disk. */
 static vkn_status run_watched(struct colmap *colmap, struct watching *watching)
 {
     colmap->program.line = watch;

@@ -63,7 +63,8 @@ static vkn_status list(struct preparation *preparation, const char *folder)
     return status;
 }
 
-/* The longer side of the smallest picture; what cannot be read is not counted, and told of later. */
+/* The longer side of the smallest picture; what cannot be read is not counted, and told of later.
+ */
 static vkn_status measure(struct preparation *preparation, const char *folder)
 {
     preparation->longest = 0;
@@ -104,8 +105,7 @@ static const struct source_picture *source_of(const struct preparation *preparat
 }
 
 /* Its mask, by the name that the photograph had. */
-static vkn_status add_mask(struct making *making, size_t index, const char *image,
-                           const char *mask)
+static vkn_status add_mask(struct making *making, size_t index, const char *image, const char *mask)
 {
     const struct source *source = &making->preparation->source;
     const struct source_picture *picture =
@@ -123,8 +123,8 @@ static vkn_status make_copies(struct making *making, size_t index, const char *i
     char *paths[MOST_FACTORS] = {0};
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < making->factors; i++) {
-        paths[i] = base_format("%s/%.*s.png", making->smaller[i],
-                               (int)(strrchr(name, '.') - name), name);
+        paths[i] =
+            base_format("%s/%.*s.png", making->smaller[i], (int)(strrchr(name, '.') - name), name);
         status = paths[i] != NULL ? status : VKN_ERROR;
     }
     if (mask != NULL)
@@ -186,8 +186,8 @@ static vkn_status note_broken(struct making *making, size_t index)
 {
     struct preparation *preparation = making->preparation;
     char *path = base_path_join(making->images, preparation->names[index]);
-    vkn_status status = path != NULL ? source_note(&preparation->source, preparation->names[index], path,
-                                                   making->broken[index])
+    vkn_status status = path != NULL ? source_note(&preparation->source, preparation->names[index],
+                                                   path, making->broken[index])
                                      : VKN_ERROR;
     free(path);
     return status;
@@ -200,9 +200,10 @@ static vkn_status too_few(const struct preparation *preparation, size_t left)
                                                                               : preparation->count;
     const char *advice = source_advice(source);
     if (left < given)
-        return base_fail(VKN_BAD_INPUT, "%s: only %zu of %zu pictures can be used, at least %u are needed%s%s",
-                         preparation->params->pictures, left, given, LEAST_USABLE, advice != NULL ? "; " : "",
-                         advice != NULL ? advice : "");
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: only %zu of %zu pictures can be used, at least %u are needed%s%s",
+                         preparation->params->pictures, left, given, LEAST_USABLE,
+                         advice != NULL ? "; " : "", advice != NULL ? advice : "");
     return base_fail(VKN_BAD_INPUT,
                      "%s: %zu picture%s, at least %u from different places are needed (50 to 200 "
                      "are usual)",
@@ -337,8 +338,8 @@ static void end_making(struct making *making)
 /* What an earlier call made, of other pictures or only in part, up to `sparse`. */
 static vkn_status remove_old(const struct preparation *preparation)
 {
-    static const char *const made[] = {"images", "images_2", "images_4", "images_8",  "masks",
-                                       "sparse", "prepare/1", "prepare/2"};
+    static const char *const made[] = {"images", "images_2", "images_4",  "images_8",
+                                       "masks",  "sparse",   "prepare/1", "prepare/2"};
     for (size_t i = 0; i < BASE_COUNT(made); i++) {
         char *path = base_path_join(preparation->out, made[i]);
         vkn_status status = path != NULL ? files_remove(path) : VKN_ERROR;

@@ -1,4 +1,5 @@
-/* Inside of the prepare room: photographs or a video become the folder of a scene, by ffmpeg and COLMAP. */
+/* Inside of the prepare room: photographs or a video become the folder of a scene, by ffmpeg and
+ * COLMAP. */
 #ifndef PREPARE_INTERNAL_H
 #define PREPARE_INTERNAL_H
 
@@ -48,9 +49,10 @@ struct source {
 enum stage { STAGE_IMAGES, STAGE_FEATURES, STAGE_MATCHES, STAGE_MODELS, STAGE_COUNT };
 #define MOST_ATTEMPTS 2 /* at finding poses: as usual, then with more features */
 
-/* SCENE/prepare.json: a stage is done when its sum stands there, which is one of all that it depends on. */
+/* SCENE/prepare.json: a stage is done when its sum stands there, which is one of all that it
+ * depends on. */
 struct record {
-    char *pictures; /* what was prepared, for messages */
+    char *pictures;                              /* what was prepared, for messages */
     uint32_t stages[MOST_ATTEMPTS][STAGE_COUNT]; /* 0: not done; images are attempt 0's alone */
     uint32_t database[MOST_ATTEMPTS];            /* the features that a database was begun for */
     uint32_t extracted[MOST_ATTEMPTS];           /* pictures in it, at least, when it was left */
@@ -86,12 +88,13 @@ void record_free(struct record *record);
 /* Removes a file, or a folder with all that is in it; what is not there is fine. */
 vkn_status files_remove(const char *path);
 vkn_status files_move(const char *from, const char *to);
-/* VKN_BAD_INPUT for anything but files and folders below the path, which may be absent: through a link, prepare or
- * COLMAP would write elsewhere. */
+/* VKN_BAD_INPUT for anything but files and folders below the path, which may be absent: through a
+ * link, prepare or COLMAP would write elsewhere. */
 vkn_status files_check_own(const char *path);
 /* The same file by another name, or a copy of it. VKN_BAD_INPUT: `from` cannot be read. */
 vkn_status files_link(const char *from, const char *to);
-/* base_file_replace, but every failure is VKN_ERROR: what cannot be written is no fault of what it was made from. */
+/* base_file_replace, but every failure is VKN_ERROR: what cannot be written is no fault of what it
+ * was made from. */
 vkn_status files_write(const char *path, const void *data, size_t size);
 /* As people sort names: IMG_9 comes before IMG_10. */
 int files_natural_order(const char *a, const char *b);
@@ -108,32 +111,35 @@ struct arguments {
     size_t count, capacity;
     bool failed;
 };
-__attribute__((format(printf, 2, 3))) void arguments_add(struct arguments *arguments, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void arguments_add(struct arguments *arguments,
+                                                         const char *format, ...);
 void arguments_free(struct arguments *arguments);
 
 #define MOST_WORDS 300
 
-/* Options of ffmpeg and ffprobe in front of the input's: it opens the file alone, also where that is a list of files or
- * addresses (m3u8, concat, DASH), which no format below is. */
-#define FFMPEG_ONE_FILE "-protocol_whitelist", "file"
+/* Options of ffmpeg and ffprobe in front of the input's: it opens the file alone, also where that
+ * is a list of files or addresses (m3u8, concat, DASH), which no format below is. */
+#define FFMPEG_ONE_FILE  "-protocol_whitelist", "file"
 #define FFMPEG_ONE_VIDEO FFMPEG_ONE_FILE, "-format_whitelist", FFMPEG_VIDEOS
-#define FFMPEG_VIDEOS                                                                                                  \
-    ("mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,obu,ivf,flv,asf,ogg,gif,apng,mxf," \
+#define FFMPEG_VIDEOS                                                                             \
+    ("mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,m4v,h264,hevc,obu,ivf,flv," \
+     "asf,ogg,gif,apng,mxf,"                                                                      \
      "dv,mjpeg,nut,rm,wtv,yuv4mpegpipe")
 
 /* A run of ffmpeg, ffprobe or COLMAP. */
 struct program {
-    const char *name;                 /* "ffmpeg" */
-    struct arguments arguments;       /* the name first */
-    /* Of what it prints: lines of both streams, or bytes of standard output; NULL: into the log alone. */
+    const char *name;           /* "ffmpeg" */
+    struct arguments arguments; /* the name first */
+    /* Of what it prints: lines of both streams, or bytes of standard output; NULL: into the log
+     * alone. */
     void (*line)(void *context, const char *line);
     void (*bytes)(void *context, const char *data, size_t size);
     void *context;
     bool refused;          /* it ran, and failed by itself: nothing ended it from outside */
     char said[MOST_WORDS]; /* why, in its own words */
 };
-/* Runs it to its end and frees its arguments. SCENE/prepare/NAME.log gets its errors, and its lines. VKN_ERROR: it
- * is not there, or fails: its last words; VKN_INTERRUPTED: it was ended. */
+/* Runs it to its end and frees its arguments. SCENE/prepare/NAME.log gets its errors, and its
+ * lines. VKN_ERROR: it is not there, or fails: its last words; VKN_INTERRUPTED: it was ended. */
 vkn_status program_run(const struct preparation *preparation, struct program *program);
 #define LEAST_USABLE 3u /* pictures of a scene */
 /* VKN_ERROR names the package where the program is not in PATH. */
@@ -141,24 +147,30 @@ vkn_status program_check(const char *name, const char *what_for);
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* What was given: photographs and masks are listed, a video is looked at. What is no photograph that can be read gets
- * a problem: links that lead nowhere, folders, pipes, devices; they are never opened. */
+/* What was given: photographs and masks are listed, a video is looked at. What is no photograph
+ * that can be read gets a problem: links that lead nowhere, folders, pipes, devices; they are never
+ * opened. */
 vkn_status source_open(struct preparation *preparation);
 void source_free(struct source *source);
-/* Lists the photographs of the folder, without a look into them; warns of other files that may be taken for some. */
+/* Lists the photographs of the folder, without a look into them; warns of other files that may be
+ * taken for some. */
 vkn_status listing_find(struct source *source, const char *given);
 /* Endings of names. */
-#define PREPARE_PHOTOGRAPHS                                                                        \
+#define PREPARE_PHOTOGRAPHS \
     "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga"
 /* Gives it the last error's message as its problem, without the path that this begins with. */
 vkn_status source_leave_out(struct source_picture *picture, const char *path);
-/* The same of the picture that has the name in SCENE/images; of what is no photograph, frames and views, a warning. */
-vkn_status source_note(struct source *source, const char *name, const char *path, const char *message);
-/* A warning of one line about the photographs that have a problem, if any: how many, and the first of them. */
+/* The same of the picture that has the name in SCENE/images; of what is no photograph, frames and
+ * views, a warning. */
+vkn_status source_note(struct source *source, const char *name, const char *path,
+                       const char *message);
+/* A warning of one line about the photographs that have a problem, if any: how many, and the first
+ * of them. */
 void source_tell_problems(const struct source *source);
 /* What else to do about those that have one; NULL: nothing. */
 const char *source_advice(const struct source *source);
-/* Whether the photographs are of one camera, as far as can be known: of one size and focal length. */
+/* Whether the photographs are of one camera, as far as can be known: of one size and focal length.
+ */
 bool source_one_camera(const struct preparation *preparation);
 
 /* Pictures into a folder. */
@@ -174,7 +186,8 @@ vkn_status panoramas_split(struct preparation *preparation, const char *folder);
 #define PANORAMA_VIEWS 8
 uint32_t panorama_view_size(uint32_t width);
 
-/* Makes images, images_N and masks; sets names, count, longest and masked, also where they are there. */
+/* Makes images, images_N and masks; sets names, count, longest and masked, also where they are
+ * there. */
 vkn_status images_make(struct preparation *preparation);
 
 /* Finds poses: SCENE/sparse/0. */
@@ -183,11 +196,12 @@ vkn_status poses_find(struct preparation *preparation);
 /* One try at finding poses, in a folder of its own. */
 struct attempt {
     struct preparation *preparation;
-    unsigned number;          /* from 0 */
-    char *folder, *database;  /* SCENE/prepare/1, database.db in it */
+    unsigned number;            /* from 0 */
+    char *folder, *database;    /* SCENE/prepare/1, database.db in it */
     uint32_t features, matches; /* what the stages' sums have to be */
-    size_t registered, points, models; /* of the model with the most pictures; how many models there are */
-    char *largest;            /* its folder; NULL: there is none */
+    size_t registered, points,
+        models;    /* of the model with the most pictures; how many models there are */
+    char *largest; /* its folder; NULL: there is none */
 };
 /* COLMAP's stages; what is done already is not done again. */
 vkn_status colmap_extract(struct attempt *attempt);
@@ -202,10 +216,13 @@ struct colmap {
     const char *what; /* it does, for the progress line */
     size_t total;     /* of what it does, as far as that is known: the pictures */
 };
-vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what, struct colmap *colmap);
+vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what,
+                        struct colmap *colmap);
 /* The option, under the first of these names ("new old") that is known; none is: it is left out. */
-__attribute__((format(printf, 3, 4))) void colmap_option(struct colmap *colmap, const char *names, const char *format, ...);
-vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line), void *context);
+__attribute__((format(printf, 3, 4))) void colmap_option(struct colmap *colmap, const char *names,
+                                                         const char *format, ...);
+vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line),
+                      void *context);
 /* "[3/50]" in a line, or "[1/5, 2/5]" counted through. */
 bool colmap_read_count(const char *line, size_t *done, size_t *total);
 /* Which lens is looked for. */

@@ -10,7 +10,7 @@
 
 #define MOST_EXHAUSTIVE 200u /* pictures, of which all pairs are compared */
 #define OVERLAP         10u  /* pictures to either side, and those 2, 4, ... 512 away */
-#define LOOP_PICTURES   40u  /* of sequences, which are compared each with each: the way may close */
+#define LOOP_PICTURES   40u /* of sequences, which are compared each with each: the way may close */
 #define LOOP_LEAST_STEP 5u
 
 /* ---- features -------------------------------------------------------------------------------- */
@@ -20,7 +20,8 @@ struct counting {
     struct attempt *attempt;
     const char *what;
     size_t done;
-    size_t pairs; /* that are compared, in blocks, which COLMAP counts; 0: it counts what is done itself */
+    size_t pairs; /* that are compared, in blocks, which COLMAP counts; 0: it counts what is done
+                     itself */
 };
 
 static void count(void *context, const char *line)
@@ -76,7 +77,8 @@ static vkn_status run_extractor(struct attempt *attempt, bool goes_on, size_t *e
     return status;
 }
 
-/* An interrupted one has the pictures of before, of which the last may be missing; its camera is the first. */
+/* An interrupted one has the pictures of before, of which the last may be missing; its camera is
+ * the first. */
 static vkn_status begin_database(struct attempt *attempt, bool *goes_on)
 {
     struct preparation *preparation = attempt->preparation;
@@ -137,7 +139,8 @@ static void add_matching(struct colmap *colmap)
 static vkn_status match_all(struct attempt *attempt)
 {
     size_t pictures = attempt->preparation->count;
-    struct counting counting = {attempt, "comparing pairs of pictures", 0, pictures * (pictures - 1) / 2};
+    struct counting counting = {attempt, "comparing pairs of pictures", 0,
+                                pictures * (pictures - 1) / 2};
     struct colmap colmap;
     /* Blocks are what progress is told in. */
     size_t block = pictures / 10;
@@ -171,8 +174,7 @@ static vkn_status write_loop_pairs(const struct attempt *attempt, const char *pa
         for (size_t k = i + step; k < preparation->count; k += step)
             base_text_add(&text, "%s %s\n", preparation->names[i], preparation->names[k]);
     base_text_add(&text, "\n");
-    vkn_status status =
-        text.failed ? VKN_ERROR : base_file_replace(path, text.data, text.size);
+    vkn_status status = text.failed ? VKN_ERROR : base_file_replace(path, text.data, text.size);
     free(text.data);
     return status;
 }

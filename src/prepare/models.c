@@ -21,7 +21,8 @@ struct mapping {
 
 static void follow(void *context, const char *line)
 {
-    static const char *const nothing[] = {"failed to create sparse model", "No images with matches"};
+    static const char *const nothing[] = {"failed to create sparse model",
+                                          "No images with matches"};
     struct mapping *mapping = context;
     struct preparation *preparation = mapping->attempt->preparation;
     for (size_t i = 0; i < BASE_COUNT(nothing); i++)
@@ -75,7 +76,8 @@ static vkn_status run_mapper(struct attempt *attempt, const char *models, bool *
 
 /* ---- what it made ---------------------------------------------------------------------------- */
 
-/* Both files begin with how many there are of what they list, 64 bits, least significant byte first. */
+/* Both files begin with how many there are of what they list, 64 bits, least significant byte
+ * first. */
 static vkn_status read_number(const char *folder, const char *name, size_t *number)
 {
     char *path = base_path_join(folder, name);
@@ -112,8 +114,9 @@ static vkn_status look(struct attempt *attempt, const char *models)
         }
         BASE_TRY(status);
     }
-    return attempt->largest != NULL ? read_number(attempt->largest, "points3D.bin", &attempt->points)
-                                    : VKN_OK;
+    return attempt->largest != NULL
+               ? read_number(attempt->largest, "points3D.bin", &attempt->points)
+               : VKN_OK;
 }
 
 static vkn_status make(struct attempt *attempt, const char *models)
@@ -135,13 +138,16 @@ static vkn_status make(struct attempt *attempt, const char *models)
     return status;
 }
 
-/* COLMAP does not notice when a file that it writes is cut off, as on a full disk: what is done is read first. */
+/* COLMAP does not notice when a file that it writes is cut off, as on a full disk: what is done is
+ * read first. */
 static vkn_status finish(struct attempt *attempt)
 {
     vkn_status status = attempt->largest != NULL ? scene_check_model(attempt->largest) : VKN_OK;
     if (status == VKN_BAD_INPUT)
-        return base_fail(VKN_ERROR, "COLMAP's model is not whole, as on a full disk: %s; the same command makes it again",
-                         vkn_last_error());
+        return base_fail(
+            VKN_ERROR,
+            "COLMAP's model is not whole, as on a full disk: %s; the same command makes it again",
+            vkn_last_error());
     BASE_TRY(status);
     attempt->preparation->record.stages[attempt->number][STAGE_MODELS] = attempt->matches;
     return record_write(attempt->preparation);

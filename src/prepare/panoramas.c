@@ -9,8 +9,8 @@
 
 #include "prepare/internal.h"
 
-/* Overlap by half with their neighbours, so that features are seen in two; straight up and down there is
- * mostly sky, and who holds the camera. */
+/* Overlap by half with their neighbours, so that features are seen in two; straight up and down
+ * there is mostly sky, and who holds the camera. */
 #define STEP 45 /* degrees from one to the next */
 
 struct splitting {
@@ -25,7 +25,8 @@ struct splitting {
 
 uint32_t panorama_view_size(uint32_t width)
 {
-    /* 90 degrees have a quarter of the pixels of the circle, in the middle fewer than at the edge. */
+    /* 90 degrees have a quarter of the pixels of the circle, in the middle fewer than at the edge.
+     */
     uint32_t size = width / 4 & ~1u;
     return size < 2048 ? size : 2048;
 }
@@ -63,8 +64,10 @@ static void add_outputs(struct arguments *arguments, const struct splitting *spl
     }
 }
 
-/* Decodes it: ffmpeg would make views of half of a picture, and a full disk is not to be taken for a broken one. */
-static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *height, char **problem)
+/* Decodes it: ffmpeg would make views of half of a picture, and a full disk is not to be taken for
+ * a broken one. */
+static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *height,
+                                 char **problem)
 {
     uint8_t *rgba = NULL;
     vkn_status status = scene_image_read(path, &rgba, width, height);
@@ -76,11 +79,12 @@ static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *he
 }
 
 /* Not twice as wide as high. */
-static vkn_status note_shape(struct splitting *splitting, const char *path, uint32_t width, uint32_t height,
-                             char **problem)
+static vkn_status note_shape(struct splitting *splitting, const char *path, uint32_t width,
+                             uint32_t height, char **problem)
 {
     splitting->misshapen++;
-    *problem = base_format("%s: %ux%u pixels; an equirectangular picture is twice as wide as high", path, width, height);
+    *problem = base_format("%s: %ux%u pixels; an equirectangular picture is twice as wide as high",
+                           path, width, height);
     return *problem != NULL ? VKN_OK : VKN_ERROR;
 }
 
@@ -88,8 +92,8 @@ static vkn_status split(struct splitting *splitting, const char *name, const cha
                         char **problem)
 {
     static const char *const input[] = {
-        "ffmpeg", "-hide_banner", "-loglevel", "error",         "-nostats", "-nostdin",
-        "-y",     FFMPEG_ONE_FILE, "-f",           "image2",    "-pattern_type", "none",     "-i"};
+        "ffmpeg",        "-hide_banner", "-loglevel", "error",         "-nostats", "-nostdin", "-y",
+        FFMPEG_ONE_FILE, "-f",           "image2",    "-pattern_type", "none",     "-i"};
     uint32_t width = 0, height = 0;
     BASE_TRY(check_panorama(path, &width, &height, problem));
     if (*problem != NULL)
@@ -155,10 +159,10 @@ static vkn_status note_problems(const struct splitting *splitting)
         if (splitting->problems[i] == NULL)
             continue;
         char *path = base_path_join(splitting->panoramas, splitting->names[i]);
-        vkn_status status =
-            path != NULL ? source_note(&splitting->preparation->source, splitting->names[i], path,
-                                       splitting->problems[i])
-                         : VKN_ERROR;
+        vkn_status status = path != NULL
+                                ? source_note(&splitting->preparation->source, splitting->names[i],
+                                              path, splitting->problems[i])
+                                : VKN_ERROR;
         free(path);
         BASE_TRY(status);
     }
@@ -179,8 +183,9 @@ static vkn_status refuse_shapes(const struct splitting *splitting)
                 file = source->pictures[k].file;
         reason = reason != NULL ? strstr(reason, ": ") : NULL;
     }
-    return base_fail(VKN_BAD_INPUT, "%s%s%s%s", splitting->preparation->params->pictures, file != NULL ? "/" : "",
-                     file != NULL ? file : "", reason != NULL ? reason : "");
+    return base_fail(VKN_BAD_INPUT, "%s%s%s%s", splitting->preparation->params->pictures,
+                     file != NULL ? "/" : "", file != NULL ? file : "",
+                     reason != NULL ? reason : "");
 }
 
 static void end_splitting(struct splitting *splitting)

@@ -22,12 +22,14 @@ static void take(void *context, const char *data, size_t size)
         text->failed = true;
 }
 
-/* A picture of a name that ffmpeg takes for nothing but a file's, of the format that its first bytes show, else its
- * name: what ffmpeg finds out by itself might be a list of other files. */
-static void add_input(struct arguments *arguments, const struct source_picture *picture, const char *from)
+/* A picture of a name that ffmpeg takes for nothing but a file's, of the format that its first
+ * bytes show, else its name: what ffmpeg finds out by itself might be a list of other files. */
+static void add_input(struct arguments *arguments, const struct source_picture *picture,
+                      const char *from)
 {
-    static const char *const first[] = {"ffmpeg",   "-hide_banner", "-loglevel",           "error", "-nostats",
-                                        "-nostdin", "-y",           FFMPEG_ONE_FILE, "-f"};
+    static const char *const first[] = {"ffmpeg", "-hide_banner",  "-loglevel",
+                                        "error",  "-nostats",      "-nostdin",
+                                        "-y",     FFMPEG_ONE_FILE, "-f"};
     for (size_t i = 0; i < BASE_COUNT(first); i++)
         arguments_add(arguments, "%s", first[i]);
     if (picture->demuxer != NULL || picture->is_heif) {
@@ -42,15 +44,17 @@ static void add_input(struct arguments *arguments, const struct source_picture *
 }
 
 /* Of pictures of tiles, as those of telephones, some versions of ffmpeg give the first one. */
-static vkn_status check_whole(const struct source_picture *picture, const char *from, const char *to)
+static vkn_status check_whole(const struct source_picture *picture, const char *from,
+                              const char *to)
 {
     uint32_t width = 0, height = 0;
     BASE_TRY(scene_image_size(to, &width, &height));
     if ((width > height ? width : height) >= picture->longest)
         return VKN_OK;
     BASE_TRY(files_remove(to));
-    return base_fail(VKN_BAD_INPUT, "%s: ffmpeg reads only %ux%u pixels of it, whose longer side has %u", from, width,
-                     height, picture->longest);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: ffmpeg reads only %ux%u pixels of it, whose longer side has %u", from,
+                     width, height, picture->longest);
 }
 
 /* Puts the photograph in front of the last error, of a program that works on several. */
@@ -63,11 +67,11 @@ static vkn_status name_file(const char *from)
 }
 
 /* Written here and not by ffmpeg, so that a full disk is not taken for a broken photograph. */
-static vkn_status convert(const struct preparation *preparation, const struct source_picture *picture,
-                          const char *from, const char *to)
+static vkn_status convert(const struct preparation *preparation,
+                          const struct source_picture *picture, const char *from, const char *to)
 {
-    static const char *const output[] = {"-frames:v", "1",        "-q:v", "1",          "-qmin",
-                                         "1",         "-pix_fmt", "yuvj444p", "-c:v", "mjpeg",
+    static const char *const output[] = {"-frames:v", "1",          "-q:v",     "1",    "-qmin",
+                                         "1",         "-pix_fmt",   "yuvj444p", "-c:v", "mjpeg",
                                          "-f",        "image2pipe", "pipe:1"};
     struct base_text text = {0};
     struct program ffmpeg = {.name = "ffmpeg", .bytes = take, .context = &text};
@@ -76,7 +80,8 @@ static vkn_status convert(const struct preparation *preparation, const struct so
         arguments_add(&ffmpeg.arguments, "%s", output[i]);
     vkn_status status = program_run(preparation, &ffmpeg);
     if (status == VKN_ERROR && ffmpeg.refused)
-        status = base_fail(VKN_BAD_INPUT, "%s: cannot be converted by ffmpeg: %s", from, ffmpeg.said);
+        status =
+            base_fail(VKN_BAD_INPUT, "%s: cannot be converted by ffmpeg: %s", from, ffmpeg.said);
     else if (status == VKN_ERROR)
         status = name_file(from);
     else if (status == VKN_OK && text.failed)
@@ -89,8 +94,8 @@ static vkn_status convert(const struct preparation *preparation, const struct so
     return status == VKN_OK ? check_whole(picture, from, to) : status;
 }
 
-/* Programs that do not know EXIF, as COLMAP, would see it on its side: turned, a JPEG with its EXIF, in which it
- * stands upright, a PNG without. */
+/* Programs that do not know EXIF, as COLMAP, would see it on its side: turned, a JPEG with its
+ * EXIF, in which it stands upright, a PNG without. */
 static vkn_status turn(const char *from, unsigned orientation, const char *to)
 {
     char *data = NULL;
@@ -105,8 +110,8 @@ static vkn_status turn(const char *from, unsigned orientation, const char *to)
     return status;
 }
 
-static vkn_status place(const struct preparation *preparation,
-                        const struct source_picture *picture, const char *from, const char *to)
+static vkn_status place(const struct preparation *preparation, const struct source_picture *picture,
+                        const char *from, const char *to)
 {
     if (picture->converted)
         return convert(preparation, picture, from, to);
@@ -127,9 +132,8 @@ static vkn_status place_one(void *context, size_t index)
     BASE_TRY(prepare_check_stop(placing->preparation));
     char *from = base_path_join(source->folder, picture->file);
     char *to = base_path_join(placing->folder, picture->name);
-    vkn_status status = from != NULL && to != NULL
-                            ? place(placing->preparation, picture, from, to)
-                            : VKN_ERROR;
+    vkn_status status =
+        from != NULL && to != NULL ? place(placing->preparation, picture, from, to) : VKN_ERROR;
     if (status == VKN_BAD_INPUT)
         status = source_leave_out(picture, from);
     free(from);
@@ -146,7 +150,8 @@ static void show(void *context, size_t finished)
                           placing->preparation->source.count);
 }
 
-/* Without ffmpeg a few pictures that need it are left out; where most do it has to be installed first. */
+/* Without ffmpeg a few pictures that need it are left out; where most do it has to be installed
+ * first. */
 static vkn_status check_ffmpeg(struct source *source)
 {
     size_t count = 0, others = 0, first = 0;
@@ -160,7 +165,8 @@ static vkn_status check_ffmpeg(struct source *source)
         }
     if (count == 0)
         return VKN_OK;
-    snprintf(what_for, sizeof(what_for), "to convert photographs that are neither JPEG nor PNG, such as %s",
+    snprintf(what_for, sizeof(what_for),
+             "to convert photographs that are neither JPEG nor PNG, such as %s",
              source->pictures[first].file);
     vkn_status status = program_check("ffmpeg", what_for);
     if (status != VKN_ERROR || others < LEAST_USABLE || others < count)

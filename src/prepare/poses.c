@@ -1,4 +1,5 @@
-/* SCENE/sparse/0: where each picture was taken from, as usual, or where that fails once more with all means. */
+/* SCENE/sparse/0: where each picture was taken from, as usual, or where that fails once more with
+ * all means. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ static uint32_t features_of(const struct preparation *preparation, unsigned numb
     return sum != 0 ? sum : 1;
 }
 
-static vkn_status try_once(struct preparation *preparation, unsigned number, struct attempt *attempt)
+static vkn_status try_once(struct preparation *preparation, unsigned number,
+                           struct attempt *attempt)
 {
     *attempt = (struct attempt){.preparation = preparation,
                                 .number = number,
@@ -78,11 +80,11 @@ static vkn_status install(const struct preparation *preparation, const struct at
 
 static vkn_status nothing_found(const struct preparation *preparation, const struct attempt *best)
 {
-    return base_fail(VKN_BAD_INPUT,
-                     "%s: COLMAP finds the poses of only %zu of %zu pictures: they need texture, and "
-                     "to overlap by two thirds with their neighbours, from places that differ (%s/colmap.log)",
-                     preparation->params->pictures, best->registered, preparation->count,
-                     preparation->work);
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: COLMAP finds the poses of only %zu of %zu pictures: they need texture, and "
+        "to overlap by two thirds with their neighbours, from places that differ (%s/colmap.log)",
+        preparation->params->pictures, best->registered, preparation->count, preparation->work);
 }
 
 static vkn_status try_all(struct preparation *preparation, struct attempt *best)

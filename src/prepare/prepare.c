@@ -30,9 +30,11 @@ static vkn_status check_params(const struct vkn_prepare_params *params)
     if (params->out == NULL || params->out[0] == '\0')
         return base_fail(VKN_BAD_INPUT, "no folder is given for the scene");
     if (params->frames > 0 && (params->frames < LEAST_FRAMES || params->frames > MOST_FRAMES))
-        return base_fail(VKN_BAD_INPUT, "frames: %u is not from %u to %u", params->frames, LEAST_FRAMES, MOST_FRAMES);
+        return base_fail(VKN_BAD_INPUT, "frames: %u is not from %u to %u", params->frames,
+                         LEAST_FRAMES, MOST_FRAMES);
     if (params->equirectangular && params->camera_model != VKN_CAMERA_MODEL_AUTO)
-        return base_fail(VKN_BAD_INPUT, "camera_model: that of equirectangular pictures' views is known");
+        return base_fail(VKN_BAD_INPUT,
+                         "camera_model: that of equirectangular pictures' views is known");
     return VKN_OK;
 }
 
@@ -53,7 +55,8 @@ static vkn_status check_apart(const struct vkn_prepare_params *params)
 
 static int is_foreign(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && strcmp(entry->d_name, "prepare") != 0 && strcmp(entry->d_name, "prepare.json") != 0;
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, "prepare") != 0 &&
+           strcmp(entry->d_name, "prepare.json") != 0;
 }
 
 /* What prepare did not write is not its to remove, nor to mix with a scene. */
@@ -63,10 +66,14 @@ static vkn_status check_foreign(const struct preparation *preparation)
     int count = scandir(preparation->out, &entries, is_foreign, alphasort);
     vkn_status status = VKN_OK;
     if (count < 0)
-        status = base_fail(base_status_of_errno(errno), "%s: %s", preparation->out, strerror(errno));
+        status =
+            base_fail(base_status_of_errno(errno), "%s: %s", preparation->out, strerror(errno));
     else if (count > 0)
-        status = base_fail(VKN_BAD_INPUT, "%s: there is %s in this folder, which was not prepared; name another, new or "
-                           "empty, with --out", preparation->out, entries[0]->d_name);
+        status = base_fail(
+            VKN_BAD_INPUT,
+            "%s: there is %s in this folder, which was not prepared; name another, new or "
+            "empty, with --out",
+            preparation->out, entries[0]->d_name);
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);
@@ -77,8 +84,8 @@ static vkn_status check_foreign(const struct preparation *preparation)
 static vkn_status lock(struct preparation *preparation)
 {
     char *path = base_path_join(preparation->work, "lock");
-    vkn_status status = path != NULL ? base_lock_take(path, preparation->out, "preparing this scene",
-                                                      &preparation->lock)
+    vkn_status status = path != NULL ? base_lock_take(path, preparation->out,
+                                                      "preparing this scene", &preparation->lock)
                                      : VKN_ERROR;
     free(path);
     return status;
@@ -89,11 +96,13 @@ static vkn_status refuse_other(const struct preparation *preparation, const char
     const char *before = preparation->record.pictures;
     if (strcmp(before, pictures) == 0)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: was prepared before the pictures (%s) or the options for them changed; --overwrite prepares "
+                         "%s: was prepared before the pictures (%s) or the options for them "
+                         "changed; --overwrite prepares "
                          "it anew, or name another folder with --out",
                          preparation->out, before);
     return base_fail(VKN_BAD_INPUT,
-                     "%s: was prepared from other pictures (%s); --overwrite replaces it, or name another folder with --out",
+                     "%s: was prepared from other pictures (%s); --overwrite replaces it, or name "
+                     "another folder with --out",
                      preparation->out, before);
 }
 
@@ -135,8 +144,8 @@ static vkn_status open_record(struct preparation *preparation)
     return check_record(preparation);
 }
 
-/* Nothing is made in the folder of another before the record is looked at. It is read again with the lock: a process
- * that had the lock may have gone on in between. */
+/* Nothing is made in the folder of another before the record is looked at. It is read again with
+ * the lock: a process that had the lock may have gone on in between. */
 static vkn_status open_folder(struct preparation *preparation)
 {
     BASE_TRY(base_make_last_folder(preparation->out));
@@ -162,10 +171,11 @@ static void tell_panoramas(const struct preparation *preparation)
         free(path);
     }
     if (2 * panoramas > preparation->count && !preparation->params->equirectangular)
-        base_log(BASE_LOG_WARNING,
-                 "%s: %zu of %zu pictures are twice as wide as high: if they show everything around, "
-                 "prepare them with --equirectangular",
-                 preparation->params->pictures, panoramas, preparation->count);
+        base_log(
+            BASE_LOG_WARNING,
+            "%s: %zu of %zu pictures are twice as wide as high: if they show everything around, "
+            "prepare them with --equirectangular",
+            preparation->params->pictures, panoramas, preparation->count);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

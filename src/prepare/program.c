@@ -1,4 +1,5 @@
-/* Runs of ffmpeg and COLMAP: their words into a log and to who follows them, their end on request. */
+/* Runs of ffmpeg and COLMAP: their words into a log and to who follows them, their end on request.
+ */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* pipe2, memfd_create */
 #endif
@@ -76,7 +77,8 @@ struct reader {
     size_t length;
 };
 
-/* The last line that speaks of a failure, else the last one. The log may lack it, where the disk is full. */
+/* The last line that speaks of a failure, else the last one. The log may lack it, where the disk is
+ * full. */
 static void keep_words(struct reader *reader)
 {
     static const char *const signs[] = {"error", "fail", "invalid", "full", "no space"};
@@ -139,7 +141,8 @@ static bool read_some(struct reader *reader, int milliseconds)
     return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* The first line, which of ffmpeg's errors names the cause: "[tiff @ 0x55c1] Invalid TIFF header". */
+/* The first line, which of ffmpeg's errors names the cause: "[tiff @ 0x55c1] Invalid TIFF header".
+ */
 static void first_words(FILE *errors, char words[MOST_WORDS])
 {
     char line[MOST_LINE];
@@ -154,8 +157,8 @@ static void first_words(FILE *errors, char words[MOST_WORDS])
     }
 }
 
-/* Of a program that gives bytes, whose errors are in a file of their own: several may run at once, and lines of the log
- * are mixed then. */
+/* Of a program that gives bytes, whose errors are in a file of their own: several may run at once,
+ * and lines of the log are mixed then. */
 static void read_errors(int errors, char words[MOST_WORDS])
 {
     FILE *file = lseek(errors, 0, SEEK_SET) == 0 ? fdopen(dup(errors), "r") : NULL;
@@ -222,7 +225,8 @@ static void begin_log(int log, const struct program *program)
     free(head.data);
 }
 
-/* By its own exit status or a crash; SIGKILL and the like come from outside, as where memory is short. */
+/* By its own exit status or a crash; SIGKILL and the like come from outside, as where memory is
+ * short. */
 static bool was_refused(const char *how)
 {
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
@@ -237,16 +241,16 @@ static bool was_refused(const char *how)
 }
 
 /* How it ended, unless it could not be started: 0, or why as errno has it. */
-static int start(const struct preparation *preparation, struct program *program,
-                 const char *path, int log, int errors, char how[BASE_HOW_SIZE])
+static int start(const struct preparation *preparation, struct program *program, const char *path,
+                 int log, int errors, char how[BASE_HOW_SIZE])
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return errno;
     pid_t process = 0;
     const int streams[3] = {-1, ends[1], errors >= 0 ? errors : ends[1]};
-    int error = base_program_start(path, program->arguments.items, streams, preparation->lock,
-                                   &process);
+    int error =
+        base_program_start(path, program->arguments.items, streams, preparation->lock, &process);
     close(ends[1]);
     struct reader reader = {.program = program, .pipe = ends[0], .log = log};
     if (error == 0)

@@ -1,4 +1,5 @@
-/* SCENE/prepare.json: what has been prepared, so that a second call goes on where the first one stopped. */
+/* SCENE/prepare.json: what has been prepared, so that a second call goes on where the first one
+ * stopped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +41,7 @@ static vkn_status parse(const cJSON *json, const char *file, struct record *reco
         return VKN_ERROR;
     const cJSON *attempts = cJSON_GetObjectItemCaseSensitive(json, "attempts"), *attempt;
     size_t number = 0;
-    cJSON_ArrayForEach(attempt, attempts)
-    {
+    cJSON_ArrayForEach (attempt, attempts) {
         if (number < MOST_ATTEMPTS)
             BASE_TRY(read_attempt(attempt, file, record, number++));
     }
@@ -91,7 +91,8 @@ static void add_names(cJSON *json, const struct source *source)
     cJSON *left_out = cJSON_AddObjectToObject(json, "left_out");
     for (size_t i = 0; i < source->count; i++)
         if (source->pictures[i].problem != NULL)
-            cJSON_AddStringToObject(left_out, source->pictures[i].file, source->pictures[i].problem);
+            cJSON_AddStringToObject(left_out, source->pictures[i].file,
+                                    source->pictures[i].problem);
         else if (strcmp(source->pictures[i].name, source->pictures[i].file) != 0)
             cJSON_AddStringToObject(names, source->pictures[i].name, source->pictures[i].file);
 }
@@ -112,8 +113,8 @@ vkn_status record_write(const struct preparation *preparation)
     }
     add_names(json, &preparation->source);
     char *text = base_json_print(json), *file = base_path_join(preparation->out, RECORD);
-    vkn_status status = text != NULL && file != NULL ? base_file_replace(file, text, strlen(text))
-                                                     : VKN_ERROR;
+    vkn_status status =
+        text != NULL && file != NULL ? base_file_replace(file, text, strlen(text)) : VKN_ERROR;
     cJSON_Delete(json);
     free(text);
     free(file);

@@ -1,11 +1,12 @@
-/* Which frames of a video are sharp: the variance of the Laplacian (Pech-Pacheco et al. 2000, "Diatom
- * autofocusing in brightfield microscopy") of each frame's brightness. */
+/* Which frames of a video are sharp: the variance of the Laplacian (Pech-Pacheco et al. 2000,
+ * "Diatom autofocusing in brightfield microscopy") of each frame's brightness. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prepare/internal.h"
 
-/* Frames come in this size: motion blur of a pixel or two still counts, and decoding takes the time. */
+/* Frames come in this size: motion blur of a pixel or two still counts, and decoding takes the
+ * time. */
 #define SIDE  640u
 #define SCALE "scale=640:640:flags=area,format=gray"
 
@@ -73,10 +74,10 @@ vkn_status video_sharpest(struct preparation *preparation, uint64_t *frames, uin
     struct looking *looking = base_alloc(1, sizeof(*looking));
     double *sharpness = base_alloc(count, sizeof(*sharpness));
     struct program ffmpeg = {.name = "ffmpeg", .bytes = take, .context = looking};
-    static const char *const input[] = {"ffmpeg", "-hide_banner", "-loglevel", "error",
-                                        "-nostats", "-nostdin", FFMPEG_ONE_VIDEO, "-i"};
-    static const char *const output[] = {"-map",     "0:v:0", "-fps_mode", "passthrough", "-vf",
-                                         SCALE,      "-f",    "rawvideo",  "pipe:1"};
+    static const char *const input[] = {"ffmpeg",   "-hide_banner", "-loglevel",      "error",
+                                        "-nostats", "-nostdin",     FFMPEG_ONE_VIDEO, "-i"};
+    static const char *const output[] = {"-map", "0:v:0", "-fps_mode", "passthrough", "-vf",
+                                         SCALE,  "-f",    "rawvideo",  "pipe:1"};
     vkn_status status = looking != NULL && sharpness != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK) {
         looking->preparation = preparation;

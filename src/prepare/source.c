@@ -15,7 +15,7 @@
 #define LONGEST_NAME 200u /* bytes, of 255: copies and temporaries have longer names */
 #define MOST_TOLD    4u   /* photographs in a warning */
 
-static const char own_endings[] = "jpg jpeg png";   /* of pictures in SCENE/images */
+static const char own_endings[] = "jpg jpeg png"; /* of pictures in SCENE/images */
 static const char read_as_they_are[] = "jpg jpeg png jpe jfif";
 static const char heif[] = "heic heif hif avif";
 
@@ -62,7 +62,8 @@ static bool can_keep_names(const struct source *source)
         const char *name = source->pictures[i].file;
         if (source->pictures[i].problem != NULL)
             continue;
-        if (!is_plain_name(name) || strlen(name) > LONGEST_NAME || needs_ending(&source->pictures[i]))
+        if (!is_plain_name(name) || strlen(name) > LONGEST_NAME ||
+            needs_ending(&source->pictures[i]))
             return false;
         if (before != NULL && (strcmp(before, name) >= 0 || same_stem(before, name)))
             return false;
@@ -79,11 +80,10 @@ static vkn_status name_pictures(struct source *source)
         struct source_picture *picture = &source->pictures[i];
         const char *dot = strrchr(picture->file, '.');
         size_t stem = (size_t)(dot - picture->file);
-        picture->name =
-            keep ? base_format("%s", picture->file)
-                 : base_format("%05zu_%.*s%s%s", i + 1,
-                               (int)(stem < LONGEST_NAME ? stem : LONGEST_NAME), picture->file, dot,
-                               needs_ending(picture) ? ".jpg" : "");
+        picture->name = keep ? base_format("%s", picture->file)
+                             : base_format("%05zu_%.*s%s%s", i + 1,
+                                           (int)(stem < LONGEST_NAME ? stem : LONGEST_NAME),
+                                           picture->file, dot, needs_ending(picture) ? ".jpg" : "");
         if (picture->name == NULL)
             return VKN_ERROR;
         for (char *c = picture->name; *c != '\0' && !keep; c++)
@@ -109,7 +109,8 @@ vkn_status source_leave_out(struct source_picture *picture, const char *path)
     return picture->problem != NULL ? VKN_OK : VKN_ERROR;
 }
 
-vkn_status source_note(struct source *source, const char *name, const char *path, const char *message)
+vkn_status source_note(struct source *source, const char *name, const char *path,
+                       const char *message)
 {
     for (size_t i = 0; i < source->count; i++) {
         struct source_picture *picture = &source->pictures[i];
@@ -122,32 +123,36 @@ vkn_status source_note(struct source *source, const char *name, const char *path
     return VKN_OK;
 }
 
-/* What a file holds, whatever its name says. Of HEIF also the size of the whole picture, of which a program that knows
- * nothing of its tiles gives one. */
+/* What a file holds, whatever its name says. Of HEIF also the size of the whole picture, of which a
+ * program that knows nothing of its tiles gives one. */
 static void find_format(struct source_picture *picture, const uint8_t *head, size_t size)
 {
     static const struct {
         size_t at;
         const char *bytes, *demuxer; /* of ffmpeg; NULL: JPEG or PNG */
-    } formats[] = {{0, "\xff\xd8\xff", NULL},      {0, "\x89PNG\r\n", NULL},       {8, "WEBPVP8", "webp_pipe"},
-                   {0, "MM", "tiff_pipe"},         {0, "II*", "tiff_pipe"},         {4, "ftyphei", "mov"},
-                   {4, "ftyphev", "mov"},          {4, "ftypmif1", "mov"},          {4, "ftypmsf1", "mov"},
+    } formats[] = {{0, "\xff\xd8\xff", NULL}, {0, "\x89PNG\r\n", NULL}, {8, "WEBPVP8", "webp_pipe"},
+                   {0, "MM", "tiff_pipe"},    {0, "II*", "tiff_pipe"},  {4, "ftyphei", "mov"},
+                   {4, "ftyphev", "mov"},     {4, "ftypmif1", "mov"},   {4, "ftypmsf1", "mov"},
                    {4, "ftypavi", "mov"}};
     picture->converted = !files_ends_with(picture->file, read_as_they_are);
     for (size_t i = 0; i < BASE_COUNT(formats); i++) {
         size_t length = strlen(formats[i].bytes);
-        if (size < formats[i].at + length || memcmp(head + formats[i].at, formats[i].bytes, length) != 0)
+        if (size < formats[i].at + length ||
+            memcmp(head + formats[i].at, formats[i].bytes, length) != 0)
             continue;
         picture->demuxer = formats[i].demuxer;
         picture->converted = formats[i].demuxer != NULL;
         break;
     }
-    picture->is_heif = picture->demuxer != NULL ? strcmp(picture->demuxer, "mov") == 0
-                                                : picture->converted && files_ends_with(picture->file, heif);
+    picture->is_heif = picture->demuxer != NULL
+                           ? strcmp(picture->demuxer, "mov") == 0
+                           : picture->converted && files_ends_with(picture->file, heif);
     for (size_t i = 0; picture->is_heif && i + 16 <= size; i++)
-        if (memcmp(head + i, "ispe\0\0\0\0", 8) == 0) /* ImageSpatialExtentsProperty, ISO/IEC 23008-12, 6.5.3 */
+        if (memcmp(head + i, "ispe\0\0\0\0", 8) == 0) /* ImageSpatialExtentsProperty, ISO/IEC
+                                                         23008-12, 6.5.3 */
             for (size_t n = i + 8; n < i + 16; n += 4) {
-                uint32_t side = (uint32_t)head[n] << 24 | (uint32_t)head[n + 1] << 16 | (uint32_t)head[n + 2] << 8 | head[n + 3];
+                uint32_t side = (uint32_t)head[n] << 24 | (uint32_t)head[n + 1] << 16 |
+                                (uint32_t)head[n + 2] << 8 | head[n + 3];
                 picture->longest = side > picture->longest ? side : picture->longest;
             }
 }
@@ -168,7 +173,8 @@ static vkn_status look_at(const struct source *source, struct source_picture *pi
     picture->head_sum = base_crc32c(0, head, size);
     find_format(picture, (const uint8_t *)head, size);
     struct exif exif = exif_read((const uint8_t *)head, size);
-    picture->orientation = picture->converted ? EXIF_UPRIGHT : exif_orientation((const uint8_t *)head, size);
+    picture->orientation =
+        picture->converted ? EXIF_UPRIGHT : exif_orientation((const uint8_t *)head, size);
     picture->focal = exif.focal;
     return VKN_OK;
 }
@@ -232,9 +238,9 @@ static vkn_status find_masks(struct source *source, const char *given)
 {
     if (given != NULL) {
         source->masks = base_format("%s", given);
-        return source->masks == NULL      ? VKN_ERROR
-               : base_is_folder(given)    ? VKN_OK
-                                          : base_fail(VKN_BAD_INPUT, "%s: no folder of masks", given);
+        return source->masks == NULL   ? VKN_ERROR
+               : base_is_folder(given) ? VKN_OK
+                                       : base_fail(VKN_BAD_INPUT, "%s: no folder of masks", given);
     }
     BASE_TRY(find_folder(source->folder, "masks", &source->masks));
     char *real = source->masks == NULL ? realpath(source->folder, NULL) : NULL;
@@ -251,7 +257,8 @@ static vkn_status check_for_video(const struct vkn_prepare_params *params)
 {
     if (params->frames == 0 && !params->sharpest)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: is for videos, and %s is a folder, whose photographs are all taken",
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: is for videos, and %s is a folder, whose photographs are all taken",
                      params->frames > 0 ? "frames" : "sharpest", params->pictures);
 }
 
@@ -280,9 +287,9 @@ static vkn_status open_video(struct preparation *preparation)
         free(head);
         return base_fail(VKN_BAD_INPUT, "%s: frames of a video have no masks", params->masks);
     }
-    vkn_status status =
-        head != NULL ? base_file_read_beginning(params->pictures, head, EXIF_BYTES, &size,
-                                                 &file_size) : VKN_ERROR;
+    vkn_status status = head != NULL ? base_file_read_beginning(params->pictures, head, EXIF_BYTES,
+                                                                &size, &file_size)
+                                     : VKN_ERROR;
     if (status == VKN_OK)
         source->sum = add_sum(0, "video", file_size, base_crc32c(0, head, size));
     free(head);
@@ -296,8 +303,10 @@ vkn_status source_open(struct preparation *preparation)
     struct source *source = &preparation->source;
     const char *given = preparation->params->pictures;
     if (!base_is_folder(given) && files_ends_with(given, PREPARE_PHOTOGRAPHS))
-        return base_fail(VKN_BAD_INPUT, "%s: one photograph; name the folder that it is in, with others of the same scene",
-                         given);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: one photograph; name the folder that it is in, with others of the same scene",
+            given);
     BASE_TRY(base_is_folder(given) ? open_photographs(preparation) : open_video(preparation));
     source->sum =
         files_sum(source->sum, preparation->params->equirectangular ? "equirectangular" : "");
@@ -316,7 +325,8 @@ const char *source_advice(const struct source *source)
     }
     if (no_ffmpeg && needs_ffmpeg)
         return "install ffmpeg (apt-get install ffmpeg), and prepare them again with --overwrite";
-    return heif_left ? "HEIC becomes JPEG with heif-convert PICTURE.heic PICTURE.jpg (apt-get install libheif-examples)"
+    return heif_left ? "HEIC becomes JPEG with heif-convert PICTURE.heic PICTURE.jpg (apt-get "
+                       "install libheif-examples)"
                      : NULL;
 }
 
@@ -327,7 +337,8 @@ void source_tell_problems(const struct source *source)
     for (size_t i = 0; i < source->count; i++) {
         const struct source_picture *picture = &source->pictures[i];
         if (picture->problem != NULL && count++ < MOST_TOLD)
-            base_text_add(&text, "%s%s (%s)", count > 1 ? ", " : "", picture->file, picture->problem);
+            base_text_add(&text, "%s%s (%s)", count > 1 ? ", " : "", picture->file,
+                          picture->problem);
     }
     if (count > MOST_TOLD)
         base_text_add(&text, " and %zu more, which prepare.json lists", count - MOST_TOLD);

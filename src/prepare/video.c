@@ -47,9 +47,18 @@ vkn_status video_look(struct preparation *preparation, const char *path)
 {
     struct base_text text = {0};
     struct program ffprobe = {.name = "ffprobe", .bytes = take_text, .context = &text};
-    static const char *const options[] = {
-        "ffprobe", "-v", "error", FFMPEG_ONE_VIDEO, "-select_streams", "v:0", "-count_packets", "-show_entries",
-        "stream=nb_read_packets,color_transfer", "-of", "json", "-i"};
+    static const char *const options[] = {"ffprobe",
+                                          "-v",
+                                          "error",
+                                          FFMPEG_ONE_VIDEO,
+                                          "-select_streams",
+                                          "v:0",
+                                          "-count_packets",
+                                          "-show_entries",
+                                          "stream=nb_read_packets,color_transfer",
+                                          "-of",
+                                          "json",
+                                          "-i"};
     for (size_t i = 0; i < BASE_COUNT(options); i++)
         arguments_add(&ffprobe.arguments, "%s", options[i]);
     arguments_add(&ffprobe.arguments, "file:%s", path);
@@ -92,8 +101,8 @@ static void count_frames(void *context, const char *line)
                               done < counting->count ? done : counting->count, counting->count);
 }
 
-/* What a JPEG's colours mean is BT.601 in full range, whatever the video's are. HDR is brought to what a
- * screen shows: linear light, tones compressed, BT.709. */
+/* What a JPEG's colours mean is BT.601 in full range, whatever the video's are. HDR is brought to
+ * what a screen shows: linear light, tones compressed, BT.709. */
 static const char to_jpeg[] = "scale=flags=accurate_rnd+full_chroma_int,format=gbrp,"
                               "scale=out_color_matrix=bt601:out_range=pc,format=yuvj444p";
 static const char from_hdr[] = "zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,"
@@ -147,11 +156,11 @@ static vkn_status extract(struct preparation *preparation, const uint64_t *frame
     struct program ffmpeg = {.name = "ffmpeg", .line = count_frames, .context = &counting};
     char *filter = selection(frames, count, preparation->source.video.hdr);
     char *pattern = pattern_in(folder);
-    static const char *const input[] = {"ffmpeg",   "-hide_banner", "-loglevel", "error",
-                                        "-nostats", "-nostdin",     "-y",        "-progress",
+    static const char *const input[] = {"ffmpeg",   "-hide_banner",   "-loglevel", "error",
+                                        "-nostats", "-nostdin",       "-y",        "-progress",
                                         "pipe:1",   FFMPEG_ONE_VIDEO, "-i"};
-    static const char *const output[] = {"-map",      "0:v:0",       "-fps_mode", "passthrough", "-q:v", "1",
-                                         "-qmin",     "1",           "-f",        "image2"};
+    static const char *const output[] = {"-map", "0:v:0", "-fps_mode", "passthrough", "-q:v",
+                                         "1",    "-qmin", "1",         "-f",          "image2"};
     vkn_status status = filter != NULL && pattern != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK) {
         for (size_t i = 0; i < BASE_COUNT(input); i++)

@@ -130,8 +130,8 @@ static const struct pass generating[] = {
 };
 const struct recipe rays_generating = RECIPE(generating);
 
-/* Of a bin of the proposal: its weight 13, its share 8, the sums 2; of a sample two edges, each drawn
- * and placed: 16 each, and its middle and width 3. Searches are left out. */
+/* Of a bin of the proposal: its weight 13, its share 8, the sums 2; of a sample two edges, each
+ * drawn and placed: 16 each, and its middle and width 3. Searches are left out. */
 #define PROPOSED_BIN    23
 #define PROPOSED_SAMPLE 35
 

@@ -40,13 +40,14 @@ VIEW_BUFFERS(SIZE)
 #define LOST          NULL, NULL, false
 #define KEPT(name)    name, "coarse." name, false
 #define WEIGHTS(name) name, "coarse." name, true
-#define ROW(number, NAME, name, element, count, memory, kept)                \
-    {BIND_##NAME,                                                            \
-     {name, "view " name, "probe " name, "trial " name, "coarse " name},     \
-     memory,                                                                 \
-     bytes_of_##NAME,                                                        \
-     _Generic((__typeof__(element) *)NULL, float * : true, default : false), \
-     kept},
+#define ROW(number, NAME, name, element, count, memory, kept)                 \
+    {                                                                         \
+        BIND_##NAME,                                                          \
+        {name, "view " name, "probe " name, "trial " name, "coarse " name},   \
+        memory,                                                               \
+        bytes_of_##NAME,                                                      \
+        _Generic((__typeof__(element) *)NULL, float *: true, default: false), \
+        kept},
 static const struct row step_rows[] = {STEP_BUFFERS(ROW)};
 static const struct row view_rows[] = {VIEW_BUFFERS(ROW)};
 

@@ -27,7 +27,8 @@ struct buffer_counts {
     bool half_sums; /* two of them are what the optimiser reads, behind any in fixed point */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
     uint64_t cells, bit_words;      /* of the occupancy grid */
-    /* Of a mesh: points of a layer, layers of a slab, tiles, room for vertices and triangles; pixels of its views. */
+    /* Of a mesh: points of a layer, layers of a slab, tiles, room for vertices and triangles;
+     * pixels of its views. */
     uint64_t layer, layers, tiles, vertices, triangles, sight;
     uint64_t texels, splats; /* pixels of a texture; Gaussians: at a time */
 };
@@ -64,13 +65,15 @@ vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint
                           const struct buffer_counts *counts, struct buffers *buffers);
 void buffers_destroy(struct buffers *buffers);
 /* What buffers_create would take, for gpu_memory_check; returns how many. */
-size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts, struct gpu_need *needs);
+size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts,
+                    struct gpu_need *needs);
 /* Bytes of one; 0 for a number that the user's lists do not have. */
 uint64_t buffers_bytes(enum buffer_user user, uint32_t number, const struct buffer_counts *counts);
 /* Bytes that buffers_create would allocate, but for alignment. */
 uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts);
 /* Puts those in `mask` into a list for gpu_bindings_create, each under its number. */
-void buffers_bind(const struct buffers *buffers, uint32_t mask, const struct gpu_buffer *bound[GPU_BINDINGS]);
+void buffers_bind(const struct buffers *buffers, uint32_t mask,
+                  const struct gpu_buffer *bound[GPU_BINDINGS]);
 
 /* A buffer of the step that checkpoints hold as a tensor of 4-byte elements. */
 struct kept_buffer {
@@ -146,10 +149,10 @@ enum field_variant {
     FIELD_BACKWARD, /* the same, with rows that may lie in device memory */
     FIELD_SCATTER,  /* how the grid's gradients are added up */
     FIELD_REDUCE,
-    FIELD_COPIES,  /* "_half" where 16-bit copies of the parameters are kept */
-    FIELD_DEPTH,   /* fp32 on every backend */
-    FIELD_HALF,    /* "_half" where activations have 16 bits */
-    FIELD_PRODUCT, /* products of layers: "_fp32", "_fp32_tiled", "_16x16x16", ... */
+    FIELD_COPIES,       /* "_half" where 16-bit copies of the parameters are kept */
+    FIELD_DEPTH,        /* fp32 on every backend */
+    FIELD_HALF,         /* "_half" where activations have 16 bits */
+    FIELD_PRODUCT,      /* products of layers: "_fp32", "_fp32_tiled", "_16x16x16", ... */
     FIELD_PRODUCT_SUMS, /* the same, always with f32 sums */
 };
 

@@ -7,10 +7,10 @@
 #include "shared/layout.h"
 
 #define NONE         UINT32_MAX
-#define LEAST_FACING 0.5  /* cosine between a triangle's normal and its chart's axis */
-#define GOOD_FACING  0.9  /* of those that charts begin with as long as there are some */
+#define LEAST_FACING 0.5 /* cosine between a triangle's normal and its chart's axis */
+#define GOOD_FACING  0.9 /* of those that charts begin with as long as there are some */
 /* Cells along the edge of squares that charts end at: large ones leave more of a texture empty. */
-#define TILE 64.0
+#define TILE         64.0
 #define APART        1e-4 /* cells that triangles may overlap by */
 
 /* ---- what a mesh looks like from an axis ----------------------------------------------------- */
@@ -42,10 +42,9 @@ static void corners_of(const struct cutter *cutter, uint32_t triangle, double co
 {
     for (int corner = 0; corner < 3; corner++)
         for (uint32_t i = 0; i < 3; i++)
-            corners[corner][i] =
-                in_cells(cutter->atlas,
-                         cutter->mesh->vertices[cutter->mesh->triangles[triangle][corner]].position,
-                         i);
+            corners[corner][i] = in_cells(
+                cutter->atlas,
+                cutter->mesh->vertices[cutter->mesh->triangles[triangle][corner]].position, i);
 }
 
 /* Twice the area; its normal's direction. */
@@ -150,10 +149,12 @@ static vkn_status link_triangle(struct cutter *cutter, uint32_t chart, const str
 {
     long low[2], high[2];
     cells_of(flat, low, high);
-    size_t wanted = cutter->link_count + (size_t)(high[0] - low[0] + 1) * (size_t)(high[1] - low[1] + 1);
+    size_t wanted =
+        cutter->link_count + (size_t)(high[0] - low[0] + 1) * (size_t)(high[1] - low[1] + 1);
     if (wanted > cutter->link_room) {
         size_t room = wanted + wanted / 2;
-        void *grown = room < NONE ? base_realloc(cutter->links, room * sizeof *cutter->links) : NULL;
+        void *grown =
+            room < NONE ? base_realloc(cutter->links, room * sizeof *cutter->links) : NULL;
         if (!grown)
             return base_fail(VKN_ERROR, "out of memory for the charts of a texture");
         cutter->links = grown;
@@ -222,10 +223,8 @@ static vkn_status begin_chart(struct cutter *cutter, uint32_t axis)
         atlas->charts = grown;
         cutter->chart_room = room;
     }
-    atlas->charts[atlas->count++] = (struct atlas_chart){.axis = axis,
-                                                         .first = first,
-                                                         .low = {INFINITY, INFINITY},
-                                                         .high = {-INFINITY, -INFINITY}};
+    atlas->charts[atlas->count++] = (struct atlas_chart){
+        .axis = axis, .first = first, .low = {INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY}};
     return VKN_OK;
 }
 
@@ -238,8 +237,8 @@ static vkn_status grow(struct cutter *cutter, uint32_t seed, uint32_t axis, doub
     for (uint32_t n = 0; n < chart->count; n++) {
         const uint32_t *corners = cutter->mesh->triangles[cutter->atlas->order[chart->first + n]];
         for (int corner = 0; corner < 3; corner++)
-            for (uint32_t i = cutter->first[corners[corner]]; i < cutter->first[corners[corner] + 1];
-                 i++)
+            for (uint32_t i = cutter->first[corners[corner]];
+                 i < cutter->first[corners[corner] + 1]; i++)
                 if (cutter->chart_of[cutter->around[i]] == NONE)
                     BASE_TRY(offer(cutter, cutter->around[i], sign));
     }

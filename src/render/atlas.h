@@ -8,11 +8,11 @@
 
 /* Triangles that are connected and lie side by side when looked at along an axis. */
 struct atlas_chart {
-    uint32_t axis;           /* 0..2: it is looked at along x, y or z */
-    uint32_t first, count;   /* of the atlas's order */
-    double low[2], high[2];  /* of the other two coordinates, in cells */
-    double tile[2];          /* of the squares that they are cut by, the one it is in */
-    uint32_t x, y;           /* of its gutter's corner, pixels */
+    uint32_t axis;          /* 0..2: it is looked at along x, y or z */
+    uint32_t first, count;  /* of the atlas's order */
+    double low[2], high[2]; /* of the other two coordinates, in cells */
+    double tile[2];         /* of the squares that they are cut by, the one it is in */
+    uint32_t x, y;          /* of its gutter's corner, pixels */
 };
 
 struct atlas {
@@ -24,9 +24,9 @@ struct atlas {
     double density; /* pixels along a cell's edge */
 };
 
-/* Cuts the mesh into charts. Triangles of charts that look flatter than 60 degrees from the axis are
- * in others. Any mesh, but with triangles within cells, such as marching cubes make, it is quick.
- * The caller destroys *atlas, also after a failure. */
+/* Cuts the mesh into charts. Triangles of charts that look flatter than 60 degrees from the axis
+ * are in others. Any mesh, but with triangles within cells, such as marching cubes make, it is
+ * quick. The caller destroys *atlas, also after a failure. */
 vkn_status atlas_cut(const struct render_mesh *mesh, double cell, const double origin[3],
                      struct atlas *atlas);
 /* Places the charts; `size` as render_mesh_unwrap takes it. */

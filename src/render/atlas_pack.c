@@ -4,12 +4,12 @@
 
 #include "render/atlas.h"
 
-#define ATLAS_LEAST   256u   /* pixels along an edge, when nobody says */
-#define ATLAS_LARGE   8192u  /* what graphics cards take, and more */
-#define ATLAS_DENSITY 4.0    /* pixels along a cell's edge, when nobody says; */
-#define LEAST_DENSITY 1.0    /* where there are fewer, vertices show as much; */
-#define MOST_DENSITY  64.0   /* and more show nothing */
-#define STEPS         24     /* of the bisection */
+#define ATLAS_LEAST   256u  /* pixels along an edge, when nobody says */
+#define ATLAS_LARGE   8192u /* what graphics cards take, and more */
+#define ATLAS_DENSITY 4.0   /* pixels along a cell's edge, when nobody says; */
+#define LEAST_DENSITY 1.0   /* where there are fewer, vertices show as much; */
+#define MOST_DENSITY  64.0  /* and more show nothing */
+#define STEPS         24    /* of the bisection */
 
 static uint32_t pixels(const struct atlas_chart *chart, int axis, double density)
 {
@@ -54,7 +54,8 @@ static uint32_t choose_size(struct atlas_chart *const *sorted, uint32_t count)
     uint32_t size = ATLAS_LEAST;
     while (size < ATLAS_LARGE && !place(sorted, count, size, ATLAS_DENSITY))
         size *= 2;
-    return size == ATLAS_LARGE && !place(sorted, count, size, LEAST_DENSITY) ? RENDER_MOST_TEXTURE : size;
+    return size == ATLAS_LARGE && !place(sorted, count, size, LEAST_DENSITY) ? RENDER_MOST_TEXTURE
+                                                                             : size;
 }
 
 /* The densest that fits. */

@@ -27,8 +27,8 @@ vkn_status render_depths_rewind(struct render_depths *depths);
 vkn_status render_depths_next(struct render_depths *depths, size_t pixels);
 /* Turns that into greys 0..1: 1 is nearest, 1/255 farthest, 0 nothing. */
 void render_depths_shade(struct render_depths *depths, size_t pixels);
-/* Dataset units that a step of 16-bit depths is: 1, 2 or 5 times a power of ten, of which fewer than 65536 reach
- * the farthest of all maps; 0: nothing in sight. */
+/* Dataset units that a step of 16-bit depths is: 1, 2 or 5 times a power of ten, of which fewer
+ * than 65536 reach the farthest of all maps; 0: nothing in sight. */
 double render_depths_unit(const struct render_depths *depths);
 /* depths->values in such steps, rounded; 0 nothing, and nothing else. */
 void render_depths_count(const struct render_depths *depths, size_t pixels, uint16_t *steps);

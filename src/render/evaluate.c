@@ -69,7 +69,8 @@ static vkn_status write_picture(const char *path, unsigned kind, const struct vk
 }
 
 static vkn_status write_pictures(const struct render_evaluation *request, const char *view,
-                                 const struct vkn_picture *picture, const struct vkn_picture *target)
+                                 const struct vkn_picture *picture,
+                                 const struct vkn_picture *target)
 {
     static const struct {
         unsigned kind;
@@ -130,8 +131,8 @@ static vkn_status measure(void *context, size_t index)
     struct vkn_evaluated_view *result = batch->evaluation->views[view];
     struct vkn_picture target;
     /* Images are read here, one by one: a split need not fit into memory. */
-    vkn_status status = render_read_photograph(request->scene, request->split,
-                                               view * request->stride, background_of(request), &target);
+    vkn_status status = render_read_photograph(
+        request->scene, request->split, view * request->stride, background_of(request), &target);
     if (status == VKN_OK) {
         result->psnr = vkn_psnr(picture->color, target.color, target.used, width, height);
         status = vkn_ssim(picture->color, target.color, target.used, width, height, &result->ssim);
@@ -162,7 +163,7 @@ static vkn_status render_batch(struct batch *batch)
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu views", view,
                              batch->evaluation->view_count);
         BASE_TRY(render_picture(request->renderer, camera, request->background, 1,
-                            &batch->pictures[batch->count]));
+                                &batch->pictures[batch->count]));
         BASE_TRY(render_floaters(request->renderer, request->scene, camera,
                                  &batch->evaluation->views[view]->floaters));
     }

@@ -34,9 +34,8 @@ struct render_frames {
 
 bool render_wants_color(const struct vkn_render_params *params)
 {
-    return params->color ||
-           !(params->depth || params->depth16 || params->depth_values || params->opacity ||
-             params->normal);
+    return params->color || !(params->depth || params->depth16 || params->depth_values ||
+                              params->opacity || params->normal);
 }
 
 /* ---- videos -------------------------------------------------------------------------------- */

@@ -115,8 +115,7 @@ static void add_material(cJSON *root, const struct glb *glb)
     cJSON_AddNumberToObject(look, "roughnessFactor", 1);
     cJSON_AddBoolToObject(material, "doubleSided", true); /* meshes may be open */
     cJSON_AddObjectToObject(cJSON_AddObjectToObject(material, "extensions"), unlit);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(root, "extensionsUsed"),
-                         cJSON_CreateString(unlit));
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(root, "extensionsUsed"), cJSON_CreateString(unlit));
     if (glb->png)
         add_texture(root, look);
 }
@@ -155,11 +154,11 @@ static void add_accessors(cJSON *root, const struct glb *glb)
         const char *type;
         int component;
         size_t count;
-    } rows[] = {{"VEC3", GL_FLOAT, mesh->vertex_count},
-                {"VEC3", GL_FLOAT, mesh->vertex_count},
-                {glb->png ? "VEC2" : "VEC4", glb->png ? GL_FLOAT : GL_UNSIGNED_SHORT,
-                 mesh->vertex_count},
-                {"SCALAR", GL_UNSIGNED_INT, 3 * mesh->triangle_count}};
+    } rows[] = {
+        {"VEC3", GL_FLOAT, mesh->vertex_count},
+        {"VEC3", GL_FLOAT, mesh->vertex_count},
+        {glb->png ? "VEC2" : "VEC4", glb->png ? GL_FLOAT : GL_UNSIGNED_SHORT, mesh->vertex_count},
+        {"SCALAR", GL_UNSIGNED_INT, 3 * mesh->triangle_count}};
     for (int i = 0; i < (int)BASE_COUNT(rows); i++) {
         cJSON *accessor = add_to(root, "accessors");
         cJSON_AddNumberToObject(accessor, "bufferView", i);

@@ -4,9 +4,9 @@
 
 #include "render/render.h"
 
-/* One mesh, y up by its node's rotation: positions and normals are those of the mesh. With its texture where it has
- * one, else with the colours of its vertices, and unlit (KHR_materials_unlit). VKN_BAD_INPUT: more
- * than the format's 4 GiB. */
+/* One mesh, y up by its node's rotation: positions and normals are those of the mesh. With its
+ * texture where it has one, else with the colours of its vertices, and unlit (KHR_materials_unlit).
+ * VKN_BAD_INPUT: more than the format's 4 GiB. */
 vkn_status glb_write(struct base_file_writer *writer, const struct render_mesh *mesh);
 
 #endif

@@ -12,7 +12,8 @@
 
 struct vkn_renderer {
     struct gpu_device *device;
-    /* Held, so that it goes last: the context of a checkpoint's field, or the trainer of one in training. */
+    /* Held, so that it goes last: the context of a checkpoint's field, or the trainer of one in
+     * training. */
     vkn_context *context;
     vkn_trainer *trainer;
     char *scene_path;
@@ -67,8 +68,8 @@ vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_
 /* The view that rays are generated for. */
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera);
 vkn_status render_upload_constants(struct vkn_renderer *r);
-/* A view as its image has it, on a grey of 0..1: colours, opacity, and which pixels count. The caller
- * frees what *picture owns, also after a failure. */
+/* A view as its image has it, on a grey of 0..1: colours, opacity, and which pixels count. The
+ * caller frees what *picture owns, also after a failure. */
 vkn_status render_read_photograph(const struct vkn_scene *scene, enum scene_split_name split,
                                   size_t view, float background, struct vkn_picture *picture);
 /* Hands over as much at once from here on as the seconds of a batch suggest. */
@@ -82,7 +83,8 @@ vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene
  * barrier behind it. */
 void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                           const struct gpu_program *density, const struct gpu_program *composite);
-/* The same, and runs it all, where the caller evaluates samples, see render_ask; composites them. */
+/* The same, and runs it all, where the caller evaluates samples, see render_ask; composites them.
+ */
 vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays);
 
 #endif

@@ -41,8 +41,8 @@ struct marching_source {
 };
 
 /* A grid of 2 to MARCHING_MAX_POINTS points along each edge; `layers` 0: as many as keep a slab at
- * about a million points. `room`: vertices that are made at a time. `buffers`: the source's, bound in
- * addition to those of BIND_MESH_*. The caller destroys *marching, also after a failure. */
+ * about a million points. `room`: vertices that are made at a time. `buffers`: the source's, bound
+ * in addition to those of BIND_MESH_*. The caller destroys *marching, also after a failure. */
 vkn_status marching_create(struct gpu_device *device, const struct MeshGrid *grid, uint32_t room,
                            const struct gpu_buffer *const buffers[GPU_BINDINGS],
                            struct marching *marching);

@@ -21,8 +21,8 @@ bool render_box_given(const double low[3], const double high[3])
     return given;
 }
 
-/* The nearest multiple of the smallest power of ten that is not below `size`: programs that hold such a number in single
- * precision mostly have it exactly. */
+/* The nearest multiple of the smallest power of ten that is not below `size`: programs that hold
+ * such a number in single precision mostly have it exactly. */
 static double round_origin(double position, double size)
 {
     double step = pow(10, ceil(log10(size))), steps = pow(10, -ceil(log10(size)));
@@ -33,7 +33,8 @@ void render_local_origin(const struct vkn_scene *scene, double origin[3])
 {
     bool far = scene_is_far(scene->offset);
     for (int i = 0; i < 3; i++)
-        origin[i] = far ? round_origin((0.5 - scene->offset[i]) / scene->scale, 1 / scene->scale) : 0.0;
+        origin[i] =
+            far ? round_origin((0.5 - scene->offset[i]) / scene->scale, 1 / scene->scale) : 0.0;
 }
 
 bool render_has_origin(const double origin[3])
@@ -64,7 +65,8 @@ static vkn_status place_box(const struct vkn_scene *scene, const struct render_m
     return VKN_OK;
 }
 
-/* Some of the box, which in training space is from `low` to `high`, has to lie in the cube that was trained. */
+/* Some of the box, which in training space is from `low` to `high`, has to lie in the cube that was
+ * trained. */
 static vkn_status check_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
                             const double low[3], const double high[3])
 {
@@ -84,8 +86,9 @@ static vkn_status check_box(const struct vkn_scene *scene, const struct render_m
     return VKN_OK;
 }
 
-/* Of training space, what corners of a box are multiples of: coarser than the rounding of dataset coordinates there and
- * back, so that the box that is told is, when it is asked for, the same to the last bit. */
+/* Of training space, what corners of a box are multiples of: coarser than the rounding of dataset
+ * coordinates there and back, so that the box that is told is, when it is asked for, the same to
+ * the last bit. */
 static double corner_step(const struct vkn_scene *scene)
 {
     double largest = 1;
@@ -121,7 +124,8 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
     for (int i = 0; i < 3; i++) {
         uint32_t voxels = (uint32_t)fmax(1.0, ceil((high[i] - low[i]) / spacing - 1e-3));
         grid->points[i] = voxels + 1;
-        grid->origin[i] = (float)to_multiple(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing, step);
+        grid->origin[i] =
+            (float)to_multiple(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing, step);
     }
     double threshold = params->threshold > 0.0 ? params->threshold / scene->scale
                                                : SURFACE_SIZE_INVERSE * log(2.0);
@@ -141,7 +145,8 @@ double render_mesh_voxel(const struct MeshGrid *grid)
     return (double)grid->spacing / (double)grid->scale;
 }
 
-void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid, double low[3], double high[3])
+void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid, double low[3],
+                     double high[3])
 {
     for (int i = 0; i < 3; i++) {
         low[i] = ((double)grid->origin[i] - scene->offset[i]) / scene->scale;
@@ -181,7 +186,7 @@ static uint32_t groups_for(uint32_t invocations)
 static vkn_status interrupted(const struct maker *maker)
 {
     return base_stop_asked(maker->stop) ? base_fail(VKN_INTERRUPTED, "interrupted while meshing")
-                                       : VKN_OK;
+                                        : VKN_OK;
 }
 
 /* Lists the points of the slab's new layers that lie in occupied cells. */
@@ -190,12 +195,13 @@ static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_
     struct probe *probe = &maker->probe;
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(probe->device, "mesh points", 0, &recording));
-    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count), 4, 0);
+    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
+                    4, 0);
     gpu_record_barrier(recording);
     record(maker, recording, POINTS, (struct Push){.a = first_layer}, maker->marching.tile_count);
     BASE_TRY(gpu_run_once(&recording));
-    return gpu_download(probe->device, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
-                        count, sizeof *count);
+    return gpu_download(probe->device, &probe->buffers.at[BIND_STATE],
+                        offsetof(struct State, live_count), count, sizeof *count);
 }
 
 /* Values of `count` listed points from `first` on, in layers of which the first new one is the

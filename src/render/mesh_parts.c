@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Keeps those vertices, and the triangles that have no other; `numbers`, one for each vertex, becomes
- * the new numbers. */
+/* Keeps those vertices, and the triangles that have no other; `numbers`, one for each vertex,
+ * becomes the new numbers. */
 static void compact(struct render_mesh *mesh, const bool *kept, uint32_t *numbers)
 {
     uint32_t vertices = 0;

@@ -1,5 +1,5 @@
-/* A k-d tree without pointers: of a range of the points the middle one, in order along the widest axis,
- * is the root, what is below it on its left, what is above on its right (Bentley 1975). */
+/* A k-d tree without pointers: of a range of the points the middle one, in order along the widest
+ * axis, is the root, what is below it on its left, what is above on its right (Bentley 1975). */
 #include "render/neighbours.h"
 
 #include <math.h>
@@ -108,7 +108,8 @@ static void offer(struct found *found, double square)
 }
 
 /* The side that the point is on first; the other where it may be nearer than what is found. */
-static void search(const struct node *nodes, size_t count, const struct node *from, // NOLINT(misc-no-recursion)
+static void search(const struct node *nodes, size_t count,
+                   const struct node *from, // NOLINT(misc-no-recursion)
                    struct found *found)
 {
     while (count > 0) {

@@ -27,8 +27,8 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6])
         given |= box[i] != 0.0;
     for (int i = 0; i < 3 && given; i++)
         if (!(box[i] < box[3 + i]) || isinf(box[i]) || isinf(box[3 + i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c: nothing is between", box[i],
-                             box[3 + i], "xyz"[i]);
+            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c: nothing is between",
+                             box[i], box[3 + i], "xyz"[i]);
     for (int i = 0; i < 3; i++) {
         double scale = config->scene.scale, offset = config->scene.offset[i];
         constants->crop_low[i] = given ? (float)(box[i] * scale + offset) : -FLT_MAX;
@@ -65,9 +65,8 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     BASE_TRY(scene_own_camera(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
     BASE_TRY(render_crop(renderer, params->crop));
-    enum vkn_background behind = params->transparent
-                                     ? VKN_BACKGROUND_BLACK
-                                     : render_background(params->background, config);
+    enum vkn_background behind =
+        params->transparent ? VKN_BACKGROUND_BLACK : render_background(params->background, config);
     vkn_status status = render_picture(renderer, &view, behind, params->supersample, &made);
     render_crop(renderer, (const double[6]){0});
     if (status == VKN_OK && params->transparent)
@@ -170,8 +169,8 @@ vkn_status vkn_picture_write(const struct vkn_picture *picture, enum vkn_map map
     uint32_t width = picture->width, height = picture->height;
     BASE_TRY(base_check_choice(__func__, "map", map, VKN_MAP_RGBA));
     if (width == 0 || height == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: picture: width and height: %u x %u pixels are none", __func__, width,
-                         height);
+        return base_fail(VKN_BAD_INPUT, "%s: picture: width and height: %u x %u pixels are none",
+                         __func__, width, height);
     if (map == VKN_MAP_COLOR && picture->color)
         return render_write_color(file, picture->color, width, height);
     if (map == VKN_MAP_OPACITY && picture->opacity)

@@ -6,7 +6,8 @@
 #include "render/internal.h"
 #include "volume/volume.h"
 
-/* When fewer of this many rays hit anything, there is not much to hit; nothing at all is known sooner. */
+/* When fewer of this many rays hit anything, there is not much to hit; nothing at all is known
+ * sooner. */
 #define LEAST_SHARE (1.0 / 256)
 #define ENOUGH_RAYS (1u << 16)
 #define EMPTY_RAYS  (1u << 14)
@@ -77,11 +78,12 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
 
 static bool is_hopeless(uint64_t rays, size_t have)
 {
-    return (have == 0 && rays > EMPTY_RAYS) || (rays > ENOUGH_RAYS && (double)have < LEAST_SHARE * (double)rays);
+    return (have == 0 && rays > EMPTY_RAYS) ||
+           (rays > ENOUGH_RAYS && (double)have < LEAST_SHARE * (double)rays);
 }
 
-/* About as many rays of every view as would do if all hit something, again and again; as many as there is room for
- * where none of all views has. */
+/* About as many rays of every view as would do if all hit something, again and again; as many as
+ * there is room for where none of all views has. */
 static vkn_status take_all(struct cloud *cloud, struct report_progress *progress,
                            const volatile sig_atomic_t *stop)
 {

@@ -1,7 +1,7 @@
 #include "render/probe.h"
 
-#define CPU_SAMPLES      (1u << 15)
-#define GPU_SAMPLES      (1u << 18)
+#define CPU_SAMPLES (1u << 15)
+#define GPU_SAMPLES (1u << 18)
 
 #define OF_PROBE                                                                               \
     (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(FEATURES) | \
@@ -38,8 +38,8 @@ vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe)
     return probe_create_for(renderer, &renderer->setup, cpu ? CPU_SAMPLES : GPU_SAMPLES, probe);
 }
 
-vkn_status probe_create_for(const vkn_renderer *renderer, const struct setup *setup, uint32_t capacity,
-                            struct probe *probe)
+vkn_status probe_create_for(const vkn_renderer *renderer, const struct setup *setup,
+                            uint32_t capacity, struct probe *probe)
 {
     *probe = (struct probe){.of = render_field_of(renderer)};
     probe->device = probe->of.device;

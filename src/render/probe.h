@@ -8,7 +8,7 @@
 struct probe {
     struct gpu_device *device;
     struct render_field of;
-    uint32_t capacity; /* samples at a time */
+    uint32_t capacity;  /* samples at a time */
     struct setup setup; /* of the field, for that many samples and rays */
     struct buffers buffers;
     struct gpu_program *forward[RENDER_MAX_FORWARD]; /* the field's forward recipe */
@@ -16,7 +16,8 @@ struct probe {
     struct gpu_program *find_density; /* in the place of the last one */
 };
 
-/* The pass that evaluates samples, in workgroups of 64: without their colours with `density_only`. */
+/* The pass that evaluates samples, in workgroups of 64: without their colours with `density_only`.
+ */
 vkn_status probe_create_forward(const struct render_field *of, bool density_only,
                                 struct gpu_program **program);
 
@@ -24,8 +25,8 @@ vkn_status probe_create_forward(const struct render_field *of, bool density_only
  * outlive it. The caller destroys *probe, also after a failure. */
 vkn_status probe_create(const vkn_renderer *renderer, struct probe *probe);
 /* The same for `capacity` samples at a time, computed as `setup` says. *probe stays where it is. */
-vkn_status probe_create_for(const vkn_renderer *renderer, const struct setup *setup, uint32_t capacity,
-                            struct probe *probe);
+vkn_status probe_create_for(const vkn_renderer *renderer, const struct setup *setup,
+                            uint32_t capacity, struct probe *probe);
 void probe_destroy(struct probe *probe);
 /* Adds what probing reads and writes: BIND_STATE, BIND_RAYS, BIND_SAMPLES, BIND_FIELD among it. */
 void probe_bind(const struct probe *probe, const struct gpu_buffer *buffers[GPU_BINDINGS]);

@@ -62,8 +62,8 @@ size_t render_list_normals(struct vkn_renderer *r,
     memcpy(passes, own, sizeof own);
     if (normals->count == 0)
         return BASE_COUNT(own);
-    passes[BASE_COUNT(own)] = (struct field_pass_request){normals->passes[0].name, &r->sample_normals,
-                                                          normals->passes[0].variant};
+    passes[BASE_COUNT(own)] = (struct field_pass_request){
+        normals->passes[0].name, &r->sample_normals, normals->passes[0].variant};
     return BASE_COUNT(own) + 1;
 }
 

@@ -32,8 +32,8 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
 void render_picture_free(struct vkn_picture *picture);
 /* Of a picture on black: its colours without what is behind them, not multiplied by the opacity. */
 void render_straighten(struct vkn_picture *picture);
-/* From now on pictures, and whatever else rays find, show this box alone, as vkn_picture_params has it.
- * VKN_BAD_INPUT where there is nothing in it. */
+/* From now on pictures, and whatever else rays find, show this box alone, as vkn_picture_params has
+ * it. VKN_BAD_INPUT where there is nothing in it. */
 vkn_status render_crop(vkn_renderer *renderer, const double box[6]);
 
 /* ---- views --------------------------------------------------------------------------------- */
@@ -121,11 +121,12 @@ vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
 
 /* ---- meshes and points --------------------------------------------------------------------- */
 
-/* What positions of exports count from: the dataset's origin, or of a scene that is far from it (scene_is_far) a round
- * position near the scene's middle. */
+/* What positions of exports count from: the dataset's origin, or of a scene that is far from it
+ * (scene_is_far) a round position near the scene's middle. */
 void render_local_origin(const struct vkn_scene *scene, double origin[3]);
 
-/* A mesh, or without triangles points. Owns both arrays; zero-initialise it, free it with render_mesh_free. */
+/* A mesh, or without triangles points. Owns both arrays; zero-initialise it, free it with
+ * render_mesh_free. */
 struct render_mesh {
     double origin[3]; /* that positions count from: render_local_origin */
     struct MeshVertex *vertices;
@@ -133,24 +134,27 @@ struct render_mesh {
     size_t vertex_count, triangle_count;
     size_t vertex_capacity, triangle_capacity;
     uint64_t device_bytes; /* of device memory held while it was made */
-    double up[3];          /* what is upwards, for files that say so; unit length, or all zero: +y */
+    double up[3]; /* what is upwards, for files that say so; unit length, or all zero: +y */
     /* Once render_mesh_unwrap and render_mesh_paint have been called; owned as well. */
     uint32_t texture_size; /* pixels along an edge */
-    float (*texels)[2];    /* of each vertex, its place in the texture: pixels from the left, from the top */
-    uint8_t *texture;      /* RGB rows from the top, sRGB */
+    float (*texels)[2]; /* of each vertex, its place in the texture: pixels from the left, from the
+                           top */
+    uint8_t *texture;   /* RGB rows from the top, sRGB */
 };
 void render_mesh_free(struct render_mesh *mesh);
 
 struct render_mesh_params {
     double low[3], high[3]; /* box, in the dataset's space; all zero: none is given */
     uint32_t resolution;    /* voxels along the box's longest edge, 1 to 2048 */
-    double threshold;       /* density of the surface, per dataset unit; 0: that at which 1/128 of the unit cube's edge in
-                               training space absorbs half of the light: about the size that its occupancy cells and
-                               finer features have, so that what is denser hides what is behind it */
+    double threshold; /* density of the surface, per dataset unit; 0: that at which 1/128 of the
+                         unit cube's edge in training space absorbs half of the light: about the
+                         size that its occupancy cells and finer features have, so that what is
+                         denser hides what is behind it */
     enum vkn_unseen unseen;
 };
 
-/* Where a surface was looked for, in dataset units. Voxels are cubes: the box's shorter edges are whole numbers of them. */
+/* Where a surface was looked for, in dataset units. Voxels are cubes: the box's shorter edges are
+ * whole numbers of them. */
 struct render_voxels {
     uint32_t counts[3];
     double edge, low[3], high[3];
@@ -177,13 +181,15 @@ vkn_status render_mesh_clean(struct render_mesh *mesh, size_t vertices, bool lar
                              size_t *removed);
 
 #define RENDER_MOST_TEXTURE 16384u
-/* Cuts the mesh into charts of a texture, which doubles vertices on their edges. `voxels`: of the grid that it was made
- * with. `size`: pixels along the texture's edge; 0: such that a voxel's has 4, in at most 8192 where those do. *density:
- * how many one has. VKN_BAD_INPUT: too few for so many triangles. After a failure the mesh is what it was. */
-vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxels *voxels, uint32_t size,
-                              size_t *charts, double *density);
-/* The texture of an unwrapped mesh of the renderer's field: what is seen from straight above of the field from a
- * voxel above each place of the surface to one below. `progress` and `stop` may be NULL. */
+/* Cuts the mesh into charts of a texture, which doubles vertices on their edges. `voxels`: of the
+ * grid that it was made with. `size`: pixels along the texture's edge; 0: such that a voxel's has
+ * 4, in at most 8192 where those do. *density: how many one has. VKN_BAD_INPUT: too few for so many
+ * triangles. After a failure the mesh is what it was. */
+vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxels *voxels,
+                              uint32_t size, size_t *charts, double *density);
+/* The texture of an unwrapped mesh of the renderer's field: what is seen from straight above of the
+ * field from a voxel above each place of the surface to one below. `progress` and `stop` may be
+ * NULL. */
 vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *scene,
                              const struct render_voxels *voxels, struct report_progress *progress,
                              const volatile sig_atomic_t *stop, struct render_mesh *mesh);
@@ -206,8 +212,8 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
 enum mesh_format { MESH_PLY, MESH_OBJ, MESH_GLB };
 /* By the path's end, .ply, .obj or .glb. VKN_BAD_INPUT names the path. */
 vkn_status render_mesh_format(const char *path, enum mesh_format *format);
-/* Into a writer that the caller has begun, and commits or aborts. A mesh without triangles becomes a point cloud. Errors
- * name the file. */
+/* Into a writer that the caller has begun, and commits or aborts. A mesh without triangles becomes
+ * a point cloud. Errors name the file. */
 vkn_status render_mesh_write(struct base_file_writer *writer, enum mesh_format format,
                              const struct render_mesh *mesh);
 
@@ -218,14 +224,16 @@ struct render_splats {
     size_t count;
     uint64_t device_bytes; /* of device memory held while they were made */
 };
-/* Such as lie where render_points has its points: flat along the surface, as wide as these are apart, with what is seen of
- * the field there from all directions in front of it. The caller frees *splats, also after a failure. */
+/* Such as lie where render_points has its points: flat along the surface, as wide as these are
+ * apart, with what is seen of the field there from all directions in front of it. The caller frees
+ * *splats, also after a failure. */
 vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
                          const struct render_points_params *params,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_splats *splats);
 void render_splats_free(struct render_splats *splats);
-/* A PLY file in the layout of Kerbl et al. 2023, into a writer as render_mesh_write takes it; a comment says an origin. */
+/* A PLY file in the layout of Kerbl et al. 2023, into a writer as render_mesh_write takes it; a
+ * comment says an origin. */
 vkn_status render_splats_write(struct base_file_writer *writer, const struct render_splats *splats);
 
 /* ---- what is shown --------------------------------------------------------------------------- */
@@ -239,11 +247,12 @@ vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
 void render_keep(vkn_renderer *renderer, vkn_trainer *trainer);
 
 struct buffers;
-/* Evaluates the samples of `rays` rays that BIND_SAMPLES of `view` has, into its BIND_FIELD. *any: whether
- * there are some; else all rays have come to their ends. */
-typedef vkn_status render_evaluate_samples(void *context, const struct buffers *view, uint32_t rays, bool *any);
-/* From now on views are evaluated by that in the place of the field's passes; normals, meshes and points
- * are not there then. */
+/* Evaluates the samples of `rays` rays that BIND_SAMPLES of `view` has, into its BIND_FIELD. *any:
+ * whether there are some; else all rays have come to their ends. */
+typedef vkn_status render_evaluate_samples(void *context, const struct buffers *view, uint32_t rays,
+                                           bool *any);
+/* From now on views are evaluated by that in the place of the field's passes; normals, meshes and
+ * points are not there then. */
 void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context);
 
 #endif

@@ -397,7 +397,8 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
                                uint64_t first_pixel, uint32_t pixels, uint32_t log2_edge)
 {
     uint32_t per_pixel = 1u << (2 * log2_edge);
-    const struct batch batch = {r, (uint32_t)first_pixel * per_pixel, pixels * per_pixel, log2_edge};
+    const struct batch batch = {r, (uint32_t)first_pixel * per_pixel, pixels * per_pixel,
+                                log2_edge};
     if (r->evaluate) {
         BASE_TRY(run_batch(&batch, record_rays));
         BASE_TRY(render_ask_rounds(r, batch.rays));

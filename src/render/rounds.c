@@ -92,7 +92,8 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
     const struct look look = {&r->setup, r->forward,        r->bindings, r->sample_view_rays,
                               density,   r->sample_normals, composite};
     const struct look coarse = {.setup = &r->coarse_setup,
-                                .forward = r->find_coarse_density ? r->forward : r->proposal_forward,
+                                .forward =
+                                    r->find_coarse_density ? r->forward : r->proposal_forward,
                                 .bindings = r->coarse_bindings,
                                 .sample = r->sample_coarse_rays,
                                 .density = r->find_coarse_density};
@@ -112,9 +113,8 @@ void render_record_rounds(struct vkn_renderer *r, struct gpu_recording *recordin
 
 vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays)
 {
-    const struct look look = {.bindings = r->bindings,
-                              .sample = r->sample_view_rays,
-                              .composite = r->composite_view};
+    const struct look look = {
+        .bindings = r->bindings, .sample = r->sample_view_rays, .composite = r->composite_view};
     struct gpu_recording *recording = NULL;
     uint32_t rounds = count_rounds(r);
     for (uint32_t round = 0; round < rounds; round++) {

@@ -50,8 +50,8 @@ static vkn_status upload_views(const struct sight *sight)
         return VKN_ERROR;
     for (uint32_t i = 0; i < sight->views; i++)
         cameras[i] = setup_camera(&sight->shown[i]);
-    vkn_status status = gpu_upload(sight->device, &sight->cameras, 0, cameras,
-                                   sight->views * sizeof *cameras);
+    vkn_status status =
+        gpu_upload(sight->device, &sight->cameras, 0, cameras, sight->views * sizeof *cameras);
     free(cameras);
     return status;
 }
@@ -91,8 +91,8 @@ static vkn_status look(const struct looker *looker, uint32_t first, uint32_t ray
     render_record_rounds(r, recording, rays, looker->find_density, looker->composite);
     gpu_record_dispatch(recording, looker->finish, r->bindings, &finish, sizeof finish, groups);
     gpu_record_barrier(recording);
-    gpu_record_copy(recording, &r->buffers.at[BIND_OUTPUT], 0, &looker->sight->nearness,
-                    4 * place, 4ull * rays);
+    gpu_record_copy(recording, &r->buffers.at[BIND_OUTPUT], 0, &looker->sight->nearness, 4 * place,
+                    4ull * rays);
     return gpu_run_once(&recording);
 }
 

@@ -14,7 +14,8 @@ struct sight {
     struct gpu_device *device;
     uint32_t views;
     uint64_t pixels;            /* of all views */
-    struct scene_camera *shown; /* the views, of their maps' sizes; first_pixel: where these begin */
+    struct scene_camera *shown; /* the views, of their maps' sizes; first_pixel: where these begin
+                                 */
     struct gpu_arena *arena;
     struct gpu_buffer cameras;  /* Camera[views]: `shown`, as the device has it */
     struct gpu_buffer nearness; /* see BIND_SIGHT */

@@ -13,12 +13,12 @@
 #define SAMPLES           (SPLAT_VIEWS + SPLAT_DEPTHS)
 #define OF_SPLATS         (BUFFERS(MESH) | BUFFERS(SPLATS))
 
-/* A Gaussian's standard deviation along the surface, of its spacing: pictures of the bundled scene come nearest to the
- * field's at 0.4 of 20000 and 0.3 of 60000. Across it, of that along. */
-#define WIDTH     0.4
-#define FLATNESS  0.1
-#define LEAST     1e-7  /* of a standard deviation: two points may be one */
-#define MOST_SEEN 0.99  /* opacity; all of the light has no logit */
+/* A Gaussian's standard deviation along the surface, of its spacing: pictures of the bundled scene
+ * come nearest to the field's at 0.4 of 20000 and 0.3 of 60000. Across it, of that along. */
+#define WIDTH      0.4
+#define FLATNESS   0.1
+#define LEAST      1e-7 /* of a standard deviation: two points may be one */
+#define MOST_SEEN  0.99 /* opacity; all of the light has no logit */
 #define LEAST_SEEN 0.005
 
 /* ---- from the field -------------------------------------------------------------------------- */
@@ -41,7 +41,8 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     render_local_offset(scene, grid.offset);
     splatter->room = probe->capacity / SAMPLES;
     const struct buffer_counts counts = {.splats = splatter->room};
-    BASE_TRY(buffers_create(probe->device, BUFFERS_OF_VIEW, OF_SPLATS, &counts, &splatter->buffers));
+    BASE_TRY(
+        buffers_create(probe->device, BUFFERS_OF_VIEW, OF_SPLATS, &counts, &splatter->buffers));
     probe_bind(probe, bound);
     buffers_bind(&splatter->buffers, OF_SPLATS, bound);
     BASE_TRY(gpu_bindings_create(probe->device, bound, &splatter->bindings));
@@ -160,9 +161,9 @@ static void put_header(struct sink *sink, const struct render_splats *splats)
     static const struct {
         const char *name;
         int count; /* numbered from 0 on; 0: without a number */
-    } properties[] = {{"x", 0},       {"y", 0},       {"z", 0},       {"nx", 0},
-                      {"ny", 0},      {"nz", 0},      {"f_dc", 3},    {"f_rest", 45},
-                      {"opacity", 0}, {"scale", 3},   {"rot", 4}};
+    } properties[] = {{"x", 0},       {"y", 0},     {"z", 0},    {"nx", 0},
+                      {"ny", 0},      {"nz", 0},    {"f_dc", 3}, {"f_rest", 45},
+                      {"opacity", 0}, {"scale", 3}, {"rot", 4}};
     FILE *stream = sink->writer->stream;
     fprintf(stream, "ply\nformat binary_little_endian 1.0\n");
     if (render_has_origin(origin))
@@ -177,8 +178,8 @@ static void put_header(struct sink *sink, const struct render_splats *splats)
     fprintf(stream, "end_header\n");
 }
 
-/* The quaternion w, x, y, z that turns z to the normal: (1 + z . n, z x n), normalized; where n is -z
- * a half turn around x. */
+/* The quaternion w, x, y, z that turns z to the normal: (1 + z . n, z x n), normalized; where n is
+ * -z a half turn around x. */
 static void put_rotation(struct sink *sink, const float normal[3])
 {
     double x = (double)normal[0], y = (double)normal[1], w = 1.0 + (double)normal[2];

@@ -13,7 +13,8 @@
 
 /* ---- unwrapping ------------------------------------------------------------------------------ */
 
-/* The corners of a chart's triangles, each once: the mesh's vertices, and where they are in the texture. */
+/* The corners of a chart's triangles, each once: the mesh's vertices, and where they are in the
+ * texture. */
 struct unwrapped {
     const struct render_mesh *mesh;
     struct render_mesh made;
@@ -136,8 +137,8 @@ static vkn_status sort_bands(const struct render_mesh *mesh, struct bands *bands
         bands->most = bands->first[b + 2] > bands->most ? bands->first[b + 2] : bands->most;
         bands->first[b + 2] += bands->first[b + 1];
     }
-    bands->triangles = base_alloc(bands->first[bands->count + 1] + (size_t)1,
-                                  sizeof *bands->triangles);
+    bands->triangles =
+        base_alloc(bands->first[bands->count + 1] + (size_t)1, sizeof *bands->triangles);
     if (!bands->triangles)
         return VKN_ERROR;
     for (size_t t = 0; t < mesh->triangle_count; t++) {
@@ -154,7 +155,8 @@ enum texture_pass { CLAIM, LIST, SAMPLES, COLORS, PASSES };
 static const char *const pass_names[PASSES] = {"texture_claim", "texture_list", "texture_samples",
                                                "texture_colors"};
 
-#define OF_TEXTURE (BUFFERS(MESH) | BUFFERS(MESH_POINTS) | BUFFERS(TEXTURE_TRIANGLES) | BUFFERS(TEXELS))
+#define OF_TEXTURE \
+    (BUFFERS(MESH) | BUFFERS(MESH_POINTS) | BUFFERS(TEXTURE_TRIANGLES) | BUFFERS(TEXELS))
 
 struct painter {
     struct render_mesh *mesh;
@@ -209,8 +211,8 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
     BASE_TRY(upload_triangles(painter, band, push.a));
     BASE_TRY(gpu_record_begin(probe->device, "texture pixels", 0, &recording));
     gpu_record_fill(recording, &painter->buffers.at[BIND_TEXELS], 0, UINT64_MAX, TEXEL_NONE);
-    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count), 4,
-                    0);
+    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
+                    4, 0);
     gpu_record_barrier(recording);
     record(painter, recording, CLAIM, push, push.a);
     gpu_record_program_barrier(recording);
@@ -308,8 +310,8 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     probe_bind(&painter->probe, bound);
     buffers_bind(&painter->buffers, OF_TEXTURE, bound);
     BASE_TRY(gpu_bindings_create(painter->probe.device, bound, &painter->bindings));
-    BASE_TRY(gpu_upload(painter->probe.device, &painter->buffers.at[BIND_MESH], 0, &grid,
-                        sizeof grid));
+    BASE_TRY(
+        gpu_upload(painter->probe.device, &painter->buffers.at[BIND_MESH], 0, &grid, sizeof grid));
     for (int pass = 0; pass < PASSES; pass++)
         BASE_TRY(field_backend_create_program(
             painter->probe.device, &painter->probe.setup.backend, pass_names[pass], FIELD_SAME,

@@ -7,8 +7,8 @@
 
 #define RENDER_DEFAULT_FPS 24.0
 
-/* A video in the making. Frames go to `path` once render_video_end has seen ffmpeg succeed; until then,
- * and after any failure, an older file of that name stays. */
+/* A video in the making. Frames go to `path` once render_video_end has seen ffmpeg succeed; until
+ * then, and after any failure, an older file of that name stays. */
 struct render_video;
 
 struct render_video_format {
@@ -17,9 +17,9 @@ struct render_video_format {
     double fps;
 };
 
-/* Starts ffmpeg. VKN_BAD_INPUT when `path` cannot be written or ends in neither .mp4 nor .gif, or an
- * MP4 would be less than 2 pixels wide or high; VKN_ERROR
- * when there is no ffmpeg in PATH, with a message that says what to install. */
+/* Starts ffmpeg. VKN_BAD_INPUT when `path` cannot be written or ends in neither .mp4 nor .gif, or
+ * an MP4 would be less than 2 pixels wide or high; VKN_ERROR when there is no ffmpeg in PATH, with
+ * a message that says what to install. */
 vkn_status render_video_begin(const char *path, const struct render_video_format *format,
                               struct render_video **video);
 /* The next frame, its pixels from the top. Waits while ffmpeg is behind. VKN_ERROR when ffmpeg

@@ -36,13 +36,13 @@ static vkn_status make_panoramas(const struct vkn_scene *scene,
                          SCENE_MAX_IMAGE_SIZE / 2);
     scene_up(&scene->splits[SCENE_TRAIN], up);
     for (size_t i = 0; i < views->count; i++)
-        views->cameras[i] = scene_panorama(&views->cameras[i], params->width, params->height,
-                                           made_up ? up : NULL);
+        views->cameras[i] =
+            scene_panorama(&views->cameras[i], params->width, params->height, made_up ? up : NULL);
     return VKN_OK;
 }
 
-/* Another size, the same vertical field of view, so that a wider picture shows more at its sides; a panorama
- * still shows what it does. */
+/* Another size, the same vertical field of view, so that a wider picture shows more at its sides; a
+ * panorama still shows what it does. */
 static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t height)
 {
     double aspect = (double)camera->width / camera->height;
@@ -56,9 +56,8 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
     float ratio = (float)height / (float)camera->height;
     camera->center_x *= (float)width / (float)camera->width;
     camera->center_y *= ratio;
-    camera->focal_x *= camera->lens == VKN_LENS_EQUIRECTANGULAR
-                           ? (float)width / (float)camera->width
-                           : ratio;
+    camera->focal_x *=
+        camera->lens == VKN_LENS_EQUIRECTANGULAR ? (float)width / (float)camera->width : ratio;
     camera->focal_y *= ratio;
     camera->width = width;
     camera->height = height;

@@ -15,8 +15,8 @@ void render_to_bytes(const float *values, size_t count, uint8_t *bytes);
 void render_rgba_bytes(const struct vkn_picture *picture, uint8_t *bytes);
 /* A NumPy file, float32 of shape (height, width). */
 vkn_status render_write_npy(const char *path, const float *values, uint32_t width, uint32_t height);
-/* Normals as colours 0.5 n + 0.5, 3 floats per pixel; black where the ray mostly passed through. Fresh
- * memory that the caller frees; NULL on no memory. */
+/* Normals as colours 0.5 n + 0.5, 3 floats per pixel; black where the ray mostly passed through.
+ * Fresh memory that the caller frees; NULL on no memory. */
 float *render_normal_colors(const struct vkn_picture *picture);
 
 #endif

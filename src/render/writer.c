@@ -1,4 +1,5 @@
-/* PNG files written while the next pictures are rendered: a ring of files, each a task of its own. */
+/* PNG files written while the next pictures are rendered: a ring of files, each a task of its own.
+ */
 #include "render/writer.h"
 
 #include <stdlib.h>

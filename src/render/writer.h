@@ -24,9 +24,9 @@ struct render_writer {
     size_t count; /* of files so far */
 };
 
-/* Writes the file beside what the caller does next; waits while as many files as there are processors are
- * being written. Takes over what is in *file, also after a failure. The status, and the message, of an earlier
- * file or of this one. */
+/* Writes the file beside what the caller does next; waits while as many files as there are
+ * processors are being written. Takes over what is in *file, also after a failure. The status, and
+ * the message, of an earlier file or of this one. */
 vkn_status render_writer_add(struct render_writer *writer, const struct render_file *file);
 /* Waits for all files. The first failure that add has not told. */
 vkn_status render_writer_finish(struct render_writer *writer);

@@ -11,12 +11,12 @@
 
 /* User units. */
 #define LEFT          CHART_LEFT
-#define ROOF_RIGHT  640.0
-#define ROOF_TOP    70.0
-#define ROOF_BOTTOM 400.0
-#define BAR_LEFT    300.0
-#define BAR_WIDTH   280.0
-#define BAR_STEP    20.0
+#define ROOF_RIGHT    640.0
+#define ROOF_TOP      70.0
+#define ROOF_BOTTOM   400.0
+#define BAR_LEFT      300.0
+#define BAR_WIDTH     280.0
+#define BAR_STEP      20.0
 #define MOST_BACKENDS 32
 
 const char *const chart_colors[CHART_COLORS] = {"#4269d0", "#efb118", "#ff725c", "#3ca951",
@@ -67,8 +67,7 @@ static bool is_point(const cJSON *result)
 static void list_backends(struct chart *chart)
 {
     const cJSON *result;
-    cJSON_ArrayForEach(result, chart->results)
-    {
+    cJSON_ArrayForEach (result, chart->results) {
         const char *backend = chart_text_of(result, "path");
         size_t i = 0;
         while (i < chart->backend_count && strcmp(chart->backends[i], backend) != 0)
@@ -131,8 +130,7 @@ static bool fit(struct chart *chart)
 {
     double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
     const cJSON *result;
-    cJSON_ArrayForEach(result, chart->results)
-    {
+    cJSON_ArrayForEach (result, chart->results) {
         if (!is_timed(result) || strcmp(chart_text_of(result, "unit"), "FLOP/s") != 0)
             continue;
         double rate = number_of(result, "rate");
@@ -180,8 +178,7 @@ static void add_roofs(struct chart *chart)
 {
     double bandwidth = 0, from = pow(10, chart->x_low), to = pow(10, chart->x_high);
     const cJSON *result;
-    cJSON_ArrayForEach(result, chart->results)
-    {
+    cJSON_ArrayForEach (result, chart->results) {
         if (!is_suite(result, "peak") || !is_timed(result))
             continue;
         double rate = number_of(result, "rate");
@@ -207,8 +204,7 @@ static void add_roofs(struct chart *chart)
 static void add_points(struct chart *chart)
 {
     const cJSON *result;
-    cJSON_ArrayForEach(result, chart->results)
-    {
+    cJSON_ArrayForEach (result, chart->results) {
         if (!is_point(result))
             continue;
         double x = to_x(chart, number_of(result, "flops") / number_of(result, "bytes"));
@@ -241,9 +237,10 @@ static void add_legend(struct chart *chart)
     for (size_t i = 0; i < chart->backend_count; i++) {
         bool shown = false;
         const cJSON *result;
-        cJSON_ArrayForEach(result, chart->results) shown =
-            shown || (strcmp(chart_text_of(result, "path"), chart->backends[i]) == 0 &&
-                      is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0);
+        cJSON_ArrayForEach (result, chart->results)
+            shown =
+                shown || (strcmp(chart_text_of(result, "path"), chart->backends[i]) == 0 &&
+                          is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0);
         if (!shown)
             continue;
         base_text_add(&chart->svg,
@@ -314,7 +311,8 @@ static int count_case(const struct chart *chart, const struct section *section, 
 {
     int count = 0;
     const cJSON *result;
-    cJSON_ArrayForEach(result, chart->results) count += is_case(section, result, name);
+    cJSON_ArrayForEach (result, chart->results)
+        count += is_case(section, result, name);
     return count;
 }
 
@@ -323,8 +321,7 @@ static const char *choose_case(const struct chart *chart, const struct section *
 {
     const cJSON *best = NULL, *result;
     int most = 0;
-    cJSON_ArrayForEach(result, chart->results)
-    {
+    cJSON_ArrayForEach (result, chart->results) {
         if (!is_in(section, result))
             continue;
         int count = count_case(chart, section, chart_text_of(result, "case"));
@@ -368,12 +365,11 @@ static double add_bars(struct chart *chart, const struct section *section, doubl
     if (!name)
         return y;
     const cJSON *result;
-    cJSON_ArrayForEach(result, chart->results) most =
-        fmax(most, is_case(section, result, name) ? number_of(result, "rate") : 0);
+    cJSON_ArrayForEach (result, chart->results)
+        most = fmax(most, is_case(section, result, name) ? number_of(result, "rate") : 0);
     add_title(chart, section, name, y);
     y += 24;
-    cJSON_ArrayForEach(result, chart->results)
-    {
+    cJSON_ArrayForEach (result, chart->results) {
         if (!is_case(section, result, name))
             continue;
         add_bar(chart, result, most, y);

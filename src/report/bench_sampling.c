@@ -50,15 +50,15 @@ static bool fit(const cJSON *runs, struct frame *frame)
 {
     double low = HUGE_VAL, high = -HUGE_VAL, first = HUGE_VAL, last = 0.0;
     const cJSON *run, *mark;
-    cJSON_ArrayForEach(run, runs) cJSON_ArrayForEach(mark, marks_of(run))
-    {
-        if (!is_point(mark))
-            continue;
-        low = fmin(low, number_of(mark, "psnr"));
-        high = fmax(high, number_of(mark, "psnr"));
-        first = fmin(first, number_of(mark, "seconds"));
-        last = fmax(last, number_of(mark, "seconds"));
-    }
+    cJSON_ArrayForEach (run, runs)
+        cJSON_ArrayForEach (mark, marks_of(run)) {
+            if (!is_point(mark))
+                continue;
+            low = fmin(low, number_of(mark, "psnr"));
+            high = fmax(high, number_of(mark, "psnr"));
+            first = fmin(first, number_of(mark, "seconds"));
+            last = fmax(last, number_of(mark, "seconds"));
+        }
     if (!(low <= high))
         return false;
     high = fmax(high, low + 0.1);
@@ -96,8 +96,7 @@ static void add_curve(struct base_text *svg, const struct frame *frame, const cJ
     const cJSON *mark;
     const char *command = "M";
     base_text_add(svg, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" d=\"", color);
-    cJSON_ArrayForEach(mark, marks_of(run))
-    {
+    cJSON_ArrayForEach (mark, marks_of(run)) {
         if (is_point(mark)) {
             base_text_add(svg, "%s%.1f %.1f", command, to_x(frame, number_of(mark, "seconds")),
                           to_y(frame, number_of(mark, "psnr")));
@@ -105,8 +104,7 @@ static void add_curve(struct base_text *svg, const struct frame *frame, const cJ
         }
     }
     base_text_add(svg, "\"/>\n");
-    cJSON_ArrayForEach(mark, marks_of(run))
-    {
+    cJSON_ArrayForEach (mark, marks_of(run)) {
         if (is_point(mark))
             base_text_add(svg,
                           "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" "
@@ -163,8 +161,7 @@ static const char *color_of(const cJSON *runs, const cJSON *run)
 {
     size_t index = 0;
     const cJSON *other;
-    cJSON_ArrayForEach(other, runs)
-    {
+    cJSON_ArrayForEach (other, runs) {
         if (strcmp(chart_text_of(other, "kind"), chart_text_of(run, "kind")) == 0)
             break;
         index++;
@@ -181,9 +178,9 @@ double chart_sampling(struct base_text *svg, const struct cJSON *sampling, doubl
     double legend = frame.top + 8;
     chart_text(svg, CHART_LEFT - 50, y + 12, "title", "PSNR of test views by march.sampling");
     add_axes(svg, &frame);
-    cJSON_ArrayForEach(run, runs) add_equal(svg, &frame, run, color_of(runs, run));
-    cJSON_ArrayForEach(run, runs)
-    {
+    cJSON_ArrayForEach (run, runs)
+        add_equal(svg, &frame, run, color_of(runs, run));
+    cJSON_ArrayForEach (run, runs) {
         add_curve(svg, &frame, run, color_of(runs, run));
         add_legend(svg, run, color_of(runs, run), legend);
         legend += 18;

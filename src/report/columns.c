@@ -3,14 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
-#define WHOLE(field, tag)                                           \
-    {                                                               \
-#field, (tag), true, offsetof(struct report_metrics, field) \
-    }
-#define REAL(field, tag)                                             \
-    {                                                                \
-#field, (tag), false, offsetof(struct report_metrics, field) \
-    }
+#define WHOLE(field, tag) {#field, (tag), true, offsetof(struct report_metrics, field)}
+#define REAL(field, tag)  {#field, (tag), false, offsetof(struct report_metrics, field)}
 
 const struct column columns[RUN_COLUMNS] = {
     [RUN_STEP] = WHOLE(step, NULL),

@@ -35,8 +35,9 @@ struct measure {
 };
 
 /* A table, a row for each run. `text_of`: of the column `second`; NULL: not known. */
-void compare_table(struct base_text *page, const struct comparison *comparison, const char *name, const char *second,
-                   const char *(*text_of)(const struct run *run), const struct measure *measures, size_t count);
+void compare_table(struct base_text *page, const struct comparison *comparison, const char *name,
+                   const char *second, const char *(*text_of)(const struct run *run),
+                   const struct measure *measures, size_t count);
 /* How long each run was trained at the least. */
 double compare_seconds(const struct comparison *comparison);
 /* Mean of a column over the lines that have it; NaN where none does. */

@@ -47,8 +47,9 @@ void compare_gradients(struct base_text *page, const struct comparison *comparis
     page_section(page, "gradients", "Gradients and idle time");
     compare_table(page, comparison, "Gradients", "Precision", page_path, gradients,
                   BASE_COUNT(gradients));
-    base_text_add(page, "<p>Skipped: steps whose loss or gradient was not finite. Underflowed: "
-                        "gradients of activations that became zero in 16 bits. Idle: time in which "
-                        "the device ran no step. All but skipped steps are means over the log.</p>\n"
-                        "</section>\n");
+    base_text_add(page,
+                  "<p>Skipped: steps whose loss or gradient was not finite. Underflowed: "
+                  "gradients of activations that became zero in 16 bits. Idle: time in which "
+                  "the device ran no step. All but skipped steps are means over the log.</p>\n"
+                  "</section>\n");
 }

@@ -38,8 +38,7 @@ static bool is_leaf(const cJSON *item)
     if (cJSON_IsObject(item))
         return item->child == NULL;
     const cJSON *element;
-    cJSON_ArrayForEach(element, item)
-    {
+    cJSON_ArrayForEach (element, item) {
         if (cJSON_IsObject(element) || cJSON_IsArray(element))
             return false;
     }
@@ -55,8 +54,7 @@ static void walk(const char *path, const cJSON *item, page_config_visit visit, v
     }
     size_t index = 0;
     const cJSON *child;
-    cJSON_ArrayForEach(child, item)
-    {
+    cJSON_ArrayForEach (child, item) {
         char longer[PATH_SIZE], number[24];
         snprintf(number, sizeof(number), "%zu", index++);
         snprintf(longer, sizeof(longer), "%s%s%s", path, path[0] ? "." : "",
@@ -68,7 +66,8 @@ static void walk(const char *path, const cJSON *item, page_config_visit visit, v
 void page_config_walk(const struct cJSON *config, page_config_visit visit, void *context)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, config) walk(item->string, item, visit, context);
+    cJSON_ArrayForEach (item, config)
+        walk(item->string, item, visit, context);
 }
 
 static void open_table(struct base_text *page, const char *caption)
@@ -88,8 +87,7 @@ static void add_general(struct base_text *page, const cJSON *config)
 {
     bool any = false;
     const cJSON *item;
-    cJSON_ArrayForEach(item, config)
-    {
+    cJSON_ArrayForEach (item, config) {
         if (is_command(item) || !is_leaf(item))
             continue;
         if (!any)
@@ -107,8 +105,7 @@ void page_config(struct base_text *page, const struct run *run)
     base_text_add(page, "<div class=\"config\">\n");
     add_general(page, run->config);
     const cJSON *item;
-    cJSON_ArrayForEach(item, run->config)
-    {
+    cJSON_ArrayForEach (item, run->config) {
         if (is_command(item) || is_leaf(item))
             continue;
         open_table(page, item->string);
@@ -160,8 +157,7 @@ void page_command(struct base_text *page, const struct run *run)
         page_text(page, command->valuestring);
     bool first = true;
     const cJSON *argument;
-    cJSON_ArrayForEach(argument, command)
-    {
+    cJSON_ArrayForEach (argument, command) {
         base_text_add(page, "%s", first ? "" : " ");
         add_argument(page, cJSON_IsString(argument) ? argument->valuestring : "?");
         first = false;

@@ -30,7 +30,7 @@ struct kept_lines {
     struct kept_line {
         size_t begin;
         double step;
-    } * lines;
+    } *lines;
     size_t count;
 };
 

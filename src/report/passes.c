@@ -173,11 +173,12 @@ void page_buffers(struct base_text *page, const struct run *run)
     if (!(all > 0.0))
         return;
     page_section(page, "memory", "What is in device memory");
-    base_text_add(page, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Memory\">\n"
-                        "<table class=\"passes\">\n"
-                        "<thead><tr><th scope=\"col\">Buffer</th><th scope=\"col\"></th>"
-                        "<th scope=\"col\" class=\"number\">Share</th>"
-                        "<th scope=\"col\" class=\"number\">Size</th></tr></thead>\n<tbody>\n");
+    base_text_add(page,
+                  "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Memory\">\n"
+                  "<table class=\"passes\">\n"
+                  "<thead><tr><th scope=\"col\">Buffer</th><th scope=\"col\"></th>"
+                  "<th scope=\"col\" class=\"number\">Share</th>"
+                  "<th scope=\"col\" class=\"number\">Size</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < summary->buffer_count; i++)
         add_buffer(page, &summary->buffers[i], all, largest);
     base_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");

@@ -26,8 +26,8 @@ struct report_metrics {
     uint64_t gpu_memory_bytes; /* device memory held by this process */
     double idle_share;         /* of the device's time since the previous line; NaN: not known */
     uint64_t image_downscale;  /* of the training images that come to the device now */
-    uint64_t
-        images_exchanged; /* pieces of training images that came there since this process began */
+    uint64_t images_exchanged; /* pieces of training images that came there since this process began
+                                */
     double exchange_share; /* of the time since the previous line, in which gradients were exchanged
                               with other ranks; NaN: there are none */
 };

@@ -218,7 +218,8 @@ static void draw_camera(struct rig *rig, const struct panel *panel, const struct
                          at, direction);
         for (int i = 0; i < 3; i++)
             forward -= direction[i] * (double)view->pose[4 * i + 2];
-        /* Pyramids of the same height; those of others than perspective lenses have sides of that length. */
+        /* Pyramids of the same height; those of others than perspective lenses have sides of that
+         * length. */
         double along = view->lens == VKN_LENS_PERSPECTIVE ? length / fmax(forward, 0.3) : length;
         for (int i = 0; i < 3; i++)
             ends[corner][i] = at[i] + along * direction[i];

@@ -105,8 +105,7 @@ static vkn_status read_items(const cJSON *list, const char *file, const char *na
     const char *separator =
         size > 0 && file[size - 1] == '.' ? "" : ": "; /* see base_json_number */
     const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach (item, list) {
         char where[512];
         snprintf(where, sizeof(where), "%s%s%s[%zu].", file, separator, name, index);
         if (!cJSON_IsObject(item))

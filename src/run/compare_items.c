@@ -29,8 +29,8 @@ vkn_status compare_programs(struct parallel *end)
     memcpy(mine.magic, magic, sizeof magic);
     snprintf(mine.version, sizeof mine.version, "vknerf %s (%s)", vkn_version(), base_commit());
     vkn_status status = parallel_gather(end, &mine, sizeof mine, all);
-    if (status != VKN_OK &&
-        strstr(vkn_last_error(), "TRUNCATE")) /* versions before 0.1 exchange more at first */
+    if (status != VKN_OK && strstr(vkn_last_error(), "TRUNCATE")) /* versions before 0.1 exchange
+                                                                     more at first */
         return base_fail(VKN_BAD_INPUT, "rank %u: another rank is of an earlier version than %s",
                          parallel_rank(end), mine.version);
     BASE_TRY(status);

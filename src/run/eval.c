@@ -72,8 +72,8 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *given, struct vkn_evaluati
     BASE_CHOICE(params, precision, VKN_PRECISION_COOPMAT);
     BASE_TRY(run_read_job(&params->job, &job));
     struct run_opened opened;
-    BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
-                      &opened));
+    BASE_TRY(
+        run_open(&job, params->run, params->scene, params->format, params->precision, &opened));
     struct render_evaluation request = {
         .renderer = opened.renderer,
         .scene = opened.scene,

@@ -30,10 +30,10 @@ static vkn_status check_choices(const char *what, const struct vkn_export_params
         const char *name;
         double value;
     } numbers[] = {
-        {"threshold", params->threshold},        {"min_component", params->min_component},
-        {"crop_low", params->crop_low[0]},       {"crop_low", params->crop_low[1]},
-        {"crop_low", params->crop_low[2]},       {"crop_high", params->crop_high[0]},
-        {"crop_high", params->crop_high[1]},     {"crop_high", params->crop_high[2]},
+        {"threshold", params->threshold},    {"min_component", params->min_component},
+        {"crop_low", params->crop_low[0]},   {"crop_low", params->crop_low[1]},
+        {"crop_low", params->crop_low[2]},   {"crop_high", params->crop_high[0]},
+        {"crop_high", params->crop_high[1]}, {"crop_high", params->crop_high[2]},
     };
     for (size_t i = 0; i < BASE_COUNT(numbers); i++)
         BASE_TRY(base_check_range(what, numbers[i].name, numbers[i].value, -DBL_MAX, DBL_MAX));
@@ -138,8 +138,8 @@ static void warn_of_few(const char *path, size_t count, uint32_t wanted, const c
 {
     if (count < wanted)
         base_log(BASE_LOG_WARNING,
-                 "%s: only %zu of %u %s: rays of the training views hit hardly anything there", path,
-                 count, wanted, what);
+                 "%s: only %zu of %u %s: rays of the training views hit hardly anything there",
+                 path, count, wanted, what);
 }
 
 static vkn_status make_points(const struct vkn_export_params *params, struct run_opened *opened,
@@ -238,8 +238,8 @@ vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_expo
     double began = base_seconds();
     struct run_opened opened;
     BASE_TRY(check_params(params));
-    BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
-                      &opened));
+    BASE_TRY(
+        run_open(&job, params->run, params->scene, params->format, params->precision, &opened));
     render_local_origin(opened.scene, made->origin);
     vkn_status status = export_files(params, &opened, made);
     run_close(&opened);

@@ -76,7 +76,8 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
     return status;
 }
 
-/* A file of the run as it was before; NULL when there is none. What cannot be read is left behind. */
+/* A file of the run as it was before; NULL when there is none. What cannot be read is left behind.
+ */
 static cJSON *read_old(const char *folder, const char *name)
 {
     cJSON *json = NULL;
@@ -218,8 +219,7 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
 {
     cJSON *old = read_old(folder, RUN_SUMMARY), *kept = cJSON_CreateArray();
     const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(old, "evaluations"))
-    {
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(old, "evaluations")) {
         const cJSON *at = cJSON_GetObjectItemCaseSensitive(item, "step");
         if (cJSON_IsNumber(at) && at->valuedouble <= (double)step)
             cJSON_AddItemToArray(kept, cJSON_Duplicate(item, true));

@@ -298,7 +298,8 @@ static void choose(struct vkn_batch_search *result)
         bool first = result->largest == result->trial_count;
         if (first || trial->samples > result->trials[result->largest]->samples)
             result->largest = i;
-        if (first || trial->samples_per_second > result->trials[result->fastest]->samples_per_second)
+        if (first ||
+            trial->samples_per_second > result->trials[result->fastest]->samples_per_second)
             result->fastest = i;
     }
 }

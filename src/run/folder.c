@@ -90,7 +90,8 @@ vkn_status run_open_scene(const char *given, const char *recorded, const struct 
     if (!reason)
         return VKN_ERROR;
     base_fail(status,
-              "%s; the run was trained on the scene at %.150s: name the folder where it is now with --scene (`scene` of "
+              "%s; the run was trained on the scene at %.150s: name the folder where it is now "
+              "with --scene (`scene` of "
               "the parameters)",
               reason, recorded);
     free(reason);
@@ -105,7 +106,8 @@ char *run_absolute_path(const char *path)
     return resolved ? resolved : base_format("%s", path);
 }
 
-/* Of a file its folder, of a model of a capture, CAPTURE/sparse/1, the capture; NULL on no memory. */
+/* Of a file its folder, of a model of a capture, CAPTURE/sparse/1, the capture; NULL on no memory.
+ */
 static char *scene_folder(const char *scene)
 {
     char *path = run_absolute_path(scene), *folder = NULL;

@@ -17,10 +17,12 @@ void run_log_streaming(const struct vkn_images *images)
 {
     char held[96], of[48] = "";
     const char *unit = images->strips > 1 ? "strips" : "images";
-    snprintf(held, sizeof held, "%zu of %zu %s on the device", images->resident, images->count * images->strips, unit);
+    snprintf(held, sizeof held, "%zu of %zu %s on the device", images->resident,
+             images->count * images->strips, unit);
     if (images->strips > 1)
         snprintf(of, sizeof of, " (%zu images of %zu strips)", images->count, images->strips);
-    base_log(BASE_LOG_INFO, "streaming: %s%s, %llu bytes (%.1f MiB); every 16 steps %u %s are exchanged, from %s", held, of,
-             (unsigned long long)images->bytes, (double)images->bytes / (1024.0 * 1024.0), images->by_period, unit,
-             images->host_bytes > 0 ? "host memory" : "their files");
+    base_log(BASE_LOG_INFO,
+             "streaming: %s%s, %llu bytes (%.1f MiB); every 16 steps %u %s are exchanged, from %s",
+             held, of, (unsigned long long)images->bytes, (double)images->bytes / (1024.0 * 1024.0),
+             images->by_period, unit, images->host_bytes > 0 ? "host memory" : "their files");
 }

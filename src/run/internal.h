@@ -26,8 +26,8 @@ struct run_ranks;
 
 /* *job is as given, NULL: all defaults; it becomes `own`, which is complete. */
 vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *own);
-/* What a caller gives, complete: no pointer that stands for defaults is NULL. `own` and `job` belong
- * together. */
+/* What a caller gives, complete: no pointer that stands for defaults is NULL. `own` and `job`
+ * belong together. */
 vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *own,
                           struct vkn_job *job);
 
@@ -55,8 +55,8 @@ vkn_status run_choose_folder(const struct vkn_train_params *params, const char *
  * default becomes another one that is new when it exists by now. *made: it was not there before. */
 vkn_status run_prepare_folder(const struct vkn_train_params *params, char **folder,
                               struct run_lock *lock, bool *made);
-/* Opens the scene at `given`, or where that is NULL at the path that a run recorded: when it is not there any more, the
- * message names --scene. */
+/* Opens the scene at `given`, or where that is NULL at the path that a run recorded: when it is not
+ * there any more, the message names --scene. */
 vkn_status run_open_scene(const char *given, const char *recorded, const struct vkn_config *config,
                           struct vkn_scene **scene);
 /* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
@@ -66,7 +66,7 @@ char *run_absolute_path(const char *path);
 
 /* Everything that summary.json says. */
 struct run_record {
-    const char *status; /* "running", "finished", "interrupted", "failed" */
+    const char *status;  /* "running", "finished", "interrupted", "failed" */
     const char *failure; /* why it failed; NULL: it did not */
     const char *scene;
     const char *device, *driver;

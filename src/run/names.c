@@ -54,8 +54,8 @@ vkn_status vkn_config_setting(size_t index, vkn_setting *given)
     static const char *const truths[] = {"true", "false", NULL};
     BASE_NEED(given);
     if (index >= config_setting_count)
-        return base_fail(VKN_BAD_INPUT, "%s: there are %zu settings, 0 to %zu, none with index %zu", __func__,
-                         config_setting_count, config_setting_count - 1, index);
+        return base_fail(VKN_BAD_INPUT, "%s: there are %zu settings, 0 to %zu, none with index %zu",
+                         __func__, config_setting_count, config_setting_count - 1, index);
     const struct config_setting *setting = &config_settings[index];
     const vkn_setting made = {
         .key = setting->key,

@@ -13,8 +13,8 @@ struct run_opened {
     struct report_progress *progress;
 };
 
-/* `scene`: NULL for where the run found it; `format`: AUTO for as the run found it; `precision`: see
- * vkn_renderer_open. On failure there is nothing to close. */
+/* `scene`: NULL for where the run found it; `format`: AUTO for as the run found it; `precision`:
+ * see vkn_renderer_open. On failure there is nothing to close. */
 vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene,
                     enum vkn_scene_format format, enum vkn_precision precision,
                     struct run_opened *opened);

@@ -16,7 +16,8 @@ vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train
     BASE_TRY(BASE_READ("vkn_train_params", vkn_train_params, given, own, command_count));
     for (size_t i = 0; i < own->command_count; i++)
         if (!own->command || !own->command[i])
-            return base_fail(VKN_BAD_INPUT, "vkn_train_params: command_count: word %zu of command is NULL", i);
+            return base_fail(VKN_BAD_INPUT,
+                             "vkn_train_params: command_count: word %zu of command is NULL", i);
     own->config = config_given(own->config);
     own->given = config_given(own->given);
     return run_read_job(&own->job, job);

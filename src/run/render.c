@@ -28,7 +28,7 @@ static vkn_status render_frames(struct rendering *r)
                              r->views.count);
         struct vkn_picture picture = {0};
         BASE_TRY(render_picture(r->opened.renderer, &r->views.cameras[frame], r->background,
-                            supersample, &picture));
+                                supersample, &picture));
         if (r->params->transparent)
             render_straighten(&picture);
         vkn_status status = render_frames_add(r->frames, &picture);
@@ -64,7 +64,8 @@ static vkn_status check_params(const struct vkn_render_params *params)
     BASE_TRY(check_video(params->opacity_video, params->opacity, "opacity"));
     BASE_TRY(check_video(params->normal_video, params->normal, "normals"));
     if (params->video && params->transparent)
-        return base_fail(VKN_BAD_INPUT, "%s: a video is not transparent; its background is white or black",
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: a video is not transparent; its background is white or black",
                          params->video);
     if (params->fps > 0.0 && !params->video && !params->depth_video && !params->opacity_video &&
         !params->normal_video)
@@ -125,8 +126,8 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     BASE_TRY(run_read_job(&params->job, &job));
     struct rendering r = {.params = params};
     BASE_TRY(check_params(params));
-    BASE_TRY(run_open(&job, params->run, params->scene, params->format, params->precision,
-                      &r.opened));
+    BASE_TRY(
+        run_open(&job, params->run, params->scene, params->format, params->precision, &r.opened));
     r.background = params->transparent ? VKN_BACKGROUND_BLACK
                                        : render_background(params->background,
                                                            vkn_renderer_config(r.opened.renderer));

@@ -14,9 +14,9 @@
 #include "run/internal.h"
 
 /* A checkpoint that takes long to write comes as much more rarely: 2 % of the time at the most. */
-#define SAVE_SHARE   50.0
-#define FIRST_WAIT   0.5 /* seconds after a failure, then twice as long each time up to */
-#define MOST_WAIT    60.0
+#define SAVE_SHARE 50.0
+#define FIRST_WAIT 0.5 /* seconds after a failure, then twice as long each time up to */
+#define MOST_WAIT  60.0
 
 /* ---- those that are kept ------------------------------------------------------------------- */
 
@@ -181,7 +181,8 @@ uint64_t run_saver_until_step(const struct run_saver *saver)
 {
     uint32_t every = vkn_trainer_config(saver->trainer)->save_every;
     uint64_t step = vkn_trainer_step(saver->trainer);
-    return every > 0 && saver->wait <= 0.0 && !saver->put_off ? (step / every + 1) * every : UINT32_MAX;
+    return every > 0 && saver->wait <= 0.0 && !saver->put_off ? (step / every + 1) * every
+                                                              : UINT32_MAX;
 }
 
 double run_saver_seconds(const struct run_saver *saver)
@@ -267,7 +268,8 @@ static vkn_status put_off(struct run_saver *saver)
 
 vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
 {
-    bool due = vkn_trainer_step(saver->trainer) >= until || base_seconds() - saver->last >= interval(saver);
+    bool due = vkn_trainer_step(saver->trainer) >= until ||
+               base_seconds() - saver->last >= interval(saver);
     if (!due)
         return VKN_OK;
     if (!train_is_sound(saver->trainer))

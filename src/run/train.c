@@ -452,12 +452,14 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     BASE_TRY(run_read_train(given, &params, &job));
     BASE_TRY(run_visits_read(params.visitor, &visits));
     BASE_TRY(run_create_result(result));
-    struct training t = {.params = &params, .result = *result, .began = base_seconds(), .visits = visits};
+    struct training t = {
+        .params = &params, .result = *result, .began = base_seconds(), .visits = visits};
     vkn_status status = run_ranks_open(&params, &t.ranks);
     t.result->rank = run_ranks_number(t.ranks);
     if (status == VKN_OK)
         status = t.result->rank > 0 ? run_ranks_follow(t.ranks) : open_all(&t);
-    t.result->told = run_ranks_told(t.ranks, status); /* rank 0's later failures say what is saved */
+    t.result->told =
+        run_ranks_told(t.ranks, status); /* rank 0's later failures say what is saved */
     if (t.result->rank > 0) {
         run_ranks_close(&t.ranks);
         return status;

@@ -68,8 +68,7 @@ static vkn_status parse_shape(const struct safetensors_file *file, const cJSON *
     if (!cJSON_IsArray(item))
         return fail_tensor(file, tensor->name, "shape is not an array");
     const cJSON *dimension;
-    cJSON_ArrayForEach(dimension, item)
-    {
+    cJSON_ArrayForEach (dimension, item) {
         if (tensor->rank == BASE_COUNT(tensor->shape))
             return fail_tensor(file, tensor->name, "shape has more than 4 dimensions");
         if (!read_count(dimension, &tensor->shape[tensor->rank]))
@@ -126,8 +125,8 @@ static int compare_offsets(const void *left, const void *right)
     const struct placed *a = left, *b = right;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
-    if (a->tensor.size !=
-        b->tensor.size) /* an empty tensor comes before what starts where it lies */
+    if (a->tensor.size != b->tensor.size) /* an empty tensor comes before what starts where it lies
+                                           */
         return a->tensor.size < b->tensor.size ? -1 : 1;
     return strcmp(a->tensor.name, b->tensor.name);
 }
@@ -172,8 +171,7 @@ static vkn_status parse_metadata(struct safetensors_file *file, const cJSON *ite
     if (!cJSON_IsObject(item))
         return base_fail(VKN_BAD_INPUT, "%s: header: __metadata__ is not an object", file->name);
     const cJSON *value;
-    cJSON_ArrayForEach(value, item)
-    {
+    cJSON_ArrayForEach (value, item) {
         if (!cJSON_IsString(value))
             return base_fail(VKN_BAD_INPUT,
                              "%s: header: __metadata__ has a value that is not a string",
@@ -188,8 +186,7 @@ static vkn_status parse_items(struct safetensors_file *file, struct placed *plac
 {
     size_t count = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, file->header)
-    {
+    cJSON_ArrayForEach (item, file->header) {
         if (strcmp(item->string, "__metadata__") == 0) {
             BASE_TRY(parse_metadata(file, item));
             continue;

@@ -27,21 +27,22 @@ struct safetensors_metadata {
     const char *key, *value;
 };
 
-/* With this metadata key a file holds the CRC-32C of all its bytes, taken with the value's own digits as
- * below, and is refused when it does not match; who changes the file drops the key. */
+/* With this metadata key a file holds the CRC-32C of all its bytes, taken with the value's own
+ * digits as below, and is refused when it does not match; who changes the file drops the key. */
 #define SAFETENSORS_CHECKSUM       "vknerf.crc32c"
 #define SAFETENSORS_CHECKSUM_UNSET "00000000"
 
-/* Replaces `path` atomically (base_file_begin / commit). Where the metadata hold SAFETENSORS_CHECKSUM,
- * given as UNSET, its digits are filled in. Strings that are not UTF-8 get U+FFFD in place of what is
- * not. */
+/* Replaces `path` atomically (base_file_begin / commit). Where the metadata hold
+ * SAFETENSORS_CHECKSUM, given as UNSET, its digits are filled in. Strings that are not UTF-8 get
+ * U+FFFD in place of what is not. */
 vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
                              size_t count, const struct safetensors_metadata *metadata,
                              size_t metadata_count);
 
 struct safetensors_file; /* the whole file in memory; tensors and strings point into it */
 /* Checks everything before giving access: header length and JSON, types, shapes against offsets, no
- * overlap, no hole, nothing past the end, the checksum where there is one. VKN_BAD_INPUT names the file and the tensor. */
+ * overlap, no hole, nothing past the end, the checksum where there is one. VKN_BAD_INPUT names the
+ * file and the tensor. */
 vkn_status safetensors_open(const char *path, struct safetensors_file **file);
 /* safetensors_open of bytes in memory (copied); `name` stands for the path in messages. */
 vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t size,

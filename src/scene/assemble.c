@@ -78,7 +78,8 @@ static vkn_status wrong_size(const struct transforms *file, const struct transfo
 {
     char exif[80] = "";
     if (frame->orientation > EXIF_UPRIGHT)
-        snprintf(exif, sizeof(exif), ", and its EXIF orientation, %u, does not make them fit", frame->orientation);
+        snprintf(exif, sizeof(exif), ", and its EXIF orientation, %u, does not make them fit",
+                 frame->orientation);
     return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s has %ux%u pixels, wrong size: %s %gx%g%s",
                      file->file, file->list, frame->index, frame->image_path, frame->width,
                      frame->height, reason, width, height, exif);
@@ -169,7 +170,8 @@ static vkn_status check_space(const struct scene_options *options)
 
 bool scene_is_far(const double offset[3])
 {
-    return !(fabs(offset[0]) < FAR_OFFSET && fabs(offset[1]) < FAR_OFFSET && fabs(offset[2]) < FAR_OFFSET);
+    return !(fabs(offset[0]) < FAR_OFFSET && fabs(offset[1]) < FAR_OFFSET &&
+             fabs(offset[2]) < FAR_OFFSET);
 }
 
 double scene_number(double number, const double offset[3])
@@ -192,8 +194,9 @@ static double shorten(double number)
     return strtod(text, NULL);
 }
 
-/* `offset`: NULL puts the space's centre into the cube's. Near the dataset's origin scale and offset are what single
- * precision has, which moves a scene by less than 1e-6; far from it that would be more than the scene is large. */
+/* `offset`: NULL puts the space's centre into the cube's. Near the dataset's origin scale and
+ * offset are what single precision has, which moves a scene by less than 1e-6; far from it that
+ * would be more than the scene is large. */
 static void set_space(struct vkn_scene *scene, const struct space *space, const double *offset)
 {
     scene->scale = space->scale;
@@ -251,8 +254,8 @@ static vkn_status check_chosen(const struct vkn_scene *scene, const struct trans
             return base_fail(VKN_BAD_INPUT,
                              "%s: %s: by their positions and depths the training space has an "
                              "offset of %.3g, out of range (%g to %g)",
-                             file->file, file->list, scene->offset[i],
-                             -VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET);
+                             file->file, file->list, scene->offset[i], -VKN_MOST_SCENE_OFFSET,
+                             VKN_MOST_SCENE_OFFSET);
     if (!isfinite(scene->near))
         return base_fail(VKN_BAD_INPUT, "%s: %s: their nearest depths are too large for a number",
                          file->file, file->list);
@@ -260,7 +263,8 @@ static vkn_status check_chosen(const struct vkn_scene *scene, const struct trans
 }
 
 /* `count` of them in fresh memory; NULL: there are none, or no memory. */
-static struct scene_point *place(const struct vkn_scene *scene, const struct transforms_point *points, size_t count)
+static struct scene_point *place(const struct vkn_scene *scene,
+                                 const struct transforms_point *points, size_t count)
 {
     struct scene_point *placed = count > 0 ? base_alloc(count, sizeof(*placed)) : NULL;
     for (size_t n = 0; n < count && placed != NULL; n++) {
@@ -353,8 +357,8 @@ static vkn_status assemble(struct vkn_scene *scene, const struct transforms file
     return VKN_OK;
 }
 
-vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS], bool single,
-                          const struct scene_options *options)
+vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS],
+                          bool single, const struct scene_options *options)
 {
     BASE_TRY(check_space(options));
     scene->downscale = options->downscale > 0 ? options->downscale : 1;

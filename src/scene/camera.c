@@ -5,8 +5,8 @@
  * camera-space direction (u, -v, -1). OpenCV's distortion is defined on exactly these y-down
  * coordinates (its camera has y down and z forward), so k1 k2 p1 p2 k3 of instant-ngp and
  * nerfstudio files apply without sign changes. A fisheye's (u, v) have the direction of that vector
- * and as their length the (distorted) angle to the axis; those of a panorama are its longitude and its latitude
- * below the horizontal plane.
+ * and as their length the (distorted) angle to the axis; those of a panorama are its longitude and
+ * its latitude below the horizontal plane.
  */
 #include <math.h>
 

@@ -139,9 +139,9 @@ static vkn_status parse_frames(const struct vkn_scene *scene, const char *file, 
     return status;
 }
 
-vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file, const struct cJSON *json,
-                             const struct camera_path_space *space, const struct scene_camera *like,
-                             struct scene_camera_path *camera_path)
+vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file,
+                             const struct cJSON *json, const struct camera_path_space *space,
+                             const struct scene_camera *like, struct scene_camera_path *camera_path)
 {
     *camera_path = (struct scene_camera_path){0};
     if (camera_path_is_nerfstudio(json))

@@ -22,8 +22,8 @@ void look_along(const double position[3], const double back[3], const double up[
  * its neighbours (Catmull and Rom 1974), one-sided at the ends. */
 struct spline {
     size_t count, channels; /* at least 1 */
-    const double *values; /* [count][channels] */
-    const double *times;  /* [count], increasing; with `loop` [count + 1]: when the first returns */
+    const double *values;   /* [count][channels] */
+    const double *times; /* [count], increasing; with `loop` [count + 1]: when the first returns */
     bool loop;
 };
 #define SPLINE_CHANNELS 12 /* at most */
@@ -41,7 +41,8 @@ struct scene_camera camera_path_camera(const struct scene_camera *like, const ui
  * longer side: beyond, a pinhole's picture is all stretched border. */
 struct scene_camera camera_path_undistorted(const struct scene_camera *like);
 double camera_path_angle(const struct scene_camera *camera); /* its vertical field of view */
-/* Reads the array `name` of so many numbers; VKN_BAD_INPUT for another, or where it is required and absent. */
+/* Reads the array `name` of so many numbers; VKN_BAD_INPUT for another, or where it is required and
+ * absent. */
 vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
                                bool required, int count, double *values);
 /* Puts *camera where `pose`, in the dataset's space, is in the scene's training space. */
@@ -56,22 +57,23 @@ struct camera_path_space {
 extern const struct camera_path_space camera_path_same_space;
 
 /* Camera paths by content: see scene_read_camera_path. The caller frees camera_path->cameras. */
-vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file, const struct cJSON *json,
-                             const struct camera_path_space *space, const struct scene_camera *like,
+vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file,
+                             const struct cJSON *json, const struct camera_path_space *space,
+                             const struct scene_camera *like,
                              struct scene_camera_path *camera_path);
 bool camera_path_is_nerfstudio(const struct cJSON *json);
 vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const char *file,
                                         const struct cJSON *json,
                                         const struct camera_path_space *space,
                                         struct scene_camera_path *camera_path);
-/* The box of its `crop`, an object of "crop_center", "crop_scale", "crop_rot" (radians) and "crop_bg_color";
- * VKN_BAD_INPUT where the box does not lie along the dataset's axes. */
+/* The box of its `crop`, an object of "crop_center", "crop_scale", "crop_rot" (radians) and
+ * "crop_bg_color"; VKN_BAD_INPUT where the box does not lie along the dataset's axes. */
 vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
                                  const struct camera_path_space *space,
                                  struct scene_camera_path *camera_path);
 bool camera_path_is_ngp(const struct cJSON *json);
-vkn_status camera_path_parse_ngp(const struct vkn_scene *scene, const char *file, const struct cJSON *json,
-                                 const struct scene_camera *like,
+vkn_status camera_path_parse_ngp(const struct vkn_scene *scene, const char *file,
+                                 const struct cJSON *json, const struct scene_camera *like,
                                  struct scene_camera_path *camera_path);
 bool camera_path_is_keyframes(const struct cJSON *json);
 vkn_status camera_path_parse_keyframes(const struct vkn_scene *scene, const char *file,

@@ -236,7 +236,9 @@ static struct scene_camera make_camera(const struct export *export, const struct
 static bool all_have(const cJSON *list, const char *name)
 {
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, list) if (!cJSON_HasObjectItem(item, name)) return false;
+    cJSON_ArrayForEach (item, list)
+        if (!cJSON_HasObjectItem(item, name))
+            return false;
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* Inside of the scene room: COLMAP's sparse models, as written in cameras, images and points3D (.bin
- * or .txt; the format is described in COLMAP's documentation, "Output Format"). */
+/* Inside of the scene room: COLMAP's sparse models, as written in cameras, images and points3D
+ * (.bin or .txt; the format is described in COLMAP's documentation, "Output Format"). */
 #ifndef SCENE_COLMAP_H
 #define SCENE_COLMAP_H
 
@@ -19,8 +19,8 @@ struct colmap_image {
     char *name;            /* owned */
 };
 
-/* A sparse model as its files have it. Zero-initialised, filled by the parsers below, one for each of
- * the three files; the caller frees it with colmap_free, after a failure too. */
+/* A sparse model as its files have it. Zero-initialised, filled by the parsers below, one for each
+ * of the three files; the caller frees it with colmap_free, after a failure too. */
 struct colmap {
     struct colmap_camera *cameras;
     size_t camera_count;
@@ -28,8 +28,8 @@ struct colmap {
     size_t image_count;
     struct transforms_point *points;
     size_t point_count;
-    uint64_t *track_ends;    /* of each point: where its ids end in `track` */
-    uint32_t *track;         /* ids of the images that see the points, point after point */
+    uint64_t *track_ends; /* of each point: where its ids end in `track` */
+    uint32_t *track;      /* ids of the images that see the points, point after point */
     struct points_left_out left_out;
 };
 void colmap_free(struct colmap *model);
@@ -50,7 +50,8 @@ struct colmap_model {
     int id; /* in cameras.bin */
     const char *name;
     unsigned count;         /* parameters */
-    const char *parameters; /* what each of them is, a letter each (colmap_lens); NULL: unsupported */
+    const char *parameters; /* what each of them is, a letter each (colmap_lens); NULL: unsupported
+                             */
 };
 #define COLMAP_MAX_PARAMETERS 16
 /* NULL when there is none such. */
@@ -63,14 +64,14 @@ vkn_status colmap_unsupported(const char *where, const char *name);
 
 /* Frames without images found, from cameras and images. `file` is that of the images. */
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms);
-/* Points, and each frame's bounds from those that it sees. frame->index is still the image's place in
- * the model; frames of other images have been dropped. */
+/* Points, and each frame's bounds from those that it sees. frame->index is still the image's place
+ * in the model; frames of other images have been dropped. */
 vkn_status colmap_points(struct colmap *model, struct transforms *transforms);
 
-/* The model to read in a scene's folder, or where COLMAP, instant-ngp and nerfstudio leave models in it:
- * its cameras.bin or cameras.txt, NULL when there is none. Of several (sparse/0, sparse/1, ...) the one
- * with the most images; *others says in words which and what else there is, else it is NULL. The caller
- * frees both, after a failure too. */
+/* The model to read in a scene's folder, or where COLMAP, instant-ngp and nerfstudio leave models
+ * in it: its cameras.bin or cameras.txt, NULL when there is none. Of several (sparse/0, sparse/1,
+ * ...) the one with the most images; *others says in words which and what else there is, else it is
+ * NULL. The caller frees both, after a failure too. */
 vkn_status colmap_find(const char *folder, char **cameras, char **others);
 /* How many images the model has that has `cameras`. */
 vkn_status colmap_count_images(const char *cameras, size_t *count);

@@ -14,7 +14,8 @@ static vkn_status no_fault(vkn_status written)
 
 /* ---- smaller --------------------------------------------------------------------------------- */
 
-/* Straight alpha again, in place, as many channels as there have to be; what no pixel counts of is black. */
+/* Straight alpha again, in place, as many channels as there have to be; what no pixel counts of is
+ * black. */
 static uint32_t unpack(const uint32_t *pixels, size_t count, bool has_alpha, uint8_t *bytes)
 {
     uint32_t channels = has_alpha ? 4 : 3;
@@ -40,8 +41,8 @@ static vkn_status write_smaller(const uint8_t *rgba, const uint8_t *used, uint32
     if (status == VKN_OK) {
         bool has_alpha = image_downscale(rgba, used, width, height, factor, pixels);
         uint32_t channels = unpack(pixels, count, has_alpha, bytes);
-        status = no_fault(
-            scene_image_write_png(path, bytes, width / factor, height / factor, channels));
+        status =
+            no_fault(scene_image_write_png(path, bytes, width / factor, height / factor, channels));
     }
     free(pixels);
     free(bytes);
@@ -54,7 +55,8 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
     uint8_t *rgba = NULL, *used = NULL;
     uint32_t width, height;
     BASE_TRY(scene_image_read(image, &rgba, &width, &height));
-    vkn_status status = mask != NULL ? mask_read(mask, false, EXIF_UPRIGHT, width, height, &used) : VKN_OK;
+    vkn_status status =
+        mask != NULL ? mask_read(mask, false, EXIF_UPRIGHT, width, height, &used) : VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++)
         status = write_smaller(rgba, used, width, height, factors[i], paths[i]);
     free(rgba);
@@ -93,7 +95,8 @@ uint8_t *image_turn(const uint8_t *stored, size_t size, unsigned orientation, ui
     }
     for (uint32_t y = 0; y < *height; y++) {
         size_t from = stored_at(orientation, from_width, from_height, 0, y);
-        size_t step = stored_at(orientation, from_width, from_height, 1, y) - from; /* modulo 2^64 */
+        size_t step =
+            stored_at(orientation, from_width, from_height, 1, y) - from; /* modulo 2^64 */
         for (uint32_t x = 0; x < *width; x++, from += step, at += size)
             memcpy(at, stored + size * from, size);
     }
@@ -128,8 +131,8 @@ static void append(void *context, void *data, int size)
     free(behind);
 }
 
-static vkn_status write_jpeg(const uint8_t *rgba, uint32_t width, uint32_t height, struct jpeg *jpeg,
-                             const char *path)
+static vkn_status write_jpeg(const uint8_t *rgba, uint32_t width, uint32_t height,
+                             struct jpeg *jpeg, const char *path)
 {
     bool made = stb_write_jpeg(append, jpeg, (int)width, (int)height, rgba, QUALITY);
     vkn_status status = made && !jpeg->text.failed

@@ -4,15 +4,15 @@
 
 #include "scene/transforms.h"
 
-/* Finds the format of options->path, or checks that it has the one asked for, sets scene->format and
- * reads `files` as scene_assemble takes them, images found. The caller frees the files, after a
+/* Finds the format of options->path, or checks that it has the one asked for, sets scene->format
+ * and reads `files` as scene_assemble takes them, images found. The caller frees the files, after a
  * failure too. */
 vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *options,
                            struct transforms files[SCENE_SPLITS], bool *single);
 
-/* VKN_BAD_INPUT for what is plainly no scene: a folder of photographs or a video, where the message names the command that
- * makes a scene of it; a run, an empty folder, one whose folders are scenes; a picture, an archive, a mesh, a model.
- * VKN_OK for all else (photographs.c). */
+/* VKN_BAD_INPUT for what is plainly no scene: a folder of photographs or a video, where the message
+ * names the command that makes a scene of it; a run, an empty folder, one whose folders are scenes;
+ * a picture, an archive, a mesh, a model. VKN_OK for all else (photographs.c). */
 vkn_status photographs_refuse(const char *folder);
 vkn_status photographs_refuse_file(const char *path);
 

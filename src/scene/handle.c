@@ -76,8 +76,8 @@ vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t 
     BASE_TRY(scene_find_split(scene, split, name));
     size_t count = scene->splits[*name].camera_count;
     if (view >= count)
-        return base_fail(VKN_BAD_INPUT, "%s: view %zu: there are %zu %s views, 0 to %zu", scene->path, view, count,
-                         scene_split_names[*name], count - 1);
+        return base_fail(VKN_BAD_INPUT, "%s: view %zu: there are %zu %s views, 0 to %zu",
+                         scene->path, view, count, scene_split_names[*name], count - 1);
     return VKN_OK;
 }
 
@@ -167,10 +167,13 @@ static vkn_status check_camera(const struct vkn_camera *camera)
     bool all_around = camera->lens == VKN_LENS_EQUIRECTANGULAR && camera->focal_x == 0.0 &&
                       camera->focal_y == 0.0;
     if (!is_finite(camera))
-        return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g, center_x %g, center_y %g, k1 %g, k2 %g, p1 %g, "
-                         "p2 %g, k3 %g, k4 %g: not all are finite", camera->focal_x, camera->focal_y, camera->center_x,
-                         camera->center_y, camera->k1, camera->k2, camera->p1, camera->p2, camera->k3, camera->k4);
-    if ( (camera->focal_x <= 0.0 && !all_around) || camera->focal_y < 0.0)
+        return base_fail(
+            VKN_BAD_INPUT,
+            "camera: focal_x %g, focal_y %g, center_x %g, center_y %g, k1 %g, k2 %g, p1 %g, "
+            "p2 %g, k3 %g, k4 %g: not all are finite",
+            camera->focal_x, camera->focal_y, camera->center_x, camera->center_y, camera->k1,
+            camera->k2, camera->p1, camera->p2, camera->k3, camera->k4);
+    if ((camera->focal_x <= 0.0 && !all_around) || camera->focal_y < 0.0)
         return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: not of a lens",
                          camera->focal_x, camera->focal_y);
     if ((unsigned)camera->lens > VKN_LENS_EQUIRECTANGULAR)
@@ -237,8 +240,9 @@ vkn_status vkn_camera_look_at(struct vkn_camera *camera, const double *eye, cons
     BASE_NEED(up);
     for (int i = 0; i < 3; i++)
         if (!isfinite(eye[i]) || !isfinite(target[i]) || !isfinite(up[i]))
-            return base_fail(VKN_BAD_INPUT, "%s: eye, target, up: %g, %g and %g along %c are not all finite", __func__,
-                             eye[i], target[i], up[i], "xyz"[i]);
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: eye, target, up: %g, %g and %g along %c are not all finite",
+                             __func__, eye[i], target[i], up[i], "xyz"[i]);
     const double back[3] = {eye[0] - target[0], eye[1] - target[1], eye[2] - target[2]};
     if (!(vector_dot(back, back) > 0.0) || !(vector_dot(up, up) > 0.0))
         return base_fail(VKN_BAD_INPUT, "%s: the target is where the eye is, or `up` is zero",

@@ -78,8 +78,8 @@ vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Makes pixels of a whole file for image_decode and image_read_mask: fresh memory, which free() releases, or NULL where
- * it cannot be decoded. */
+/* Makes pixels of a whole file for image_decode and image_read_mask: fresh memory, which free()
+ * releases, or NULL where it cannot be decoded. */
 typedef void *decoder(const uint8_t *data, int size, int *width, int *height);
 
 /* 16-bit RGBA in the decoder's memory to 8 bits, each value to the nearest: 65535 becomes 255. NULL
@@ -203,9 +203,9 @@ vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_
 
 static vkn_status encode(const struct image_png *image, struct base_text *text)
 {
-    bool sizes_fit = image->width > 0 && image->height > 0 && image->width <= SCENE_MAX_IMAGE_SIZE &&
-                     image->height <= SCENE_MAX_IMAGE_SIZE && image->channels >= 1 &&
-                     image->channels <= 4;
+    bool sizes_fit =
+        image->width > 0 && image->height > 0 && image->width <= SCENE_MAX_IMAGE_SIZE &&
+        image->height <= SCENE_MAX_IMAGE_SIZE && image->channels >= 1 && image->channels <= 4;
     if (!sizes_fit)
         return base_fail(VKN_ERROR, "PNG: cannot write an image of %ux%u with %u channels",
                          image->width, image->height, image->channels);

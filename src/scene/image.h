@@ -23,13 +23,14 @@ uint32_t image_crc32(const uint8_t *data, size_t size);
 
 /* Reads as much of a file as its size and orientation take. */
 vkn_status image_measure(const char *path, struct image_header *header);
-/* Turns pixels of `size` bytes each as EXIF's orientation says: into fresh memory, NULL without. The sides change
- * places for orientations from 5 on. */
+/* Turns pixels of `size` bytes each as EXIF's orientation says: into fresh memory, NULL without.
+ * The sides change places for orientations from 5 on. */
 uint8_t *image_turn(const uint8_t *stored, size_t size, unsigned orientation, uint32_t *width,
                     uint32_t *height);
 #define IMAGE_ON_ITS_SIDE 5u /* the first orientation in which sides change places */
 
-/* What a mask is read from: of each pixel the largest of red, green and blue, and alpha, in full precision. */
+/* What a mask is read from: of each pixel the largest of red, green and blue, and alpha, in full
+ * precision. */
 struct image_mask {
     uint16_t value, alpha;
 };
@@ -63,11 +64,12 @@ bool image_png_encode(const struct image_png *image, struct base_text *text);
 
 /* Averages K x K blocks of straight-alpha RGBA into premultiplied pixels, width / K by height / K
  * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Of `used`
- * (width x height bytes; NULL: all 1) the pixels with 1 are averaged; a block of which they are less
- * than half becomes SCENE_IGNORED. Returns whether any other result has alpha < 255. */
+ * (width x height bytes; NULL: all 1) the pixels with 1 are averaged; a block of which they are
+ * less than half becomes SCENE_IGNORED. Returns whether any other result has alpha < 255. */
 bool image_downscale(const uint8_t *rgba, const uint8_t *used, uint32_t width, uint32_t height,
                      uint32_t k, uint32_t *pixels);
-/* The same of premultiplied pixels, as image_downscale makes them; SCENE_IGNORED ones are not used. */
+/* The same of premultiplied pixels, as image_downscale makes them; SCENE_IGNORED ones are not used.
+ */
 void image_shrink(const uint32_t *pixels, uint32_t width, uint32_t height, uint32_t k,
                   uint32_t *small);
 

@@ -171,7 +171,8 @@ static bool in_cube(const struct vkn_scene *scene, const double point[3])
 }
 
 /* The half line from `origin`, by its entry and exit through each pair of faces. */
-static bool meets_cube(const struct vkn_scene *scene, const double origin[3], const double direction[3])
+static bool meets_cube(const struct vkn_scene *scene, const double origin[3],
+                       const double direction[3])
 {
     double enter = 0, leave = INFINITY, half = 0.5 * scene->aabb_scale;
     for (int i = 0; i < 3; i++) {
@@ -275,7 +276,8 @@ static vkn_status measure_mask(void *context, size_t index)
     if (view->mask_path == NULL)
         return VKN_OK;
     bool aside = view->turned_by >= IMAGE_ON_ITS_SIDE;
-    BASE_TRY(scene_image_size(view->image_path, aside ? &height : &width, aside ? &width : &height));
+    BASE_TRY(
+        scene_image_size(view->image_path, aside ? &height : &width, aside ? &width : &height));
     BASE_TRY(mask_read(view->mask_path, view->mask_hides, view->turned_by, width, height, &used));
     size_t pixels = (size_t)width * height, hidden = 0;
     for (size_t i = 0; i < pixels; i++)
@@ -318,7 +320,8 @@ static vkn_status measure(struct inspection *inspection)
     BASE_TRY(measure_attention(inspection));
     inspection->inside = inspect_inside(scene, 1);
     for (int i = 0; i < 3; i++)
-        inspection->from_origin = hypot(inspection->from_origin, (0.5 - scene->offset[i]) / scene->scale);
+        inspection->from_origin =
+            hypot(inspection->from_origin, (0.5 - scene->offset[i]) / scene->scale);
     BASE_TRY(measure_points(inspection));
     BASE_TRY(measure_masks(inspection));
     BASE_TRY(consistency_measure(scene, &inspection->consistency));

@@ -199,8 +199,7 @@ static const char *similar(const char *name)
 static cJSON *entry_of(const cJSON *list, const char *name)
 {
     cJSON *entry = NULL;
-    cJSON_ArrayForEach(entry, list)
-    {
+    cJSON_ArrayForEach (entry, list) {
         if (strcmp(cJSON_GetObjectItemCaseSensitive(entry, "key")->valuestring, name) == 0)
             return entry;
     }
@@ -241,8 +240,7 @@ bool keys_says_nothing(const struct cJSON *value)
 {
     if (cJSON_IsArray(value)) {
         const cJSON *item = NULL;
-        cJSON_ArrayForEach(item, value)
-        {
+        cJSON_ArrayForEach (item, value) {
             if (!cJSON_IsNumber(item) || item->valuedouble != 0)
                 return false;
         }
@@ -299,8 +297,7 @@ vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
                       struct transforms *transforms)
 {
     const cJSON *item = NULL, *first[KEYS] = {0};
-    cJSON_ArrayForEach(item, object)
-    {
+    cJSON_ArrayForEach (item, object) {
         BASE_TRY(check_key(item, top, where, first, transforms));
     }
     return VKN_OK;

@@ -11,8 +11,8 @@
 
 const struct transforms_lens lens_none = {.center = {NAN, NAN}};
 
-/* The kind of lens, from COLMAP's names as nerfstudio writes them or instant-ngp's is_fisheye and latlong;
- * where none is given, that from further up holds. */
+/* The kind of lens, from COLMAP's names as nerfstudio writes them or instant-ngp's is_fisheye and
+ * latlong; where none is given, that from further up holds. */
 static vkn_status read_kind(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
     static const struct {
@@ -46,7 +46,8 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
     const cJSON *fisheye = cJSON_GetObjectItemCaseSensitive(object, "is_fisheye");
     if (fisheye != NULL && !cJSON_IsBool(fisheye))
         return base_json_fail(where, "is_fisheye", "neither true nor false");
-    if (fisheye != NULL && model != NULL && cJSON_IsTrue(fisheye) != (lens->kind == VKN_LENS_FISHEYE))
+    if (fisheye != NULL && model != NULL &&
+        cJSON_IsTrue(fisheye) != (lens->kind == VKN_LENS_FISHEYE))
         return base_json_fail(where, "is_fisheye", "does not agree with camera_model %s", model);
     if (fisheye != NULL && model == NULL)
         lens->kind = cJSON_IsTrue(fisheye) ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
@@ -54,7 +55,8 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
 }
 
 /* instant-ngp's name for a panorama all around. */
-static vkn_status read_panorama(const cJSON *object, const char *where, struct transforms_lens *lens)
+static vkn_status read_panorama(const cJSON *object, const char *where,
+                                struct transforms_lens *lens)
 {
     bool latlong = false;
     BASE_TRY(base_json_bool(object, "latlong", where, false, &latlong));
@@ -197,14 +199,16 @@ static double focal_of_axis(const struct transforms_lens *lens, int axis, double
     return lens->angle[axis] > 0 ? 0.5 * size / tan(0.5 * lens->angle[axis]) : 0;
 }
 
-/* Of a panorama, pixels to a radian. nerfstudio's u is (x - cx) / fl_x and the longitude pi u, v likewise, so
- * that both are fl / pi (nerfstudio, cameras.py); where no focal length is given it is all around. */
-static void panorama_focal(const struct transforms_lens *lens, const double given[2], double focal[2])
+/* Of a panorama, pixels to a radian. nerfstudio's u is (x - cx) / fl_x and the longitude pi u, v
+ * likewise, so that both are fl / pi (nerfstudio, cameras.py); where no focal length is given it is
+ * all around. */
+static void panorama_focal(const struct transforms_lens *lens, const double given[2],
+                           double focal[2])
 {
     bool all_around = lens->whole || (focal[0] == 0 && focal[1] == 0);
     for (int axis = 0; axis < 2; axis++)
-        focal[axis] = all_around ? given[axis] / (2 - axis) / PI
-                                 : focal[axis] / (lens->per_radian ? 1 : PI);
+        focal[axis] =
+            all_around ? given[axis] / (2 - axis) / PI : focal[axis] / (lens->per_radian ? 1 : PI);
 }
 
 void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t height, uint32_t k,

@@ -119,9 +119,9 @@ static vkn_status take_pixels(struct vkn_scene *scene, const struct views *views
             continue;
         const struct scene_camera *camera = &split->cameras[next++];
         uint32_t *pixels = split->pixels + camera->first_pixel;
-        split->has_alpha |= image_downscale(view->given.pixels, view->given.mask,
-                                            view->camera.width, view->camera.height,
-                                            scene->load_downscale, pixels);
+        split->has_alpha |=
+            image_downscale(view->given.pixels, view->given.mask, view->camera.width,
+                            view->camera.height, scene->load_downscale, pixels);
         mask_mark_unreached(camera, pixels);
     }
     return VKN_OK;

@@ -164,8 +164,8 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
                          "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
                          file);
     BASE_TRY(check_finite(file, &numbers, matrix ? SIZE_MAX : 3));
-    if (lines && !numbers.even &&
-        k[1] == 0) /* a matrix without skew rather than a centre at the edge */
+    if (lines && !numbers.even && k[1] == 0) /* a matrix without skew rather than a centre at the
+                                                edge */
         return fail_uneven(file, &numbers);
     if (matrix)
         BASE_TRY(check_matrix(file, &numbers, columns));

@@ -11,13 +11,14 @@
 #include "scene/capture.h"
 #include "scene/detect.h"
 
-#define PREPARED "prepare.json" /* of vknerf prepare, see src/prepare/record.c */
-#define CONVERTED "heic heif webp tif tiff bmp avif"
-#define VIDEOS "mp4 mov m4v avi mkv webm mpg mts 3gp"
-#define DEEPEST 3u /* folders below one another that vknerf prepare looks into */
+#define PREPARED         "prepare.json" /* of vknerf prepare, see src/prepare/record.c */
+#define CONVERTED        "heic heif webp tif tiff bmp avif"
+#define VIDEOS           "mp4 mov m4v avi mkv webm mpg mts 3gp"
+#define DEEPEST          3u /* folders below one another that vknerf prepare looks into */
 #define MOST_LOOKED_INTO 2000u
 
-/* Without what stands behind the name: slashes, or a video's ending. "scene" for folders without a name. */
+/* Without what stands behind the name: slashes, or a video's ending. "scene" for folders without a
+ * name. */
 static char *scene_beside(const char *path, bool video)
 {
     size_t length = strlen(path);
@@ -48,8 +49,9 @@ static vkn_status say(const char *path, bool video, const char *what)
     char *from = word_of(path), *to = scene != NULL ? word_of(scene) : NULL;
     vkn_status status = VKN_ERROR;
     if (from != NULL && to != NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s: %s without poses; find them with: vknerf prepare %s --out %s",
-                           path, what, from, to);
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: %s without poses; find them with: vknerf prepare %s --out %s", path,
+                           what, from, to);
     free(scene);
     free(from);
     free(to);
@@ -70,14 +72,16 @@ static bool has_ending(const char *path, const char *endings)
     return false;
 }
 
-/* Files of the folder with one of these endings; `first`, unless NULL, becomes the first one's path in fresh memory. */
+/* Files of the folder with one of these endings; `first`, unless NULL, becomes the first one's path
+ * in fresh memory. */
 static size_t count_endings(const char *folder, const char *endings, char **first)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, NULL, alphasort);
     size_t found = 0;
     for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.' && has_ending(entries[i]->d_name, endings) && found++ == 0 && first != NULL)
+        if (entries[i]->d_name[0] != '.' && has_ending(entries[i]->d_name, endings) &&
+            found++ == 0 && first != NULL)
             *first = base_path_join(folder, entries[i]->d_name);
         free(entries[i]);
     }
@@ -108,8 +112,9 @@ static bool holds(const char *folder, const char *name)
 
 static bool is_scene(const char *folder)
 {
-    static const char *const files[] = {"transforms.json", "transforms_train.json", "poses_bounds.npy",
-                                        "sparse/0/cameras.bin", "sparse/0/cameras.txt"};
+    static const char *const files[] = {"transforms.json", "transforms_train.json",
+                                        "poses_bounds.npy", "sparse/0/cameras.bin",
+                                        "sparse/0/cameras.txt"};
     bool scene = false;
     for (size_t i = 0; i < BASE_COUNT(files) && !scene; i++)
         scene = holds(folder, files[i]);
@@ -119,7 +124,7 @@ static bool is_scene(const char *folder)
 /* The first folder below that is a scene or has photographs. */
 struct below {
     const char *what;
-    char *path; /* NULL: there is none */
+    char *path;  /* NULL: there is none */
     size_t left; /* folders that may still be looked into */
 };
 
@@ -129,14 +134,17 @@ static vkn_status look_below(const char *folder, uint32_t depth, struct below *b
     int count = scandir(folder, &entries, NULL, alphasort);
     vkn_status status = VKN_OK;
     for (int i = 0; i < count; i++) {
-        char *path = entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
+        char *path =
+            entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
         size_t pictures = 0;
-        bool turns = depth > 1 && entries[i]->d_type == DT_LNK; /* a link may lead anywhere, and round in a circle */
-        bool looks = path != NULL && below->path == NULL && below->left > 0 && status == VKN_OK && !turns &&
-                     base_is_folder(path);
+        bool turns = depth > 1 && entries[i]->d_type ==
+                                      DT_LNK; /* a link may lead anywhere, and round in a circle */
+        bool looks = path != NULL && below->path == NULL && below->left > 0 && status == VKN_OK &&
+                     !turns && base_is_folder(path);
         bool scene = looks && is_scene(path);
         below->left -= looks;
-        if (looks && !scene && count_pictures(path, &pictures) == VKN_ERROR) /* one that cannot be read holds none */
+        if (looks && !scene && count_pictures(path, &pictures) == VKN_ERROR) /* one that cannot be
+                                                                                read holds none */
             status = VKN_ERROR;
         if (scene || pictures > 0) {
             below->what = scene ? "a scene" : "photographs without poses";
@@ -156,9 +164,12 @@ static vkn_status refuse_run(const char *folder, const char *word)
 {
     if (holds(folder, "checkpoint.safetensors"))
         return base_fail(VKN_BAD_INPUT,
-                         "%s: a run, not a scene; go on with: vknerf train --resume %s, or see it: vknerf view %s", folder,
-                         word, word);
-    return base_fail(VKN_BAD_INPUT, "%s: a run that saved nothing, not a scene; how it ended: vknerf info %s", folder, word);
+                         "%s: a run, not a scene; go on with: vknerf train --resume %s, or see it: "
+                         "vknerf view %s",
+                         folder, word, word);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: a run that saved nothing, not a scene; how it ended: vknerf info %s",
+                     folder, word);
 }
 
 static bool is_empty(const char *folder)
@@ -187,7 +198,8 @@ static vkn_status refuse_other(const char *folder)
     else if (status == VKN_OK)
         status = look_below(folder, 1, &below);
     if (status == VKN_OK && below.path != NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder, but %s in %s", folder, below.what, below.path);
+        status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder, but %s in %s", folder,
+                           below.what, below.path);
     free(word);
     free(video);
     free(below.path);
@@ -197,10 +209,12 @@ static vkn_status refuse_other(const char *folder)
 /* Photographs of a scene, in a folder of it. */
 static vkn_status refuse_part(const char *folder)
 {
-    char *above = base_path_join(folder, ".."), *scene = above != NULL ? realpath(above, NULL) : NULL;
+    char *above = base_path_join(folder, ".."),
+         *scene = above != NULL ? realpath(above, NULL) : NULL;
     vkn_status status = VKN_OK;
     if (scene != NULL && is_scene(scene))
-        status = base_fail(VKN_BAD_INPUT, "%s: no scene but the photographs of one: name %s", folder, scene);
+        status = base_fail(VKN_BAD_INPUT, "%s: no scene but the photographs of one: name %s",
+                           folder, scene);
     free(above);
     free(scene);
     return status;
@@ -213,7 +227,8 @@ vkn_status photographs_refuse(const char *folder)
     vkn_status status = record != NULL && images != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && base_file_exists(record))
         status = base_fail(VKN_BAD_INPUT,
-                           "%s: this scene was prepared in part; the same vknerf prepare goes on", folder);
+                           "%s: this scene was prepared in part; the same vknerf prepare goes on",
+                           folder);
     if (status == VKN_OK)
         status = count_pictures(folder, &count);
     if (status == VKN_OK && count == 0)
@@ -235,13 +250,17 @@ vkn_status photographs_refuse_file(const char *path)
         const char *endings, *what;
     } kinds[] = {
         {"jpg jpeg png gif dng cr2 cr3 nef arw orf raf rw2 " CONVERTED,
-         "one picture; a scene is a folder: find the poses of all its pictures with vknerf prepare PICTURES --out SCENE"},
+         "one picture; a scene is a folder: find the poses of all its pictures with vknerf prepare "
+         "PICTURES --out SCENE"},
         {"zip tar gz tgz bz2 xz zst 7z rar", "an archive; unpack it, and name the folder"},
         {"ply splat ksplat spz sog obj glb gltf stl usdz las laz",
          "points, splats or a mesh; a scene is a folder of photographs with their poses"},
-        {"safetensors", "a checkpoint; go on with it by --resume, or begin with its weights by --init"},
-        {"yml yaml toml", "another program's configuration; a scene is a folder of photographs with their poses"},
-        {"pt pth ckpt msgpack ingp", "another program's model; a scene is a folder of photographs with their poses"},
+        {"safetensors",
+         "a checkpoint; go on with it by --resume, or begin with its weights by --init"},
+        {"yml yaml toml",
+         "another program's configuration; a scene is a folder of photographs with their poses"},
+        {"pt pth ckpt msgpack ingp",
+         "another program's model; a scene is a folder of photographs with their poses"},
         {"db", "COLMAP's database; name the folder of its model, with cameras.bin or cameras.txt"},
     };
     if (!base_file_exists(path))

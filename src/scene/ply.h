@@ -1,6 +1,6 @@
-/* Inside of the scene room: point clouds in PLY files (Turk, "The PLY Polygon File Format", 1994): a
- * header of lines that names elements and their properties, then the elements' values, as text or in
- * binary of either byte order. */
+/* Inside of the scene room: point clouds in PLY files (Turk, "The PLY Polygon File Format", 1994):
+ * a header of lines that names elements and their properties, then the elements' values, as text or
+ * in binary of either byte order. */
 #ifndef SCENE_PLY_H
 #define SCENE_PLY_H
 
@@ -9,15 +9,16 @@
 struct ply {
     struct transforms_point *points;
     size_t count;
-    struct points_left_out left_out; /* a coordinate or colour is not finite, or a coordinate beyond 1e9 */
+    struct points_left_out left_out; /* a coordinate or colour is not finite, or a coordinate beyond
+                                        1e9 */
 };
 void ply_free(struct ply *cloud);
 
-/* The positions and, where it has them, colours of the element `vertex`, from the bytes of a file, of
- * which `file` is the name for messages; data[size] is readable and 0. x y z may be of any type; other
- * properties and elements, lists too, are stepped over. The caller frees with ply_free, after a failure
- * too. VKN_BAD_INPUT where something is missing, cut off, or no number; what a file claims to hold is
- * checked against its size before memory is taken. */
+/* The positions and, where it has them, colours of the element `vertex`, from the bytes of a file,
+ * of which `file` is the name for messages; data[size] is readable and 0. x y z may be of any type;
+ * other properties and elements, lists too, are stepped over. The caller frees with ply_free, after
+ * a failure too. VKN_BAD_INPUT where something is missing, cut off, or no number; what a file
+ * claims to hold is checked against its size before memory is taken. */
 vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply *cloud);
 
 /* ---- the header (ply_header.c) --------------------------------------------------------------- */
@@ -45,7 +46,7 @@ struct ply_property {
     enum ply_type type;
     enum ply_type count_type; /* of a list: that of the number of its values */
     bool list;
-    enum ply_role role;       /* PLY_ROLES: none */
+    enum ply_role role; /* PLY_ROLES: none */
 };
 
 struct ply_element {

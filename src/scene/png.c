@@ -6,8 +6,9 @@
 
 #include "scene/image.h"
 
-/* Pictures are written as fast as they are rendered, or faster: what higher levels save, a few percent, takes
- * several times as long (BENCHMARKS.md). Rows of pictures are like those above them. */
+/* Pictures are written as fast as they are rendered, or faster: what higher levels save, a few
+ * percent, takes several times as long (BENCHMARKS.md). Rows of pictures are like those above them.
+ */
 #define LEVEL  2
 #define FILTER PNG_FILTER_UP
 

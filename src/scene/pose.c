@@ -16,8 +16,7 @@ static vkn_status read_row(const cJSON *row, const char *name, const char *where
         return base_json_fail(where, name, "row %d is not 4 numbers", index);
     int column = 0;
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, row)
-    {
+    cJSON_ArrayForEach (item, row) {
         char element[128];
         snprintf(element, sizeof(element), "%s[%d][%d]", name, index, column);
         BASE_TRY(base_json_value(item, element, where, -LARGEST, LARGEST, &values[column]));
@@ -147,8 +146,7 @@ vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *w
     double values[4][4] = {[3] = {0, 0, 0, 1}};
     int index = 0;
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, matrix)
-    {
+    cJSON_ArrayForEach (row, matrix) {
         BASE_TRY(read_row(row, name, where, index, values[index]));
         index++;
     }

@@ -115,8 +115,7 @@ static vkn_status check_images(struct inspection *inspection)
 static vkn_status check_keys(struct inspection *inspection)
 {
     const cJSON *entry = NULL;
-    cJSON_ArrayForEach(entry, inspection->findings->unread)
-    {
+    cJSON_ArrayForEach (entry, inspection->findings->unread) {
         const cJSON *meant = cJSON_GetObjectItemCaseSensitive(entry, "meant");
         if (meant != NULL)
             BASE_TRY(inspect_add_problem(

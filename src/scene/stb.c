@@ -1,4 +1,5 @@
-/* The one place where stb is compiled: its decoder, PNG and JPEG from memory, and its writer of JPEG. */
+/* The one place where stb is compiled: its decoder, PNG and JPEG from memory, and its writer of
+ * JPEG. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 
 _Thread_local bool stb_short_of_memory;
 
-/* Zeroed: where a corrupt JPEG leaves out a table or a part of the picture, stb 2.27 would read what
- * happened to be there. */
+/* Zeroed: where a corrupt JPEG leaves out a table or a part of the picture, stb 2.27 would read
+ * what happened to be there. */
 static void *decoder_alloc(size_t size)
 {
     void *memory = base_realloc(NULL, size ? size : 1);

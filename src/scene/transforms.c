@@ -64,8 +64,7 @@ static vkn_status read_list(const cJSON *list, const char *name, struct transfor
         return base_json_fail(transforms->file, name, "not an array");
     size_t index = 0;
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach (item, list) {
         if (!cJSON_IsString(item))
             return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: not a string", transforms->file, name,
                              index);

@@ -1,13 +1,14 @@
 /* Inside of the scene room: a capture as written, before it becomes cameras. It is named after
  * transforms.json; what the other formats say is read into the same structures.
  *
- * Three dialects share transforms.json and are told apart by the keys that are there, not by a name:
+ * Three dialects share transforms.json and are told apart by the keys that are there, not by a
+ * name:
  *   Blender     camera_angle_x, file_path without extension, one file per split, no image size
  *   instant-ngp fl_x fl_y cx cy w h k1 k2 p1 p2, aabb_scale, scale, offset, sharpness; one file
  *   nerfstudio  as instant-ngp, each intrinsic also per frame, camera_model, applied_transform,
  *               train_filenames / val_filenames / test_filenames
- * In all of them transform_matrix takes OpenGL camera coordinates (x right, y up, looking down -z) to
- * the world, and distortion is OpenCV's, defined with y down.
+ * In all of them transform_matrix takes OpenGL camera coordinates (x right, y up, looking down -z)
+ * to the world, and distortion is OpenCV's, defined with y down.
  */
 #ifndef SCENE_TRANSFORMS_H
 #define SCENE_TRANSFORMS_H
@@ -16,69 +17,72 @@
 
 struct cJSON;
 
-/* Intrinsics as given, in pixels of an image of size[0] x size[1]. A frame starts from the values at
- * the top of the file and overrides what it names. */
+/* Intrinsics as given, in pixels of an image of size[0] x size[1]. A frame starts from the values
+ * at the top of the file and overrides what it names. */
 struct transforms_lens {
-    double focal[2];      /* 0: not given */
-    double angle[2];      /* full field of view in radians, used where focal is 0; 0: not given */
-    double center[2];     /* NAN: not given, the middle */
-    double size[2];       /* 0: not given */
+    double focal[2];  /* 0: not given */
+    double angle[2];  /* full field of view in radians, used where focal is 0; 0: not given */
+    double center[2]; /* NAN: not given, the middle */
+    double size[2];   /* 0: not given */
     enum vkn_lens kind;
-    bool per_radian;      /* focal lengths of a panorama are pixels to a radian; else, as nerfstudio has them,
-                             half of the picture's width and all of its height */
-    bool whole;           /* a panorama all around, whatever the focal lengths are */
+    bool per_radian; /* focal lengths of a panorama are pixels to a radian; else, as nerfstudio has
+                        them, half of the picture's width and all of its height */
+    bool whole;      /* a panorama all around, whatever the focal lengths are */
     double distortion[6]; /* k1 k2 p1 p2 k3 k4 */
 };
 
 struct transforms_point;
 struct transforms_frame {
-    size_t index;         /* position in the file, for messages */
-    char *file_path;      /* as written; its order decides what is held out */
-    char *image_path;     /* the file found; NULL before transforms_find_images */
-    char *mask_name;      /* mask_path as written; NULL: none */
-    char *mask_path;      /* the file found, which mask_check has seen; NULL: every pixel counts */
-    bool mask_hides;      /* bright where pixels do not count */
+    size_t index;     /* position in the file, for messages */
+    char *file_path;  /* as written; its order decides what is held out */
+    char *image_path; /* the file found; NULL before transforms_find_images */
+    char *mask_name;  /* mask_path as written; NULL: none */
+    char *mask_path;  /* the file found, which mask_check has seen; NULL: every pixel counts */
+    bool mask_hides;  /* bright where pixels do not count */
     unsigned found, mask_found; /* how the files' names differ from what is written (find.h) */
-    bool passed_over;     /* by findings_pass_over */
-    unsigned orientation; /* of the image, as EXIF has it */
-    bool turned;          /* by that, which makes width and height those of the upright picture */
-    bool way_told;        /* of the stored and the upright picture only one has the camera's size */
+    bool passed_over;           /* by findings_pass_over */
+    unsigned orientation;       /* of the image, as EXIF has it */
+    bool turned;   /* by that, which makes width and height those of the upright picture */
+    bool way_told; /* of the stored and the upright picture only one has the camera's size */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
-    double pose[12];      /* camera to world in the dataset's own units, rotation orthonormal */
-    double bounds[2];     /* depths of the nearest and farthest content in view; 0: not known */
-    unsigned splits;      /* bits 1 << scene_split_name, from the filename lists */
+    double pose[12];  /* camera to world in the dataset's own units, rotation orthonormal */
+    double bounds[2]; /* depths of the nearest and farthest content in view; 0: not known */
+    unsigned splits;  /* bits 1 << scene_split_name, from the filename lists */
     bool has_sharpness;
-    struct transforms_point *tracked; /* points that the model's tracks say are seen here, some of many */
+    struct transforms_point *tracked; /* points that the model's tracks say are seen here, some of
+                                         many */
     size_t tracked_count;
 };
 
 /* A point of a sparse model, in the dataset's own units. */
 struct transforms_point {
     double position[3];
-    uint8_t color[3];     /* sRGB */
+    uint8_t color[3]; /* sRGB */
 };
 
-/* Points that a file has and that are not taken, because they are no place: one number of theirs is not finite. */
+/* Points that a file has and that are not taken, because they are no place: one number of theirs is
+ * not finite. */
 struct points_left_out {
     size_t count;
-    char *first;          /* the message about the first; owned, NULL: none */
+    char *first; /* the message about the first; owned, NULL: none */
 };
 /* Counts one more, about which vkn_last_error() is. VKN_ERROR without memory. */
 vkn_status points_leave_out(struct points_left_out *left_out);
 #define POINTS_LARGEST 1e9 /* largest coordinate of poses and points; others are left out */
 
 struct transforms {
-    char *file;           /* for messages */
+    char *file; /* for messages */
     struct transforms_frame *frames;
     size_t count;
-    size_t missing;       /* frames that were dropped because they have no image */
-    const char *list;     /* what the file calls its frames, for messages; static */
+    size_t missing;              /* frames that were dropped because they have no image */
+    const char *list;            /* what the file calls its frames, for messages; static */
     struct transforms_lens lens; /* at the top of the file */
-    bool chooses_space;   /* where the file names no space, its dialect leaves the choice to us */
-    uint32_t prescaled;   /* the images found are already this much smaller, of scene_options.downscale */
-    bool has_lists;       /* train_filenames and so on decide the splits */
+    bool chooses_space; /* where the file names no space, its dialect leaves the choice to us */
+    uint32_t prescaled; /* the images found are already this much smaller, of
+                           scene_options.downscale */
+    bool has_lists;     /* train_filenames and so on decide the splits */
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
@@ -108,51 +112,53 @@ void transforms_free(struct transforms *transforms);
  * blurred pictures, and its own loader skips them. Any other missing image is an error, or with
  * `findings` (may be NULL) left out and counted there. */
 vkn_status transforms_find_images(struct transforms *transforms, struct scene_findings *findings);
-/* The points of the file's ply_file_path, with a warning where there is no such file, and from them the
- * frames' bounds; images have been found. nerfstudio writes them in the coordinates of
- * transform_matrix: applied_transform and applied_scale, which lead back to where those came from, are
- * in both. */
+/* The points of the file's ply_file_path, with a warning where there is no such file, and from them
+ * the frames' bounds; images have been found. nerfstudio writes them in the coordinates of
+ * transform_matrix: applied_transform and applied_scale, which lead back to where those came from,
+ * are in both. */
 vkn_status cloud_read(struct transforms *transforms);
 /* The bounds of frames from the points in their pictures, hidden ones too. */
 vkn_status cloud_bound(struct transforms *transforms);
-/* Drops frames without an image_path, keeping the others' order: a warning counts them and names the
- * folder where they were looked for, unless `findings` (may be NULL) tells of them. VKN_BAD_INPUT when
- * none is left. */
+/* Drops frames without an image_path, keeping the others' order: a warning counts them and names
+ * the folder where they were looked for, unless `findings` (may be NULL) tells of them.
+ * VKN_BAD_INPUT when none is left. */
 vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder,
                                    const struct scene_findings *findings);
-/* After a frame's image and mask have been looked for, with that status: with `findings` (may be NULL) a
- * frame that VKN_BAD_INPUT is about is counted there and loses its image_path, which leaves it out as
- * if the image were not there. */
+/* After a frame's image and mask have been looked for, with that status: with `findings` (may be
+ * NULL) a frame that VKN_BAD_INPUT is about is counted there and loses its image_path, which leaves
+ * it out as if the image were not there. */
 vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
                               vkn_status status);
-/* Sets findings->missing, and the points when the file has any; with `findings` NULL a line of the log says how many
- * points are left out. */
+/* Sets findings->missing, and the points when the file has any; with `findings` NULL a line of the
+ * log says how many points are left out. */
 vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
                               struct transforms files[SCENE_SPLITS]);
 
 struct finder;
 
-/* A mask named as COLMAP names it: in a folder of masks, the image's name (with the folders that it has
- * there) and ".png", the same name, or the name with another extension. *path is fresh memory, or
- * NULL where there is none. Such masks are bright where pixels count. */
+/* A mask named as COLMAP names it: in a folder of masks, the image's name (with the folders that it
+ * has there) and ".png", the same name, or the name with another extension. *path is fresh memory,
+ * or NULL where there is none. Such masks are bright where pixels count. */
 vkn_status mask_find(struct finder *masks, const char *image_name, char **path);
 /* Whether the frame's mask (its header alone is read) fits its image. */
 vkn_status mask_check(const struct transforms_frame *frame);
-/* The mask of a frame whose image has been found and measured, and mask_path where mask_name is given; file names are
- * relative to `folder`. */
+/* The mask of a frame whose image has been found and measured, and mask_path where mask_name is
+ * given; file names are relative to `folder`. */
 vkn_status transforms_find_mask(const struct transforms *transforms, struct finder *finder,
                                 const char *folder, struct transforms_frame *frame);
-/* One byte for each pixel of an image of that size: 1 where it counts. A mask of an image that has been turned by an
- * orientation may be turned already, or as the image is stored: its size tells. The caller frees *used. */
-vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width, uint32_t height,
-                     uint8_t **used);
+/* One byte for each pixel of an image of that size: 1 where it counts. A mask of an image that has
+ * been turned by an orientation may be turned already, or as the image is stored: its size tells.
+ * The caller frees *used. */
+vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width,
+                     uint32_t height, uint8_t **used);
 /* Pixels of the camera's image that its lens does not reach become SCENE_IGNORED. */
 void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels);
 
 /* Reads the frames of the file, whose top has been read. */
 vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
                                   struct transforms *transforms);
-/* Reads the training space that the file names, or whether its dialect names none (chooses_space). */
+/* Reads the training space that the file names, or whether its dialect names none (chooses_space).
+ */
 vkn_status transforms_read_space(const struct cJSON *json, struct transforms *transforms);
 
 /* Adds the keys of one JSON object to *lens. `where` is the message prefix (base_json_number). */
@@ -167,7 +173,8 @@ void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t hei
  * shapes up to the rounding of either side. */
 bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t height);
 
-/* Reads a 4x4 or 3x4 matrix into `pose`; the rotation, up to a uniform scale, is made orthonormal. */
+/* Reads a 4x4 or 3x4 matrix into `pose`; the rotation, up to a uniform scale, is made orthonormal.
+ */
 vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *where,
                      double pose[12]);
 
@@ -179,8 +186,8 @@ const char *pose_from_matrix(const double (*rows)[4], double pose[12]);
 void pose_invert_matrix(double rows[4][4]);
 
 /* Reads an array of `count` numbers up to 1e9; VKN_BAD_INPUT for anything else. */
-vkn_status pose_read_numbers(const struct cJSON *array, const char *name, const char *where, int count,
-                             double *values);
+vkn_status pose_read_numbers(const struct cJSON *array, const char *name, const char *where,
+                             int count, double *values);
 /* The same of 16 numbers in one array, row by row. */
 vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const char *where,
                           double pose[12]);
@@ -188,10 +195,11 @@ vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const ch
 /* Makes the scene's splits, cameras and training space. `files` is indexed by scene_split_name; an
  * absent file has count 0. With `single`, files[SCENE_TRAIN] holds the frames of all splits. Frames
  * must have a size and an image_path (transforms_find_images). */
-vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS], bool single,
-                          const struct scene_options *options);
-/* Of a training space, scale or a number of the offset as positions are computed with: near the dataset's origin rounded
- * to single precision, which their shortest decimals, as they are stored, stand for. */
+vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS],
+                          bool single, const struct scene_options *options);
+/* Of a training space, scale or a number of the offset as positions are computed with: near the
+ * dataset's origin rounded to single precision, which their shortest decimals, as they are stored,
+ * stand for. */
 double scene_number(double number, const double offset[3]);
 void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3]);
 /* Time and pose of *camera: from the frame, in the scene's training space. */
@@ -203,8 +211,8 @@ vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct trans
                                size_t *count);
 
 /* The point that the views look at: nearest in the least-squares sense to all optical axes. `views`
- * are positions and unit directions. False when the axes are nearly parallel, or when the point does
- * not lie in front of most of the views (a camera that looks around). */
+ * are positions and unit directions. False when the axes are nearly parallel, or when the point
+ * does not lie in front of most of the views (a camera that looks around). */
 bool scene_attention(const double (*views)[6], size_t count, double point[3]);
 /* The same of training cameras, in training space; *found tells whether there is such a point. */
 vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3]);

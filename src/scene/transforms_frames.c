@@ -148,8 +148,7 @@ vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
     char *where = base_alloc(prefix, 1);
     vkn_status status = where != NULL ? VKN_OK : VKN_ERROR;
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, frames)
-    {
+    cJSON_ArrayForEach (item, frames) {
         if (status != VKN_OK)
             break;
         struct transforms_frame *frame = &transforms->frames[transforms->count];

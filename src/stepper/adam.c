@@ -8,11 +8,11 @@
 
 #define MOST_ENTRY   32u
 #define MOST_PARAMS  (1u << 30)
-#define PADDING      16u /* passes read gradients by fours, several of these at once */
+#define PADDING      16u  /* passes read gradients by fours, several of these at once */
 #define FIRST_GROUPS 512u /* that share out all parameters, on GPUs */
 
-#define OF_ADAM                                                                                        \
-    (BUFFERS(CONFIG) | BUFFERS(CONTROL) | BUFFERS(DISPATCHES) | BUFFERS(STATS) | BUFFERS(STATE) |      \
+#define OF_ADAM                                                                                   \
+    (BUFFERS(CONFIG) | BUFFERS(CONTROL) | BUFFERS(DISPATCHES) | BUFFERS(STATS) | BUFFERS(STATE) | \
      BUFFERS(REDUCE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(COUNTS))
 
 /* begin_step, then those that optim_update lists. */
@@ -38,14 +38,16 @@ struct vkn_adam {
 static vkn_status check_range(const char *member, double value, bool good, const char *range)
 {
     return good ? VKN_OK
-                : base_fail(VKN_BAD_INPUT, "vkn_adam_create: params: %s is out of range: %g, must be %s", member, value,
-                            range);
+                : base_fail(VKN_BAD_INPUT,
+                            "vkn_adam_create: params: %s is out of range: %g, must be %s", member,
+                            value, range);
 }
 
 /* Also what a float cannot hold is no number of these. */
 static vkn_status check_positive(const char *member, float value)
 {
-    return check_range(member, (double)value, value > 0.0F && value < 1e30F, "above 0 and below 1e30");
+    return check_range(member, (double)value, value > 0.0F && value < 1e30F,
+                       "above 0 and below 1e30");
 }
 
 static vkn_status check_share(const char *member, float value)
@@ -55,7 +57,8 @@ static vkn_status check_share(const char *member, float value)
 
 static vkn_status check_amount(const char *member, float value)
 {
-    return check_range(member, (double)value, value >= 0.0F && value < 1e30F, "at least 0 and below 1e30");
+    return check_range(member, (double)value, value >= 0.0F && value < 1e30F,
+                       "at least 0 and below 1e30");
 }
 
 static float float_or(float value, float standard)
@@ -73,9 +76,12 @@ static vkn_status resolve(struct vkn_adam_params *params)
     char range[64];
     snprintf(range, sizeof range, "1 to %u", MOST_ENTRY);
     BASE_TRY(check_range("entry", params->entry, params->entry <= MOST_ENTRY, range));
-    snprintf(range, sizeof range, "a multiple of entry, %u, from %u to %u", params->entry, params->entry, MOST_PARAMS);
+    snprintf(range, sizeof range, "a multiple of entry, %u, from %u to %u", params->entry,
+             params->entry, MOST_PARAMS);
     BASE_TRY(check_range("count", params->count,
-                         params->count > 0 && params->count <= MOST_PARAMS && params->count % params->entry == 0, range));
+                         params->count > 0 && params->count <= MOST_PARAMS &&
+                             params->count % params->entry == 0,
+                         range));
     BASE_TRY(check_positive("learning_rate", params->learning_rate));
     BASE_TRY(check_share("beta1", params->beta1));
     BASE_TRY(check_share("beta2", params->beta2));
@@ -102,8 +108,11 @@ static struct parameter_group configure(struct vkn_adam *a)
                       .decay_interval = 1},
         .loss_scale = {.kind = VKN_LOSS_SCALE_STATIC},
     };
-    const struct parameter_group group = {
-        .count = params->count, .entry = params->entry, .sparse = params->sparse, .rate = 1, .decay = 1};
+    const struct parameter_group group = {.count = params->count,
+                                          .entry = params->entry,
+                                          .sparse = params->sparse,
+                                          .rate = 1,
+                                          .decay = 1};
     struct Config *constants = &a->constants;
     optim_configure(&config, constants);
     optim_configure_groups(&config, &group, 1, constants, &a->specialization);
@@ -111,7 +120,8 @@ static struct parameter_group configure(struct vkn_adam *a)
     constants->ranks = 1;
     constants->group_limit = device->max_groups;
     constants->sample_capacity = constants->param_count; /* what groups share out */
-    constants->forward_groups = FIRST_GROUPS < device->max_groups ? FIRST_GROUPS : device->max_groups;
+    constants->forward_groups =
+        FIRST_GROUPS < device->max_groups ? FIRST_GROUPS : device->max_groups;
     a->specialization.count = SPEC_COUNT;
     a->specialization.values[SPEC_CPU_SHAPED] = gpu_cpu_shaped(device);
     return group;
@@ -140,7 +150,8 @@ static vkn_status allocate(struct vkn_adam *a, const struct parameter_group *gro
 
 static vkn_status create_programs(struct vkn_adam *a)
 {
-    const char *const names[PROGRAMS] = {"begin_step", optim_update.passes[0].name, optim_update.passes[1].name};
+    const char *const names[PROGRAMS] = {"begin_step", optim_update.passes[0].name,
+                                         optim_update.passes[1].name};
     for (size_t i = 0; i < PROGRAMS; i++) {
         const struct gpu_program_options options = {
             .name = names[i], .local_size = PASS_LOCAL_SIZE, .constants = &a->specialization};
@@ -155,7 +166,8 @@ static vkn_status upload(struct vkn_adam *a)
     struct Control *control = a->buffers.at[BIND_CONTROL].mapped;
     control->step_limit = UINT32_MAX;
     BASE_TRY(gpu_upload(a->device, &a->buffers.at[BIND_STATE], 0, &state, sizeof state));
-    return gpu_upload(a->device, &a->buffers.at[BIND_CONFIG], 0, &a->constants, sizeof a->constants);
+    return gpu_upload(a->device, &a->buffers.at[BIND_CONFIG], 0, &a->constants,
+                      sizeof a->constants);
 }
 
 static vkn_status record(struct vkn_adam *a)
@@ -170,7 +182,8 @@ static vkn_status record(struct vkn_adam *a)
         uint32_t slot = (uint32_t)(alone || !pass->shared_out ? pass->dispatch : pass->shared_out);
         gpu_record_barrier(a->recording);
         gpu_record_dispatch_indirect(a->recording, a->programs[i], a->bindings, &push, sizeof push,
-                                     &a->buffers.at[BIND_DISPATCHES], slot * sizeof(struct Dispatch));
+                                     &a->buffers.at[BIND_DISPATCHES],
+                                     slot * sizeof(struct Dispatch));
     }
     return gpu_record_end(a->recording);
 }
@@ -184,7 +197,8 @@ static vkn_status prepare(struct vkn_adam *a)
     return record(a);
 }
 
-vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *params, vkn_adam **adam)
+vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *params,
+                           vkn_adam **adam)
 {
     BASE_C_LOCALE;
     BASE_NEED(adam);
@@ -245,13 +259,15 @@ static vkn_status set_rate(struct vkn_adam *a, float learning_rate)
 {
     float rate = learning_rate == 0.0F ? a->params.learning_rate : learning_rate;
     if (!(rate > 0.0F && rate < 1e30F))
-        return base_fail(VKN_BAD_INPUT, "vkn_adam_step: learning_rate: %g is out of range (above 0 and below 1e30)",
-                         (double)rate);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "vkn_adam_step: learning_rate: %g is out of range (above 0 and below 1e30)",
+            (double)rate);
     if (rate == a->constants.learning_rate)
         return VKN_OK;
     a->constants.learning_rate = rate;
-    return gpu_upload(a->device, &a->buffers.at[BIND_CONFIG], offsetof(struct Config, learning_rate), &rate,
-                      sizeof rate);
+    return gpu_upload(a->device, &a->buffers.at[BIND_CONFIG],
+                      offsetof(struct Config, learning_rate), &rate, sizeof rate);
 }
 
 vkn_status vkn_adam_step(vkn_adam *adam, float learning_rate, struct vkn_adam_result *result)
@@ -263,7 +279,8 @@ vkn_status vkn_adam_step(vkn_adam *adam, float learning_rate, struct vkn_adam_re
     BASE_TRY(set_rate(a, learning_rate));
     BASE_TRY(gpu_submit(a->recording));
     BASE_TRY(gpu_wait(a->recording));
-    const struct Stats *ring = a->buffers.at[BIND_STATS].mapped, *stats = &ring[++a->taken % STATS_RING];
+    const struct Stats *ring = a->buffers.at[BIND_STATS].mapped,
+                       *stats = &ring[++a->taken % STATS_RING];
     const struct vkn_adam_result own = {
         .finite = stats->skipped_steps == a->skipped,
         .norm = stats->grad_norm,

@@ -6,7 +6,8 @@
 #include "rays/rays.h"
 #include "stepper/internal.h"
 
-/* The caller's, of which that is left open and settled which a field of its own leaves no choice in. */
+/* The caller's, of which that is left open and settled which a field of its own leaves no choice
+ * in. */
 static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config *config)
 {
     *config = field_external_config(config);
@@ -18,19 +19,22 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
         config->march.visibility = VKN_SWITCH_OFF;
     BASE_TRY(pipeline_resolve_config(config, s->scene, gpu_device_capabilities(s->device)));
     if (rays_have_coarse(config))
-        return base_fail(VKN_BAD_INPUT, "config: march.sampling: samples of a field outside of the library are "
-                                        "placed by occupancy or uniform alone");
+        return base_fail(VKN_BAD_INPUT,
+                         "config: march.sampling: samples of a field outside of the library are "
+                         "placed by occupancy or uniform alone");
     return VKN_OK;
 }
 
-static vkn_status create_setup(const struct vkn_stepper *s, const struct vkn_config *given, struct setup *setup)
+static vkn_status create_setup(const struct vkn_stepper *s, const struct vkn_config *given,
+                               struct setup *setup)
 {
     struct vkn_config config = *given;
     BASE_TRY(resolve_config(s, &config));
     BASE_TRY(setup_create(&config, gpu_device_capabilities(s->device), setup));
     struct Config *constants = &setup->constants;
-    uint32_t room = constants->ray_capacity < constants->sample_capacity ? constants->ray_capacity
-                                                                         : constants->sample_capacity;
+    uint32_t room = constants->ray_capacity < constants->sample_capacity
+                        ? constants->ray_capacity
+                        : constants->sample_capacity;
     constants->cell_rows = room / 64 * 64;
     /* Whose loop it is says when it ends, unless the schedule follows from that. */
     if (given->steps == 0) {
@@ -63,8 +67,8 @@ static vkn_status occupy_all(struct vkn_stepper *s)
     const float below = -0.5F;
     if (!rays_use_grid(&s->step.setup.config))
         return VKN_OK;
-    BASE_TRY(gpu_upload(s->device, &s->step.buffers.at[BIND_STATE], offsetof(struct State, threshold), &below,
-                        sizeof below));
+    BASE_TRY(gpu_upload(s->device, &s->step.buffers.at[BIND_STATE],
+                        offsetof(struct State, threshold), &below, sizeof below));
     return step_pack_occupancy(&s->step);
 }
 
@@ -90,22 +94,26 @@ static vkn_status create_listing(struct vkn_stepper *s)
 
 #define STATE_WORD(member) offsetof(struct State, member), sizeof(uint32_t)
 
-/* Rays to samples to lists. Until something is composited all samples are taken to be live ones, so that
- * callers who composite by themselves get as many rays as well. */
+/* Rays to samples to lists. Until something is composited all samples are taken to be live ones, so
+ * that callers who composite by themselves get as many rays as well. */
 static vkn_status record_sampling(struct vkn_stepper *s)
 {
     const struct gpu_buffer *state = &s->step.buffers.at[BIND_STATE], *listed = &s->listing.listed;
     BASE_TRY(gpu_record_begin(s->device, "sampling", 0, &s->sampling));
     gpu_record_barrier(s->sampling);
     step_record_part(&s->step, s->sampling, ANY_SLOT, NULL, "composite");
-    listing_record(&s->listing, s->sampling, s->list_samples, LIST_STEP, 0, s->step.setup.constants.forward_groups);
+    listing_record(&s->listing, s->sampling, s->list_samples, LIST_STEP, 0,
+                   s->step.setup.constants.forward_groups);
     gpu_record_barrier(s->sampling);
-    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, samples), state, STATE_WORD(live_count));
-    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, rays_in_loss), state, STATE_WORD(live_rays));
+    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, samples), state,
+                    STATE_WORD(live_count));
+    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, rays_in_loss), state,
+                    STATE_WORD(live_rays));
     return gpu_record_end(s->sampling);
 }
 
-/* Values to gradients, of samples that are not live zero (deterministic), and to the step's figures. */
+/* Values to gradients, of samples that are not live zero (deterministic), and to the step's
+ * figures. */
 static vkn_status record_compositing(struct vkn_stepper *s)
 {
     const struct gpu_buffer *at = s->step.buffers.at;
@@ -118,7 +126,8 @@ static vkn_status record_compositing(struct vkn_stepper *s)
     gpu_record_barrier(s->compositing);
     step_record_part(&s->step, s->compositing, ANY_SLOT, "composite", "update_weights");
     gpu_record_barrier(s->compositing);
-    gpu_record_copy(s->compositing, &at[BIND_FIELD_GRADIENTS], 0, &s->gradients, 0, s->gradients.size);
+    gpu_record_copy(s->compositing, &at[BIND_FIELD_GRADIENTS], 0, &s->gradients, 0,
+                    s->gradients.size);
     return gpu_record_end(s->compositing);
 }
 
@@ -134,7 +143,8 @@ static vkn_status prepare(struct vkn_stepper *s, const struct vkn_config *config
     return record_compositing(s);
 }
 
-vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
+vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene,
+                              const struct vkn_config *config,
                               const struct vkn_stepper_params *params, vkn_stepper **stepper)
 {
     BASE_C_LOCALE;

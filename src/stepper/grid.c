@@ -17,7 +17,8 @@ static uint32_t cell_groups(const struct vkn_stepper *s)
 {
     const struct setup *setup = &s->step.setup;
     uint64_t groups = (setup_counts(setup).cells / 4 + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
-    uint32_t most = setup->constants.group_limit < REDUCE_GROUPS ? setup->constants.group_limit : REDUCE_GROUPS;
+    uint32_t most =
+        setup->constants.group_limit < REDUCE_GROUPS ? setup->constants.group_limit : REDUCE_GROUPS;
     return groups < most ? (uint32_t)groups : most;
 }
 
@@ -28,11 +29,12 @@ static uint32_t chunk_groups(const struct vkn_stepper *s)
     return groups < most ? groups : most;
 }
 
-static void record(struct vkn_stepper *s, struct gpu_recording *recording, const char *pass, uint32_t chunk,
-                   uint32_t groups)
+static void record(struct vkn_stepper *s, struct gpu_recording *recording, const char *pass,
+                   uint32_t chunk, uint32_t groups)
 {
     const struct Push push = {.b = PASS_LOCAL_SIZE, .d = chunk, .e = ROWS_CELLS};
-    gpu_record_dispatch(recording, find_pass(s, pass)->program, s->step.sets[0].training, &push, sizeof push, groups);
+    gpu_record_dispatch(recording, find_pass(s, pass)->program, s->step.sets[0].training, &push,
+                        sizeof push, groups);
     gpu_record_barrier(recording);
 }
 
@@ -48,19 +50,23 @@ static void record_store(struct vkn_stepper *s, struct gpu_recording *recording,
 {
     const struct Push none = {0};
     gpu_record_barrier(recording);
-    gpu_record_dispatch(recording, s->take_densities, s->listing.bindings, &none, sizeof none, chunk_groups(s));
+    gpu_record_dispatch(recording, s->take_densities, s->listing.bindings, &none, sizeof none,
+                        chunk_groups(s));
     gpu_record_program_barrier(recording);
     record(s, recording, "store_cells", chunk, chunk_groups(s));
 }
 
-static void record_threshold(struct vkn_stepper *s, struct gpu_recording *recording, uint32_t number)
+static void record_threshold(struct vkn_stepper *s, struct gpu_recording *recording,
+                             uint32_t number)
 {
-    const struct pass *sum = &rays_sums.passes[0], *threshold = &rays_occupancy.passes[RAYS_THRESHOLD];
+    const struct pass *sum = &rays_sums.passes[0],
+                      *threshold = &rays_occupancy.passes[RAYS_THRESHOLD];
     (void)number;
     gpu_record_barrier(recording);
     gpu_record_fill(recording, &s->step.buffers.at[BIND_STATE],
-                    offsetof(struct State, dispatches) + DISPATCH_OCCUPANCY * sizeof(struct Dispatch), 4,
-                    cell_groups(s));
+                    offsetof(struct State, dispatches) +
+                        DISPATCH_OCCUPANCY * sizeof(struct Dispatch),
+                    4, cell_groups(s));
     record(s, recording, sum->name, 0, cell_groups(s));
     record(s, recording, threshold->name, 0, 1);
 }
@@ -71,8 +77,8 @@ static vkn_status ask(struct vkn_stepper *s, vkn_density_fn *density, void *user
     return stepper_called("vkn_stepper_update_grid", "density", density(user, &s->listing.samples));
 }
 
-static vkn_status update_chunk(struct vkn_stepper *s, uint32_t chunk, vkn_density_fn *density, void *user,
-                               uint64_t *unusable)
+static vkn_status update_chunk(struct vkn_stepper *s, uint32_t chunk, vkn_density_fn *density,
+                               void *user, uint64_t *unusable)
 {
     BASE_TRY(stepper_run(s, "cells to look at", record_pick, chunk));
     if (listing_read(&s->listing)->samples == 0)
@@ -94,14 +100,17 @@ vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density
     uint64_t unusable = 0;
     s->sampled = false;
     if (!rays_use_grid(&s->step.setup.config))
-        return base_fail(VKN_BAD_INPUT, "vkn_stepper_update_grid: march.sampling: there is an occupancy grid with "
-                                        "occupancy alone");
+        return base_fail(VKN_BAD_INPUT,
+                         "vkn_stepper_update_grid: march.sampling: there is an occupancy grid with "
+                         "occupancy alone");
     uint32_t chunks = recipe_chunks(find_pass(s, "pick_cells")->pass, &repeats);
     for (uint32_t chunk = 0; chunk < chunks; chunk++)
         BASE_TRY(update_chunk(s, chunk, density, user, &unusable));
     if (unusable > 0)
-        base_log(BASE_LOG_WARNING, "step %llu: %llu densities for the occupancy grid are no finite numbers, taken for 0",
-                 (unsigned long long)s->steps, (unsigned long long)unusable);
+        base_log(
+            BASE_LOG_WARNING,
+            "step %llu: %llu densities for the occupancy grid are no finite numbers, taken for 0",
+            (unsigned long long)s->steps, (unsigned long long)unusable);
     BASE_TRY(stepper_run(s, "occupancy threshold", record_threshold, 0));
     return step_pack_occupancy(&s->step);
 }

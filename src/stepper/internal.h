@@ -20,18 +20,20 @@ struct listing {
     struct vkn_samples samples;    /* whose arrays are those */
 };
 
-/* As many samples and rays as `of` has room for. `host`: see vkn_stepper_params. The caller destroys
- * *listing, also after a failure. */
+/* As many samples and rays as `of` has room for. `host`: see vkn_stepper_params. The caller
+ * destroys *listing, also after a failure. */
 vkn_status listing_create(struct gpu_device *device, const struct buffers *of, bool host,
                           struct listing *listing);
 void listing_destroy(struct listing *listing);
 /* The array as the caller has it; `host`: whether in host memory. */
 struct vkn_array listing_array(const struct gpu_buffer *buffer, bool host);
 /* The buffer behind one of listing->samples' arrays. */
-const struct gpu_buffer *listing_buffer(const struct listing *listing, const struct vkn_array *array);
+const struct gpu_buffer *listing_buffer(const struct listing *listing,
+                                        const struct vkn_array *array);
 /* Records a barrier, then that samples are listed; see LIST_*. `rays`: of LIST_VIEW. */
 void listing_record(const struct listing *listing, struct gpu_recording *recording,
-                    const struct gpu_program *list_samples, uint32_t whose, uint32_t rays, uint32_t groups);
+                    const struct gpu_program *list_samples, uint32_t whose, uint32_t rays,
+                    uint32_t groups);
 /* After that has run: takes over what was found. */
 const struct Listed *listing_read(struct listing *listing);
 
@@ -43,7 +45,7 @@ struct vkn_stepper {
     struct vkn_scene *scene;
     bool host;
     struct images_plan images;
-    struct step step; /* of a field that the caller evaluates */
+    struct step step;      /* of a field that the caller evaluates */
     struct stream *stream; /* NULL: all images stay as they are */
     uint64_t steps;        /* begun */
     bool sampled;          /* the listing has the step's samples */
@@ -60,8 +62,10 @@ struct vkn_stepper {
 };
 
 /* Begins a recording, runs what `record` puts into it and waits. */
-typedef void stepper_recorder(struct vkn_stepper *s, struct gpu_recording *recording, uint32_t number);
-vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record, uint32_t number);
+typedef void stepper_recorder(struct vkn_stepper *s, struct gpu_recording *recording,
+                              uint32_t number);
+vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record,
+                       uint32_t number);
 /* That the caller's function has failed, unless it has not. */
 vkn_status stepper_called(const char *call, const char *function, vkn_status status);
 

@@ -45,7 +45,8 @@ static struct vkn_array *member_of(struct vkn_samples *samples, size_t array)
     return (struct vkn_array *)((char *)samples + arrays[array].member);
 }
 
-const struct gpu_buffer *listing_buffer(const struct listing *listing, const struct vkn_array *array)
+const struct gpu_buffer *listing_buffer(const struct listing *listing,
+                                        const struct vkn_array *array)
 {
     size_t i = 0;
     while (arrays[i].member != (size_t)((const char *)array - (const char *)&listing->samples))
@@ -60,11 +61,11 @@ static vkn_status allocate(struct gpu_device *device, const struct buffers *of, 
     uint64_t rays = of->at[BIND_RAYS].size / sizeof(struct Ray);
     struct gpu_buffer_request requests[LISTING_ARRAYS];
     for (size_t i = 0; i < LISTING_ARRAYS; i++)
-        requests[i] = (struct gpu_buffer_request){&listing->arrays[i], arrays[i].name,
-                                                  arrays[i].bytes * (arrays[i].by_ray ? rays : samples),
-                                                  host ? GPU_HOST : GPU_DEVICE};
-    const struct gpu_buffer_request listed = {&listing->listed, "listed samples", sizeof(struct Listed),
-                                              GPU_HOST};
+        requests[i] = (struct gpu_buffer_request){
+            &listing->arrays[i], arrays[i].name,
+            arrays[i].bytes * (arrays[i].by_ray ? rays : samples), host ? GPU_HOST : GPU_DEVICE};
+    const struct gpu_buffer_request listed = {&listing->listed, "listed samples",
+                                              sizeof(struct Listed), GPU_HOST};
     BASE_TRY(gpu_arena_create(device, requests, LISTING_ARRAYS, &listing->arena));
     return gpu_arena_create(device, &listed, 1, &listing->listed_arena);
 }
@@ -98,7 +99,8 @@ void listing_destroy(struct listing *listing)
 }
 
 void listing_record(const struct listing *listing, struct gpu_recording *recording,
-                    const struct gpu_program *list_samples, uint32_t whose, uint32_t rays, uint32_t groups)
+                    const struct gpu_program *list_samples, uint32_t whose, uint32_t rays,
+                    uint32_t groups)
 {
     const struct Push push = {.a = whose, .b = rays};
     gpu_record_barrier(recording);

@@ -3,7 +3,8 @@
 
 #include "stepper/internal.h"
 
-vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record, uint32_t number)
+vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record,
+                       uint32_t number)
 {
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(s->device, name, 0, &recording));
@@ -15,7 +16,8 @@ vkn_status stepper_called(const char *call, const char *function, vkn_status sta
 {
     if (status == VKN_OK)
         return VKN_OK;
-    return base_fail(status, "%s: the caller's function `%s` ended with status %d", call, function, (int)status);
+    return base_fail(status, "%s: the caller's function `%s` ended with status %d", call, function,
+                     (int)status);
 }
 
 static vkn_status run_again(struct gpu_recording *recording)
@@ -34,7 +36,8 @@ vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **s
     *samples = NULL;
     s->sampled = false;
     if (s->steps >= s->step.setup.constants.total_steps)
-        return base_fail(VKN_BAD_INPUT, "vkn_stepper_sample: all %llu steps of the configuration are taken",
+        return base_fail(VKN_BAD_INPUT,
+                         "vkn_stepper_sample: all %llu steps of the configuration are taken",
                          (unsigned long long)s->steps);
     if (s->stream)
         BASE_TRY(stream_advance(s->stream, s->steps, 0.0));
@@ -48,7 +51,8 @@ vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **s
     return VKN_OK;
 }
 
-static void record_no_gradients(struct vkn_stepper *s, struct gpu_recording *recording, uint32_t number)
+static void record_no_gradients(struct vkn_stepper *s, struct gpu_recording *recording,
+                                uint32_t number)
 {
     (void)number;
     gpu_record_fill(recording, &s->gradients, 0, UINT64_MAX, 0);
@@ -64,16 +68,18 @@ vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composit
     struct vkn_composited *result = &s->composited;
     *composited = NULL;
     if (!s->sampled)
-        return base_fail(VKN_BAD_INPUT, "vkn_stepper_composite: there are no samples: vkn_stepper_sample comes "
-                                        "before each, and vkn_stepper_update_grid not between");
+        return base_fail(VKN_BAD_INPUT,
+                         "vkn_stepper_composite: there are no samples: vkn_stepper_sample comes "
+                         "before each, and vkn_stepper_update_grid not between");
     s->sampled = false;
     BASE_TRY(run_again(s->compositing));
-    const struct Stats *ring = s->step.buffers.at[BIND_STATS].mapped, *stats = &ring[s->steps % STATS_RING];
+    const struct Stats *ring = s->step.buffers.at[BIND_STATS].mapped,
+                       *stats = &ring[s->steps % STATS_RING];
     const struct vkn_samples *samples = &s->listing.samples;
     result->finite = stats->skipped_steps == result->skipped;
     result->skipped = stats->skipped_steps;
-    /* The step's is the mean over the rays in the loss; gradients are of the sum over a number of rays that
-     * is known before. */
+    /* The step's is the mean over the rays in the loss; gradients are of the sum over a number of
+     * rays that is known before. */
     result->loss = stats->loss * (float)samples->rays_in_loss / (float)samples->rays;
     result->square = stats->square;
     result->live = stats->live;

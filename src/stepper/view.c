@@ -39,8 +39,8 @@ static vkn_status evaluate(void *context, const struct buffers *view, uint32_t r
 }
 
 vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_camera *camera,
-                              const struct vkn_picture_params *params, vkn_field_fn *field, void *user,
-                              struct vkn_picture **picture)
+                              const struct vkn_picture_params *params, vkn_field_fn *field,
+                              void *user, struct vkn_picture **picture)
 {
     BASE_C_LOCALE;
     BASE_NEED(picture);

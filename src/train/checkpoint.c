@@ -107,8 +107,8 @@ static bool has_tensor(const struct safetensors_file *file, const char *name, ui
     return false;
 }
 
-/* Where the file has no coarse field to begin with, one begins as the fine one, and a proposal as it
- * is: *tensor is NULL then. */
+/* Where the file has no coarse field to begin with, one begins as the fine one, and a proposal as
+ * it is: *tensor is NULL then. */
 static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetensors_file *file,
                               const struct kept_buffer *kept, bool weights_only,
                               const struct safetensors_tensor **tensor)

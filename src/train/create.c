@@ -58,8 +58,8 @@ static vkn_status create_step(struct vkn_trainer *t)
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
         setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
-    BASE_TRY(step_check_memory(t->device, &setup, &none, 0,
-                               shares)); /* else images would be blamed for what others take */
+    BASE_TRY(step_check_memory(t->device, &setup, &none, 0, shares)); /* else images would be blamed
+                                                                         for what others take */
     BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
     const struct step_images images = images_of_step(&t->images);
     BASE_TRY(step_check_memory(t->device, &setup, &images, IMAGES_EXCHANGES * t->images.exchange,
@@ -133,11 +133,13 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
     if (!t)
         return;
     bool foreign = base_guard_is_foreign(train_guard(t));
-    if (!foreign && atomic_load(&t->holders) == 0 && base_guard_refuses_end(train_guard(t), __func__, t))
+    if (!foreign && atomic_load(&t->holders) == 0 &&
+        base_guard_refuses_end(train_guard(t), __func__, t))
         return;
     *trainer = NULL;
     BASE_KEEP_ERROR;
-    if (foreign || atomic_fetch_sub(&t->holders, 1) > 0) /* a forked process can give back nothing */
+    if (foreign ||
+        atomic_fetch_sub(&t->holders, 1) > 0) /* a forked process can give back nothing */
         return;
     stream_destroy(&t->stream); /* uses the step */
     step_destroy(&t->step);

@@ -13,7 +13,7 @@
 #include "monitor/monitor.h"
 
 struct vkn_trainer {
-    vkn_context *context;     /* held; its device: */
+    vkn_context *context; /* held; its device: */
     struct gpu_device *device;
     struct vkn_scene *scene;  /* held */
     struct vkn_config config; /* effective */
@@ -26,9 +26,9 @@ struct vkn_trainer {
     char backend_name[FIELD_PROGRAM_NAME], backend_why[TRAIN_WHY],
         backend_tuning[FIELD_TUNING_TEXT], backend_policy[FIELD_POLICY_TEXT];
     struct vkn_backend backend;
-    uint64_t steps_done;   /* as of the last recording waited for */
-    double seconds;        /* training time before the current run */
-    double seconds_before; /* the same before the trainer went on */
+    uint64_t steps_done;    /* as of the last recording waited for */
+    double seconds;         /* training time before the current run */
+    double seconds_before;  /* the same before the trainer went on */
     uint32_t rate_cuts;     /* as of the last step read: a change is reported */
     struct monitor monitor; /* of the steps since the trainer began or went on */
     bool ended;             /* by the monitor, see train_has_ended */
@@ -39,11 +39,11 @@ struct vkn_trainer {
     bool told_stop;               /* a rank was told to stop */
     bool lost;                    /* the device; not another's */
     struct vkn_exchange exchange; /* seconds alone */
-    _Atomic uint32_t holders; /* beside the one who created it: the last to destroy it does */
+    _Atomic uint32_t holders;     /* beside the one who created it: the last to destroy it does */
 };
 
-/* VKN_ERROR: the training is over before its limit, with the step, why, what was not finite first, and
- * what to change (diverged.c). */
+/* VKN_ERROR: the training is over before its limit, with the step, why, what was not finite first,
+ * and what to change (diverged.c). */
 vkn_status train_end_early(struct vkn_trainer *trainer);
 
 /* Alone, or as rank 0. */

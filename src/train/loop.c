@@ -23,7 +23,8 @@ __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, 
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "warn", loop->trainer, false);
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "warn", loop->trainer,
+                  false);
     if (loop->run->warn)
         loop->run->warn(loop->run->context, line);
     else
@@ -78,7 +79,8 @@ void loop_tell_slow_start(const struct vkn_trainer *t)
 
 static void report(const struct loop *loop, const struct vkn_train_stats *stats)
 {
-    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "report", loop->trainer, false);
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "report", loop->trainer,
+                  false);
     loop->run->report(loop->run->context, stats);
 }
 

@@ -26,9 +26,9 @@ struct loop {
     bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
     double waited;                   /* base_seconds() when the last period had come in; 0: none */
     double device_end;               /* of the last period, on the device's clock; 0: none yet */
-    double handed, step_seconds;     /* when the last was submitted; that a step took, 0: not known */
-    double due;                      /* seconds until somebody who looks wants a visit, when last asked */
-    bool watched;                    /* somebody does */
+    double handed, step_seconds; /* when the last was submitted; that a step took, 0: not known */
+    double due;   /* seconds until somebody who looks wants a visit, when last asked */
+    bool watched; /* somebody does */
     struct window window;
     struct vkn_train_stats reported; /* last */
 };
@@ -52,7 +52,8 @@ vkn_status loop_exchange_images(struct loop *loop);
 /* Somebody who looks (visit.c). Asks when; then receives, with nothing in flight, if it is now. */
 void loop_ask(struct loop *loop);
 vkn_status loop_receive(struct loop *loop);
-/* Where the device stops by itself: a period's end, or the step that is nearest to the next visit. */
+/* Where the device stops by itself: a period's end, or the step that is nearest to the next visit.
+ */
 uint64_t loop_next_stop(const struct loop *loop);
 
 /* Runs steps that several ranks take together (together.c), as vkn_trainer_run for loop->run; the

@@ -11,11 +11,11 @@
 struct note {
     int32_t status; /* vkn_status; with any but VKN_OK these alone follow: */
     char reason[NOTE_REASON];
-    uint32_t ended; /* with such a status: it has seen that the training is over */
-    uint32_t stop;  /* it was told to */
-    uint32_t pause; /* of rank 0: its run ends with this step */
-    uint64_t step;  /* that is being taken */
-    uint64_t hash;  /* of everything that a checkpoint holds, at a pause */
+    uint32_t ended;  /* with such a status: it has seen that the training is over */
+    uint32_t stop;   /* it was told to */
+    uint32_t pause;  /* of rank 0: its run ends with this step */
+    uint64_t step;   /* that is being taken */
+    uint64_t hash;   /* of everything that a checkpoint holds, at a pause */
     uint64_t target; /* of rank 0: step up to which each goes by itself */
     double seconds;  /* of rank 0: training so far */
     struct Found sums[STEP_FIELDS];

@@ -144,8 +144,7 @@ vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_
     if (!*profile)
         return VKN_ERROR;
     (*profile)->passes = base_alloc_pointers(TRAIN_MAX_PASSES, sizeof(struct vkn_pass_profile));
-    vkn_status status =
-        (*profile)->passes ? fill_profile(trainer, measure, *profile) : VKN_ERROR;
+    vkn_status status = (*profile)->passes ? fill_profile(trainer, measure, *profile) : VKN_ERROR;
     if (status != VKN_OK)
         vkn_profile_free(profile);
     return status;

@@ -309,7 +309,8 @@ static vkn_status take_step(struct loop *loop, struct note *notes, bool *last)
     } else {
         status = on_device(t, find_weights(t));
     }
-    t->exchange.step_seconds += base_seconds() - began; /* of a step that fails, too: so are seconds */
+    t->exchange.step_seconds +=
+        base_seconds() - began; /* of a step that fails, too: so are seconds */
     BASE_TRY(status);
     add_times(loop);
     loop_read_stats(loop, t->steps_done, t->steps_done + 1);

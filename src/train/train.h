@@ -33,12 +33,13 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
  * together, when rank 0's does, and what is not rank 0's to decide fails or stops all. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
-/* VKN_OK where all come with it; else the first rank's status and last error, on all, as "rank 1: ...". */
+/* VKN_OK where all come with it; else the first rank's status and last error, on all, as "rank 1:
+ * ...". */
 vkn_status train_meet(struct parallel *parallel, vkn_status status);
 /* All others take over the state of rank 0. */
 vkn_status train_spread(vkn_trainer *trainer);
-/* A rank trains no further, or could not begin: with a failure all others end as well, with the last
- * error as the reason. */
+/* A rank trains no further, or could not begin: with a failure all others end as well, with the
+ * last error as the reason. */
 void train_tell(struct parallel *parallel, vkn_status status);
 /* The same, and this rank's end is gone. */
 void train_leave(struct parallel *parallel, vkn_status status);
@@ -74,8 +75,8 @@ struct train_gradients {
     uint64_t steps;                 /* whose gradient was finite */
     uint64_t flushed, jumps, zeros; /* of these, in which 16 bits turned much into zero, the norm
                                        was far above the usual one, all was zero */
-    uint64_t skipped, lost; /* steps that were skipped; whose loss was not finite */
-    uint64_t skipped_steps; /* since the start of the run */
+    uint64_t skipped, lost;         /* steps that were skipped; whose loss was not finite */
+    uint64_t skipped_steps;         /* since the start of the run */
     char warning[512]; /* how often there was what people were warned of; empty: they were not */
 };
 struct train_gradients train_gradients(const vkn_trainer *trainer);
@@ -83,13 +84,14 @@ struct train_gradients train_gradients(const vkn_trainer *trainer);
 /* Whether vkn_trainer_run failed because the training is over before its limit: it has diverged, or
  * no step is taken any more. Its state is not worth a checkpoint. */
 bool train_has_ended(const vkn_trainer *trainer);
-/* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place. */
+/* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place.
+ */
 bool train_is_sound(const vkn_trainer *trainer);
-/* At the end of a training, before it is saved: VKN_ERROR as from a training that ended early where no
- * step was taken at all, or where the weights are not finite. */
+/* At the end of a training, before it is saved: VKN_ERROR as from a training that ended early where
+ * no step was taken at all, or where the weights are not finite. */
 vkn_status train_check_end(vkn_trainer *trainer);
-/* After a save that failed with `status`, which comes back: with an error as from a training that ended
- * early, where what would be saved is not finite; none later could be saved either. */
+/* After a save that failed with `status`, which comes back: with an error as from a training that
+ * ended early, where what would be saved is not finite; none later could be saved either. */
 vkn_status train_check_unsaved(vkn_trainer *trainer, vkn_status status);
 
 /* How rays were sampled since the trainer began or went on; shares and samples of a ray are means,

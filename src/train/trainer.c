@@ -219,8 +219,8 @@ static vkn_status drain(struct loop *loop)
     return status;
 }
 
-/* Whoever looks comes between two steps, with nothing in flight: how far the device goes by itself may only
- * then become another. */
+/* Whoever looks comes between two steps, with nothing in flight: how far the device goes by itself
+ * may only then become another. */
 static vkn_status receive(struct loop *loop)
 {
     bool before = loop->watched;
@@ -243,7 +243,8 @@ static vkn_status submit_periods(struct loop *loop)
             BASE_TRY(receive(loop));
         if (!loop->bound && (loop_stopped(loop) || loop_out_of_time(loop)))
             break;
-        if (!loop->bound && loop_ended(loop)) /* ranks that are averaged agree on it behind the period */
+        if (!loop->bound && loop_ended(loop)) /* ranks that are averaged agree on it behind the
+                                                 period */
             break;
         if (seconds > 0)
             control->time_progress = (float)(loop_elapsed(loop) / seconds);

@@ -7,13 +7,15 @@ void loop_ask(struct loop *loop)
 {
     const struct vkn_train_run *run = loop->run;
     BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "due", loop->trainer, false);
-    loop->due = run->due && run->visit && trainer_leads(loop->trainer) ? run->due(run->context) : HUGE_VAL;
+    loop->due =
+        run->due && run->visit && trainer_leads(loop->trainer) ? run->due(run->context) : HUGE_VAL;
     loop->watched = isfinite(loop->due);
 }
 
 static vkn_status visit(const struct loop *loop)
 {
-    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "visit", loop->trainer, true);
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "visit", loop->trainer,
+                  true);
     return loop->run->visit(loop->run->context);
 }
 

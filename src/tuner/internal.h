@@ -38,9 +38,9 @@ struct field_workload {
     struct vkn_config config;
     struct field_model model;
     uint32_t sample_count;
-    uint32_t runs;          /* of a program, to time it */
-    double seconds;         /* at least */
-    bool reduce;            /* the time of field_backward includes that of reduce_gradients */
+    uint32_t runs;             /* of a program, to time it */
+    double seconds;            /* at least */
+    bool reduce;               /* the time of field_backward includes that of reduce_gradients */
     struct field_backend fp32; /* untuned */
     struct Ray *rays;
     struct Sample *samples;

@@ -7,8 +7,7 @@ const struct pass *workload_pass(const struct field_model *model, enum field_pas
         {[FIELD_PASS_FORWARD] = FIELD_FORWARD,
          [FIELD_PASS_BACKWARD] = FIELD_BACKWARD,
          [FIELD_PASS_GRID] = FIELD_SCATTER},
-        {[FIELD_PASS_FORWARD] = FIELD_PRODUCT,
-         [FIELD_PASS_BACKWARD] = FIELD_PRODUCT_SUMS},
+        {[FIELD_PASS_FORWARD] = FIELD_PRODUCT, [FIELD_PASS_BACKWARD] = FIELD_PRODUCT_SUMS},
     };
     if (model->fused == 0 && pass == FIELD_PASS_GRID)
         return NULL;
@@ -16,7 +15,8 @@ const struct pass *workload_pass(const struct field_model *model, enum field_pas
                        variants[model->fused == 0][pass]);
 }
 
-/* The passes of layers: all of a recipe but the last sums, which are optimisation's and the grid's. */
+/* The passes of layers: all of a recipe but the last sums, which are optimisation's and the grid's.
+ */
 static size_t list_layers(const struct field_kind *kind, enum field_pass pass,
                           const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {

@@ -34,7 +34,7 @@ static uint32_t groups_of(uint32_t samples, uint32_t rows, uint32_t most)
 }
 
 /* What the passes of the field read and write. */
-#define INPUTS  (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
+#define INPUTS (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
 #define OUTPUTS                                                                          \
     (BUFFERS(FIELD) | BUFFERS(FIELD_GRADIENTS) | BUFFERS(FEATURES) | BUFFERS(PARTIALS) | \
      BUFFERS(SCRATCH))

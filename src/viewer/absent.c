@@ -3,12 +3,14 @@
 
 #include <stdio.h>
 
-vkn_status viewer_start(const struct viewer_params *params, struct viewer **viewer, char message[VIEWER_MESSAGE])
+vkn_status viewer_start(const struct viewer_params *params, struct viewer **viewer,
+                        char message[VIEWER_MESSAGE])
 {
     (void)params;
     *viewer = NULL;
     snprintf(message, VIEWER_MESSAGE,
-             "this vknerf was built without its viewer: install libmicrohttpd-dev and libturbojpeg0-dev, then build "
+             "this vknerf was built without its viewer: install libmicrohttpd-dev and "
+             "libturbojpeg0-dev, then build "
              "it again");
     return VKN_ERROR;
 }
@@ -35,7 +37,8 @@ void viewer_stop(struct viewer **viewer)
     *viewer = NULL;
 }
 
-vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run, char message[VIEWER_MESSAGE])
+vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
+                       char message[VIEWER_MESSAGE])
 {
     (void)viewer, (void)run;
     message[0] = 0;

@@ -1,9 +1,10 @@
 /* Accepts connections, and hands over to libmicrohttpd those whose request line carries the token.
  *
- * Until then a connection is pending. Requests without the token are handed over too, once their heads are whole, at a
- * bounded rate: they are answered with the reason and closed. Beyond that rate they are closed without an answer, and
- * connections are accepted at a bounded rate as well, so that a flood of them costs a training little. All of that is
- * one thread's, which also ends connections whose time is over. */
+ * Until then a connection is pending. Requests without the token are handed over too, once their
+ * heads are whole, at a bounded rate: they are answered with the reason and closed. Beyond that
+ * rate they are closed without an answer, and connections are accepted at a bounded rate as well,
+ * so that a flood of them costs a training little. All of that is one thread's, which also ends
+ * connections whose time is over. */
 #include "viewer/internal.h"
 
 #include <errno.h>
@@ -51,7 +52,8 @@ struct acceptor {
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* IPv6 networks give each customer 2^64 addresses: the first half counts. IPv4 inside IPv6 counts as IPv4. */
+/* IPv6 networks give each customer 2^64 addresses: the first half counts. IPv4 inside IPv6 counts
+ * as IPv4. */
 static size_t address_key(const struct sockaddr_storage *address, const uint8_t **key)
 {
     if (address->ss_family == AF_INET6) {
@@ -112,7 +114,8 @@ static void hand_over(struct acceptor *acceptor, size_t number, bool token)
         return;
     }
     forget(acceptor, number);
-    if (mhd.add_connection(viewer->daemon, pending.socket, (const struct sockaddr *)&pending.address, pending.size))
+    if (mhd.add_connection(viewer->daemon, pending.socket,
+                           (const struct sockaddr *)&pending.address, pending.size))
         return;
     pthread_mutex_lock(&viewer->lock);
     viewer->handed_over--; /* the socket is closed */
@@ -137,10 +140,12 @@ static void accept_some(struct acceptor *acceptor, double now)
 {
     for (size_t i = 0; i < BATCH; i++) {
         struct pending new = {.since = now, .look = true, .size = sizeof new.address};
-        new.socket = accept4(acceptor->socket, (struct sockaddr *)&new.address, &new.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        new.socket = accept4(acceptor->socket, (struct sockaddr *)&new.address, &new.size,
+                             SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (new.socket < 0) {
             /* Without descriptors or memory it fails again at once. */
-            acceptor->flooded = acceptor->flooded || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR);
+            acceptor->flooded =
+                acceptor->flooded || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR);
             return;
         }
         new.paid = allowance_take(&acceptor->refusals, now);
@@ -188,7 +193,8 @@ static enum verdict judge(const struct acceptor *acceptor, struct pending *pendi
     if (pending->paid && is_whole(head, size))
         return VERDICT_REFUSED;
     bool over = pending->ended || now - pending->since > PENDING_SECONDS || size == sizeof head;
-    return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_TURNED_AWAY : VERDICT_PENDING;
+    return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_TURNED_AWAY
+                                                                : VERDICT_PENDING;
 }
 
 static void look_at_pending(struct acceptor *acceptor, double now)
@@ -198,7 +204,8 @@ static void look_at_pending(struct acceptor *acceptor, double now)
         acceptor->ticked = now;
     for (size_t i = acceptor->count; i-- > 0;) {
         struct pending *pending = &acceptor->pending[i];
-        enum verdict verdict = pending->look || tick ? judge(acceptor, pending, now) : VERDICT_PENDING;
+        enum verdict verdict =
+            pending->look || tick ? judge(acceptor, pending, now) : VERDICT_PENDING;
         if (verdict == VERDICT_TURNED_AWAY)
             turn_away(acceptor, i);
         else if (verdict != VERDICT_PENDING)
@@ -262,7 +269,8 @@ bool accept_start(struct viewer *viewer, int socket)
         return false;
     acceptor->viewer = viewer;
     acceptor->socket = socket;
-    acceptor->refusals = (struct allowance){REFUSALS, REFUSALS_AT_ONCE, REFUSALS_AT_ONCE, viewer_now()};
+    acceptor->refusals =
+        (struct allowance){REFUSALS, REFUSALS_AT_ONCE, REFUSALS_AT_ONCE, viewer_now()};
     if (pthread_create(&acceptor->thread, NULL, run, acceptor) != 0) {
         free(acceptor);
         return false;

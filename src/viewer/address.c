@@ -31,7 +31,8 @@ void address_hex(const uint8_t *bytes, size_t size, char *text)
 static bool is_loopback(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+        return IN6_IS_ADDR_LOOPBACK(
+            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
     const struct sockaddr_in *v4 = (const void *)address;
     return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
 }
@@ -39,7 +40,8 @@ static bool is_loopback(const struct sockaddr *address)
 static bool is_any(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET6)
-        return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+        return IN6_IS_ADDR_UNSPECIFIED(
+            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
     return ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr == INADDR_ANY;
 }
 
@@ -70,7 +72,8 @@ static int listen_at(struct addrinfo *found, uint16_t port)
         return -1;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     set_port(found->ai_addr, port);
-    if (bind(descriptor, found->ai_addr, found->ai_addrlen) == 0 && listen(descriptor, BACKLOG) == 0)
+    if (bind(descriptor, found->ai_addr, found->ai_addrlen) == 0 &&
+        listen(descriptor, BACKLOG) == 0)
         return descriptor;
     int failure = errno;
     close(descriptor);
@@ -91,11 +94,13 @@ static int listen_somewhere(struct addrinfo *found, const struct viewer_params *
 }
 
 /* What a browser is to be given for it: a name of this machine where it is all of its addresses. */
-static void name_host(struct viewer *viewer, const struct viewer_params *params, const struct addrinfo *found)
+static void name_host(struct viewer *viewer, const struct viewer_params *params,
+                      const struct addrinfo *found)
 {
     const char *given = params->address ? params->address : "127.0.0.1";
     viewer->open = !is_loopback(found->ai_addr);
-    if (is_any(found->ai_addr) && gethostname(viewer->host, sizeof viewer->host - 1) == 0 && viewer->host[0])
+    if (is_any(found->ai_addr) && gethostname(viewer->host, sizeof viewer->host - 1) == 0 &&
+        viewer->host[0])
         return;
     snprintf(viewer->host, sizeof viewer->host, strchr(given, ':') ? "[%s]" : "%s", given);
 }
@@ -107,7 +112,8 @@ int address_listen(struct viewer *viewer, const struct viewer_params *params, ch
     struct addrinfo *found = NULL;
     uint8_t token[VIEWER_NAME / 2];
     if (!address_random(token, sizeof token)) {
-        snprintf(message, VIEWER_MESSAGE, "the system gives no random numbers for the viewer's token");
+        snprintf(message, VIEWER_MESSAGE,
+                 "the system gives no random numbers for the viewer's token");
         return -1;
     }
     address_hex(token, sizeof token, viewer->token);
@@ -118,13 +124,13 @@ int address_listen(struct viewer *viewer, const struct viewer_params *params, ch
     }
     int descriptor = listen_somewhere(found, params);
     if (descriptor < 0)
-        snprintf(message, VIEWER_MESSAGE, "%s, port %u: the viewer cannot listen there: %s", given, params->port,
-                 strerror(errno));
+        snprintf(message, VIEWER_MESSAGE, "%s, port %u: the viewer cannot listen there: %s", given,
+                 params->port, strerror(errno));
     viewer->port = descriptor < 0 ? 0 : port_of(descriptor);
     name_host(viewer, params, found);
     freeaddrinfo(found);
-    snprintf(viewer->address, sizeof viewer->address, "http://%s:%u/?token=%s", viewer->host, viewer->port,
-             viewer->token);
+    snprintf(viewer->address, sizeof viewer->address, "http://%s:%u/?token=%s", viewer->host,
+             viewer->port, viewer->token);
     return descriptor;
 }
 
@@ -146,7 +152,8 @@ static bool split_host(const char *text, char *host, size_t size)
         return false;
     size_t length = end ? (size_t)(end + 1 - text) : strcspn(text, ":");
     const char *port = text + length;
-    if (length == 0 || length >= size || (*port && (*port != ':' || strspn(port + 1, "0123456789") != strlen(port + 1))))
+    if (length == 0 || length >= size ||
+        (*port && (*port != ':' || strspn(port + 1, "0123456789") != strlen(port + 1))))
         return false;
     memcpy(host, text, length);
     host[length] = 0;

@@ -20,7 +20,9 @@ struct answer answer_error(unsigned code, const char *message)
 {
     char *clean = vkn_to_utf8(message);
     cJSON *json = cJSON_CreateObject();
-    char *printed = clean && cJSON_AddStringToObject(json, "error", clean) ? cJSON_PrintUnformatted(json) : NULL;
+    char *printed = clean && cJSON_AddStringToObject(json, "error", clean)
+                        ? cJSON_PrintUnformatted(json)
+                        : NULL;
     cJSON_Delete(json);
     vkn_free(clean);
     return answer_text(code, "application/json", printed);
@@ -29,8 +31,9 @@ struct answer answer_error(unsigned code, const char *message)
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 /* Scripts and styles count only with the answer's nonce. */
-#define POLICY                                                                                                       \
-    "default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; img-src 'self' blob: data:; connect-src "      \
+#define POLICY                                                                               \
+    "default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; img-src 'self' blob: " \
+    "data:; connect-src "                                                                    \
     "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 static char *with_nonce(const char *begin, const char *end, const char *nonce)
@@ -61,7 +64,8 @@ struct answer answer_page(unsigned code, const char *begin, const char *end)
     if (!address_random(bytes, sizeof bytes))
         return (struct answer){.code = 500};
     address_hex(bytes, sizeof bytes, nonce);
-    struct answer answer = answer_text(code, "text/html; charset=utf-8", with_nonce(begin, end, nonce));
+    struct answer answer =
+        answer_text(code, "text/html; charset=utf-8", with_nonce(begin, end, nonce));
     snprintf(answer.policy, sizeof answer.policy, POLICY, nonce, nonce);
     return answer;
 }
@@ -86,9 +90,9 @@ static void add_facts(struct MHD_Response *response, const struct frame_facts *f
 enum MHD_Result answer_queue(struct exchange *exchange)
 {
     struct answer *answer = &exchange->answer;
-    struct MHD_Response *response =
-        mhd.create_response_from_buffer(answer->size, answer->data ? answer->data : "",
-                                        answer->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = mhd.create_response_from_buffer(
+        answer->size, answer->data ? answer->data : "",
+        answer->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     answer->data = NULL; /* the response's */

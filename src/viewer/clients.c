@@ -38,9 +38,10 @@ static struct client *admit(struct viewer *viewer, const char *name, double now)
 
 const char *clients_after_training(const struct viewer *viewer)
 {
-    return viewer->end[0]                        ? viewer->end
-           : viewer->state == STATE_FINISHED ? "the training is done; its test views are being measured"
-                                             : "the training has been stopped, and is being saved";
+    return viewer->end[0] ? viewer->end
+           : viewer->state == STATE_FINISHED
+               ? "the training is done; its test views are being measured"
+               : "the training has been stopped, and is being saved";
 }
 
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange)
@@ -63,7 +64,8 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
         server_fail(client->waiting, 409, "a newer request takes its place");
     client->seen = now;
     client->waiting = exchange;
-    if (!exchange->frame.still || !client->asked.still || !frame_same(&exchange->frame, &client->asked))
+    if (!exchange->frame.still || !client->asked.still ||
+        !frame_same(&exchange->frame, &client->asked))
         client->ready = now;
     client->asked = exchange->frame;
     server_park(exchange);
@@ -73,7 +75,8 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
 bool clients_look(const struct viewer *viewer, double now)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
-        if (viewer->clients[i].name[0] && (viewer->clients[i].waiting || now - viewer->clients[i].seen < VIEWER_PRESENT))
+        if (viewer->clients[i].name[0] &&
+            (viewer->clients[i].waiting || now - viewer->clients[i].seen < VIEWER_PRESENT))
             return true;
     return false;
 }

@@ -1,4 +1,5 @@
-/* Curves of a run from its folder, as they grow: metrics.jsonl and the evaluations of summary.json. */
+/* Curves of a run from its folder, as they grow: metrics.jsonl and the evaluations of summary.json.
+ */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -30,10 +31,12 @@ static double number_of(const cJSON *object, const char *name)
 static void note_rate(struct curves *curves)
 {
     size_t last = curves->metric_count - 1, first = last;
-    while (first > 0 && curves->metrics[last].seconds - curves->metrics[first].seconds < RATE_SECONDS)
+    while (first > 0 &&
+           curves->metrics[last].seconds - curves->metrics[first].seconds < RATE_SECONDS)
         first--;
     double seconds = curves->metrics[last].seconds - curves->metrics[first].seconds;
-    curves->rate = seconds > 0 ? (curves->metrics[last].step - curves->metrics[first].step) / seconds : 0;
+    curves->rate =
+        seconds > 0 ? (curves->metrics[last].step - curves->metrics[first].step) / seconds : 0;
 }
 
 static void add_metric(struct viewer *viewer, const struct metric *metric)
@@ -58,8 +61,8 @@ static void add_metric(struct viewer *viewer, const struct metric *metric)
 static void add_line(struct viewer *viewer, const char *line)
 {
     cJSON *json = cJSON_Parse(line);
-    const struct metric metric = {number_of(json, "step"), number_of(json, "seconds"), number_of(json, "loss"),
-                                  number_of(json, "psnr")};
+    const struct metric metric = {number_of(json, "step"), number_of(json, "seconds"),
+                                  number_of(json, "loss"), number_of(json, "psnr")};
     cJSON_Delete(json);
     if (isfinite(metric.step))
         add_metric(viewer, &metric);
@@ -105,9 +108,9 @@ static void take_evaluations(struct viewer *viewer, const cJSON *list)
     const cJSON *item;
     if (!evaluations)
         return;
-    cJSON_ArrayForEach(item, list)
-        evaluations[i++] =
-            (struct evaluation){number_of(item, "step"), number_of(item, "psnr"), number_of(item, "ssim")};
+    cJSON_ArrayForEach (item, list)
+        evaluations[i++] = (struct evaluation){number_of(item, "step"), number_of(item, "psnr"),
+                                               number_of(item, "ssim")};
     pthread_mutex_lock(&viewer->lock);
     free(viewer->curves.evaluations);
     viewer->curves.evaluations = evaluations;

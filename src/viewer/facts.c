@@ -64,7 +64,8 @@ static double mean_distance(const vkn_scene *scene, size_t count, const double a
         struct vkn_camera camera = {.size = sizeof camera};
         if (vkn_scene_camera(scene, VKN_SPLIT_TRAIN, i, &camera) != VKN_OK)
             continue;
-        const double away[3] = {camera.pose[3] - at[0], camera.pose[7] - at[1], camera.pose[11] - at[2]};
+        const double away[3] = {camera.pose[3] - at[0], camera.pose[7] - at[1],
+                                camera.pose[11] - at[2]};
         sum += sqrt(dot(away, away));
     }
     return sum / (double)count;
@@ -107,23 +108,34 @@ static bool add_text(cJSON *object, const char *name, const char *text)
     return added;
 }
 
-static bool add_view(cJSON *views, const vkn_scene *scene, enum vkn_split split, const char *name, size_t index)
+static bool add_view(cJSON *views, const vkn_scene *scene, enum vkn_split split, const char *name,
+                     size_t index)
 {
     struct vkn_camera camera = {.size = sizeof camera};
-    const char *file = vkn_scene_image_file(scene, split, index), *slash = file ? strrchr(file, '/') : NULL;
+    const char *file = vkn_scene_image_file(scene, split, index),
+               *slash = file ? strrchr(file, '/') : NULL;
     cJSON *view = cJSON_CreateObject();
-    if (!view || !cJSON_AddItemToArray(views, view) || vkn_scene_camera(scene, split, index, &camera) != VKN_OK)
+    if (!view || !cJSON_AddItemToArray(views, view) ||
+        vkn_scene_camera(scene, split, index, &camera) != VKN_OK)
         return false;
     bool middle = camera.center_x == 0 && camera.center_y == 0;
-    return cJSON_AddStringToObject(view, "split", name) && cJSON_AddNumberToObject(view, "index", (double)index) &&
-           add_text(view, "name", slash ? slash + 1 : file ? file : "") &&
+    return cJSON_AddStringToObject(view, "split", name) &&
+           cJSON_AddNumberToObject(view, "index", (double)index) &&
+           add_text(view, "name",
+                    slash  ? slash + 1
+                    : file ? file
+                           : "") &&
            cJSON_AddNumberToObject(view, "width", camera.width) &&
            cJSON_AddNumberToObject(view, "height", camera.height) &&
            cJSON_AddNumberToObject(view, "focal_x", camera.focal_x) &&
-           cJSON_AddNumberToObject(view, "focal_y", camera.focal_y > 0 ? camera.focal_y : camera.focal_x) &&
-           cJSON_AddNumberToObject(view, "center_x", middle ? 0.5 * camera.width : camera.center_x) &&
-           cJSON_AddNumberToObject(view, "center_y", middle ? 0.5 * camera.height : camera.center_y) &&
-           cJSON_AddNumberToObject(view, "time", camera.time) && add_numbers(view, "pose", camera.pose, 12);
+           cJSON_AddNumberToObject(view, "focal_y",
+                                   camera.focal_y > 0 ? camera.focal_y : camera.focal_x) &&
+           cJSON_AddNumberToObject(view, "center_x",
+                                   middle ? 0.5 * camera.width : camera.center_x) &&
+           cJSON_AddNumberToObject(view, "center_y",
+                                   middle ? 0.5 * camera.height : camera.center_y) &&
+           cJSON_AddNumberToObject(view, "time", camera.time) &&
+           add_numbers(view, "pose", camera.pose, 12);
 }
 
 static bool add_views(cJSON *json, const vkn_scene *scene)
@@ -151,19 +163,24 @@ static bool add_maps(cJSON *json, const char *model)
     return cJSON_AddItemToObject(json, "maps", cJSON_CreateStringArray(has, count));
 }
 
-static char *write_facts(const struct viewer *viewer, const char *model, const double box[6], const struct look *look)
+static char *write_facts(const struct viewer *viewer, const char *model, const double box[6],
+                         const struct look *look)
 {
     cJSON *json = cJSON_CreateObject();
     bool white = viewer->background == VKN_BACKGROUND_WHITE;
     bool complete =
         json && add_text(json, "run", viewer->run) &&
         cJSON_AddStringToObject(json, "mode", viewer->state == STATE_VIEWING ? "view" : "train") &&
-        add_text(json, "model", model) && cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
-        add_maps(json, model) && add_numbers(json, "up", look->up, 3) && add_numbers(json, "look_at", look->at, 3) &&
-        cJSON_AddNumberToObject(json, "distance", look->distance) && add_numbers(json, "box", box, 6) &&
-        cJSON_AddNumberToObject(json, "fov", look->fov) && cJSON_AddNumberToObject(json, "width", look->width) &&
+        add_text(json, "model", model) &&
+        cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
+        add_maps(json, model) && add_numbers(json, "up", look->up, 3) &&
+        add_numbers(json, "look_at", look->at, 3) &&
+        cJSON_AddNumberToObject(json, "distance", look->distance) &&
+        add_numbers(json, "box", box, 6) && cJSON_AddNumberToObject(json, "fov", look->fov) &&
+        cJSON_AddNumberToObject(json, "width", look->width) &&
         cJSON_AddNumberToObject(json, "height", look->height) &&
-        cJSON_AddStringToObject(json, "background", white ? "white" : "black") && add_views(json, viewer->scene);
+        cJSON_AddStringToObject(json, "background", white ? "white" : "black") &&
+        add_views(json, viewer->scene);
     char *text = complete ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
     return text;
@@ -172,7 +189,8 @@ static char *write_facts(const struct viewer *viewer, const char *model, const d
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* A run can be shown without it. */
-static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_format format, const vkn_config *config)
+static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_format format,
+                       const vkn_config *config)
 {
     static const char *const formats[] = {"auto", VKN_SCENE_FORMATS(VKN_NAME)};
     vkn_config *own = NULL;
@@ -183,24 +201,27 @@ static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_f
         status = vkn_scene_open(path, own, &viewer->scene);
     if (status != VKN_OK)
         viewer_tell(viewer,
-                    "no cameras and photographs: %s; if the scene has moved, name the folder where it is now with --scene",
+                    "no cameras and photographs: %s; if the scene has moved, name the folder where "
+                    "it is now with --scene",
                     vkn_last_error());
     vkn_config_destroy(&own);
 }
 
-vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene, enum vkn_scene_format format,
-                      const vkn_config *config)
+vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
+                      enum vkn_scene_format format, const vkn_config *config)
 {
     double box[6], scale;
     char *model = NULL;
     find_box(config, box, &scale);
-    struct look look = {.up = {0, 0, 1}, .distance = 1.32 / scale, .fov = 45, .width = 800, .height = 800};
+    struct look look = {
+        .up = {0, 0, 1}, .distance = 1.32 / scale, .fov = 45, .width = 800, .height = 800};
     for (int i = 0; i < 3; i++)
         look.at[i] = 0.5 * (box[i] + box[i + 3]);
     open_scene(viewer, scene, format, config);
     find_look(viewer->scene, &look);
     viewer->typical = look.distance;
-    viewer->background = config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
+    viewer->background =
+        config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
     viewer->run = strdup(run);
     vkn_status status = viewer->run ? vkn_config_get(config, "model", &model) : VKN_ERROR;
     char *facts = status == VKN_OK ? write_facts(viewer, model, box, &look) : NULL;

@@ -20,7 +20,8 @@ static struct vkn_camera camera_of(const struct frame_request *request, const st
         .size = sizeof camera,
         .width = part->width,
         .height = part->height,
-        .focal_x = focal * part->full[0] * request->height / ((double)part->full[1] * request->width),
+        .focal_x =
+            focal * part->full[0] * request->height / ((double)part->full[1] * request->width),
         .focal_y = focal,
         /* Both 0 would be the part's middle. */
         .center_x = request->center[0] * part->full[0] - part->x + 1e-6,
@@ -37,14 +38,15 @@ double frames_pace(const struct stage *stage, const struct frame_request *reques
     return pace > 0 ? pace : FIRST_PACE;
 }
 
-static void learn_pace(struct stage *stage, const struct frame_request *request, double rays, double seconds)
+static void learn_pace(struct stage *stage, const struct frame_request *request, double rays,
+                       double seconds)
 {
     double *pace = &stage->pace[request->map == MAP_NORMAL], now = rays / fmax(seconds, 1e-5);
     *pace = *pace > 0 ? 0.5 * (*pace + now) : now;
 }
 
-static vkn_status render(struct viewer *viewer, const struct frame_request *request, const struct part *part,
-                         struct vkn_picture **picture)
+static vkn_status render(struct viewer *viewer, const struct frame_request *request,
+                         const struct part *part, struct vkn_picture **picture)
 {
     struct vkn_camera camera = camera_of(request, part);
     struct vkn_picture_params params = {
@@ -60,13 +62,14 @@ static vkn_status render(struct viewer *viewer, const struct frame_request *requ
     if (status == VKN_OK)
         status = vkn_render(renderer, &camera, &params, picture);
     if (status == VKN_OK)
-        learn_pace(&viewer->stage, request, (double)part->width * part->height * part->edge * part->edge,
+        learn_pace(&viewer->stage, request,
+                   (double)part->width * part->height * part->edge * part->edge,
                    viewer_now() - began);
     return status;
 }
 
-bool frames_render(struct viewer *viewer, const struct frame_request *request, const struct part *part, uint8_t *rgb,
-                   size_t pitch)
+bool frames_render(struct viewer *viewer, const struct frame_request *request,
+                   const struct part *part, uint8_t *rgb, size_t pitch)
 {
     struct vkn_picture *picture = NULL;
     if (render(viewer, request, part, &picture) != VKN_OK) {
@@ -89,7 +92,8 @@ void frames_size(const struct frame_request *request, double rays, uint32_t size
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /* To who waits for it still. */
-static bool answer(struct viewer *viewer, struct client *client, uint64_t exchange, const struct answer *answer)
+static bool answer(struct viewer *viewer, struct client *client, uint64_t exchange,
+                   const struct answer *answer)
 {
     pthread_mutex_lock(&viewer->lock);
     bool waits = client->waiting && client->waiting->number == exchange;
@@ -104,8 +108,8 @@ static bool answer(struct viewer *viewer, struct client *client, uint64_t exchan
     return waits;
 }
 
-bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange, const uint8_t *rgb,
-                 const struct frame_facts *facts, int quality)
+bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
+                 const uint8_t *rgb, const struct frame_facts *facts, int quality)
 {
     struct answer picture = {.code = 200, .type = "image/jpeg", .framed = true, .facts = *facts};
     picture.data = picture_jpeg(rgb, facts->width, facts->height, quality, &picture.size);
@@ -126,8 +130,8 @@ static void send_failure(struct viewer *viewer, struct client *client, uint64_t 
 
 /* ---- a moving camera ------------------------------------------------------------------------- */
 
-static void render_moving(struct viewer *viewer, struct client *client, const struct frame_request *request,
-                          uint64_t exchange)
+static void render_moving(struct viewer *viewer, struct client *client,
+                          const struct frame_request *request, uint64_t exchange)
 {
     double began = viewer_now();
     uint32_t size[2];
@@ -140,10 +144,12 @@ static void render_moving(struct viewer *viewer, struct client *client, const st
             .height = size[1],
             .step = viewer->step,
             .milliseconds = 1e3 * (viewer_now() - began),
-            .refined = fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
+            .refined =
+                fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
         };
         frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
-        client->refinement.fresh = client->refinement.rgb != NULL; /* not what is on the screen any more */
+        client->refinement.fresh =
+            client->refinement.rgb != NULL; /* not what is on the screen any more */
     } else {
         send_failure(viewer, client, exchange);
     }

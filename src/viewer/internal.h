@@ -1,29 +1,28 @@
 /* What the viewer's files share.
  *
- * Four threads: one accepts connections, and ends those whose time is over; libmicrohttpd's takes requests and answers
- * what it can at once; the worker reads files, for photographs, paths and curves, and ends waits that have become too
- * long; the one that has the device, the caller's, renders (stage, refinement). Everything below is the lock's, but for
- * what says otherwise. */
+ * Four threads: one accepts connections, and ends those whose time is over; libmicrohttpd's takes
+ * requests and answers what it can at once; the worker reads files, for photographs, paths and
+ * curves, and ends waits that have become too long; the one that has the device, the caller's,
+ * renders (stage, refinement). Everything below is the lock's, but for what says otherwise. */
 #ifndef VIEWER_INTERNAL_H
 #define VIEWER_INTERNAL_H
 
 #include <pthread.h>
 #include <stdint.h>
 
-
 #include "viewer/libraries.h"
 #include "viewer/viewer.h"
 
 #define VIEWER_CLIENTS     8u
-#define VIEWER_CONNECTIONS 192u         /* that have shown the token */
-#define VIEWER_JOBS        24u          /* that wait for the worker */
-#define VIEWER_BODY        (64u << 10)  /* bytes of a request's body */
-#define VIEWER_NAME        32           /* characters of a client's, and of a token */
-#define VIEWER_PIXELS      (1u << 22)   /* of a picture; larger ones are shown smaller */
+#define VIEWER_CONNECTIONS 192u        /* that have shown the token */
+#define VIEWER_JOBS        24u         /* that wait for the worker */
+#define VIEWER_BODY        (64u << 10) /* bytes of a request's body */
+#define VIEWER_NAME        32          /* characters of a client's, and of a token */
+#define VIEWER_PIXELS      (1u << 22)  /* of a picture; larger ones are shown smaller */
 #define VIEWER_MOST_SIDE   4096u
-#define VIEWER_LONGEST     2.0          /* seconds that a still picture waits for something new */
-#define VIEWER_PATIENCE    20.0         /* and any other request for its answer */
-#define VIEWER_PRESENT     3.0          /* seconds without a request until nobody looks */
+#define VIEWER_LONGEST     2.0  /* seconds that a still picture waits for something new */
+#define VIEWER_PATIENCE    20.0 /* and any other request for its answer */
+#define VIEWER_PRESENT     3.0  /* seconds without a request until nobody looks */
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -123,8 +122,8 @@ struct client {
     double seen;
     struct exchange *waiting;   /* its one outstanding frame */
     struct frame_request asked; /* last */
-    double ready;             /* viewer_now() from which on there can be something new */
-    uint64_t refined_of;      /* client number that the refinement is for; the renderer's */
+    double ready;               /* viewer_now() from which on there can be something new */
+    uint64_t refined_of;        /* client number that the refinement is for; the renderer's */
     struct refinement refinement;
 };
 
@@ -162,7 +161,14 @@ struct curves {
     uint64_t file, summary_time; /* which file it was, and when summary.json was written */
 };
 
-enum viewer_state { STATE_TRAINING, STATE_PAUSED, STATE_SAVING, STATE_FINISHED, STATE_STOPPED, STATE_VIEWING };
+enum viewer_state {
+    STATE_TRAINING,
+    STATE_PAUSED,
+    STATE_SAVING,
+    STATE_FINISHED,
+    STATE_STOPPED,
+    STATE_VIEWING
+};
 
 struct viewer {
     char token[VIEWER_NAME + 1], host[256], address[512];
@@ -177,7 +183,7 @@ struct viewer {
     pthread_cond_t renders, works; /* something to do for the renderer, for the worker */
     struct connection connections[VIEWER_CONNECTIONS];
     uint32_t handed_over; /* connections that libmicrohttpd has, or is about to have */
-    uint64_t exchanges;            /* so far */
+    uint64_t exchanges;   /* so far */
     struct client clients[VIEWER_CLIENTS];
     uint64_t client_count; /* so far */
     uint32_t turn;         /* client that was served last */
@@ -193,26 +199,29 @@ struct viewer {
     enum vkn_background background; /* where none is asked for */
     struct curves curves;
     uint64_t step;
-    double seconds;     /* of training */
-    double share;       /* of the time that the viewer took */
-    char message[256];  /* the last that went wrong */
-    char end[1024];     /* what has come of a training that has ended; empty: it has not, or that is not known yet */
-    double state_asked; /* when a page last asked for the state */
-    bool pause, save;   /* asked for */
-    double saved;       /* viewer_now() when a checkpoint was asked for, or written, last */
+    double seconds;    /* of training */
+    double share;      /* of the time that the viewer took */
+    char message[256]; /* the last that went wrong */
+    char end[1024]; /* what has come of a training that has ended; empty: it has not, or that is not
+                       known yet */
+    double state_asked;        /* when a page last asked for the state */
+    bool pause, save;          /* asked for */
+    double saved;              /* viewer_now() when a checkpoint was asked for, or written, last */
     struct allowance commands; /* requests that change something */
-    struct allowance reading;  /* seconds of the worker's while a training goes on; the worker's alone */
+    struct allowance reading;  /* seconds of the worker's while a training goes on; the worker's
+                                  alone */
     bool can_pause;
     struct stage stage; /* the renderer's */
     struct vkn_train_visitor visitor;
-    struct { /* the renderer's */
+    struct {                   /* the renderer's */
         struct allowance time; /* seconds */
         double taken, shown;
     } budget;
 };
 
 double viewer_now(void); /* seconds */
-void viewer_tell(struct viewer *viewer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void viewer_tell(struct viewer *viewer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
@@ -260,7 +269,8 @@ void server_fail(struct exchange *exchange, unsigned code, const char *format, .
 void server_park(struct exchange *exchange); /* until server_answer */
 
 enum MHD_Result answer_queue(struct exchange *exchange);
-struct answer answer_text(unsigned code, const char *type, char *text); /* malloc'd, NULL: out of memory */
+struct answer answer_text(unsigned code, const char *type,
+                          char *text); /* malloc'd, NULL: out of memory */
 struct answer answer_error(unsigned code, const char *message);
 /* A page with a nonce of its own. */
 struct answer answer_page(unsigned code, const char *begin, const char *end);
@@ -268,8 +278,10 @@ struct answer answer_page(unsigned code, const char *begin, const char *end);
 /* ---- request.c ------------------------------------------------------------------------------- */
 
 /* False: `problem` names the parameter. */
-bool request_frame(struct MHD_Connection *connection, struct frame_request *request, char problem[128]);
-bool request_photo(struct MHD_Connection *connection, struct photo_request *request, char problem[128]);
+bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
+                   char problem[128]);
+bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
+                   char problem[128]);
 bool frame_same(const struct frame_request *a, const struct frame_request *b); /* but for `still` */
 
 /* ---- clients.c: under the lock --------------------------------------------------------------- */
@@ -284,51 +296,60 @@ struct client *clients_next(struct viewer *viewer, double now);
 void clients_refresh(struct viewer *viewer); /* there is another model */
 bool clients_waiting(const struct viewer *viewer);
 void clients_dismiss(struct viewer *viewer, const char *why); /* all who wait */
-double clients_ready(const struct viewer *viewer); /* the first time that there can be one; HUGE_VAL: nobody waits */
+double clients_ready(const struct viewer *viewer); /* the first time that there can be one;
+                                                      HUGE_VAL: nobody waits */
 /* Waits that are over. */
 void clients_expire(struct viewer *viewer, double now);
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 
 /* ---- frames.c, refine.c, picture.c: the renderer's ------------------------------------------- */
 
-/* Renders one piece for who is next, and answers if it is due; seconds that it took, 0: nothing to do. */
+/* Renders one piece for who is next, and answers if it is due; seconds that it took, 0: nothing to
+ * do. */
 double frames_work(struct viewer *viewer);
-/* The request's part [x, x + width) x [y, y + height) of a picture of `full` pixels, rgb, `pitch` bytes a row. */
+/* The request's part [x, x + width) x [y, y + height) of a picture of `full` pixels, rgb, `pitch`
+ * bytes a row. */
 struct part {
     uint32_t full[2], x, y, width, height, edge;
 };
-bool frames_render(struct viewer *viewer, const struct frame_request *request, const struct part *part, uint8_t *rgb,
-                   size_t pitch);
-double frames_pace(const struct stage *stage, const struct frame_request *request); /* rays a second */
+bool frames_render(struct viewer *viewer, const struct frame_request *request,
+                   const struct part *part, uint8_t *rgb, size_t pitch);
+double frames_pace(const struct stage *stage,
+                   const struct frame_request *request); /* rays a second */
 /* `rays` of the request's picture, at most all. */
 void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
 /* False: nobody waits for it any more. */
-bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange, const uint8_t *rgb,
-                 const struct frame_facts *facts, int quality);
-/* Of a still camera: a part of its picture, which is sent when it is time. False: it cannot be rendered. */
-bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange);
+bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
+                 const uint8_t *rgb, const struct frame_facts *facts, int quality);
+/* Of a still camera: a part of its picture, which is sent when it is time. False: it cannot be
+ * rendered. */
+bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request,
+                 uint64_t exchange);
 void refine_free(struct refinement *refinement);
 /* A map of a picture as 8 bits of red, green, blue. */
-void picture_colors(const struct vkn_picture *picture, const struct frame_request *request, double typical,
-                    uint8_t *rgb, size_t pitch);
-void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large, const uint32_t to[2]);
+void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
+                    double typical, uint8_t *rgb, size_t pitch);
+void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
+                     const uint32_t to[2]);
 /* malloc'd; NULL: it failed. */
 void *picture_jpeg(const uint8_t *rgb, uint32_t width, uint32_t height, int quality, size_t *size);
 
-vkn_status stage_renderer(struct stage *stage, const struct frame_request *request, vkn_renderer **renderer);
+vkn_status stage_renderer(struct stage *stage, const struct frame_request *request,
+                          vkn_renderer **renderer);
 void stage_close(struct stage *stage);
 
 /* ---- facts.c, state.c, curves.c, photo.c, path.c --------------------------------------------- */
 
 /* Opens the scene, and finds out what /api/scene tells. Before anybody else knows of the run. */
-vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene, enum vkn_scene_format format,
-                      const vkn_config *config);
+vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
+                      enum vkn_scene_format format, const vkn_config *config);
 struct answer state_answer(struct viewer *viewer, size_t from); /* under the lock */
 const char *state_name(enum viewer_state state);
 void curves_read(struct viewer *viewer); /* the worker's */
 void curves_free(struct curves *curves);
-struct answer photo_answer(struct viewer *viewer, const struct photo_request *request); /* the worker's */
-struct answer path_answer(struct viewer *viewer, const char *body);                     /* the worker's */
+struct answer photo_answer(struct viewer *viewer,
+                           const struct photo_request *request);    /* the worker's */
+struct answer path_answer(struct viewer *viewer, const char *body); /* the worker's */
 bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);
 bool worker_take(struct exchange *exchange, enum job job); /* under the lock; false: too many */

@@ -19,13 +19,15 @@ static void *open_library(const char *file, const char *packages, char *message,
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        snprintf(message, size, "%s is not there, which the viewer needs: install %s", file, packages);
+        snprintf(message, size, "%s is not there, which the viewer needs: install %s", file,
+                 packages);
     return library;
 }
 
 static bool lacks_functions(const char *file, char *message, size_t size)
 {
-    snprintf(message, size, "%s: lacks functions that the viewer needs: another version of it is needed", file);
+    snprintf(message, size,
+             "%s: lacks functions that the viewer needs: another version of it is needed", file);
     return false;
 }
 
@@ -34,11 +36,13 @@ static bool lacks_functions(const char *file, char *message, size_t size)
 
 bool libraries_load(char *message, size_t size)
 {
-    void *library = open_library(MHD_FILE, "libmicrohttpd12 (since Debian 13 libmicrohttpd12t64)", message, size);
+    void *library = open_library(MHD_FILE, "libmicrohttpd12 (since Debian 13 libmicrohttpd12t64)",
+                                 message, size);
     bool complete = library != NULL;
     if (!library)
         return false;
-#define FIND(name, result, parameters) complete = complete && find_function(library, "MHD_" #name, &mhd.name);
+#define FIND(name, result, parameters) \
+    complete = complete && find_function(library, "MHD_" #name, &mhd.name);
     MHD_FUNCTIONS(FIND)
 #undef FIND
     if (!complete)
@@ -47,7 +51,8 @@ bool libraries_load(char *message, size_t size)
     complete = library != NULL;
     if (!library)
         return false;
-#define FIND(name, result, parameters) complete = complete && find_function(library, "tj" #name, &jpeg.name);
+#define FIND(name, result, parameters) \
+    complete = complete && find_function(library, "tj" #name, &jpeg.name);
     JPEG_FUNCTIONS(FIND)
 #undef FIND
     return complete || lacks_functions(JPEG_FILE, message, size);

@@ -10,33 +10,34 @@
 #include <turbojpeg.h>
 
 /* NAME, result, parameters: those that are used, as their headers declare them. */
-#define MHD_FUNCTIONS(X)                                                                                          \
-    X(start_daemon, struct MHD_Daemon *,                                                                          \
-      (unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *accept_context,                      \
-       MHD_AccessHandlerCallback handle, void *context, ...))                                                     \
-    X(stop_daemon, void, (struct MHD_Daemon * daemon))                                                            \
-    X(lookup_connection_value, const char *,                                                                      \
-      (struct MHD_Connection * connection, enum MHD_ValueKind kind, const char *key))                             \
-    X(queue_response, enum MHD_Result,                                                                            \
-      (struct MHD_Connection * connection, unsigned code, struct MHD_Response *response))                         \
-    X(add_connection, enum MHD_Result,                                                                            \
-      (struct MHD_Daemon * daemon, MHD_socket socket, const struct sockaddr *address, socklen_t size))            \
-    X(get_connection_info, const union MHD_ConnectionInfo *,                                                      \
-      (struct MHD_Connection * connection, enum MHD_ConnectionInfoType type, ...))                                \
-    X(suspend_connection, void, (struct MHD_Connection * connection))                                             \
-    X(resume_connection, void, (struct MHD_Connection * connection))                                              \
-    X(create_response_from_buffer, struct MHD_Response *,                                                         \
-      (size_t size, void *buffer, enum MHD_ResponseMemoryMode mode))                                              \
-    X(add_response_header, enum MHD_Result,                                                                       \
-      (struct MHD_Response * response, const char *header, const char *content))                                  \
+#define MHD_FUNCTIONS(X)                                                                     \
+    X(start_daemon, struct MHD_Daemon *,                                                     \
+      (unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *accept_context, \
+       MHD_AccessHandlerCallback handle, void *context, ...))                                \
+    X(stop_daemon, void, (struct MHD_Daemon * daemon))                                       \
+    X(lookup_connection_value, const char *,                                                 \
+      (struct MHD_Connection * connection, enum MHD_ValueKind kind, const char *key))        \
+    X(queue_response, enum MHD_Result,                                                       \
+      (struct MHD_Connection * connection, unsigned code, struct MHD_Response *response))    \
+    X(add_connection, enum MHD_Result,                                                       \
+      (struct MHD_Daemon * daemon, MHD_socket socket, const struct sockaddr *address,        \
+       socklen_t size))                                                                      \
+    X(get_connection_info, const union MHD_ConnectionInfo *,                                 \
+      (struct MHD_Connection * connection, enum MHD_ConnectionInfoType type, ...))           \
+    X(suspend_connection, void, (struct MHD_Connection * connection))                        \
+    X(resume_connection, void, (struct MHD_Connection * connection))                         \
+    X(create_response_from_buffer, struct MHD_Response *,                                    \
+      (size_t size, void *buffer, enum MHD_ResponseMemoryMode mode))                         \
+    X(add_response_header, enum MHD_Result,                                                  \
+      (struct MHD_Response * response, const char *header, const char *content))             \
     X(destroy_response, void, (struct MHD_Response * response))
 
-#define JPEG_FUNCTIONS(X)                                                                                         \
-    X(InitCompress, tjhandle, (void))                                                                             \
-    X(Compress2, int,                                                                                             \
-      (tjhandle handle, const unsigned char *pixels, int width, int pitch, int height, int format,                \
-       unsigned char **jpeg, unsigned long *size, int subsampling, int quality, int flags))                       \
-    X(BufSize, unsigned long, (int width, int height, int subsampling))                                           \
+#define JPEG_FUNCTIONS(X)                                                                          \
+    X(InitCompress, tjhandle, (void))                                                              \
+    X(Compress2, int,                                                                              \
+      (tjhandle handle, const unsigned char *pixels, int width, int pitch, int height, int format, \
+       unsigned char **jpeg, unsigned long *size, int subsampling, int quality, int flags))        \
+    X(BufSize, unsigned long, (int width, int height, int subsampling))                            \
     X(Destroy, int, (tjhandle handle))
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types and names

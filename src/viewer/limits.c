@@ -1,4 +1,5 @@
-/* Bounds what requests may cost: allowances that refill, and the time that each phase of a request may take. */
+/* Bounds what requests may cost: allowances that refill, and the time that each phase of a request
+ * may take. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -32,9 +33,11 @@ static struct connection *find_free(struct viewer *viewer)
     return NULL;
 }
 
-static void open_connection(struct viewer *viewer, struct MHD_Connection *connection, void **context)
+static void open_connection(struct viewer *viewer, struct MHD_Connection *connection,
+                            void **context)
 {
-    const union MHD_ConnectionInfo *info = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct connection *own = find_free(viewer);
     *context = own;
     if (own && info) {
@@ -55,7 +58,8 @@ void connection_notice(void *context, struct MHD_Connection *connection, void **
     } else {
         viewer->handed_over--;
         if (*own)
-            *(struct connection *)*own = (struct connection){0}; /* before its descriptor is closed */
+            *(struct connection *)*own =
+                (struct connection){0}; /* before its descriptor is closed */
     }
     pthread_mutex_unlock(&viewer->lock);
 }
@@ -70,7 +74,8 @@ uint32_t connections_with_token(const struct viewer *viewer)
 
 struct connection *connection_of(struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;
 }
 

@@ -16,7 +16,8 @@ static bool is_name(const char *name)
 {
     size_t length = strlen(name);
     return length > 0 && length <= LONGEST_NAME &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == length;
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+               length;
 }
 
 /* A new file beside the one to come. */
@@ -50,8 +51,8 @@ static struct answer cannot_write(const char *file)
 }
 
 /* Puts it in its place when `vknerf render --path` would take it. */
-static struct answer save(struct viewer *viewer, const char *name, const char *trial, const char *file,
-                          const char *text)
+static struct answer save(struct viewer *viewer, const char *name, const char *trial,
+                          const char *file, const char *text)
 {
     unlink(trial);
     if (!write_file(trial, text))
@@ -68,8 +69,9 @@ static struct answer describe(const char *run, const char *file, const char *nam
     char *command = NULL, *clean_file = vkn_to_utf8(file), *clean = NULL;
     char *run_word = vkn_shell_word(run), *file_word = vkn_shell_word(file);
     cJSON *json = cJSON_CreateObject();
-    bool made = run_word && file_word &&
-                asprintf(&command, "vknerf render %s --path %s --out %s", run_word, file_word, name) >= 0;
+    bool made =
+        run_word && file_word &&
+        asprintf(&command, "vknerf render %s --path %s --out %s", run_word, file_word, name) >= 0;
     clean = made ? vkn_to_utf8(command) : NULL;
     bool complete = clean && clean_file && cJSON_AddStringToObject(json, "file", clean_file) &&
                     cJSON_AddStringToObject(json, "command", clean);
@@ -84,7 +86,8 @@ static struct answer describe(const char *run, const char *file, const char *nam
     return answer_text(200, "application/json", text);
 }
 
-static struct answer save_in(struct viewer *viewer, const char *folder, const char *name, const char *text)
+static struct answer save_in(struct viewer *viewer, const char *folder, const char *name,
+                             const char *text)
 {
     char *trial = NULL, *file = NULL;
     struct answer answer = {.code = 500};

@@ -19,9 +19,11 @@ static void shrink(const struct vkn_picture *picture, uint32_t width, uint32_t h
             for (uint32_t row = rows[0]; row < rows[1]; row++)
                 for (uint32_t column = columns[0]; column < columns[1]; column++)
                     for (size_t c = 0; c < 3; c++)
-                        sum[c] += (double)picture->color[3 * ((size_t)row * picture->width + column) + c];
+                        sum[c] +=
+                            (double)picture->color[3 * ((size_t)row * picture->width + column) + c];
             for (size_t c = 0; c < 3; c++)
-                rgb[3 * ((size_t)y * width + x) + c] = (uint8_t)lround(255.0 * fmin(fmax(sum[c] / count, 0.0), 1.0));
+                rgb[3 * ((size_t)y * width + x) + c] =
+                    (uint8_t)lround(255.0 * fmin(fmax(sum[c] / count, 0.0), 1.0));
         }
     }
 }
@@ -47,7 +49,8 @@ struct answer photo_answer(struct viewer *viewer, const struct photo_request *re
         return answer_error(404, "the run's scene is not there");
     if (request->view >= vkn_scene_view_count(viewer->scene, request->split))
         return answer_error(404, "there is no such view");
-    if (vkn_scene_image(viewer->scene, request->split, request->view, viewer->background, &picture) != VKN_OK)
+    if (vkn_scene_image(viewer->scene, request->split, request->view, viewer->background,
+                        &picture) != VKN_OK)
         return answer_error(404, vkn_last_error());
     const struct answer answer = encode(picture, request->width);
     vkn_picture_free(&picture);

@@ -10,8 +10,9 @@ static uint8_t to_byte(double value)
     return (uint8_t)lround(255.0 * fmin(fmax(value, 0.0), 1.0));
 }
 
-/* From black to white by way of blue and green, of even brightness for the eye: D. A. Green, "A colour scheme for the
- * display of astronomical intensity images", 2011 (cubehelix), started at 0.5, with -1.5 rotations and hue 1. */
+/* From black to white by way of blue and green, of even brightness for the eye: D. A. Green, "A
+ * colour scheme for the display of astronomical intensity images", 2011 (cubehelix), started at
+ * 0.5, with -1.5 rotations and hue 1. */
 static void scheme(double brightness, double rgb[3])
 {
     const double pi = 3.14159265358979323846;
@@ -22,14 +23,15 @@ static void scheme(double brightness, double rgb[3])
     rgb[2] = brightness + amplitude * 1.97294 * cos(angle);
 }
 
-/* 1 at the camera, a half at the typical distance, 0 far away: the same for all parts of a picture. */
+/* 1 at the camera, a half at the typical distance, 0 far away: the same for all parts of a picture.
+ */
 static void depth_color(double depth, double typical, double rgb[3])
 {
     scheme(depth > 0 ? typical / (typical + depth) : 0.0, rgb);
 }
 
-static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum viewer_map map, double typical,
-                        double background, double rgb[3])
+static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum viewer_map map,
+                        double typical, double background, double rgb[3])
 {
     double opacity = (double)picture->opacity[pixel];
     if (map == MAP_RGB || map == MAP_OPACITY) {
@@ -46,15 +48,15 @@ static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum vi
     }
 }
 
-void picture_colors(const struct vkn_picture *picture, const struct frame_request *request, double typical,
-                    uint8_t *rgb, size_t pitch)
+void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
+                    double typical, uint8_t *rgb, size_t pitch)
 {
     double background = request->background == VKN_BACKGROUND_WHITE ? 1.0 : 0.0;
     for (uint32_t y = 0; y < picture->height; y++)
         for (uint32_t x = 0; x < picture->width; x++) {
             double color[3] = {0};
-            pixel_color(picture, (size_t)y * picture->width + x, (enum viewer_map)request->map, typical, background,
-                        color);
+            pixel_color(picture, (size_t)y * picture->width + x, (enum viewer_map)request->map,
+                        typical, background, color);
             for (size_t c = 0; c < 3; c++)
                 rgb[y * pitch + 3 * x + c] = to_byte(color[c]);
         }
@@ -69,7 +71,8 @@ static double between(uint32_t place, uint32_t from, uint32_t to, uint32_t pixel
     return at - pixels[0];
 }
 
-void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large, const uint32_t to[2])
+void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
+                     const uint32_t to[2])
 {
     for (uint32_t y = 0; y < to[1]; y++) {
         uint32_t rows[2], columns[2];
@@ -82,7 +85,8 @@ void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *larg
                     const uint8_t *row = small + 3 * (size_t)from[0] * rows[side] + c;
                     sides[side] = (1.0 - right) * row[3 * columns[0]] + right * row[3 * columns[1]];
                 }
-                large[3 * ((size_t)y * to[0] + x) + c] = (uint8_t)lround((1.0 - below) * sides[0] + below * sides[1]);
+                large[3 * ((size_t)y * to[0] + x) + c] =
+                    (uint8_t)lround((1.0 - below) * sides[0] + below * sides[1]);
             }
         }
     }
@@ -95,8 +99,8 @@ void *picture_jpeg(const uint8_t *rgb, uint32_t width, uint32_t height, int qual
     unsigned char *data = malloc(room);
     tjhandle handle = jpeg.InitCompress();
     bool made = data && handle &&
-                jpeg.Compress2(handle, rgb, (int)width, 0, (int)height, TJPF_RGB, &data, &room, subsampling, quality,
-                               TJFLAG_NOREALLOC) == 0;
+                jpeg.Compress2(handle, rgb, (int)width, 0, (int)height, TJPF_RGB, &data, &room,
+                               subsampling, quality, TJFLAG_NOREALLOC) == 0;
     if (handle)
         jpeg.Destroy(handle);
     if (!made) {

@@ -1,20 +1,22 @@
-/* Pictures of a camera that rests: part by part from the middle, then once more with several rays a pixel. */
+/* Pictures of a camera that rests: part by part from the middle, then once more with several rays a
+ * pixel. */
 #include "viewer/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STILL_QUALITY 92 /* of JPEG */
-#define FINE_EDGE     2u /* rays along a pixel's edge, in the last pass */
-#define LEAST_TILE    32u
-#define MOST_TILE     1024u
+#define STILL_QUALITY  92 /* of JPEG */
+#define FINE_EDGE      2u /* rays along a pixel's edge, in the last pass */
+#define LEAST_TILE     32u
+#define MOST_TILE      1024u
 /* Seconds between pictures that are not done; of a training, where they come along slowly. */
-#define SLICE         0.35
+#define SLICE          0.35
 #define TRAINING_SLICE 0.9
-/* Seconds that a pass over a picture may take while training goes on: it is made smaller for that. */
-#define PASS_SECONDS  2.0
-#define OTHER_SIZE    1.5 /* times the pixels: worth beginning anew */
+/* Seconds that a pass over a picture may take while training goes on: it is made smaller for that.
+ */
+#define PASS_SECONDS   2.0
+#define OTHER_SIZE     1.5 /* times the pixels: worth beginning anew */
 
 void refine_free(struct refinement *refinement)
 {
@@ -32,7 +34,8 @@ static int nearer_middle(const void *left, const void *right, void *context)
     double away[2];
     for (int i = 0; i < 2; i++) {
         uint32_t column = tiles[i] % r->columns, row = tiles[i] / r->columns;
-        away[i] = hypot((column + 0.5) * r->tile - 0.5 * r->width, (row + 0.5) * r->tile - 0.5 * r->height);
+        away[i] = hypot((column + 0.5) * r->tile - 0.5 * r->width,
+                        (row + 0.5) * r->tile - 0.5 * r->height);
     }
     if (away[0] < away[1] || away[0] > away[1])
         return away[0] < away[1] ? -1 : 1;
@@ -68,10 +71,13 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 
 static bool render_tile(struct viewer *viewer, struct refinement *r)
 {
-    uint32_t number = r->order[r->next], x = number % r->columns * r->tile, y = number / r->columns * r->tile;
+    uint32_t number = r->order[r->next], x = number % r->columns * r->tile,
+             y = number / r->columns * r->tile;
     const struct part part = {
-        {r->width, r->height}, x, y, smaller(r->tile, r->width - x), smaller(r->tile, r->height - y), r->edge};
-    if (!frames_render(viewer, &r->request, &part, r->rgb + 3 * ((size_t)y * r->width + x), 3 * (size_t)r->width))
+        {r->width, r->height},           x,      y, smaller(r->tile, r->width - x),
+        smaller(r->tile, r->height - y), r->edge};
+    if (!frames_render(viewer, &r->request, &part, r->rgb + 3 * ((size_t)y * r->width + x),
+                       3 * (size_t)r->width))
         return false;
     r->next++;
     r->fresh = true;
@@ -81,19 +87,24 @@ static bool render_tile(struct viewer *viewer, struct refinement *r)
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 /* What time allows: all of the picture, unless a training goes on. */
-static void wanted_size(const struct stage *stage, const struct frame_request *request, uint32_t size[2])
+static void wanted_size(const struct stage *stage, const struct frame_request *request,
+                        uint32_t size[2])
 {
-    double rays = stage->allowance < 1 ? stage->allowance * PASS_SECONDS * frames_pace(stage, request) : HUGE_VAL;
+    double rays = stage->allowance < 1
+                      ? stage->allowance * PASS_SECONDS * frames_pace(stage, request)
+                      : HUGE_VAL;
     frames_size(request, rays, size);
 }
 
 /* A coarse picture of the request, as large as the fine one will be. */
-static uint8_t *render_base(struct viewer *viewer, const struct frame_request *request, const uint32_t size[2])
+static uint8_t *render_base(struct viewer *viewer, const struct frame_request *request,
+                            const uint32_t size[2])
 {
     uint32_t small[2];
     frames_size(request, viewer->stage.moving * frames_pace(&viewer->stage, request), small);
     const struct part all = {{small[0], small[1]}, 0, 0, small[0], small[1], 1};
-    uint8_t *coarse = malloc(3 * (size_t)small[0] * small[1]), *rgb = malloc(3 * (size_t)size[0] * size[1]);
+    uint8_t *coarse = malloc(3 * (size_t)small[0] * small[1]),
+            *rgb = malloc(3 * (size_t)size[0] * size[1]);
     bool made = coarse && rgb && frames_render(viewer, request, &all, coarse, 3 * (size_t)small[0]);
     if (made)
         picture_enlarge(coarse, small, rgb, size);
@@ -105,7 +116,8 @@ static uint8_t *render_base(struct viewer *viewer, const struct frame_request *r
 }
 
 /* From what there is of the same view, or from nothing. */
-static bool begin(struct viewer *viewer, struct refinement *r, const struct frame_request *request, bool same)
+static bool begin(struct viewer *viewer, struct refinement *r, const struct frame_request *request,
+                  bool same)
 {
     uint32_t size[2];
     uint8_t *rgb;
@@ -120,7 +132,11 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
     refine_free(r);
     if (!rgb)
         return false;
-    *r = (struct refinement){.request = *request, .width = size[0], .height = size[1], .rgb = rgb, .fresh = !same,
+    *r = (struct refinement){.request = *request,
+                             .width = size[0],
+                             .height = size[1],
+                             .rgb = rgb,
+                             .fresh = !same,
                              .sent = viewer_now()};
     return begin_pass(&viewer->stage, r, 1);
 }
@@ -139,12 +155,15 @@ static bool fits(const struct stage *stage, const struct refinement *r)
 static double refined(const struct stage *stage, const struct refinement *r)
 {
     double size = (double)r->width * r->height / ((double)r->request.width * r->request.height);
-    double done = r->tiles > 0 ? (double)r->next / r->tiles : 0, first = 1.0 / (1 + FINE_EDGE * FINE_EDGE);
+    double done = r->tiles > 0 ? (double)r->next / r->tiles : 0,
+           first = 1.0 / (1 + FINE_EDGE * FINE_EDGE);
     if (r->complete && size >= 1)
         return 1;
     if (stage->allowance < 1)
         return fmin(size, 0.999) * (r->whole ? 1 : done);
-    return fmin(size, 0.999) * (r->edge > 1 ? first + (1 - first) * done : r->whole ? first : first * done);
+    return fmin(size, 0.999) * (r->edge > 1 ? first + (1 - first) * done
+                                : r->whole  ? first
+                                            : first * done);
 }
 
 static void send_picture(struct viewer *viewer, struct client *client, uint64_t exchange)
@@ -174,7 +193,8 @@ static bool end_pass(const struct stage *stage, struct refinement *r)
 }
 
 /* A part, or the beginning; true even where there was nothing to do. */
-static bool advance(struct viewer *viewer, struct client *client, const struct frame_request *request)
+static bool advance(struct viewer *viewer, struct client *client,
+                    const struct frame_request *request)
 {
     struct refinement *r = &client->refinement;
     const struct stage *stage = &viewer->stage;
@@ -202,7 +222,8 @@ static void rest(struct viewer *viewer, struct client *client, uint64_t exchange
     pthread_mutex_unlock(&viewer->lock);
 }
 
-bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request, uint64_t exchange)
+bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request,
+                 uint64_t exchange)
 {
     struct refinement *r = &client->refinement;
     double began = viewer_now(), slice = viewer->stage.allowance < 1 ? TRAINING_SLICE : SLICE;

@@ -17,7 +17,8 @@ static bool read_numbers(const char *text, double *numbers, size_t count)
     for (size_t i = 0; i < count; i++) {
         char *end = NULL;
         numbers[i] = strtod(text, &end);
-        if (end == text || !isfinite(numbers[i]) || fabs(numbers[i]) > 1e12 || *end != (i + 1 < count ? ',' : 0))
+        if (end == text || !isfinite(numbers[i]) || fabs(numbers[i]) > 1e12 ||
+            *end != (i + 1 < count ? ',' : 0))
             return false;
         text = end + 1;
     }
@@ -31,20 +32,21 @@ static bool fails(char problem[128], const char *name, const char *wanted)
 }
 
 /* A number of [low, high]; where it is missing, `number` stays, if it may. */
-static bool number_of(struct MHD_Connection *connection, const char *name, double low, double high, bool needed,
-                      double *number, char problem[128])
+static bool number_of(struct MHD_Connection *connection, const char *name, double low, double high,
+                      bool needed, double *number, char problem[128])
 {
     const char *text = parameter(connection, name);
     char wanted[64];
     snprintf(wanted, sizeof wanted, "is not a number from %g to %g", low, high);
     if (!text)
         return !needed || fails(problem, name, "is missing");
-    return (read_numbers(text, number, 1) && *number >= low && *number <= high) || fails(problem, name, wanted);
+    return (read_numbers(text, number, 1) && *number >= low && *number <= high) ||
+           fails(problem, name, wanted);
 }
 
 /* The number of a word in a list that ends with NULL. */
-static bool word_of(struct MHD_Connection *connection, const char *name, const char *const *words, uint32_t *number,
-                    char problem[128])
+static bool word_of(struct MHD_Connection *connection, const char *name, const char *const *words,
+                    uint32_t *number, char problem[128])
 {
     const char *text = parameter(connection, name);
     if (!text)
@@ -65,7 +67,8 @@ static void limit_size(double width, double height, struct frame_request *reques
     request->height = (uint32_t)fmax(1.0, floor(height * factor));
 }
 
-static bool read_crop(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
+static bool read_crop(struct MHD_Connection *connection, struct frame_request *request,
+                      char problem[128])
 {
     const char *crop = parameter(connection, "crop");
     request->cropped = crop != NULL;
@@ -79,7 +82,8 @@ static bool read_crop(struct MHD_Connection *connection, struct frame_request *r
     return true;
 }
 
-/* The camera's axes are of unit length and at right angles: pictures of another camera are nobody's view. */
+/* The camera's axes are of unit length and at right angles: pictures of another camera are nobody's
+ * view. */
 static bool is_rigid(const double pose[12])
 {
     for (int a = 0; a < 3; a++)
@@ -93,7 +97,8 @@ static bool is_rigid(const double pose[12])
     return true;
 }
 
-static bool read_center(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
+static bool read_center(struct MHD_Connection *connection, struct frame_request *request,
+                        char problem[128])
 {
     const char *center = parameter(connection, "center");
     request->center[0] = request->center[1] = 0.5;
@@ -103,7 +108,8 @@ static bool read_center(struct MHD_Connection *connection, struct frame_request 
            fails(problem, "center", "is not 2 shares of the picture's width and height");
 }
 
-bool request_frame(struct MHD_Connection *connection, struct frame_request *request, char problem[128])
+bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
+                   char problem[128])
 {
     static const char *const maps[] = {"rgb", "depth", "normal", "opacity", NULL};
     static const char *const backgrounds[] = {"default", "", "white", "black", NULL};
@@ -124,14 +130,15 @@ bool request_frame(struct MHD_Connection *connection, struct frame_request *requ
         !word_of(connection, "map", maps, &request->map, problem) ||
         !word_of(connection, "background", backgrounds, &request->background, problem) ||
         !word_of(connection, "still", stills, &request->still, problem) ||
-        !word_of(connection, "lens", lenses, &lens, problem) || !read_crop(connection, request, problem) ||
-        !read_center(connection, request, problem))
+        !word_of(connection, "lens", lenses, &lens, problem) ||
+        !read_crop(connection, request, problem) || !read_center(connection, request, problem))
         return false;
     limit_size(width, height, request);
     return true;
 }
 
-bool request_photo(struct MHD_Connection *connection, struct photo_request *request, char problem[128])
+bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
+                   char problem[128])
 {
     static const char *const splits[] = {"", "train", "val", "test", NULL};
     double view = 0, width = 320;
@@ -156,6 +163,7 @@ bool frame_same(const struct frame_request *a, const struct frame_request *b)
 {
     return same_numbers(a->pose, b->pose, 12) && same_numbers(&a->fov, &b->fov, 1) &&
            same_numbers(&a->time, &b->time, 1) && same_numbers(a->crop, b->crop, 6) &&
-           same_numbers(a->center, b->center, 2) && a->width == b->width && a->height == b->height &&
-           a->map == b->map && a->background == b->background && a->cropped == b->cropped;
+           same_numbers(a->center, b->center, 2) && a->width == b->width &&
+           a->height == b->height && a->map == b->map && a->background == b->background &&
+           a->cropped == b->cropped;
 }

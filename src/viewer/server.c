@@ -106,7 +106,8 @@ static bool is_name(const char *name)
 {
     size_t length = strlen(name);
     return length <= VIEWER_NAME &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == length;
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+               length;
 }
 
 static void get_frame(struct exchange *exchange)
@@ -143,12 +144,9 @@ static const struct route {
     bool post;
     void (*answer)(struct exchange *exchange);
 } routes[] = {
-    {"/", false, get_page},
-    {"/api/scene", false, get_scene},
-    {"/api/state", false, get_state},
-    {"/api/photo", false, get_photo},
-    {"/api/frame", false, get_frame},
-    {"/api/control", true, post_control},
+    {"/", false, get_page},           {"/api/scene", false, get_scene},
+    {"/api/state", false, get_state}, {"/api/photo", false, get_photo},
+    {"/api/frame", false, get_frame}, {"/api/control", true, post_control},
     {"/api/path", true, post_path},
 };
 
@@ -162,7 +160,8 @@ static const struct route *find_route(const char *path)
 
 /* ---- who may ask ----------------------------------------------------------------------------- */
 
-/* A page elsewhere may make a browser ask, by a name that it points here (DNS rebinding) or from its own place. */
+/* A page elsewhere may make a browser ask, by a name that it points here (DNS rebinding) or from
+ * its own place. */
 static const char *refusal(const struct exchange *exchange, bool post)
 {
     const struct viewer *viewer = exchange->viewer;
@@ -181,7 +180,8 @@ static bool is_json(const struct exchange *exchange)
     static const char json[] = "application/json";
     const char *type = header(exchange, "Content-Type");
     size_t length = sizeof json - 1;
-    return type && strncasecmp(type, json, length) == 0 && (type[length] == 0 || type[length] == ';');
+    return type && strncasecmp(type, json, length) == 0 &&
+           (type[length] == 0 || type[length] == ';');
 }
 
 /* An answer that needs no body; false: the route has it. */
@@ -210,8 +210,8 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
 
 /* ---- libmicrohttpd --------------------------------------------------------------------------- */
 
-static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *connection, const char *path,
-                             const char *method, void **context)
+static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *connection,
+                             const char *path, const char *method, void **context)
 {
     struct exchange *exchange = calloc(1, sizeof *exchange);
     if (!exchange)
@@ -241,7 +241,8 @@ static enum MHD_Result add_body(struct exchange *exchange, const char *data, siz
     return MHD_YES;
 }
 
-static enum MHD_Result go_on(struct exchange *exchange, const char *path, const char *data, size_t *size)
+static enum MHD_Result go_on(struct exchange *exchange, const char *path, const char *data,
+                             size_t *size)
 {
     const struct route *route = find_route(path);
     if (*size > 0)
@@ -254,8 +255,9 @@ static enum MHD_Result go_on(struct exchange *exchange, const char *path, const 
     return exchange->answered ? answer_queue(exchange) : MHD_YES;
 }
 
-static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path, const char *method,
-                              const char *version, const char *data, size_t *size, void **exchange)
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+                              const char *method, const char *version, const char *data,
+                              size_t *size, void **exchange)
 {
     struct viewer *viewer = context;
     (void)version;
@@ -288,11 +290,13 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
 bool server_start(struct viewer *viewer, int socket, char *message)
 {
     viewer->daemon = mhd.start_daemon(
-        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL,
-        NULL, handle, viewer, MHD_OPTION_CONNECTION_LIMIT, VIEWER_CONNECTIONS + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_NOTIFY_CONNECTION, connection_notice, viewer, MHD_OPTION_NOTIFY_COMPLETED, complete, viewer,
-        MHD_OPTION_END);
+        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+            MHD_USE_NO_LISTEN_SOCKET,
+        0, NULL, NULL, handle, viewer, MHD_OPTION_CONNECTION_LIMIT, VIEWER_CONNECTIONS + 1,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_NOTIFY_CONNECTION, connection_notice, viewer, MHD_OPTION_NOTIFY_COMPLETED,
+        complete, viewer, MHD_OPTION_END);
     if (viewer->daemon && accept_start(viewer, socket))
         return true;
     snprintf(message, VIEWER_MESSAGE, "the viewer's server cannot be started");

@@ -64,8 +64,10 @@ static vkn_status load(struct show *show)
 {
     struct stage *stage = &show->viewer->stage;
     vkn_renderer *renderer = NULL;
-    (void)look(show->checkpoint, &show->version); /* before it is read: what comes meanwhile is read next */
-    vkn_status status = vkn_renderer_open(show->context, show->checkpoint, show->run->precision, &renderer);
+    (void)look(show->checkpoint,
+               &show->version); /* before it is read: what comes meanwhile is read next */
+    vkn_status status =
+        vkn_renderer_open(show->context, show->checkpoint, show->run->precision, &renderer);
     if (status != VKN_OK)
         return status;
     stage_close(stage);
@@ -106,8 +108,9 @@ static vkn_status open_run(struct show *show)
     status = load(show);
     if (status != VKN_OK)
         return status;
-    return facts_find(show->viewer, run->run, run->scene ? run->scene : vkn_renderer_scene_path(stage->color),
-                      run->format, vkn_renderer_config(stage->color));
+    return facts_find(show->viewer, run->run,
+                      run->scene ? run->scene : vkn_renderer_scene_path(stage->color), run->format,
+                      vkn_renderer_config(stage->color));
 }
 
 static void serve(struct show *show)
@@ -124,7 +127,8 @@ static void serve(struct show *show)
     }
 }
 
-vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run, char message[VIEWER_MESSAGE])
+vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
+                       char message[VIEWER_MESSAGE])
 {
     struct show show = {.viewer = viewer, .run = run};
     vkn_status status = open_run(&show);

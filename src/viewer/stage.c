@@ -3,12 +3,14 @@
 
 static vkn_status open_renderer(struct stage *stage, vkn_renderer **renderer)
 {
-    return stage->trainer ? vkn_renderer_of_trainer(stage->trainer, renderer)
-                          : vkn_renderer_open(stage->context, stage->checkpoint, stage->precision, renderer);
+    return stage->trainer
+               ? vkn_renderer_of_trainer(stage->trainer, renderer)
+               : vkn_renderer_open(stage->context, stage->checkpoint, stage->precision, renderer);
 }
 
 /* Pictures take three times as long once a renderer has normals: those have one of their own. */
-vkn_status stage_renderer(struct stage *stage, const struct frame_request *request, vkn_renderer **renderer)
+vkn_status stage_renderer(struct stage *stage, const struct frame_request *request,
+                          vkn_renderer **renderer)
 {
     bool normals = request->map == MAP_NORMAL;
     vkn_renderer **own = normals ? &stage->normal : &stage->color;

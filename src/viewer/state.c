@@ -11,7 +11,8 @@
 
 const char *state_name(enum viewer_state state)
 {
-    static const char *const names[] = {"training", "paused", "saving", "finished", "stopped", "viewing"};
+    static const char *const names[] = {"training", "paused",  "saving",
+                                        "finished", "stopped", "viewing"};
     return names[state];
 }
 
@@ -49,12 +50,14 @@ static void put_curves(FILE *stream, const struct curves *curves, size_t from)
     fputs(",\"metrics\":[", stream);
     for (; end < curves->metric_count && end - from < MOST_METRICS; end++) {
         const struct metric *metric = &curves->metrics[end];
-        put_row(stream, (const double[]){metric->step, metric->seconds, metric->loss, metric->psnr}, 4, end == from);
+        put_row(stream, (const double[]){metric->step, metric->seconds, metric->loss, metric->psnr},
+                4, end == from);
     }
     fprintf(stream, "],\"next\":%zu,\"evaluations\":[", end);
     for (size_t i = 0; i < curves->evaluation_count; i++) {
         const struct evaluation *evaluation = &curves->evaluations[i];
-        put_row(stream, (const double[]){evaluation->step, evaluation->psnr, evaluation->ssim}, 3, i == 0);
+        put_row(stream, (const double[]){evaluation->step, evaluation->psnr, evaluation->ssim}, 3,
+                i == 0);
     }
     fputc(']', stream);
 }
@@ -74,7 +77,9 @@ static void put_state(FILE *stream, const struct viewer *viewer, size_t from)
 {
     const struct curves *curves = &viewer->curves;
     const struct metric none = {NAN, NAN, NAN, NAN},
-                        *last = curves->metric_count > 0 ? &curves->metrics[curves->metric_count - 1] : &none;
+                        *last = curves->metric_count > 0
+                                    ? &curves->metrics[curves->metric_count - 1]
+                                    : &none;
     bool trains = viewer->state <= STATE_SAVING && viewer->facts;
     fprintf(stream, "{\"state\":\"%s\"", state_name(viewer->state));
     put_member(stream, "step", (double)viewer->step);
@@ -86,8 +91,9 @@ static void put_state(FILE *stream, const struct viewer *viewer, size_t from)
     put_text(stream, "message", viewer->message);
     put_text(stream, "end", viewer->end);
     put_curves(stream, curves, from);
-    fprintf(stream, ",\"can\":{\"pause\":%s,\"save\":%s,\"stop\":%s}}", trains && viewer->can_pause ? "true" : "false",
-            trains ? "true" : "false", trains ? "true" : "false");
+    fprintf(stream, ",\"can\":{\"pause\":%s,\"save\":%s,\"stop\":%s}}",
+            trains && viewer->can_pause ? "true" : "false", trains ? "true" : "false",
+            trains ? "true" : "false");
 }
 
 struct answer state_answer(struct viewer *viewer, size_t from)

@@ -4,9 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the time, below the tenth that a training may lose: handing its steps over one by one costs as well. */
+/* Of the time, below the tenth that a training may lose: handing its steps over one by one costs as
+ * well. */
 #define SHARE          0.08
-#define MOST_CREDIT    0.05 /* seconds that are saved up while nobody asks */
+#define MOST_CREDIT    0.05  /* seconds that are saved up while nobody asks */
 #define MOVING_SECONDS 0.016 /* 5 frames a second in that share */
 #define TILE_SECONDS   0.016
 #define READY_SECONDS  0.1 /* to the next visit, while somebody is there who may ask at any time */
@@ -98,7 +99,8 @@ static void note_progress(struct viewer *viewer, const vkn_trainer *trainer)
     pthread_mutex_lock(&viewer->lock);
     viewer->seconds = vkn_trainer_seconds(trainer);
     if (viewer->state == STATE_SAVING)
-        viewer->saved = viewer_now(); /* the visit that asked for it has ended with the checkpoint written */
+        viewer->saved =
+            viewer_now(); /* the visit that asked for it has ended with the checkpoint written */
     pthread_mutex_unlock(&viewer->lock);
     if (moved)
         viewer_new_model(viewer, step);

@@ -49,11 +49,13 @@ bool viewer_is_open(const struct viewer *viewer)
 static bool init_locks(struct viewer *viewer)
 {
     pthread_condattr_t attributes;
-    bool made = pthread_mutex_init(&viewer->lock, NULL) == 0 && pthread_condattr_init(&attributes) == 0;
+    bool made =
+        pthread_mutex_init(&viewer->lock, NULL) == 0 && pthread_condattr_init(&attributes) == 0;
     if (!made)
         return false;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    made = pthread_cond_init(&viewer->renders, &attributes) == 0 && pthread_cond_init(&viewer->works, &attributes) == 0;
+    made = pthread_cond_init(&viewer->renders, &attributes) == 0 &&
+           pthread_cond_init(&viewer->works, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
     return made;
 }
@@ -73,7 +75,8 @@ static bool start_threads(struct viewer *viewer, const struct viewer_params *par
     return false;
 }
 
-vkn_status viewer_start(const struct viewer_params *params, struct viewer **viewer, char message[VIEWER_MESSAGE])
+vkn_status viewer_start(const struct viewer_params *params, struct viewer **viewer,
+                        char message[VIEWER_MESSAGE])
 {
     sigset_t all, before;
     *viewer = NULL;

@@ -5,9 +5,9 @@
 
 /* Operations for one ray or sample, counted in volume/composite.comp; exponentials and divisions
  * are one each. */
-#define COMPOSITE_RAY    47
-#define COMPOSITE_SAMPLE 16 /* colour and depth */
-#define COMPOSITE_LIVE   31 /* gradients */
+#define COMPOSITE_RAY         47
+#define COMPOSITE_SAMPLE      16 /* colour and depth */
+#define COMPOSITE_LIVE        31 /* gradients */
 /* With the distortion loss, whatever its weight: place and sums of a sample, found twice, and its
  * gradient. */
 #define DISTORTION_RAY        2
@@ -76,8 +76,8 @@ static const struct pass coarse[] = {
 };
 const struct recipe volume_coarse = RECIPE(coarse);
 
-/* Of a bin: its weight 13, its sum 2, where its samples' slopes are 2, its gradient 9; of a sample its
- * weight 13, the bins that it reaches into 26, its loss 8. Searches are left out. */
+/* Of a bin: its weight 13, its sum 2, where its samples' slopes are 2, its gradient 9; of a sample
+ * its weight 13, the bins that it reaches into 26, its loss 8. Searches are left out. */
 #define TAUGHT_BIN    26
 #define TAUGHT_SAMPLE 47
 
@@ -87,9 +87,9 @@ static struct cost cost_interlevel(const struct cost_model *m, const struct cost
     double fine = n->rays * m->constants->fine_samples;
     double read = 4 + sizeof(struct Sample), index = m->config->deterministic ? 0 : 4;
     double ray = 24 + 4 + 8 + 8; /* place and end; both its samples' places and numbers */
-    struct cost cost = cost_streaming(
-        TAUGHT_BIN * bins + TAUGHT_SAMPLE * fine,
-        ray * n->rays + read * (2 * bins + fine) + (16 + index) * (index > 0 ? n->live : bins));
+    struct cost cost = cost_streaming(TAUGHT_BIN * bins + TAUGHT_SAMPLE * fine,
+                                      ray * n->rays + read * (2 * bins + fine) +
+                                          (16 + index) * (index > 0 ? n->live : bins));
     cost.memory -= read * bins; /* the second time */
     cost.atomics = m->config->deterministic ? 0 : bins / m->subgroup_size;
     return cost;

@@ -14,8 +14,8 @@ extern const struct recipe volume_coarse;
 /* From the densities of a ray's samples to the loss that a proposal learns by, and its densities'
  * gradients. */
 extern const struct recipe volume_interlevel;
-/* Of pictures: colour, opacity and depth alone; with normals; with the distance at which half of the
- * light is gone in place of the depth, with normals and without. */
+/* Of pictures: colour, opacity and depth alone; with normals; with the distance at which half of
+ * the light is gone in place of the depth, with normals and without. */
 extern const struct recipe volume_viewing;
 enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 

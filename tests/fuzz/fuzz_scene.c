@@ -120,8 +120,7 @@ static void check_measures(const cJSON *json)
     require(!cJSON_IsNull(json) && (!cJSON_IsNumber(json) || isfinite(json->valuedouble)),
             "a measure is not finite");
     const cJSON *item;
-    cJSON_ArrayForEach(item, json)
-    {
+    cJSON_ArrayForEach (item, json) {
         check_measures(item);
     }
 }

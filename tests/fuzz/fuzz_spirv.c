@@ -1,6 +1,7 @@
-/* Fuzzes the check of programs with a user's field, on their SPIR-V, and the specialisation of both programs. The first word of the input is
- * the number of words that the program with the library's own snippet has, which follow, and behind
- * them the program with the user's. What is taken is checked again as it has become, and taken. */
+/* Fuzzes the check of programs with a user's field, on their SPIR-V, and the specialisation of both
+ * programs. The first word of the input is the number of words that the program with the library's
+ * own snippet has, which follow, and behind them the program with the user's. What is taken is
+ * checked again as it has become, and taken. */
 #include "fuzz.h"
 #include "gpu/program_sources.h"
 #include "gpu/snippet_check.h"

@@ -120,8 +120,8 @@ static bool is_hidden(const struct reference_field *field, uint32_t layer)
     return layer + 1 != field->density_layers && layer + 1 != field->layer_count;
 }
 
-/* Where a test computes much, it computes this: what a ReLU has left nothing of is passed over, and relu() is no
- * call as fmax() is. */
+/* Where a test computes much, it computes this: what a ReLU has left nothing of is passed over, and
+ * relu() is no call as fmax() is. */
 static double relu(double x)
 {
     return x > 0 ? x : 0;

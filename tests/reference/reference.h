@@ -79,9 +79,9 @@ double reference_bin_width(const struct reference_stepping *stepping, const doub
  * of all; `place` where these are `part`. */
 double reference_shares_to(const double *weights, uint32_t bins, double place);
 double reference_place_of(const double *weights, uint32_t bins, double part);
-/* Samples of a proposal (proposal.c). What its weights are raised to in a step, counted from 1; what
- * each bin has of the samples once the weights are blurred; the shares of all bins up to `place`,
- * which counts in bins, as a part of all. */
+/* Samples of a proposal (proposal.c). What its weights are raised to in a step, counted from 1;
+ * what each bin has of the samples once the weights are blurred; the shares of all bins up to
+ * `place`, which counts in bins, as a part of all. */
 double reference_annealed_slope(uint32_t step, uint32_t anneal_steps);
 void reference_proposal_shares(const double *weights, uint32_t bins, double slope, double *shares);
 double reference_part_to(const double *shares, uint32_t bins, double place);
@@ -223,7 +223,7 @@ struct reference_ray {
     size_t reached; /* samples that light came to */
     size_t live;    /* of these so many count */
     double least_alpha; /* more transparent samples are empty and have no gradient */
-    bool lowered;   /* every exponential, product and sum is rounded to f16 */
+    bool lowered;       /* every exponential, product and sum is rounded to f16 */
 };
 extern const struct reference_ray reference_ray_start;
 bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample);

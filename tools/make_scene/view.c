@@ -3,10 +3,10 @@
 #include "exact.h"
 #include "shade.h"
 
-#define CAMERA_DISTANCE 4.0
+#define CAMERA_DISTANCE  4.0
 #define SAMPLES_PER_SIDE 4
-#define SAMPLES (SAMPLES_PER_SIDE * SAMPLES_PER_SIDE)
-#define FIRST_SAMPLES 4
+#define SAMPLES          (SAMPLES_PER_SIDE * SAMPLES_PER_SIDE)
+#define FIRST_SAMPLES    4
 
 /* Looks at the origin from the given azimuth (radians) and sine of the elevation. */
 static view look(double azimuth, double sine)
