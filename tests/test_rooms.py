@@ -201,7 +201,7 @@ def broken_copies(tree):
         yield f"a long {path}", {**tree, path: [""] * 501}, path, 501, "501 lines"
     yield "a long header", {**tree, "src/base/base.h": [""] * 311}, "src/base/base.h", 311, "311 lines"
     train = {path: lines for path, lines in tree.items() if not path.startswith("src/train/")}
-    train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * (MOST_ROOM_LINES["train"] - 2500 + 3)})
+    train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * 53})
     yield "a large room", train, "src/train/f.c", 51, "line 2551 of src/train"
 
 
