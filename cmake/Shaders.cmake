@@ -49,7 +49,7 @@ function(check_shader_feature feature result)
             COMMAND ${compile_programs} -I${PROJECT_SOURCE_DIR}/cmake/shader_features ${list}
             RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE said)
         if(said MATCHES "compile_programs: no shaderc")
-            message(FATAL_ERROR "vknerf needs shaderc, with SPIRV-Tools: install libshaderc1")
+            message(FATAL_ERROR "vknerf needs shaderc, with SPIRV-Tools: install libshaderc1, or run tools/setup.sh\n${said}")
         endif()
         set(has OFF)
         if(status EQUAL 0)
