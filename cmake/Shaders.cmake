@@ -127,7 +127,6 @@ function(vknerf_embed_programs target manifest)
     if(VKNERF_PROGRAMS)
         set(out_dir ${VKNERF_PROGRAMS})
     endif()
-    file(MAKE_DIRECTORY ${out_dir})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
     read_manifest(${manifest} lines)
 
@@ -176,6 +175,11 @@ function(vknerf_embed_programs target manifest)
         endforeach()
         if(NOT supported)
             continue()
+        endif()
+
+        if(VKNERF_PROGRAMS AND NOT EXISTS ${out_dir}/${name}.spv.z)
+            message(FATAL_ERROR "VKNERF_PROGRAMS: no ${name}.spv.z in ${out_dir}: that build is not complete, "
+                "or of other sources")
         endif()
 
         list(APPEND names ${name})
