@@ -196,7 +196,7 @@ refuses '^usage: .*choose \[REV\]' .
 refuses '^usage: ' . "$build" chose
 refuses '^usage: ' . "$build" choose HEAD HEAD
 refuses 'docs: a build without tests$' . docs choose
-python=$(command -v python3)
+python=$(python3 -c 'import sys; print(sys.executable)')
 mkdir "$work/bin"
 PATH=$work/bin "$python" tools/changed.py . "$build" choose >"$work/said" 2>&1 && fail "no git: exit status 0"
 contains '^changed.py: git, .*, is not installed$'
