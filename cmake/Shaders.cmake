@@ -49,7 +49,7 @@ function(check_shader_feature feature result)
             COMMAND ${compile_programs} -I${PROJECT_SOURCE_DIR}/cmake/shader_features ${list}
             RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE said)
         if(said MATCHES "compile_programs: no shaderc")
-            message(FATAL_ERROR "vknerf needs shaderc, with SPIRV-Tools: install libshaderc1")
+            message(FATAL_ERROR "vknerf needs shaderc, with SPIRV-Tools: install libshaderc1, or run tools/setup.sh\n${said}")
         endif()
         set(has OFF)
         if(status EQUAL 0)
@@ -127,7 +127,6 @@ function(vknerf_embed_programs target manifest)
     if(VKNERF_PROGRAMS)
         set(out_dir ${VKNERF_PROGRAMS})
     endif()
-    file(MAKE_DIRECTORY ${out_dir})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
     read_manifest(${manifest} lines)
 
@@ -176,6 +175,11 @@ function(vknerf_embed_programs target manifest)
         endforeach()
         if(NOT supported)
             continue()
+        endif()
+
+        if(VKNERF_PROGRAMS AND NOT EXISTS ${out_dir}/${name}.spv.z)
+            message(FATAL_ERROR "VKNERF_PROGRAMS: no ${name}.spv.z in ${out_dir}: that build is not complete, "
+                "or of other sources")
         endif()
 
         list(APPEND names ${name})

@@ -60,6 +60,14 @@ static char *join(const char *folder, size_t length, const char *name, const cha
     return checked(path);
 }
 
+/* Returns the path of a program's file, beside the list, in fresh memory. */
+static char *packed_path(const char *name)
+{
+    const char *slash = strrchr(options.list, '/');
+    return slash ? join(options.list, (size_t)(slash - options.list), name, ".spv.z")
+                 : join(".", 1, name, ".spv.z");
+}
+
 /* ---- the libraries --------------------------------------------------------------------------- */
 
 /* SPIRV-Tools, which shaderc contains or needs: what is used of spirv-tools/libspirv.h, X(name,
@@ -93,8 +101,11 @@ static bool load_libraries(void)
         complete = symbol != NULL;                              \
     }
     SPIRV_FUNCTIONS(FIND)
-    if (!complete)
-        fprintf(stderr, "compile_programs: no shaderc with SPIRV-Tools (libshaderc.so.1)\n");
+    if (!complete) {
+        const char *why = library || dlopen("libshaderc.so.1", RTLD_NOW) ? NULL : dlerror();
+        fprintf(stderr, "compile_programs: no shaderc with SPIRV-Tools (libshaderc.so.1)%s%s\n",
+                why ? ": " : "", why ? why : "");
+    }
     return complete;
 }
 
@@ -228,9 +239,7 @@ static bool write_packed(const char *name, const uint32_t *words, size_t count)
     }
     uLongf length = compressBound((uLong)(BYTES * count));
     Bytef *packed = checked(malloc(length));
-    const char *slash = strrchr(options.list, '/');
-    char *path = slash ? join(options.list, (size_t)(slash - options.list), name, ".spv.z")
-                       : join(".", 1, name, ".spv.z");
+    char *path = packed_path(name);
     FILE *file = NULL;
     bool written = compress(packed, &length, bytes, (uLong)(BYTES * count)) == Z_OK &&
                    (file = fopen(path, "wb")) != NULL &&
@@ -321,23 +330,39 @@ static bool compile_program(shaderc_compiler_t compiler, char *line)
     return done;
 }
 
+/* Writes a path as make reads it. */
+static void write_path(FILE *file, const char *path)
+{
+    for (; *path; path++) {
+        if (*path == ' ' || *path == '#')
+            fputc('\\', file);
+        else if (*path == '$')
+            fputc('$', file);
+        fputc(*path, file);
+    }
+}
+
 /* Writes what `program`, the first of the list, stands for all of. */
 static bool write_dependencies(const char *program)
 {
-    char *path = NULL;
+    char *path = NULL, *packed = packed_path(program);
     if (asprintf(&path, "%s.d", options.list) < 0)
         path = NULL;
     FILE *file = fopen(checked(path), "w");
-    const char *slash = strrchr(options.list, '/');
-    bool written =
-        file && fprintf(file, "%.*s%s.spv.z:", slash ? (int)(slash + 1 - options.list) : 0,
-                        options.list, program) > 0;
+    if (file) {
+        write_path(file, packed);
+        fputc(':', file);
+    }
     for (size_t i = 0; i < dependencies.count; i++) {
-        written = written && fprintf(file, " \\\n %s", dependencies.paths[i]) > 0;
+        if (file) {
+            fputs(" \\\n ", file);
+            write_path(file, dependencies.paths[i]);
+        }
         free(dependencies.paths[i]);
     }
     free(dependencies.paths);
-    written = written && fputc('\n', file) != EOF;
+    free(packed);
+    bool written = file && fputc('\n', file) != EOF && !ferror(file);
     if (file && fclose(file) != 0)
         written = false;
     if (!written)

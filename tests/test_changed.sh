@@ -185,5 +185,21 @@ git checkout -q .
 run 1 nothing
 contains 'nothing: no such commit'
 
+# Called wrongly by hand.
+refuses() { # TEXT ARGUMENT ...
+    text=$1
+    shift
+    tools/changed.py "$@" >"$work/said" 2>&1 && fail "changed.py $*: exit status 0"
+    contains "$text"
+}
+refuses '^usage: .*choose \[REV\]' .
+refuses '^usage: ' . "$build" chose
+refuses '^usage: ' . "$build" choose HEAD HEAD
+refuses 'docs: a build without tests$' . docs choose
+python=$(python3 -c 'import sys; print(sys.executable)')
+mkdir "$work/bin"
+PATH=$work/bin "$python" tools/changed.py . "$build" choose >"$work/said" 2>&1 && fail "no git: exit status 0"
+contains '^changed.py: git, .*, is not installed$'
+
 [ $failures = 0 ] && echo "all passed"
 [ $failures = 0 ]

@@ -2,8 +2,10 @@
 # The compiler of the build (cmake/compile_programs.c): what it writes, what it depends on, how it fails.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+work="$folder/a folder" # paths may have spaces
+mkdir "$work"
 failures=0
 
 fail() {
@@ -38,9 +40,12 @@ compile 'one good.comp vulkan1.2 VALUE=1' 'two good.comp vulkan1.3 VALUE=2'
 [ $code = 0 ] || fail "exit status $code: $(cat "$work/said")"
 [ ! -s "$work/said" ] || fail "says: $(cat "$work/said")"
 cmp -s "$work/out/one.spv.z" "$work/out/two.spv.z" && fail "VALUE makes no difference"
-head -n 1 "$work/out/list.txt.d" | grep -qF "$work/out/one.spv.z:" || fail "no rule for the first program: $(cat "$work/out/list.txt.d")"
+escaped() { # PATH: as make reads it
+    printf '%s' "$1" | sed 's/ /\\ /g'
+}
+head -n 1 "$work/out/list.txt.d" | grep -qF "$(escaped "$work/out/one.spv.z"):" || fail "no rule for the first program: $(cat "$work/out/list.txt.d")"
 for file in shaders/good.comp shaders/beside.glsl more/elsewhere.glsl; do
-    [ "$(grep -cF "$work/$file" "$work/out/list.txt.d")" = 1 ] || fail "$file is not one dependency: $(cat "$work/out/list.txt.d")"
+    [ "$(grep -cF "$(escaped "$work/$file")" "$work/out/list.txt.d")" = 1 ] || fail "$file is not one dependency: $(cat "$work/out/list.txt.d")"
 done
 
 # A program that does not compile keeps no other from it.
@@ -76,7 +81,8 @@ says 1 'compile_programs: invalid: invalid SPIR-V: '
 touch "$work/more/libshaderc.so.1"
 code=0
 LD_LIBRARY_PATH=$work/more "$VKNERF_BUILD_DIR/compile_programs" "-I$work/shaders" "$work/out/list.txt" >"$work/said" 2>&1 || code=$?
-says 1 'compile_programs: no shaderc with SPIRV-Tools (libshaderc.so.1)'
+says 1 'compile_programs: no shaderc with SPIRV-Tools (libshaderc.so.1): '
+says 1 "$work/more/libshaderc.so.1: file too short"
 
 [ $failures = 0 ] && echo "all passed"
 exit $((failures > 0))

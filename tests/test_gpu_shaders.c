@@ -2,6 +2,8 @@
  * alone. */
 #include "gpu_fixture.h"
 
+#include <sys/stat.h>
+
 #include "skips.h"
 
 static PFN_vkCreateShadersEXT driver_create;
@@ -207,6 +209,28 @@ static void test_damaged(void **state)
     free(path);
 }
 
+/* Pipes in the places of files are neither read nor written, which would wait for ever. */
+static void test_pipes(void **state)
+{
+    SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
+    char *paths[] = {file_of(22), gpu_cache_path(*state, "pipelines", "bin")};
+    alarm(60);
+    for (size_t i = 0; i < BASE_COUNT(paths); i++) {
+        assert_non_null(paths[i]);
+        unlink(paths[i]);
+        assert_int_equal(mkfifo(paths[i], 0600), 0);
+    }
+    expect(22, 1, 0);
+    expect(22, 1, 0);
+    alarm(0);
+    for (size_t i = 0; i < BASE_COUNT(paths); i++) {
+        assert_int_equal(unlink(paths[i]), 0);
+        free(paths[i]);
+    }
+    expect(22, 1, 0);
+    expect(22, 0, 1);
+}
+
 /* A whole file of another program, as where two programs' keys share a file. */
 static void test_other_program(void **state)
 {
@@ -343,11 +367,12 @@ int main(void)
     if (!prepare_tests())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kept),         cmocka_unit_test(test_other_code),
-        cmocka_unit_test(test_damaged),      cmocka_unit_test(test_other_program),
-        cmocka_unit_test(test_other_driver), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_errors),       cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_pipelines),    cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_kept),          cmocka_unit_test(test_other_code),
+        cmocka_unit_test(test_damaged),       cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_other_program), cmocka_unit_test(test_other_driver),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_no_folder),     cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_no_messages),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
     clean_up_tests();

@@ -486,6 +486,56 @@ static void test_loop(void **state)
     assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
 }
 
+/* A block that is a whole loop: its phi is the first round's value in the first round alone. */
+static void test_loop_of_one_block(void **state)
+{
+    (void)state;
+    const uint32_t header = FIRST + 1, end = FIRST + 2, value = FIRST + 3, sum = FIRST + 4,
+                   yes = FIRST + 5, last = FIRST + 6;
+    struct module m = begin(0);
+    begin_function(&m, MAIN, FIRST);
+    OP(&m, CODE_BRANCH, header);
+    OP(&m, OP_LABEL, header);
+    OP(&m, CODE_PHI, UINT, value, A, FIRST, sum, header);
+    OP(&m, 128, UINT, sum, value, A);       /* OpIAdd */
+    OP(&m, 176, BOOL, FIRST + 7, value, B); /* OpULessThan */
+    OP(&m, OP_LOOP_MERGE, end, header, 0);
+    OP(&m, CODE_BRANCH_CONDITIONAL, FIRST + 7, header, end);
+    OP(&m, OP_LABEL, end);
+    OP(&m, OP_SELECTION_MERGE, last, 0);
+    OP(&m, CODE_BRANCH_CONDITIONAL, FIRST + 7, yes, last);
+    OP(&m, OP_LABEL, yes);
+    OP(&m, CODE_BRANCH, last);
+    OP(&m, OP_LABEL, last);
+    end_function(&m);
+    struct module made = specialize(&m, 1, 5, 0);
+    assert_true(HAS(&made, CODE_PHI, UINT, value, A, FIRST, sum, header));
+    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 2);
+}
+
+/* Operands of what goes keep what is said of them. */
+static void test_operands_of_removed(void **state)
+{
+    (void)state;
+    const uint32_t constant = FIRST, no = FIRST + 2, end = FIRST + 3, local = FIRST + 4;
+    for (int i = 0; i < 2; i++) {
+        struct module m = begin(i ? local : constant);
+        OP(&m, OP_CONSTANT, UINT, constant, 2);
+        begin_function(&m, MAIN, FIRST + 1);
+        OP(&m, 128, UINT, local, A, B);
+        OP(&m, OP_SELECTION_MERGE, end, 0);
+        OP(&m, CODE_BRANCH_CONDITIONAL, C, end, no);
+        OP(&m, OP_LABEL, no);
+        OP(&m, 99, A, i ? local : constant, B); /* OpImageWrite, which has no result */
+        OP(&m, CODE_BRANCH, end);
+        OP(&m, OP_LABEL, end);
+        end_function(&m);
+        struct module made = specialize(&m, 0, 0, 1);
+        assert_false(HAS(&made, OP_LABEL, no));
+        assert_int_equal(count_of(&made, OP_DECORATE), 1);
+    }
+}
+
 /* ---- what it is not made for ----------------------------------------------------------------- */
 
 static void test_damaged(void **state)
@@ -526,6 +576,16 @@ static void test_damaged(void **state)
     OP(&m, OP_LABEL, FIRST + 2);
     OP(&m, CODE_BRANCH, FIRST + 1);
     OP(&m, OP_FUNCTION_END);
+    refuse(&m);
+    m = begin(0); /* a switch over 64 bits: a case's literal has two words */
+    begin_function(&m, MAIN, FIRST);
+    OP(&m, OP_UNDEF, UINT, FIRST + 1);
+    OP(&m, OP_SELECTION_MERGE, FIRST + 2, 0);
+    OP(&m, CODE_SWITCH, FIRST + 1, FIRST + 2, 5, 0, FIRST + 3);
+    OP(&m, OP_LABEL, FIRST + 3);
+    OP(&m, CODE_BRANCH, FIRST + 2);
+    OP(&m, OP_LABEL, FIRST + 2);
+    end_function(&m);
     refuse(&m);
     m = begin(0); /* no function */
     refuse(&m);
@@ -720,11 +780,18 @@ static void test_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constants), cmocka_unit_test(test_operations),
-        cmocka_unit_test(test_unknown),   cmocka_unit_test(test_selection),
-        cmocka_unit_test(test_phi),       cmocka_unit_test(test_switch),
-        cmocka_unit_test(test_loop),      cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_programs),  cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_phi),
+        cmocka_unit_test(test_switch),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_loop_of_one_block),
+        cmocka_unit_test(test_operands_of_removed),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -393,6 +393,8 @@ def all_lines():
 def changed_files(source, since):
     """Path -> Lines, of what differs from the commit and of what git does not know yet."""
     git = ["git", "-C", source]
+    if not shutil.which("git"):
+        raise SystemExit("changed.py: git, which says what has changed, is not installed")
     if subprocess.run(git + ["rev-parse", "--verify", "-q", since + "^{commit}"], stdout=subprocess.DEVNULL,
                       check=False).returncode:
         raise SystemExit(f"changed.py: {since}: no such commit")
@@ -540,10 +542,17 @@ def merged(old, new):
 
 
 def main():
-    source, folder, command, *rest = sys.argv[1:]
+    if "--help" in sys.argv[1:2] or "-h" in sys.argv[1:2]:
+        print(__doc__.rstrip())
+        return
+    source, folder, command, *rest = sys.argv[1:] + [""] * 3
+    if command not in ("choose", "note") or len(sys.argv) > (5 if command == "choose" else 4):
+        raise SystemExit("usage: " + __doc__.partition("\n")[0])
     build = Build(source, folder)
+    if not build.tests:
+        raise SystemExit(f"changed.py: {folder}: a build without tests")
     if command == "choose":
-        choose(build, rest[0] if rest else "HEAD")
+        choose(build, rest[0] or "HEAD")
     else:
         note(build)
 

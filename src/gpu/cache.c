@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* In front of the driver's data, which drivers do not check themselves. */
 struct cache_header {
@@ -43,6 +44,12 @@ char *gpu_cache_path(const struct gpu_device *device, const char *kind, const ch
         snprintf(uuid + 2 * i, 3, "%02x", capabilities->pipeline_cache_uuid[i]);
     return base_format("%s/%s-%s-%08x.%s", device->cache_folder, kind, uuid,
                        capabilities->driver_version, extension);
+}
+
+bool gpu_cache_may_replace(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) != 0 || S_ISREG(information.st_mode);
 }
 
 /* Points *data into `file` when its content is whole. */
@@ -108,7 +115,7 @@ static void save(struct gpu_device *device)
         memcpy(header.magic, cache_magic, sizeof cache_magic);
         header.hash = gpu_hash(file + sizeof header, size);
         memcpy(file, &header, sizeof header);
-        if (header.hash != device->cache_hash &&
+        if (header.hash != device->cache_hash && gpu_cache_may_replace(device->cache_path) &&
             (base_make_folder(device->cache_folder) != VKN_OK ||
              base_file_replace(device->cache_path, file, sizeof header + size) != VKN_OK))
             base_log(BASE_LOG_DEBUG, "pipeline cache not saved: %s", vkn_last_error());

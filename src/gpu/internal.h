@@ -227,6 +227,8 @@ void gpu_transfer_destroy(struct gpu_device *device);
 uint64_t gpu_hash(const void *data, size_t size);
 vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir);
 void gpu_cache_close(struct gpu_device *device);
+/* Whether there is a file or nothing: opening a pipe would wait for its reader. */
+bool gpu_cache_may_replace(const char *path);
 
 /* ---- recording.c ----------------------------------------------------------------------------- */
 

@@ -92,7 +92,7 @@ static bool read_binary(const struct shader *shader, VkShaderEXT *created)
 static bool replace(const char *path, const void *data, size_t size)
 {
     struct base_file_writer writer;
-    if (base_file_begin(&writer, path) != VKN_OK)
+    if (!gpu_cache_may_replace(path) || base_file_begin(&writer, path) != VKN_OK)
         return false;
     bool done = writer.temporary && fwrite(data, size, 1, writer.stream) == 1 &&
                 fflush(writer.stream) == 0 && rename(writer.temporary, path) == 0;

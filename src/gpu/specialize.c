@@ -153,6 +153,8 @@ uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge
 
 static void reach(struct specializer *s, uint32_t block)
 {
+    if (!block) /* half of a case's literal: the selector of an OpSwitch has 64 bits */
+        s->failed = true;
     if (!has(s, block, REACHED) && has(s, block, SCANNED))
         s->failed = true; /* a jump back, but to no loop */
     s->facts[block] |= REACHED;
@@ -215,7 +217,7 @@ static void fold_phi(struct specializer *s, size_t at, uint32_t block)
     uint32_t known = 0;
     for (uint32_t k = 3; k + 1 < length_at(s, at); k += 2) {
         uint32_t value = id_at(s, at, k), from = id_at(s, at, k + 1);
-        if (!has(s, from, SCANNED))
+        if (from == block || !has(s, from, SCANNED))
             return; /* a loop */
         if (!specializer_goes_to(s, from, block))
             continue;

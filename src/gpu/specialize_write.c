@@ -42,6 +42,14 @@ static bool is_stub(const struct specializer *s, const struct position *p)
            (has(s, p->block, MERGE) || has(s, p->block, CONTINUE));
 }
 
+/* Whether an instruction in front of the functions defines its second operand. */
+static bool defines_value(uint32_t code)
+{
+    return (code >= OP_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT_OP) || code == OP_VARIABLE;
+}
+
+/* What result_of takes for a result in a block that goes may be an operand, which is defined in
+ * what stays: results of the latter are unmarked. */
 static void mark_removed(struct specializer *s, size_t first)
 {
     struct position p = {.at = first};
@@ -49,6 +57,11 @@ static void mark_removed(struct specializer *s, size_t first)
         enter(s, &p);
         if (!p.runs && !(code_at(s, p.at) == OP_LABEL && is_stub(s, &p)))
             s->facts[result_of(s, p.at)] |= REMOVED;
+    }
+    for (p = (struct position){.at = SPIRV_HEADER}; p.at < s->count; p.at += length_at(s, p.at)) {
+        enter(s, &p);
+        if (p.at >= first ? p.runs : defines_value(code_at(s, p.at)))
+            s->facts[result_of(s, p.at)] &= (uint8_t)~REMOVED;
     }
 }
 
