@@ -12,8 +12,9 @@ endif()
 if(VKNERF_WERROR AND NOT VKNERF_SANITIZE)
     target_compile_options(vknerf-options INTERFACE -Werror)
 endif()
-# Strict C11 hides POSIX and M_PI. Defined as nothing, so that a file may define it as well.
-target_compile_definitions(vknerf-options INTERFACE _GNU_SOURCE=)
+# Strict C11 hides POSIX and M_PI. A file that needs more defines _GNU_SOURCE, with which <math.h> declares every function
+# for eight types instead of three: a tenth of the time that a file takes to compile.
+target_compile_definitions(vknerf-options INTERFACE _XOPEN_SOURCE=700 _DEFAULT_SOURCE)
 
 if(VKNERF_SANITIZE)
     string(REPLACE ";" "," sanitizers "${VKNERF_SANITIZE}")
