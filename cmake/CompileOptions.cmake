@@ -19,7 +19,7 @@ target_compile_definitions(vknerf-options INTERFACE _XOPEN_SOURCE=700 _DEFAULT_S
 if(VKNERF_SANITIZE)
     string(REPLACE ";" "," sanitizers "${VKNERF_SANITIZE}")
     target_compile_options(vknerf-options INTERFACE
-        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
+        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 ${WB_O})
     target_link_options(vknerf-options INTERFACE -fsanitize=${sanitizers})
     add_library(keep-loaded OBJECT ${CMAKE_CURRENT_LIST_DIR}/keep_loaded.c)
     target_link_libraries(vknerf-options INTERFACE $<TARGET_OBJECTS:keep-loaded>)

@@ -2,6 +2,7 @@
  * alone. */
 #include "gpu_fixture.h"
 
+#include "gpu/internal.h"
 #include "skips.h"
 
 static PFN_vkCreateShadersEXT driver_create;
