@@ -18,8 +18,13 @@ target_compile_definitions(vknerf-options INTERFACE _XOPEN_SOURCE=700 _DEFAULT_S
 
 if(VKNERF_SANITIZE)
     string(REPLACE ";" "," sanitizers "${VKNERF_SANITIZE}")
+    # The suite compiles this code for longer than it runs it: optimisation does not pay there.
+    set(optimization -O0)
+    if(VKNERF_ALL_TESTS OR VKNERF_FUZZ OR VKNERF_SANITIZE STREQUAL thread)
+        set(optimization -O1)
+    endif()
     target_compile_options(vknerf-options INTERFACE
-        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 ${WB_O})
+        -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 ${optimization})
     target_link_options(vknerf-options INTERFACE -fsanitize=${sanitizers})
     add_library(keep-loaded OBJECT ${CMAKE_CURRENT_LIST_DIR}/keep_loaded.c)
     target_link_libraries(vknerf-options INTERFACE $<TARGET_OBJECTS:keep-loaded>)
