@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "gpu/gpu.h"
-#include "gpu/internal.h"
 #include "remove_tree.h"
 
 static char cache_dir[] = "/tmp/vknerf-test-gpu-XXXXXX";

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "gpu/internal.h"
 #include "pipeline/internal.h"
 #include "render/probe.h"
 #include "render/render.h"

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "field/glsl.h"
+#include "gpu/internal.h"
 #include "pipeline/pipeline.h"
 #include "safetensors/safetensors.h"
 #include "skips.h"

@@ -1,5 +1,6 @@
 /* The gpu room: devices, kill switches, self-test, pipeline cache. */
 #include "gpu_fixture.h"
+#include "gpu/internal.h"
 #include "skips.h"
 #include <vknerf/context.h>
 

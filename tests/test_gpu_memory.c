@@ -1,6 +1,7 @@
 /* The gpu room: arenas, transfers, their limits. */
 #include "gpu_fixture.h"
 
+#include "gpu/internal.h"
 #include "memory_limit.h"
 
 static void test_transfers(void **state)

@@ -1,6 +1,7 @@
 /* Programs: shared by all who ask for the same one, kept for a while, created several at once. */
 #include "gpu_fixture.h"
 
+#include "gpu/internal.h"
 #include "gpu/program_sources.h"
 #include "skips.h"
 

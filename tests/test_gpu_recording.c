@@ -1,5 +1,6 @@
 /* The gpu room: programs, bindings, recordings, timestamps. */
 #include "gpu_fixture.h"
+#include "gpu/internal.h"
 #include "skips.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "gpu/internal.h"
 #include "skips.h"
 
 static PFN_vkCreateShadersEXT driver_create;

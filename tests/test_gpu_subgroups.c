@@ -1,5 +1,6 @@
 /* The subgroup's size: what devices offer, what programs get, and how pipelines ask for it. */
 #include "gpu_fixture.h"
+#include "gpu/internal.h"
 
 /* ---- what devices offer ---------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* Dispatches on a device that takes few workgroups: pretended, for those that Vulkan guarantees,
  * 65535, take more rays than a test has. */
 #include "step_fixture.h"
+#include "gpu/internal.h"
 
 static struct gpu_device *device_of(const struct step_tests *tests)
 {

@@ -4,6 +4,7 @@
  * the machine is does not matter. */
 #include "step_fixture.h"
 
+#include "gpu/internal.h"
 #include "render/render.h"
 
 #include "pipeline/internal.h"

@@ -1,6 +1,7 @@
 /* Steps of the vanilla model, whose layers are passes that run chunk by chunk. */
 #include "step_fixture.h"
 
+#include "gpu/internal.h"
 #include "pipeline/internal.h"
 
 /* Chunks of 832 samples: a step has room for five of them, and two are live. */

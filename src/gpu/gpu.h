@@ -266,6 +266,9 @@ struct gpu_clocks {
 }; /* as gpu_recording_start, base_seconds() */
 bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks);
 
+/* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */
+uint64_t gpu_validation_messages(void);
+
 /* ---- self-test ------------------------------------------------------------------------------- */
 /* Small known problems against the scalar result, run once by gpu_open. What fails is switched off
  * in the capabilities with a warning; failing what nothing works without gives VKN_NO_DEVICE. */

@@ -325,8 +325,6 @@ struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pi
 
 uint32_t gpu_program_local_size(const struct gpu_program *program);
 uint32_t gpu_program_subgroup_size(const struct gpu_program *program);
-/* Number of messages of the validation layer so far, with VKNERF_VALIDATION=1. */
-uint64_t gpu_validation_messages(void);
 
 /* GPU_SETS of them. */
 const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);

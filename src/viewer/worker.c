@@ -1,4 +1,7 @@
 /* The thread that reads files, and looks after waits. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "viewer/internal.h"
 
 #include <math.h>

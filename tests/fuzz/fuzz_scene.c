@@ -1,6 +1,9 @@
 /* Fuzzes what a scene is read from: transforms.json texts become cameras without images being
  * there, which are looked over and drawn, and camera paths; PNG and JPEG bytes are checked and
  * decoded. Whatever the bytes, they are refused or give sane values. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <math.h>
 
 #include <cjson/cJSON.h>
