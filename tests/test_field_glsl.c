@@ -795,7 +795,7 @@ static void test_endless(void **state)
         config_of(HEAD ENCODE(SECOND, HANG PUT) BACKWARD(SECOND, A, B), &base);
     const struct vkn_config right = config_of(RIGHT, &base);
     ok(vkn_context_create(NULL, &context));
-    glsl_check_seconds = 0.5;
+    glsl_check_seconds = 0.2;
     ok(vkn_scene_open(tests->folder->path, &endless, &scene));
     assert_int_equal(vkn_trainer_create(context, scene, &endless, &trainer), VKN_BAD_INPUT);
     assert_error("small.glsl: does not end: ");
@@ -809,7 +809,7 @@ static void test_endless(void **state)
     assert_true(base_seconds() - began < 15);
     /* A context from before shares lavapipe's threads with what hangs, and says so. */
     double patience = gpu_patience;
-    gpu_patience = 0.5;
+    gpu_patience = 0.2;
     if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
         assert_int_equal(vkn_field_check(tests->context, &right), VKN_NO_DEVICE);
         assert_error("its threads run a program of this process that does not end");
