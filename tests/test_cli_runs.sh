@@ -72,7 +72,8 @@ scene by_heart "$(frame a),$(frame a),$(frame a)" '"ply_file_path": "points.ply"
 } >by_heart/points.ply
 sed 's/"a"/"b"/g' by_heart/transforms_train.json >by_heart/transforms_test.json
 # shellcheck disable=SC2086  # $small is several words
-succeeds train by_heart --out by_heart/run --downscale 8 --steps 150 --quiet $small --set optimizer.learning_rate=0.02
+succeeds train by_heart --out by_heart/run --downscale 8 --steps 200 --quiet $small --set scene.aabb_scale=1 \
+    --set optimizer.learning_rate=0.02
 contains err 'by_heart: the test views are [0-9.]* dB worse than what was trained on'
 [ "$(grep -c '^warning: .*by_heart: 6 of 6 views have hardly any of the 30 sparse points in their pictures; check ' err)" = 1 ] ||
     fail "no warning, or several, of poses that do not fit: $(cat err)"
@@ -82,14 +83,14 @@ mv by_heart moved
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' eval moved/run --quiet
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' render moved/run --orbit 1 --out lost --quiet
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' export moved/run --points lost.ply --quiet
-refuses 2 '/by_heart: No such file or directory; .* with --scene ' train --resume moved/run --steps 151 --quiet
+refuses 2 '/by_heart: No such file or directory; .* with --scene ' train --resume moved/run --steps 201 --quiet
 mkdir by_heart
 refuses 2 '/by_heart: no scene of the format transforms in this folder .* with --scene ' eval moved/run --quiet
 rmdir by_heart
 run eval moved/run --scene neither --quiet
 grep -q -- '--scene' err && fail "a folder that was named is no scene that has moved: $(cat err)"
 refuses 2 'scene: the scene is given twice, as moved and as by_heart' train moved --resume moved/run --scene by_heart
-succeeds train --resume moved/run --scene moved --steps 151 --quiet
+succeeds train --resume moved/run --scene moved --steps 201 --quiet
 contains moved/run/summary.json '"scene":.*/moved"'
 
 succeeds eval run
