@@ -23,6 +23,12 @@ contains last.json '"step": 9,.*"loss_scale": 1024,'
 succeeds train --resume mixed --steps 10 --quiet --precision fp32 --loss-scale static:8
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'
+# Another precision does not go on with a scale that was right for the one before, unless it is asked to.
+cp -r mixed other
+succeeds train --resume other --steps 11 --quiet --precision fp16
+tail -n 1 other/metrics.jsonl >last.json
+contains last.json '"loss_scale": 65536,'
+rm -r other
 succeeds train --resume mixed --steps 12 --quiet --precision fp16 --loss-scale static:8
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'

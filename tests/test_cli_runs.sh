@@ -72,8 +72,8 @@ scene by_heart "$(frame a),$(frame a),$(frame a)" '"ply_file_path": "points.ply"
 } >by_heart/points.ply
 sed 's/"a"/"b"/g' by_heart/transforms_train.json >by_heart/transforms_test.json
 # shellcheck disable=SC2086  # $small is several words
-succeeds train by_heart --out by_heart/run --downscale 8 --steps 300 --quiet $small \
-    --set batch.samples=4096 --set batch.max_rays=1024 --set march.resolution=32
+succeeds train by_heart --out by_heart/run --downscale 8 --steps 200 --quiet $small --set scene.aabb_scale=1 \
+    --set optimizer.learning_rate=0.02
 contains err 'by_heart: the test views are [0-9.]* dB worse than what was trained on'
 [ "$(grep -c '^warning: .*by_heart: 6 of 6 views have hardly any of the 30 sparse points in their pictures; check ' err)" = 1 ] ||
     fail "no warning, or several, of poses that do not fit: $(cat err)"
@@ -83,14 +83,14 @@ mv by_heart moved
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' eval moved/run --quiet
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' render moved/run --orbit 1 --out lost --quiet
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' export moved/run --points lost.ply --quiet
-refuses 2 '/by_heart: No such file or directory; .* with --scene ' train --resume moved/run --steps 301 --quiet
+refuses 2 '/by_heart: No such file or directory; .* with --scene ' train --resume moved/run --steps 201 --quiet
 mkdir by_heart
 refuses 2 '/by_heart: no scene of the format transforms in this folder .* with --scene ' eval moved/run --quiet
 rmdir by_heart
 run eval moved/run --scene neither --quiet
 grep -q -- '--scene' err && fail "a folder that was named is no scene that has moved: $(cat err)"
 refuses 2 'scene: the scene is given twice, as moved and as by_heart' train moved --resume moved/run --scene by_heart
-succeeds train --resume moved/run --scene moved --steps 301 --quiet
+succeeds train --resume moved/run --scene moved --steps 201 --quiet
 contains moved/run/summary.json '"scene":.*/moved"'
 
 succeeds eval run
@@ -370,10 +370,6 @@ contains run/report.html 'id="loss-scale"'
 succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001
 tail -n 1 run/metrics.jsonl >last.json
 contains last.json '"learning_rate": 0.00010797[0-9]*,.* "loss_scale": 8,' # 0.01 * 0.01^(59/60)
-# Another precision does not go on with a scale that was right for the one before.
-succeeds train --resume run --steps 64 --quiet --precision fp16
-tail -n 1 run/metrics.jsonl >last.json
-contains last.json '"loss_scale": 65536,'
 [ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
 # shellcheck disable=SC2086
 succeeds train "$demo" --init run --out init --downscale 8 --seconds 0.1 --json --config run/config.json
@@ -385,7 +381,7 @@ for field in '"status":.*"finished"' '"run":.*"init"' '"checkpoint":.*"init/chec
     contains result.json "$field"
 done
 has init/report.html
-[ "$(find run -name 'events.out.tfevents.*' | wc -l)" = 4 ] || fail "event files: $(ls run)"
+[ "$(find run -name 'events.out.tfevents.*' | wc -l)" = 3 ] || fail "event files: $(ls run)"
 
 # ---- damaged checkpoints -------------------------------------------------------------------------
 

@@ -25,10 +25,12 @@ static bool have_shaderc;
     } while (0)
 
 /* A grid of 8 x 8 x 8 cells with a value each, twice: the features are those of the cell, the
- * second half squared. */
+ * second half squared. Six more, which are zero, make up the number of step_fixture.h's model,
+ * whose programs other tests compile. */
+#define ZEROS "    for (uint i = 2u; i < 8u; i++) put_feature(i, 0.0);\n"
 #define HEAD                                                                                       \
     "#pragma field parameters 2 * 512\n"                                                           \
-    "#pragma field features 2\n"                                                                   \
+    "#pragma field features 8\n"                                                                   \
     "#pragma field initial 0.5 // of it\n"                                                         \
     "uint cell(vec3 p) { uvec3 c = uvec3(min(p * 8.0, 7.0)); return c.x + 8u * (c.y + 8u * c.z); " \
     "}\n"
@@ -36,7 +38,7 @@ static bool have_shaderc;
     "void encode(vec3 position, uint first_parameter)\n{\n" \
     "    uint at = first_parameter + cell(position);\n"     \
     "    float a = parameter(at), b = parameter(" index ");\n" put "}\n"
-#define PUT "    put_feature(0u, a);\n    put_feature(1u, b * b);\n"
+#define PUT "    put_feature(0u, a);\n    put_feature(1u, b * b);\n" ZEROS
 #define BACKWARD(index, a, b)                                        \
     "void encode_backward(vec3 position, uint first_parameter)\n{\n" \
     "    uint at = first_parameter + cell(position);\n"              \
@@ -85,22 +87,51 @@ static char *train_and_save(const struct step_tests *tests, const struct vkn_con
     return path;
 }
 
-static void check_same(const struct step_tests *tests, enum vkn_precision precision, uint32_t steps)
+/* Another text with `from`, which is in it once, replaced. */
+static char *replace(char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    assert_true(at && !strstr(at + 1, from));
+    char *changed = base_format("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    free(text);
+    return changed;
+}
+
+/* The example, or the first four levels of it with smaller tables: the number of features is that
+ * of step_fixture.h's model, whose programs other tests compile. */
+static char *hash_text(bool small)
+{
+    static const char *const changes[][2] = {{"parameters 913856", "parameters 8 * 4096"},
+                                             {"features 32", "features 8"},
+                                             {"SCALES[LEVELS]", "SCALES[16]"},
+                                             {"LEVELS = 16u", "LEVELS = 4u"},
+                                             {"TABLE = 1u << 15", "TABLE = 1u << 12"}};
+    char *file = base_path_join(getenv("VKNERF_SOURCE_DIR"), "examples/hash_field.glsl"), *text;
+    size_t size = 0;
+    ok(base_file_read(file, 1 << 16, &text, &size));
+    for (size_t i = 0; small && i < BASE_COUNT(changes); i++)
+        text = replace(text, changes[i][0], changes[i][1]);
+    free(file);
+    return text;
+}
+
+static void check_same(const struct step_tests *tests, enum vkn_precision precision, uint32_t steps,
+                       bool small)
 {
     struct vkn_config hash = tiny_config(true);
     hash.precision = precision;
-    hash.grid.levels = 16;
-    hash.grid.log2_entries = 15;
+    hash.grid.levels = small ? 4 : 16;
+    hash.grid.log2_entries = small ? 12 : 15;
     hash.grid.coarsest = 16;
-    hash.grid.finest = 512;
+    hash.grid.finest = small ? 32 : 512;
     hash.march.threshold = 100; /* that of the grid is the mean, whose bits the state has */
     struct vkn_config glsl = hash;
-    char *file = base_path_join(getenv("VKNERF_SOURCE_DIR"), "examples/hash_field.glsl");
-    ok(vkn_field_register(&(struct vkn_field){.file = file}, &glsl));
+    char *text = hash_text(small);
+    ok(vkn_field_register(&(struct vkn_field){.text = text}, &glsl));
     char *built_in = train_and_save(tests, &hash, steps, "hash");
     char *written = train_and_save(tests, &glsl, steps, "glsl");
     assert_same_tensors(written, built_in);
-    free(file);
+    free(text);
     free(built_in);
     free(written);
 }
@@ -108,8 +139,9 @@ static void check_same(const struct step_tests *tests, enum vkn_precision precis
 static void test_hash_grid(void **state)
 {
     NEEDS_SHADERC();
-    check_same(*state, VKN_PRECISION_FP32, 17); /* over an update of the occupancy grid */
-    check_same(*state, VKN_PRECISION_FP16, 4);
+    check_same(*state, VKN_PRECISION_FP32, 1, false);
+    check_same(*state, VKN_PRECISION_FP32, 17, true); /* over an update of the occupancy grid */
+    check_same(*state, VKN_PRECISION_FP16, 4, true);
 }
 
 /* ---- what is wrong --------------------------------------------------------------------------- */
@@ -133,17 +165,17 @@ static void test_faults(void **state)
          "encode_backward: adds to parameter 1"},
         {HEAD ENCODE(SECOND, PUT) BACKWARD("cell(position)", A, B),
          ", but they begin with first_parameter, "},
-        {HEAD ENCODE(SECOND, PUT "put_feature(2u, a);") BACKWARD(SECOND, A, B),
-         "encode: puts feature 2 of 2"},
+        {HEAD ENCODE(SECOND, PUT "put_feature(8u, a);") BACKWARD(SECOND, A, B),
+         "encode: puts feature 8 of 8"},
         {HEAD ENCODE(SECOND, PUT "put_feature(1u, a);") BACKWARD(SECOND, A, B),
-         "encode: puts feature 1 of 2 twice"},
-        {HEAD ENCODE(SECOND, "put_feature(0u, a + b * b);") BACKWARD(SECOND, A, B),
-         "encode: does not put feature 1 of 2"},
-        {HEAD ENCODE(SECOND, "put_feature(0u, a); put_feature(1u, sqrt(b));")
+         "encode: puts feature 1 of 8 twice"},
+        {HEAD ENCODE(SECOND, "put_feature(0u, a + b * b);" ZEROS) BACKWARD(SECOND, A, B),
+         "encode: does not put feature 1 of 8"},
+        {HEAD ENCODE(SECOND, "put_feature(0u, a); put_feature(1u, sqrt(b));" ZEROS)
              BACKWARD(SECOND, A, B),
-         "encode: feature 1 of 2 is not finite"},
-        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "feature_gradient(2u)"),
-         "encode_backward: asks for the gradient of feature 2 of 2"},
+         "encode: feature 1 of 8 is not finite"},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "feature_gradient(8u)"),
+         "encode_backward: asks for the gradient of feature 8 of 8"},
         {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "uintBitsToFloat(0x7f800000u)"),
          "is not finite"},
         /* Of the snippet's own lines: the fifth is encode's first. */
@@ -253,7 +285,7 @@ static void test_facts(void **state)
     assert_int_equal(setup.model.param_count, setup.model.mlp_params + 1040);
     assert_int_equal(setup.model.groups[1].entry, 4);
     assert_true(setup.model.groups[1].sparse);
-    assert_int_equal(setup.model.inputs, 2);
+    assert_int_equal(setup.model.inputs, 8);
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -264,18 +296,19 @@ static float loss_of(const struct tiny *tiny, uint32_t step)
     return ring[step].loss;
 }
 
-/* All of them come to about the same; the last with VKNERF_TEST_ALL alone. */
+/* All of them come to about the same; the last two with VKNERF_TEST_ALL alone (cooperative matrices
+ * are test_precision_resume's). */
 static void test_precisions(void **state)
 {
     static const struct {
         enum vkn_precision precision;
         enum vkn_gradient_sums sums;
     } ways[] = {
-        {VKN_PRECISION_FP32, VKN_SUMS_FIXED},    {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
-        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},     {VKN_PRECISION_FP16, VKN_SUMS_HALF},
-        {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED}, {VKN_PRECISION_FP16, VKN_SUMS_FLOAT},
+        {VKN_PRECISION_FP32, VKN_SUMS_FIXED}, {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
+        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},  {VKN_PRECISION_FP16, VKN_SUMS_HALF},
+        {VKN_PRECISION_FP16, VKN_SUMS_FLOAT}, {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
     };
-    const size_t count = BASE_COUNT(ways) - (getenv("VKNERF_TEST_ALL") ? 0 : 1);
+    const size_t count = BASE_COUNT(ways) - (getenv("VKNERF_TEST_ALL") ? 0 : 2);
     const struct step_tests *tests = *state;
     const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
     struct vkn_config config = tiny_config(false);
@@ -323,12 +356,12 @@ static void test_samplings(void **state)
 static void test_loops(void **state)
 {
     const char text[] =
-        "#pragma field parameters 64\n#pragma field features 2\n"
+        "#pragma field parameters 64\n#pragma field features 8\n"
         "void encode(vec3 position, uint first)\n{\n    float a = 0.0, b = 0.0;\n"
         "    for (uint i = 0u; i < 2u; i++) a += parameter(first + i);\n"
         "    for (uint i = 0u; i < 2u; i++)\n        for (uint k = 0u; k < 2u; k++)\n"
         "            b += parameter(first + 2u * i + k);\n"
-        "    put_feature(0u, a);\n    put_feature(1u, b);\n}\n"
+        "    put_feature(0u, a);\n    put_feature(1u, b);\n" ZEROS "}\n"
         "void encode_backward(vec3 position, uint first)\n{\n"
         "    for (uint i = 0u; i < 4u; i++)\n        add_gradient(first + i, "
         "feature_gradient(1u) + (i < 2u ? feature_gradient(0u) : 0.0));\n}\n";
@@ -377,7 +410,7 @@ static void test_not_finite_features(void **state)
     const char text[] =
         HEAD ENCODE(SECOND,
                     "    bool bad = abs(position.x - 0.6003) < 0.0001;\n    put_feature(0u, a);\n"
-                    "    put_feature(1u, bad ? uintBitsToFloat(0x7fc00000u) : b * b);\n")
+                    "    put_feature(1u, bad ? uintBitsToFloat(0x7fc00000u) : b * b);\n" ZEROS)
             BACKWARD(SECOND, A, B);
     const struct step_tests *tests = *state;
     struct vkn_config config = tiny_config(true);
@@ -583,10 +616,10 @@ static void test_resume(void **state)
 /* A grey ball in the middle of training space, whatever the parameters are. */
 #define RADIUS 0.3
 #define BALL                                                               \
-    "#pragma field parameters 2\n#pragma field features 2\n"               \
+    "#pragma field parameters 2\n#pragma field features 8\n"               \
     "void encode(vec3 position, uint first_parameter)\n{\n"                \
     "    put_feature(0u, 200.0 * (0.3 - length(position - 0.5)) + 5.0);\n" \
-    "    put_feature(1u, parameter(first_parameter));\n}\n"                \
+    "    put_feature(1u, parameter(first_parameter));\n" ZEROS "}\n"       \
     "void encode_backward(vec3 position, uint first_parameter)\n{\n"       \
     "    add_gradient(first_parameter, feature_gradient(1u));\n}\n"
 
@@ -763,7 +796,7 @@ static void test_endless(void **state)
         config_of(HEAD ENCODE(SECOND, HANG PUT) BACKWARD(SECOND, A, B), &base);
     const struct vkn_config right = config_of(RIGHT, &base);
     ok(vkn_context_create(NULL, &context));
-    glsl_check_seconds = 0.5;
+    glsl_check_seconds = 0.2;
     ok(vkn_scene_open(tests->folder->path, &endless, &scene));
     assert_int_equal(vkn_trainer_create(context, scene, &endless, &trainer), VKN_BAD_INPUT);
     assert_error("small.glsl: does not end: ");
@@ -777,7 +810,7 @@ static void test_endless(void **state)
     assert_true(base_seconds() - began < 15);
     /* A context from before shares lavapipe's threads with what hangs, and says so. */
     double patience = gpu_patience;
-    gpu_patience = 0.5;
+    gpu_patience = 0.2;
     if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
         assert_int_equal(vkn_field_check(tests->context, &right), VKN_NO_DEVICE);
         assert_error("its threads run a program of this process that does not end");
@@ -826,6 +859,7 @@ int main(void)
         cmocka_unit_test(test_initialize), cmocka_unit_test(test_resume),
         cmocka_unit_test(test_exports),
     };
+    tiny_groups = TINY_GROUPS;
     int failed = run_endless(); /* before this process has a device */
     failed += cmocka_run_group_tests(tests, setup, step_tests_teardown);
     return skips_status(failed, BASE_COUNT(tests));

@@ -7,9 +7,8 @@
 train() { # RUN [OPTION ...]: leaves $code, ./out and ./err
     run=$1
     shift
-    "$bin" train "$demo" --out "$run" --downscale 8 --steps 2 --deterministic --quiet \
-        --set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.levels=4 \
-        --set mlp.density_width=16 --set mlp.color_width=16 "$@" >out 2>err
+    # shellcheck disable=SC2086 # $small is several words
+    "$bin" train "$demo" --out "$run" --downscale 8 --steps 2 --deterministic --quiet $small "$@" >out 2>err
     code=$?
 }
 
