@@ -1148,7 +1148,5 @@ int main(void)
         cmocka_unit_test(test_share_average),
         cmocka_unit_test(test_copies),
     };
-    if (getenv("T"))
-        cmocka_set_test_filter(getenv("T"));
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
