@@ -255,13 +255,13 @@ static void check_other_bits(const struct step_tests *tests, const struct vkn_co
 static void test_same_bits(void **state)
 {
     struct vkn_config config = tiny_config(true);
-    check_bits(*state, &config, 2, 40);
-    check_bits(*state, &config, 4, 20);
-    check_bits(*state, &config, 3, 20);
+    check_bits(*state, &config, 2, 18);
+    check_bits(*state, &config, 4, 18);
+    check_bits(*state, &config, 3, 18);
     check_other_bits(*state, &config);
     config.precision = VKN_PRECISION_FP16;
     config.batch.samples = 1056;
-    check_bits(*state, &config, 2, 20);
+    check_bits(*state, &config, 2, 18);
 }
 
 static void sample_hierarchically(struct vkn_config *config)
@@ -295,11 +295,11 @@ static void test_other_models(void **state)
 static void check_pieces(const struct step_tests *tests, struct vkn_config config)
 {
     config.parallel.pieces = 1;
-    char *whole = train_in_turn(tests, &config, 2, NULL, 20, "whole");
+    char *whole = train_in_turn(tests, &config, 2, NULL, 18, "whole");
     config.parallel.pieces = 3;
     config.parallel.cells = VKN_PART_ALL;
-    char *together = train_together(tests, &config, 2, NULL, 20, "together");
-    char *in_turn = train_in_turn(tests, &config, 2, NULL, 20, "in-turn");
+    char *together = train_together(tests, &config, 2, NULL, 18, "together");
+    char *in_turn = train_in_turn(tests, &config, 2, NULL, 18, "in-turn");
     assert_true(same_tensors(whole, together));
     assert_true(same_tensors(whole, in_turn));
     free(whole);
@@ -384,11 +384,11 @@ static void test_half_wire(void **state)
 static void test_resume(void **state)
 {
     const struct vkn_config config = tiny_config(true);
-    char *whole = train_in_turn(*state, &config, 2, NULL, 40, "whole");
+    char *whole = train_in_turn(*state, &config, 2, NULL, 34, "whole");
     char *begun = train_together(*state, &config, 2, NULL, 21, "begun");
-    char *turns = train_in_turn(*state, &config, 2, begun, 40, "turns");
-    char *team = train_together(*state, &config, 2, begun, 40, "team");
-    char *more = train_together(*state, &config, 3, begun, 40, "more");
+    char *turns = train_in_turn(*state, &config, 2, begun, 34, "turns");
+    char *team = train_together(*state, &config, 2, begun, 34, "team");
+    char *more = train_together(*state, &config, 3, begun, 34, "more");
     assert_true(same_checkpoints(whole, turns));
     assert_true(same_checkpoints(whole, team));
     assert_false(same_checkpoints(whole, more));
@@ -629,9 +629,9 @@ static void test_average(void **state)
 static void check_repeats(const struct step_tests *tests, struct vkn_config config)
 {
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    char *first = train_together(tests, &config, 3, NULL, 37, "first");
-    char *second = train_together(tests, &config, 3, NULL, 37, "second");
-    char *more = train_together(tests, &config, 2, first, 40, "more");
+    char *first = train_together(tests, &config, 3, NULL, 21, "first");
+    char *second = train_together(tests, &config, 3, NULL, 21, "second");
+    char *more = train_together(tests, &config, 2, first, 24, "more");
     assert_true(same_checkpoints(first, second));
     free(first);
     free(second);
@@ -681,9 +681,9 @@ static void test_copies(void **state)
             sample_hierarchically(&config);
         if (i == 1 || i == 3)
             tiny_propose(&config);
-        char *there = train_together(*state, &config, 2, NULL, 33, "there");
+        char *there = train_together(*state, &config, 2, NULL, 18, "there");
         setenv("VKNERF_DISABLE", "mapped_memory", 1);
-        char *copied = train_together(*state, &config, 2, NULL, 33, "copied");
+        char *copied = train_together(*state, &config, 2, NULL, 18, "copied");
         unsetenv("VKNERF_DISABLE");
         assert_true(same_checkpoints(there, copied));
         free(there);
@@ -705,9 +705,9 @@ static struct vkn_config share_config(void)
 static void test_share_same_bits(void **state)
 {
     struct vkn_config config = share_config();
-    check_bits(*state, &config, 2, 20);
+    check_bits(*state, &config, 2, 18);
     config.scene.host_budget = 1;
-    check_bits(*state, &config, 3, 20);
+    check_bits(*state, &config, 3, 18);
 }
 
 /* The last step's rays go through views `first`, `first` + `stride`, ..., and through all of these.
@@ -826,9 +826,9 @@ static void test_share_streams(void **state)
 {
     struct vkn_config config = share_config();
     config.scene.image_budget = 500;
-    char *first = train_together(*state, &config, 2, NULL, 37, "first");
+    char *first = train_together(*state, &config, 2, NULL, 34, "first");
     char *begun = train_together(*state, &config, 2, NULL, 21, "begun");
-    char *second = train_together(*state, &config, 2, begun, 37, "second");
+    char *second = train_together(*state, &config, 2, begun, 34, "second");
     assert_true(same_checkpoints(first, second));
     free(first);
     free(begun);
@@ -848,10 +848,10 @@ static void test_share_average(void **state)
 {
     struct vkn_config config = share_config();
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    char *first = train_together(*state, &config, 2, NULL, 20, "first");
-    char *second = train_together(*state, &config, 2, NULL, 20, "second");
+    char *first = train_together(*state, &config, 2, NULL, 17, "first");
+    char *second = train_together(*state, &config, 2, NULL, 17, "second");
     config.parallel.images = VKN_PART_ALL;
-    char *all = train_together(*state, &config, 2, NULL, 20, "all");
+    char *all = train_together(*state, &config, 2, NULL, 17, "all");
     assert_true(same_checkpoints(first, second));
     assert_false(same_checkpoints(first, all));
     free(first);
