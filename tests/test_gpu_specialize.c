@@ -626,7 +626,7 @@ static void check_module(const char *name, const uint32_t *words, size_t count)
         bool ends = code == OP_RETURN || code == OP_RETURN + 1 ||
                     (code >= CODE_BRANCH && code <= CODE_SWITCH) || code == CODE_UNREACHABLE;
         bool fine = true;
-        if (code == OP_LABEL)
+        if (code == OP_LABEL || code == OP_FUNCTION_END)
             fine = !open;
         else if (code == OP_NAME || code == OP_DECORATE || code == OP_MEMBER_DECORATE)
             fine = defined[word[1]] && (code != OP_DECORATE || word[2] != 1);
@@ -640,8 +640,6 @@ static void check_module(const char *name, const uint32_t *words, size_t count)
             fine = (defined[word[2]] & 1) && (defined[word[3]] & 1);
         else if (code == CODE_PHI)
             fine = word[0] >> 16 >= 5 && (defined[word[4]] & 1);
-        else if (code == OP_FUNCTION_END)
-            fine = !open;
         open = code == OP_LABEL || (open && !ends);
         if (!fine)
             fail_msg("%s: instruction %u at word %zu of %zu", name, code, at, count);

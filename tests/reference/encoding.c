@@ -164,8 +164,9 @@ static void compute_harmonics(uint32_t degree, const double direction[3],
 void reference_harmonics(uint32_t degree, const double direction[3],
                          double values[REFERENCE_HARMONICS])
 {
-    if (degree != harmonics.degree ||
-        memcmp(direction, harmonics.direction, sizeof harmonics.direction) != 0) {
+    const double *last = harmonics.direction;
+    if (degree != harmonics.degree || direction[0] != last[0] || direction[1] != last[1] ||
+        direction[2] != last[2]) {
         harmonics.degree = degree;
         memcpy(harmonics.direction, direction, sizeof harmonics.direction);
         compute_harmonics(degree, direction, harmonics.values);
