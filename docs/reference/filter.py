@@ -98,7 +98,8 @@ def document(lines):
     head, rest = [comment(lines[0]), *lines[1:end]], document_members(lines[end:])
     if not rest:
         return lines
-    if sum(line.rstrip().endswith(";") and not line.startswith(" ") for line in rest) > 1:
+    # A declaration may go on in a line of its own; a structure ends with its brace.
+    if sum(line.rstrip().endswith(";") and (top or line.startswith("}")) for line, top in outside(rest)) > 1:
         return [*head, "/**@{*/", *rest, "/**@}*/"]
     return head + rest
 

@@ -26,13 +26,13 @@ enum vkn_lens {
 struct vkn_camera {
     size_t size;            /* see <vknerf/api.h> */
     uint32_t width, height; /* pixels */
-    double focal_x,
-        focal_y; /* pixels, of a fisheye and a panorama to a radian; focal_y 0: as focal_x; both 0
-                    of a panorama: all around, width / (2 pi) and height / pi */
+    /* Pixels, of a fisheye and a panorama to a radian; focal_y 0: as focal_x; both 0 of a
+     * panorama: all around, width / (2 pi) and height / pi. */
+    double focal_x, focal_y;
     double center_x, center_y; /* principal point, pixels; both 0: the picture's middle */
     enum vkn_lens lens;        /* what its u and v are */
-    double k1, k2, p1, p2, k3,
-        k4;          /* distortion; p1 p2 of a perspective lens alone, k4 of a fisheye */
+    /* Distortion; p1 p2 of a perspective lens alone, k4 of a fisheye. */
+    double k1, k2, p1, p2, k3, k4;
     double time;     /* 0..1 in scenes that move */
     double pose[12]; /* camera to world, 3 rows x 4 columns, the last one the position; in
                         the dataset's axes and units */

@@ -55,8 +55,8 @@ struct vkn_images {
     uint64_t exchange_bytes; /* of host memory that the device copies them from */
     uint64_t host_bytes; /* decoded and kept in host memory; 0: read from their files as needed */
     uint32_t downscale;  /* of those that come in now: the scene's, more in progressive training */
-    uint64_t exchanged,
-        late; /* strips that came in since the trainer began; exchanges not ready in time */
+    /* Strips that came in since the trainer began; exchanges not ready in time. */
+    uint64_t exchanged, late;
 };
 /* VKN_BAD_INPUT for a size that there never was. */
 VKN_API vkn_status vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
@@ -94,14 +94,13 @@ struct vkn_train_stats {
     uint64_t step;     /* steps finished */
     double seconds;    /* training time over all resumes */
     double loss, psnr; /* mean over the rays since the last report */
-    double learning_rate, loss_scale,
-        grad_norm;          /* of the last step; the norm before it is clipped */
+    /* Of the last step; the norm before it is clipped. */
+    double learning_rate, loss_scale, grad_norm;
     uint64_t skipped_steps; /* gradients not finite, since the start */
     double flushed;         /* share of the activations' gradients that 16 bits turned into zero
                                since the last report; 0 in fp32 */
-    double steps_per_second, rays_per_second, samples_per_second,
-        marched_per_second;    /* since the last
-report; samples: those that carry a gradient */
+    /* Since the last report; samples: those that carry a gradient. */
+    double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
     uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
     double idle_share; /* of the time since the last report, in which the device ran no step, from
                           its own clock; NaN where it has no timestamps */

@@ -209,9 +209,9 @@ struct Config {
     SHARED_UINT seed;
     SHARED_UINT total_steps;  /* training stops here; 0xffffffff: no limit */
     SHARED_UINT camera_count; /* of the training views, first in BIND_CAMERAS */
-    SHARED_UINT first_view, view_stride,
-        view_count; /* cameras of the views that rays are drawn from, whose
-    pixels are on the device: one in every `view_stride` */
+    /* Cameras of the views that rays are drawn from, whose pixels are on the device: one in
+     * every `view_stride`. */
+    SHARED_UINT first_view, view_stride, view_count;
     SHARED_UINT param_count;
     SHARED_UINT summed_params; /* the first of them, whose gradients are summed over workgroups */
     SHARED_UINT first_layered; /* of those, the first of layers that are passes of their own */
@@ -230,8 +230,8 @@ struct Config {
     SHARED_UINT time_schedule; /* 1: progress also follows Control.time_progress */
     SHARED_UINT ranks;         /* that take a step together, each with as many rays; 1: alone */
     SHARED_UINT first_ray;     /* number of this rank's first ray among those of all */
-    SHARED_UINT cell_share,
-        cell_shares; /* of the occupancy grid's cells, an update looks at one share of so many */
+    /* Of the occupancy grid's cells, an update looks at one share of so many. */
+    SHARED_UINT cell_share, cell_shares;
 
     SHARED_FLOAT near_distance; /* rays start this far in front of the camera */
     SHARED_FLOAT far_distance; /* and end here, or where the cube ends unless space is contracted */

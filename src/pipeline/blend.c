@@ -20,8 +20,8 @@ static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND
 struct part {
     const struct gpu_buffer *values; /* on the device */
     uint32_t field;
-    const struct gpu_program *before,
-        *after; /* NULL: the buffer's values are exchanged as they are */
+    /* NULL: the buffer's values are exchanged as they are. */
+    const struct gpu_program *before, *after;
     const struct gpu_bindings *bindings;
     bool largest;
     struct gpu_recording *leave, *take;

@@ -199,8 +199,8 @@ struct attempt {
     unsigned number;            /* from 0 */
     char *folder, *database;    /* SCENE/prepare/1, database.db in it */
     uint32_t features, matches; /* what the stages' sums have to be */
-    size_t registered, points,
-        models;    /* of the model with the most pictures; how many models there are */
+    /* Of the model with the most pictures; how many models there are. */
+    size_t registered, points, models;
     char *largest; /* its folder; NULL: there is none */
 };
 /* COLMAP's stages; what is done already is not done again. */

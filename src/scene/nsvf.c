@@ -37,8 +37,8 @@ struct numbers {
     size_t columns;              /* numbers in the first */
     bool even;                   /* as many in every one */
     size_t odd_line, odd_count;  /* the first line with more or fewer */
-    size_t bad_line,
-        bad_index;    /* the first number that is not finite: 0, and more than there are */
+    /* The first number that is not finite: 0, and more than there are. */
+    size_t bad_line, bad_index;
     bool skips_sizes; /* lines of two numbers are passed over */
 };
 

@@ -28,9 +28,9 @@ struct scene_camera {
     uint32_t width, height;                     /* pixels */
     float focal_x, focal_y, center_x, center_y; /* pixels */
     enum vkn_lens lens;                         /* of COLMAP's models OPENCV_FISHEYE is a fisheye */
-    float k1, k2, p1, p2, k3,
-        k4;     /* distortion, 0: none; p1 p2 only of a perspective lens, k4 only of a fisheye */
-    float time; /* 0..1 for dynamic scenes, else 0 */
+    /* Distortion, 0: none; p1 p2 only of a perspective lens, k4 only of a fisheye. */
+    float k1, k2, p1, p2, k3, k4;
+    float time;           /* 0..1 for dynamic scenes, else 0 */
     float pose[12];       /* camera to world, 3 rows x 4 columns, in training space */
     uint64_t first_pixel; /* index of this view's first pixel in its split's `pixels`, or 0 */
     char *image_path;     /* for messages; owned by the scene */
@@ -92,8 +92,8 @@ struct scene_findings {
     size_t broken_image_count;
     size_t missing; /* frames without an image that training leaves out as well */
     char *others;   /* in words, which of several sparse models is taken; NULL: there is one */
-    char *other_names, *turned, *as_stored,
-        *not_told; /* in words, images under other names, and with an EXIF orientation; or NULL */
+    /* In words, images under other names, and with an EXIF orientation; or NULL. */
+    char *other_names, *turned, *as_stored, *not_told;
     double (*points)[3];            /* of the sparse model, in training space; NULL: none */
     size_t point_count, bad_points; /* bad: left out, as a number of theirs is not finite */
     char *first_bad_point;          /* the message about the first of them; NULL: none */
@@ -219,8 +219,8 @@ void scene_warn_consistency(const struct vkn_scene *scene);
 struct scene_camera_path {
     struct scene_camera *cameras; /* no image_path; the caller frees */
     size_t count;
-    double fps,
-        crop[6]; /* frames a second, 0: not given; box that is shown, as vkn_render_params has it */
+    /* Frames a second, 0: not given; box that is shown, as vkn_render_params has it. */
+    double fps, crop[6];
     enum vkn_background background;
 };
 
