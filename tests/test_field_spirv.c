@@ -3,9 +3,12 @@
  * tests/test_field_glsl.c runs fields. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -221,6 +224,33 @@ static void test_size(void **state)
                 "");
 }
 
+/* Waits for ever in the first children, as for a lock that another thread had. */
+static vkn_status wait_at_first(const void *context, struct base_text *result)
+{
+    atomic_uint *children = *(atomic_uint *const *)context;
+    if (atomic_fetch_add(children, 1) < 2)
+        pause();
+    base_text_add(result, "done");
+    return VKN_OK;
+}
+
+static void test_stalled_children(void **state)
+{
+    const struct gpu_apart limits = gpu_apart;
+    atomic_uint *children =
+        mmap(NULL, sizeof *children, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct base_text result = {0};
+    (void)state;
+    assert_ptr_not_equal(children, MAP_FAILED);
+    gpu_apart.stall = 0.1;
+    assert_int_equal(gpu_run_apart("stalled", wait_at_first, &children, &result), VKN_OK);
+    assert_memory_equal(result.data, "done", result.size);
+    assert_int_equal(atomic_load(children), 3);
+    gpu_apart = limits;
+    free(result.data);
+    munmap(children, sizeof *children);
+}
+
 /* What the compiler would take for ever for, or all memory. */
 static void test_limits(void **state)
 {
@@ -390,9 +420,13 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),    cmocka_unit_test(test_reach),
-        cmocka_unit_test(test_size),    cmocka_unit_test(test_taken),
-        cmocka_unit_test(test_indices), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_stalled_children),
         cmocka_unit_test(test_library),
     };
     int failed = cmocka_run_group_tests(tests, setup, NULL);

@@ -112,6 +112,7 @@ vkn_status gpu_snippet_fail(const char *file, char *message);
 struct gpu_apart {
     unsigned seconds;
     uint64_t memory; /* bytes, beside what this process has */
+    double stall;    /* seconds without processor time, after which another child is begun */
 };
 extern struct gpu_apart gpu_apart;
 #define GPU_APART_RESULT ((size_t)4 << 20)
