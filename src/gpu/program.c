@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/program_sources.h"
+#include "gpu/spirv.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
@@ -139,9 +140,6 @@ struct gpu_program {
     struct gpu_program *next;
 };
 
-/* Opcode and decoration of "OpDecorate ID SpecId N" (SPIR-V specification, 3.52.2 and 3.20). */
-enum { SPIRV_HEADER = 5, SPIRV_DECORATE = 71, SPIRV_SPEC_ID = 1 };
-
 /* The constants that the source reads; values of the others leave the program the same. */
 static struct gpu_constants used_constants(const struct gpu_program_source *source,
                                            const struct gpu_constants *given)
@@ -151,7 +149,7 @@ static struct gpu_constants used_constants(const struct gpu_program_source *sour
     for (size_t i = SPIRV_HEADER; given && i < count;) {
         const uint32_t *word = &source->words[i];
         uint32_t length = word[0] >> 16, id = length == 4 ? word[3] : 0;
-        if ((word[0] & 0xffffu) == SPIRV_DECORATE && length == 4 && word[2] == SPIRV_SPEC_ID &&
+        if ((word[0] & 0xffffu) == OP_DECORATE && length == 4 && word[2] == SPIRV_SPEC_ID &&
             id >= GPU_FIRST_CONSTANT && id < given->count)
             used.values[id] = given->values[id];
         i += length ? length : 1;

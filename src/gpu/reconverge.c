@@ -8,13 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SPIR-V specification: 2.3 header, 2.4 order of instructions, 3.6 and 3.52.2. */
+#include "gpu/spirv.h"
+
+/* SPIR-V specification, 3.6 and 3.52.2, beside what gpu/spirv.h has. */
 enum {
-    HEADER = 5,
-    OP_EXTENSION = 10,
-    OP_ENTRY_POINT = 15,
-    OP_EXECUTION_MODE = 16,
-    OP_CAPABILITY = 17,
     OP_EXECUTION_MODE_ID = 331,
     MODE_SUBGROUP_UNIFORM_CONTROL_FLOW = 4421,
     MODE_MAXIMALLY_RECONVERGES = 6023,
@@ -27,7 +24,7 @@ static bool find_places(const uint32_t *words, size_t count, size_t *extension, 
                         uint32_t *entry)
 {
     *extension = *mode = 0;
-    for (size_t i = HEADER; i < count; i += words[i] >> 16) {
+    for (size_t i = SPIRV_HEADER; i < count; i += words[i] >> 16) {
         uint32_t code = words[i] & 0xffffu, length = words[i] >> 16;
         if (length == 0 || length > count - i)
             return false;

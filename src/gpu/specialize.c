@@ -115,7 +115,7 @@ static void read_constant(struct specializer *s, size_t at)
 static void read_global(struct specializer *s, size_t at)
 {
     uint32_t code = code_at(s, at), length = length_at(s, at);
-    if (code == OP_DECORATE && length == 4 && s->words[at + 2] == SPEC_ID) {
+    if (code == OP_DECORATE && length == 4 && s->words[at + 2] == SPIRV_SPEC_ID) {
         s->facts[id_at(s, at, 1)] |= NUMBERED;
         s->value[id_at(s, at, 1)] = s->words[at + 3];
     } else if (code == OP_ENTRY_POINT) {
@@ -136,8 +136,6 @@ static void read_global(struct specializer *s, size_t at)
 
 /* ---- control flow ---------------------------------------------------------------------------- */
 
-/* Where the branch that ends a block goes, if that is known: of a selection, whose merge
- * instruction is at `merge`, and of an OpSwitch. 0: not known. */
 uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge)
 {
     uint32_t condition = id_at(s, at, 1);
@@ -192,7 +190,6 @@ static void leave_block(struct specializer *s, size_t at, size_t merge, uint32_t
     }
 }
 
-/* Whether control comes from one block to another. */
 bool specializer_goes_to(const struct specializer *s, uint32_t from, uint32_t to)
 {
     size_t at = s->end_of[from], merge = 0;
@@ -290,13 +287,13 @@ static uint32_t least_length(uint32_t code)
     case OP_PHI:
     case OP_SELECTION_MERGE:
     case OP_SWITCH:
+    case OP_DECORATE:
         return 3;
     case OP_SPEC_CONSTANT:
     case OP_SPEC_CONSTANT_OP:
     case OP_LOOP_MERGE:
     case OP_BRANCH_CONDITIONAL:
-    case OP_DECORATE:
-        return code == OP_DECORATE ? 3 : 4;
+        return 4;
     case OP_LABEL:
     case OP_BRANCH:
         return 2;

@@ -7,8 +7,6 @@
 
 /* SPIR-V specification, 3.20 and 3.52, beside what gpu/spirv.h has. */
 enum {
-    SPEC_ID = 1,
-
     OP_MEMBER_NAME = 6,
     OP_DECORATION_GROUP = 73,
     OP_GROUP_DECORATE = 74,
@@ -102,8 +100,8 @@ static inline bool ends_block(uint32_t code)
     return code >= OP_BRANCH && code <= OP_UNREACHABLE;
 }
 
-/* Of a branch that ends a block, at `at`, where it goes if that is known: of a selection, whose
- * merge instruction is at `merge`, and of an OpSwitch. 0: not known. */
+/* Where the branch at `at`, which ends a block, goes if that is known: of a selection, whose merge
+ * instruction is at `merge`, and of an OpSwitch. 0: not known. */
 uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge);
 /* Whether control comes from one block to another. */
 bool specializer_goes_to(const struct specializer *s, uint32_t from, uint32_t to);

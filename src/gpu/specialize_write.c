@@ -91,7 +91,7 @@ static void write_global(const struct specializer *s, struct writer *w, size_t a
                      code == OP_MEMBER_DECORATE;
     if (annotates && has(s, first, REMOVED))
         return;
-    if (code == OP_DECORATE && length == 4 && s->words[at + 2] == SPEC_ID)
+    if (code == OP_DECORATE && length == 4 && s->words[at + 2] == SPIRV_SPEC_ID)
         return;
     bool numbered =
         code >= OP_SPEC_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT && has(s, id, NUMBERED);

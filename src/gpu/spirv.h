@@ -19,6 +19,7 @@ enum {
     SPIRV_FUNCTION = 7,
 
     SPIRV_RELAXED_PRECISION = 0,
+    SPIRV_SPEC_ID = 1,       /* the number of a specialisation constant */
     SPIRV_NON_WRITABLE = 24, /* of arrays of constants */
     SPIRV_NO_CONTRACTION = 42,
 
