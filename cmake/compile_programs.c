@@ -1,11 +1,15 @@
 /* compile_programs [-g] -IFOLDER [-IFOLDER ...] LIST
+ *
  * Compiles the programs of LIST to SPIR-V, checks that it is valid, and packs it. A line is a
- * program: NAME SOURCE ENVIRONMENT [DEFINE[=VALUE] ...] SOURCE is a compute shader in the first
- * FOLDER. NAME.spv.z, beside LIST, is what src/gpu/packed.c unpacks; without -g, debug information
- * and names of variables are left out. LIST.d says what the programs include, in the form of make.
- * All in one process, because most of what a GLSL compiler does is to build the symbols of the
- * language. Exits 1 when a program does not compile, after trying the others; 2 when it is called
- * wrongly. */
+ * program:
+ *
+ *   NAME  SOURCE  ENVIRONMENT  [DEFINE[=VALUE] ...]
+ *
+ * SOURCE is a compute shader in the first FOLDER. NAME.spv.z, beside LIST, is what
+ * src/gpu/packed.c unpacks; without -g, debug information and names of variables are left out.
+ * LIST.d says what the programs include, in the form of make. All in one process, because most of
+ * what a GLSL compiler does is to build the symbols of the language. Exits 1 when a program does
+ * not compile, after trying the others; 2 when it is called wrongly. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
