@@ -353,9 +353,10 @@ class Choice:
             return {test for test in build.tests for file in files
                     if re.sub(r"_(gpu_shaped|subgroup_16)$", "", test) == os.path.splitext(os.path.basename(file))[0]}
         # A name that tells little, such as that of a common folder, is asked for only where the whole path is unknown.
-        names = [path, os.path.basename(path)]
-        while os.path.dirname(names[-1] if len(names) > 2 else path):
-            names.append(os.path.dirname(names[-1] if len(names) > 2 else path))
+        names, folder = [path, os.path.basename(path)], os.path.dirname(path)
+        while folder:
+            names.append(folder)
+            folder = os.path.dirname(folder)
         for name in names:
             if name in ("tests", "tools", "src", "cmake"):
                 break # which everything names
@@ -403,17 +404,23 @@ def changed_files(source, since):
     return {name: lines_of(source, since, name) for name in sorted(set(filter(None, names)))}
 
 
+def hunks(source, since, path):
+    """Lines that went and lines that came, as two ranges a hunk."""
+    shown = run("git", "-C", source, "diff", "-U0", "--no-renames", since, "--", path)
+    for found in re.finditer(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE):
+        first, count, to, added = (1 if number is None else int(number) for number in found.groups())
+        yield range(first, first + count), range(to, to + added)
+
+
 def lines_of(source, since, path):
     if not CODE.match(path):
         return None
     lines, old, new = Lines(), run("git", "-C", source, "show", f"{since}:{path}"), read(f"{source}/{path}")
     if not old:
         return all_lines()
-    shown = run("git", "-C", source, "diff", "-U0", "--no-renames", since, "--", path)
-    for found in re.finditer(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE):
-        first, count, to, added = (1 if number is None else int(number) for number in found.groups())
-        lines.add(old, range(first, first + count))
-        lines.add(new, range(to, to + added))
+    for gone, come in hunks(source, since, path):
+        lines.add(old, gone)
+        lines.add(new, come)
     return lines
 
 
@@ -421,9 +428,7 @@ def added_lines(source, since):
     """Path -> numbers of the lines that are new since the commit."""
     added = {}
     for path in changed_files(source, since):
-        shown = run("git", "-C", source, "diff", "-U0", "--no-renames", since, "--", path)
-        hunks = re.findall(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE)
-        lines = {line for first, count in hunks for line in range(int(first), int(first) + int(count or 1))}
+        lines = {line for _, come in hunks(source, since, path) for line in come}
         added[path] = lines or set(range(1, read(f"{source}/{path}").count("\n") + 1))
     return added
 
