@@ -26,6 +26,12 @@ if(VKNERF_SANITIZE)
     target_compile_options(vknerf-options INTERFACE
         -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 ${optimization})
     target_link_options(vknerf-options INTERFACE -fsanitize=${sanitizers})
+    if(NOT VKNERF_SANITIZE STREQUAL thread) # which wants positions of its own
+        # Checks of undefined behaviour describe each place by pointers: 10 MB that the loader of a program which may lie
+        # anywhere corrects at each start, a third of what a short command takes.
+        target_link_options(vknerf-options INTERFACE
+            $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+    endif()
     add_library(keep-loaded OBJECT ${CMAKE_CURRENT_LIST_DIR}/keep_loaded.c)
     target_link_libraries(vknerf-options INTERFACE $<TARGET_OBJECTS:keep-loaded>)
     if(tool_root)

@@ -71,9 +71,15 @@ def apart(a, b):
     return sum(abs(x - y) for x, y in zip(a, b)) / len(a)
 
 
+# The bar says so when the frame has come; what has come is drawn at the next animation frame.
+REFINED = '''
+const done = () => document.getElementById('progress').classList.contains('done');
+return done() && new Promise((drawn) => requestAnimationFrame(() => drawn(done())));'''
+
+
 def refined(page):
-    """Waits until the page's picture is as good as it gets; its pixels."""
-    until(lambda: page.script("return document.getElementById('progress').classList.contains('done')"), 'X-Refined 1')
+    """Waits until the page's picture is as good as it gets, and drawn; its pixels."""
+    until(lambda: page.script(REFINED), 'X-Refined 1')
     return pixels(page)
 
 
