@@ -10,8 +10,8 @@
 
 #define STEPS      320u
 #define SAMPLES    6144u
-/* On a CPU device, 24.2 dB with this seed, 23.8 and 23.6 with others; where learning_rate is 3.3e-3,
- * 21.9. */
+/* On a CPU device, 24.2 dB with this seed, 23.8 and 23.6 with others; where learning_rate
+ * is 3.3e-3, 21.9. */
 #define LEAST_PSNR 23.0
 #define VOXELS     48u
 
