@@ -128,6 +128,11 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
                                                                   [FIELD_BACKWARD_SIZE] = 64,
                                                                   [FIELD_FORWARD_ROWS] = 32,
                                                                   [FIELD_FORWARD_SIZE] = 256}};
+            /* As many subgroups as a GPU's workgroup has of a small tile, which go over it more
+             * than once; 8x8x16 has those of lavapipe. */
+            if (form == PLAIN && shape == VKN_SHAPE_8X8X8 && capabilities->type == GPU_CPU &&
+                !gpu_cpu_shaped(capabilities))
+                backend.tuning.values[FIELD_BACKWARD_SIZE] = 32;
             const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1, false};
             struct vkn_config config = settings_of(&backend, &shape);
             struct field_model model;
