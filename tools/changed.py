@@ -32,7 +32,7 @@ SHADER = re.compile(r"(shaders|tests)/.*\.(comp|glsl|h)$")
 TEXT_OF_TESTS = ("tests/*.sh", "tests/*.py", "tests/test_*.c", "tests/faults/**/*.py", "tools/*.sh", "tools/*.py",
                  "tools/vendors/*")
 # Of what a script may start, besides the program itself.
-TARGET = re.compile(r"(vknerf[\w-]*|test_\w+|fuzz_\w+|\w+fault|fake_\w+|installed|make_scene)$")
+TARGET = re.compile(r"(vknerf[\w-]*|test_\w+|fuzz_\w+|\w+fault|fake_\w+|installed|make_scene|\w+_shim)$")
 
 
 def run(*command, **options):
@@ -237,6 +237,17 @@ class Build:
         programs = [source for source in record["programs"].values() if sources.get(source, {source}) & paths]
         return max(near, len(programs) / max(len(record["programs"]), 1))
 
+    def scripts(self):
+        """The paths of the scripts of tests and tools, by file name with and without its ending."""
+        scripts = {}
+        for pattern in TEXT_OF_TESTS:
+            for path in glob.glob(f"{self.source}/{pattern}", recursive=True):
+                name, ending = os.path.splitext(os.path.basename(path))
+                if ending in (".sh", ".py"):
+                    scripts.setdefault(name, []).append(path)
+                    scripts.setdefault(name + ending, []).append(path)
+        return scripts
+
     def targets_of(self, test):
         """What the test has to have built."""
         known = self.once("targets", lambda: {line.split(": ")[0] for line in run(
@@ -246,7 +257,7 @@ class Build:
         if programs:
             return programs | {"vknerf"}
         todo, seen = [word for word in words if word.startswith(self.source)], set()
-        targets = {"vknerf"}
+        targets, scripts = {"vknerf"}, self.once("scripts", self.scripts)
         while todo:
             path = todo.pop()
             if path in seen:
@@ -254,8 +265,9 @@ class Build:
             seen.add(path)
             text = read(path)
             targets |= {word for word in re.findall(r"[\w-]+", text) if TARGET.match(word)} & known
-            todo += [f"{self.source}/{folder}/{name}" for folder in ("tools", "tests") for name in re.findall(
-                r"[\w]+\.(?:sh|py)", text) if os.path.isfile(f"{self.source}/{folder}/{name}")]
+            # Scripts are named by their files; those of tests/faults are modules of each other.
+            todo += [script for name in re.findall(r"[\w]+(?:\.(?:sh|py))?", text) for script in scripts.get(name, ())
+                     if "." in name or "/tests/faults/" in path]
         return targets
 
 

@@ -12,7 +12,8 @@
 # kernels.
 # --changed runs the tests that can notice what has changed since the commit REV (default HEAD), and says why each is
 # chosen; the nearest begin first. No lint, no sanitizers. It has a build of its own, build/changed, in which tests note
-# which functions they call and which shader programs they create (tools/changed.py): the first time every test runs.
+# which functions they call and which shader programs they create (tools/changed.py): the first time every test runs
+# but test_library and test_package, which are about the build as released.
 # VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe;
 # VKNERF_TEST_SANITIZE=0 leaves out the second run, VKNERF_TEST_LINT=0 the lint.
 set -eu
