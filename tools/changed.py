@@ -238,14 +238,11 @@ class Build:
         return max(near, len(programs) / max(len(record["programs"]), 1))
 
     def scripts(self):
-        """The paths of the scripts of tests and tools, by file name with and without its ending."""
-        scripts = {}
+        """The paths of the scripts of tests and tools, by file name."""
+        scripts = collections.defaultdict(list)
         for pattern in TEXT_OF_TESTS:
             for path in glob.glob(f"{self.source}/{pattern}", recursive=True):
-                name, ending = os.path.splitext(os.path.basename(path))
-                if ending in (".sh", ".py"):
-                    scripts.setdefault(name, []).append(path)
-                    scripts.setdefault(name + ending, []).append(path)
+                scripts[os.path.basename(path)].append(path)
         return scripts
 
     def targets_of(self, test):
@@ -265,9 +262,9 @@ class Build:
             seen.add(path)
             text = read(path)
             targets |= {word for word in re.findall(r"[\w-]+", text) if TARGET.match(word)} & known
-            # Scripts are named by their files; those of tests/faults are modules of each other.
-            todo += [script for name in re.findall(r"[\w]+(?:\.(?:sh|py))?", text) for script in scripts.get(name, ())
-                     if "." in name or "/tests/faults/" in path]
+            todo += [script for name in re.findall(r"\w+\.(?:sh|py)", text) for script in scripts.get(name, ())]
+            if path.endswith("/sweep.py"):  # which takes what is in the folder beside it
+                todo += glob.glob(f"{os.path.dirname(path)}/**/*.py", recursive=True)
         return targets
 
 
