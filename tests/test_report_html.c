@@ -250,6 +250,7 @@ static void views_by_error(void **state)
         "style=\"--psnr:28500;--ssim:-1000000\">\n<figcaption><h3>b</h3>",
         "style=\"--psnr:1000000000;--ssim:2000000000\">\n<figcaption><h3>c</h3>",
         "style=\"--psnr:2000000000;--ssim:2000000000\">\n<figcaption><h3>d</h3>",
+        "<span>PSNR 31.25 dB</span><span>SSIM 0.5000</span>",
         "alt=\"a: depth\"",
         "alt=\"a: opacity\"",
         "<option value=\"1\" selected=\"selected\">depth</option>",
