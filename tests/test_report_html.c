@@ -400,6 +400,20 @@ static void long_run(void **state)
     assert_has(page, ">100k<");
     assert_has(page, ">5:33:20<");
     assert_true(strlen(page) < 150000);
+    /* Of many points fewer are drawn, still from left to right. */
+    const char *at = strstr(page, "<path class=\"curve c1 raw\" d=\"M");
+    assert_non_null(at);
+    double last = 0;
+    size_t count = 0;
+    for (at = strstr(at, "d=\"M") + 3; *at == 'M' || *at == 'L'; count++) {
+        char *end;
+        double x = strtod(at + 1, &end);
+        assert_true(x >= last);
+        last = x;
+        strtod(end, &end);
+        at = end;
+    }
+    assert_true(count > 100);
     free(page);
 }
 
