@@ -247,6 +247,9 @@ static void test_bad_input(void **state)
     assert_fails(&request, VKN_BAD_INPUT, "raw photographs such as a.CR2 have to be developed");
     temporary_picture(folder, "given/a.png", 20, 20, 0);
     assert_fails(&request, VKN_BAD_INPUT, "given: 1 picture, at least 3 from different places");
+    struct request above = request_of(folder, "above"); /* its photographs are in images */
+    temporary_text(folder, "above/images/a.CR2", "raw");
+    assert_fails(&above, VKN_BAD_INPUT, "above/images: raw photographs such as a.CR2 have to be");
     temporary_text(folder, "given/b.jpg", "\xff\xd8\xff\xe0 broken");
     temporary_text(folder, "given/c.png", "");
     assert_fails(&request, VKN_BAD_INPUT, "only 1 of 3 pictures can be used");
