@@ -96,6 +96,7 @@ contains compared/bench.svg 'PSNR of test views by march.sampling'
 "$bin" bench --quiet --suite sampling --quick --seeds 2 --seed 8 $small --set eval_views=2 >out 2>err ||
     fail "--seeds: $(cat err)"
 for line in '^.*assets/demo, 2 test views, ' '^   8 occupancy  *[1-9]' '^   9 uniform  *[1-9]' '^   9 hierarchical .* - ' \
+    '^   9 uniform .* [1-9][0-9][.][0-9][0-9]$' \
     '^   9 proposal .* - ' '^proposal over occupancy: [-+][0-9.]* dB (.*, 2 seeds)$' \
     '^occupancy over uniform: [-+][0-9.]* dB (.*, 2 seeds)$'; do
     contains out "$line"
