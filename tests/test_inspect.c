@@ -431,11 +431,15 @@ static void test_masks(void **state)
     const uint8_t values[12] = {0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9}, dark[12] = {0};
     rig.frame = "\"mask_path\": \"masks/3.png\",";
     write_scene(folder, &good);
-    char *mask = temporary_path(folder, "masks/3.png");
-    assert_ok(scene_image_write_png(mask, values, 4, 3, 1));
-    char *unused = base_format("%s/masks: no view has a mask of this folder", folder->path);
-    check(folder, &good, unused);
-    free(unused);
+    char *mask = NULL;
+    for (int i = 0; i < 2; i++) {
+        mask = temporary_path(folder, i == 0 ? "mask/3.png" : "masks/3.png");
+        assert_ok(scene_image_write_png(mask, values, 4, 3, 1));
+        char *unused = base_format("%s/%s: no view has a mask of this folder", folder->path,
+                                   i == 0 ? "mask" : "masks");
+        check(folder, &good, unused);
+        free(unused);
+    }
     write_scene(folder, &rig);
     cJSON *json = inspect(folder, NULL);
     assert_problem(json, NULL);
