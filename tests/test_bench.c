@@ -755,6 +755,10 @@ static void test_chart(void **state)
     assert_non_null(strstr(training, ">8 GFLOP/s<"));
     assert_non_null(strstr(training, ">7 GFLOP/s<"));
     assert_null(strstr(chart, ">9 GFLOP/s<"));
+    /* The name of a section is above its bars. */
+    const char *name = strstr(strrchr(forward, '<'), " y=\"");
+    const char *bar = strstr(strstr(training, "<rect"), " y=\"");
+    assert_true(name != NULL && bar != NULL && strtod(name + 4, NULL) < strtod(bar + 4, NULL));
     char *texts[] = {json, chart, forward, training};
     for (size_t i = 0; i < BASE_COUNT(texts); i++)
         free(texts[i]);
