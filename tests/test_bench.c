@@ -675,7 +675,7 @@ static void test_scene(void **state)
         .scene.downscale = 1,
         .grid = {.levels = 2, .log2_entries = 14},
         .mlp = {.density_width = 16, .color_width = 16, .color_layers = 1},
-        .march = {.ray_samples = 16, .coarse_samples = 4, .fine_samples = 12},
+        .march = {.resolution = 16, .ray_samples = 16, .coarse_samples = 4, .fine_samples = 12},
     };
     bench = run_with(&params, VKN_OK);
     check_samplings(bench);

@@ -56,10 +56,6 @@ static char *find_scene(void)
         found = find_beside(program);
     if (!found)
         found = find_beside(cli_arguments[0]);
-#ifdef VKNERF_ASSETS_DIR
-    if (!found)
-        found = find_in(VKNERF_ASSETS_DIR, "/demo");
-#endif
     return found;
 }
 
