@@ -617,6 +617,11 @@ static void test_layers_of_grid(void **state)
             assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
             is(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
         }
+        /* Where densities come first: inputs of live samples, in two copies. */
+        setup.config.march.visibility = VKN_SWITCH_ON;
+        assert_true(setup_cost(&setup, 8, &counts, "encode_colors", &cost));
+        is(cost, passes[1].flops, passes[1].bytes, passes[1].bytes, 0);
+        setup.config.march.visibility = VKN_SWITCH_OFF;
         assert_true(setup_cost(&setup, 8, &counts, "encode_samples", &cost));
         assert_true(cost.flops > 0 && cost.bytes > cost.memory);
         assert_true(setup_cost(&setup, 8, &counts, "scatter_gradients", &cost));
