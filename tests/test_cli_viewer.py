@@ -186,10 +186,15 @@ def answered(viewer):
 def crowd_out(viewer):
     """Without the token: more connections than there are places, which send nothing, a byte, or empty lines; and more
     refused requests than are answered."""
+    other = socket.create_connection(("127.0.0.1", viewer.port), timeout=10, source_address=("127.0.0.2", 0))
     held = []
     for number in range(250):
         held.append(socket.create_connection(("127.0.0.1", viewer.port), timeout=30))
         held[-1].sendall((b"", b"G", b"\r\n\r\n")[number % 3])
+    # They end one another, and none of another address.
+    other.sendall(f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    assert b" 200 " in other.recv(4096)
+    other.close()
     answered(viewer)
     bad = f"GET /api/state?token={'0' * 32} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     began, answers = time.monotonic(), [raw(viewer.port, bad, 10) for _ in range(400)]
