@@ -376,9 +376,22 @@ def check_paths(viewer, run, pose):
     assert os.listdir(os.path.join(run, "paths")) == ["turn.json"]
 
 
+def check_signals(viewer):
+    """Its own threads leave signals to the main one: what waits there is interrupted by Ctrl-C."""
+    tasks, masks = f"/proc/{viewer.process.pid}/task", {}
+    for number in os.listdir(tasks):
+        with open(f"{tasks}/{number}/status", encoding="utf-8") as file:
+            facts = dict(line.split(":", 1) for line in file)
+        if facts["Name"].strip().startswith(("viewer-", "MHD")):
+            masks[facts["Name"].strip()] = int(facts["SigBlk"], 16)
+    wanted = sum(1 << number - 1 for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP))
+    assert len(masks) >= 2 and all(mask & wanted == wanted for mask in masks.values()), masks
+
+
 def check_view(run, folder):
     viewer = Program("view", run, "--port", "0", "--quiet")
     scene, state = viewer.scene(), viewer.state()
+    check_signals(viewer)
     assert scene["mode"] == "view" and state["state"] == "viewing" and state["step"] == STEPS, state
     assert state["metrics"][-1][0] == STEPS and state["evaluations"][-1][0] == STEPS and state["next"] == len(state["metrics"])
     assert len(viewer.json(f"/api/state?from={state['next'] - 1}")["metrics"]) == 1
