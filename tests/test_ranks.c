@@ -8,6 +8,9 @@
 #include "gpu/internal.h"
 #include "pipeline/internal.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define MOST_RANKS 4u
 
 /* ---- what passes between ranks -----------------------------------------------------------------
@@ -1104,6 +1107,73 @@ static void test_lost_rank(void **state)
         check_lost(*state, &config, 2 + 16 * 10 + i, 16);
 }
 
+/* ---- a device that hangs
+ * ------------------------------------------------------------------------------ */
+
+static PFN_vkGetDeviceProcAddr find_function;
+static VkDevice first_device;
+
+/* Of rank 1's device, which is then to stop: each wait takes longer than patience lasts. */
+static VKAPI_ATTR VkResult VKAPI_CALL hang(VkDevice device, uint32_t count, const VkFence *fences,
+                                           VkBool32 all, uint64_t timeout)
+{
+    static int waits;
+    PFN_vkWaitForFences wait = (PFN_vkWaitForFences)find_function(device, "vkWaitForFences");
+    if (device == first_device || ++waits % 20 == 0)
+        return wait(device, count, fences, all, timeout);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    nanosleep(&(struct timespec){.tv_nsec = 4000000}, NULL);
+    return VK_TIMEOUT;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_hanging(VkDevice device, const char *name)
+{
+    if (!first_device)
+        first_device = device;
+    return strcmp(name, "vkWaitForFences") == 0 ? (PFN_vkVoidFunction)hang
+                                                : find_function(device, name);
+}
+
+/* A rank's device is given up from when it is open, not only in steps: here by the trainer's first
+ * wait. */
+static void test_hung_rank(void **state)
+{
+    const struct vkn_config config = tiny_config(true);
+    const struct step_tests *tests = *state;
+    const struct vkn_job job = {.size = sizeof job, .stop = &stop};
+    char *out = base_path_join(tests->folder->path, "hung");
+    const struct vkn_train_params params = {.size = sizeof params,
+                                            .job = &job,
+                                            .scene = tests->folder->path,
+                                            .out = out,
+                                            .config = &config,
+                                            .devices = "0,0"};
+    struct vkn_train_result *result = NULL;
+    find_function = vkGetDeviceProcAddr;
+    vkGetDeviceProcAddr = find_hanging;
+    stop = 0;
+    gpu_patience = 0.02;
+    assert_int_equal(vkn_run_train(&params, &result), VKN_NO_DEVICE);
+    assert_message("rank 1: zero an arena: the device does not answer");
+    vkn_train_result_free(&result);
+    free(out);
+}
+
+/* What a device that was given up uses is never freed: in a process without the check of leaks. */
+static int run_hung(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hung_rank)};
+    int status = 0;
+    fflush(stdout);
+    pid_t process = fork();
+    if (process == 0) {
+        status = cmocka_run_group_tests_name("hung", tests, step_tests_setup, step_tests_teardown);
+        fflush(stdout);
+        _exit(status);
+    }
+    return waitpid(process, &status, 0) == process && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 /* ---- all
  * ----------------------------------------------------------------------------------------- */
 
@@ -1156,5 +1226,6 @@ int main(void)
         cmocka_unit_test(test_share_average),
         cmocka_unit_test(test_copies),
     };
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    int failed = run_hung(); /* before this process has a device */
+    return failed + cmocka_run_group_tests(tests, open_all, close_all);
 }
