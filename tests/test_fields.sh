@@ -133,13 +133,13 @@ rm -rf none
 layers="--downscale 8 --quiet --deterministic --precision fp32 --set batch.samples=1024 --set batch.max_rays=256
     --set march.resolution=16 --set mlp.density_width=32 --set mlp.color_width=32"
 for run in whole parts; do
-    [ $run = whole ] && steps=12 || steps=6
+    [ $run = whole ] && steps=32 || steps=16
     # shellcheck disable=SC2086
     succeeds train "$demo" --out $run --steps $steps $layers --set optimizer.warmup_steps=2 \
         --set optimizer.milestones=2,2,2 \
         --config "$VKNERF_SOURCE_DIR/examples/wide_hash.json"
 done
-succeeds train --resume parts --steps 12 --quiet
+succeeds train --resume parts --steps 32 --quiet
 contains parts/config.json '"model":.*"layered"'
 contains parts/config.json '"position":.*"hash"'
 PYTHONPATH=$VKNERF_SOURCE_DIR/tests python3 -B -c 'import sys, viewer_client
