@@ -10,6 +10,8 @@
 #include "pipeline/internal.h"
 #include "train/internal.h"
 
+#include <sys/wait.h>
+
 /* D-NeRF's dialect: cameras 4 units from the middle on the three axes, one after the other. */
 #define FRAME(name, time, r, u, b)                                                          \
     "{\"file_path\": \"" name "\", \"time\": " time ", \"transform_matrix\": [[" r "], [" u \
@@ -213,6 +215,23 @@ static inline int step_tests_teardown(void **state)
     void *folder = tests->folder;
     vkn_context_destroy(&tests->context);
     return temporary_teardown(&folder);
+}
+
+/* Runs a test in a process of its own, which does not check for leaks: what uses a device that was
+ * given up is never freed. The caller has no device yet. Returns 0 when the test passes. */
+static inline int step_test_apart(const char *name, CMUnitTestFunction test,
+                                  CMFixtureFunction setup)
+{
+    const struct CMUnitTest tests[] = {{.name = name, .test_func = test}};
+    int status = 0;
+    fflush(stdout);
+    pid_t process = fork();
+    if (process == 0) {
+        status = cmocka_run_group_tests_name(name, tests, setup, step_tests_teardown);
+        fflush(stdout);
+        _exit(status);
+    }
+    return waitpid(process, &status, 0) == process && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 /* A checkpoint of that name beside the scene; its path is the caller's. */

@@ -8,7 +8,6 @@
 #include <vknerf/run.h>
 
 #include <ctype.h>
-#include <sys/wait.h>
 
 #include "field/glsl.h"
 #include "gpu/internal.h"
@@ -834,21 +833,6 @@ static int setup(void **state)
     return 0;
 }
 
-/* Without the check of leaks, for what a device that was given up uses is never freed. */
-static int run_endless(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_endless)};
-    int status = 0;
-    fflush(stdout);
-    pid_t process = fork();
-    if (process == 0) {
-        status = cmocka_run_group_tests_name("endless", tests, setup, step_tests_teardown);
-        fflush(stdout);
-        _exit(status);
-    }
-    return waitpid(process, &status, 0) == process && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -860,7 +844,7 @@ int main(void)
         cmocka_unit_test(test_exports),
     };
     tiny_groups = TINY_GROUPS;
-    int failed = run_endless(); /* before this process has a device */
+    int failed = step_test_apart("test_endless", test_endless, setup);
     failed += cmocka_run_group_tests(tests, setup, step_tests_teardown);
     return skips_status(failed, BASE_COUNT(tests));
 }

@@ -8,7 +8,6 @@
 #include "gpu/internal.h"
 #include "pipeline/internal.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MOST_RANKS 4u
@@ -1159,21 +1158,6 @@ static void test_hung_rank(void **state)
     free(out);
 }
 
-/* What a device that was given up uses is never freed: in a process without the check of leaks. */
-static int run_hung(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hung_rank)};
-    int status = 0;
-    fflush(stdout);
-    pid_t process = fork();
-    if (process == 0) {
-        status = cmocka_run_group_tests_name("hung", tests, step_tests_setup, step_tests_teardown);
-        fflush(stdout);
-        _exit(status);
-    }
-    return waitpid(process, &status, 0) == process && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
 /* ---- all
  * ----------------------------------------------------------------------------------------- */
 
@@ -1226,6 +1210,6 @@ int main(void)
         cmocka_unit_test(test_share_average),
         cmocka_unit_test(test_copies),
     };
-    int failed = run_hung(); /* before this process has a device */
+    int failed = step_test_apart("test_hung_rank", test_hung_rank, step_tests_setup);
     return failed + cmocka_run_group_tests(tests, open_all, close_all);
 }
