@@ -26,9 +26,9 @@ if(VKNERF_SANITIZE)
     target_compile_options(vknerf-options INTERFACE
         -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 ${optimization})
     target_link_options(vknerf-options INTERFACE -fsanitize=${sanitizers})
-    if(NOT VKNERF_SANITIZE STREQUAL thread) # which wants positions of its own
-        # Checks of undefined behaviour describe each place by pointers: 10 MB that the loader of a program which may lie
-        # anywhere corrects at each start, a third of what a short command takes.
+    if(NOT VKNERF_SANITIZE STREQUAL thread) # ThreadSanitizer needs position-independent programs
+        # UndefinedBehaviorSanitizer keeps 10 MB of data with pointers. In a position-independent program the loader
+        # relocates them at each start, which is a third of the time of a short command.
         target_link_options(vknerf-options INTERFACE
             $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
     endif()

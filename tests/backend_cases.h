@@ -128,8 +128,8 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
                                                                   [FIELD_BACKWARD_SIZE] = 64,
                                                                   [FIELD_FORWARD_ROWS] = 32,
                                                                   [FIELD_FORWARD_SIZE] = 256}};
-            /* As many subgroups as a GPU's workgroup has of a small tile, which go over it more
-             * than once; 8x8x16 has those of lavapipe. */
+            /* Few subgroups, as in a GPU's workgroup, so that each handles several matrices of a
+             * tile. 8x8x16 has as many subgroups as lavapipe's workgroups have. */
             if (form == PLAIN && shape == VKN_SHAPE_8X8X8 && capabilities->type == GPU_CPU &&
                 !gpu_cpu_shaped(capabilities))
                 backend.tuning.values[FIELD_BACKWARD_SIZE] = 32;

@@ -99,7 +99,7 @@ struct vkn_train_stats {
     uint64_t skipped_steps; /* gradients not finite, since the start */
     double flushed;         /* share of the activations' gradients that 16 bits turned into zero
                                since the last report; 0 in fp32 */
-    /* Since the last report; samples: those that carry a gradient. */
+    /* Means since the last report. samples_per_second counts samples that carry a gradient. */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
     uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
     double idle_share; /* of the time since the last report, in which the device ran no step, from

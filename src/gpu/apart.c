@@ -108,10 +108,10 @@ static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_tex
     return child;
 }
 
-/* A forked child has one thread; what another thread had locked stays locked for ever. glibc's
- * allocator takes care of that, others do not (AddressSanitizer's, those that are preloaded), and
- * drivers' threads allocate at any time. A child that took no processor time for a while
- * waits for such a lock, and another one is begun. */
+/* A forked child has one thread, and a lock that another thread held stays locked in it for ever.
+ * glibc's allocator releases its locks in the child; AddressSanitizer's and preloaded allocators
+ * do not, and drivers' threads allocate at any time. A child that has taken no processor time for
+ * gpu_apart.stall seconds waits for such a lock: it is killed, and another child is started. */
 #define MOST_CHILDREN 5
 
 enum ending { ENDED, TOO_MUCH, STALLED };

@@ -48,8 +48,8 @@ static bool defines_value(uint32_t code)
     return (code >= OP_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT_OP) || code == OP_VARIABLE;
 }
 
-/* What result_of takes for a result in a block that goes may be an operand, which is defined in
- * what stays: results of the latter are unmarked. */
+/* Marks the ids that only removed instructions define. result_of can mistake an operand for a
+ * result, so the second pass takes the mark from every id that a kept instruction defines. */
 static void mark_removed(struct specializer *s, size_t first)
 {
     struct position p = {.at = first};
