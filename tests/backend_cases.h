@@ -76,6 +76,14 @@ static inline bool tries_all(void)
     return getenv("VKNERF_TEST_ALL") != NULL;
 }
 
+/* A CPU device in the shapes of GPUs, for which compiling takes longest: what the shapes do not
+ * change is tested in its own. */
+static inline bool tries_shapes(struct gpu_device *device)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    return capabilities->type == GPU_CPU && !gpu_cpu_shaped(capabilities) && !tries_all();
+}
+
 /* lavapipe compiles each program for up to half a minute: it tries one of each kind, and with
  * VKNERF_TEST_ALL every shape; f16 sums and rows in memory do not depend on the shape. */
 static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matrix_shape shape,
@@ -128,11 +136,6 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
                                                                   [FIELD_BACKWARD_SIZE] = 64,
                                                                   [FIELD_FORWARD_ROWS] = 32,
                                                                   [FIELD_FORWARD_SIZE] = 256}};
-            /* Few subgroups, as in a GPU's workgroup, so that each handles several matrices of a
-             * tile. 8x8x16 has as many subgroups as lavapipe's workgroups have. */
-            if (form == PLAIN && shape == VKN_SHAPE_8X8X8 && capabilities->type == GPU_CPU &&
-                !gpu_cpu_shaped(capabilities))
-                backend.tuning.values[FIELD_BACKWARD_SIZE] = 32;
             const struct shape shape = {64, 1, 64, 2, 16, 16, 2, 4, 1, 1, false};
             struct vkn_config config = settings_of(&backend, &shape);
             struct field_model model;
@@ -248,6 +251,18 @@ static inline void force_backend(struct bench *bench, const struct backend_case 
     if (backend->owned_rows)
         bench_set_constant(bench, SPEC_OWNED_ROWS,
                            rows < backend->owned_rows ? rows : backend->owned_rows);
+}
+
+/* A CPU device in the shapes of GPUs compiles each matrix of a product where it stands, those of 2
+ * blocks by 4 panels for 6 s. A third of it: several panels in one pass, several blocks in
+ * another, of which the last are not all there. */
+static inline void bench_choose_product(struct bench *bench, const char *name)
+{
+    if (!tries_shapes(bench->device))
+        return;
+    bool backward = strcmp(name, "layer_backward") == 0;
+    bench_set_constant(bench, SPEC_PRODUCT_BLOCKS, backward ? 3 : 1);
+    bench_set_constant(bench, SPEC_PRODUCT_PANELS, backward ? 1 : 3);
 }
 
 #endif

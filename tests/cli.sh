@@ -67,7 +67,7 @@ scene() { # NAME FRAMES [MORE]
 
 # Every command starts anew: the model of step_fixture.h, whose programs Mesa's cache has from other tests.
 tiny='--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3
-    --set grid.levels=4'
+    --set grid.levels=4 --set grid.log2_entries=12'
 small="--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit=64 $tiny"
 
 wait_until() { # TENTHS COMMAND ...: until it succeeds; fails when it does not in so many tenths of a second

@@ -23,7 +23,7 @@ DEMO = os.path.join(os.environ["VKNERF_SOURCE_DIR"], "assets/demo")
 # Every command starts anew: the model of cli.sh.
 SMALL = ["--set", "batch.samples=1024", "--set", "batch.max_rays=256", "--set", "march.resolution=16", "--set",
          "march.steps_per_unit=128", "--set", "mlp.density_width=16", "--set", "mlp.color_width=16", "--set",
-         "mlp.color_layers=1", "--set", "mlp.sh_degree=3", "--set", "grid.levels=4", "--downscale", "8", "--tensorboard", "off"]
+         "mlp.color_layers=1", "--set", "mlp.sh_degree=3", "--set", "grid.levels=4", "--set", "grid.log2_entries=12", "--downscale", "8", "--tensorboard", "off"]
 STEPS = 400
 
 
@@ -390,7 +390,8 @@ def check_signals(viewer):
 
 def check_view(run, folder):
     viewer = Program("view", run, "--port", "0", "--quiet")
-    scene, state = viewer.scene(), viewer.state()
+    scene = viewer.scene()
+    state = wait_for(lambda: viewer.state()["evaluations"] and viewer.state())  # read after the metrics, from files
     check_signals(viewer)
     assert scene["mode"] == "view" and state["state"] == "viewing" and state["step"] == STEPS, state
     assert state["metrics"][-1][0] == STEPS and state["evaluations"][-1][0] == STEPS and state["next"] == len(state["metrics"])

@@ -8,7 +8,8 @@
 # ---- in GLSL -----------------------------------------------------------------------------------------
 
 small="--quiet --deterministic --downscale 8 --set batch.samples=1024 --set batch.max_rays=256
-    --set march.resolution=16 --set mlp.density_width=16 --set mlp.color_width=16 --set precision=fp32"
+    --set march.resolution=16 --set march.steps_per_unit=64 --set mlp.density_width=16 --set mlp.color_width=16
+    --set precision=fp32"
 sed 's/128/16/' "$VKNERF_SOURCE_DIR/examples/triplane_field.glsl" | sed 's/128 \*/16 */' >field.glsl
 
 # shellcheck disable=SC2086 # a list of words
@@ -65,7 +66,7 @@ done
 succeeds eval first --quiet --stride 8 --trust
 contains err "^first: runs its field, [0-9]* bytes of GLSL, SHA-256 $hash\$"
 succeeds render first --quiet --orbit 1 --width 16 --out orbit --trust="$hash"
-succeeds export first --quiet --mesh a.ply --resolution 32 --trust
+succeeds export first --quiet --mesh a.ply --resolution 32 --unseen keep --trust
 # shellcheck disable=SC2086 # a list of words
 succeeds train "$demo" --out begun --steps 2 --init first --trust $small
 
@@ -131,7 +132,8 @@ rm -rf none
 
 # A file in the words of tiny-cuda-nn; stopped and resumed, it is as if it had gone on, and it can be looked at.
 layers="--downscale 8 --quiet --deterministic --precision fp32 --set batch.samples=1024 --set batch.max_rays=256
-    --set march.resolution=16 --set mlp.density_width=32 --set mlp.color_width=32"
+    --set march.resolution=16 --set march.steps_per_unit=64 --set mlp.density_width=32 --set mlp.color_width=32
+    --set grid.log2_entries=10"
 for run in whole parts; do
     [ $run = whole ] && steps=32 || steps=16
     # shellcheck disable=SC2086
@@ -145,7 +147,7 @@ contains parts/config.json '"position":.*"hash"'
 PYTHONPATH=$VKNERF_SOURCE_DIR/tests python3 -B -c 'import sys, viewer_client
 sys.exit(viewer_client.tensors(sys.argv[1]) != viewer_client.tensors(sys.argv[2]))' whole/checkpoint.safetensors \
     parts/checkpoint.safetensors || fail "a resumed run is another one"
-succeeds export whole --mesh whole.ply --resolution 8 --quiet
+succeeds export whole --mesh whole.ply --resolution 8 --unseen keep --quiet
 # What begins with its weights has its layers, where nobody asks for others.
 # shellcheck disable=SC2086
 succeeds train "$demo" --out heir --steps 1 $layers --init whole/checkpoint.safetensors

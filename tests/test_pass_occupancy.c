@@ -173,8 +173,10 @@ static void run_update(struct bench *bench, uint32_t groups)
             end++;
         uint32_t chunks = recipe_chunks(&recipe->passes[first], &repeats);
         for (uint32_t chunk = 0; chunk < chunks; chunk++)
-            for (size_t i = first; i < end; i++)
+            for (size_t i = first; i < end; i++) {
+                bench_choose_product(bench, recipe->passes[i].name);
                 bench_run_pass(bench, &recipe->passes[i], chunk, groups);
+            }
     }
     if (!bench->model.kind->sums_cells)
         bench_run_pass(bench, &rays_sums.passes[0], 0, groups);

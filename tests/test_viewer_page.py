@@ -22,7 +22,7 @@ VKNERF = os.environ['VKNERF_BIN']
 WIDTH, HEIGHT = 700, 500
 SMALL = ('--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit=64 '
          '--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3 '
-         '--set grid.levels=4').split()
+         '--set grid.levels=4 --set grid.log2_entries=12').split()
 SLACK = 60  # seconds that anything may take before it has failed
 
 # The picture as `size` x `size` means of red, green and blue, of the part x, y, w, h or of all of it.
