@@ -82,7 +82,8 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
                   .fine_samples = fine,
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
-        .batch = {.samples = scenario->slices ? 1u << 15 : 1u << 17,
+        /* Every buffer has room for them, and each page of it takes its time. */
+        .batch = {.samples = scenario->rays > 1000 ? 1u << 16 : 1u << 15,
                   .max_rays = scenario->rays + 10},
     };
     struct bench bench = bench_configure(device, settings);

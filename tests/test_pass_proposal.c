@@ -30,7 +30,7 @@ static struct bench bench_shape(struct gpu_device *device, const struct shape *s
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
         .proposal.anneal_steps = ANNEAL_STEPS,
-        .batch = {.samples = 1u << 16, .max_rays = scenario->rays + 10},
+        .batch = {.samples = 1u << 15, .max_rays = scenario->rays + 10},
     };
     struct bench bench = bench_configure(device, settings);
     bench.local_size = bench.subgroup_size * scenario->local_size;
