@@ -197,10 +197,14 @@ static void test_size(void **state)
 {
     static const struct fault faults[] = {
         {FIELD("", "float b[1000000000]; b[k] = x; a += b[j];"), "its variables take 4000000"},
+        {FIELD("", "float b[1073741824]; b[k] = x; a += b[j];"), "its variables take 4294967295"},
         {FIELD("float b[5000];", "b[k] = x; a += b[j];"), "its variables take 2"},
         {FIELD("struct S { mat4 m[64]; };", "S s[8]; s[k].m[k] = mat4(x); a += s[j].m[j][k][j];"),
          "its variables take 3"},
         {FIELD("#define A(b) b b b b b b b b\n#define B(b) A(A(A(b)))", "B(A(a += sin(a);))"),
+         "it is too long for compilers of drivers"},
+        {FIELD("#define A(b) b b b b b b b b\n#define B(b) A(A(A(b)))",
+               "B(a += parameter(first);)"), /* the library's count as well */
          "it is too long for compilers of drivers"},
     };
     (void)state;
@@ -359,6 +363,18 @@ static void test_indices(void **state)
 /* ---- what is the library's ---------------------------------------------------------------------
  */
 
+/* How many words the program without a snippet has, that one, and the one with it. */
+static uint32_t *read_programs(const char *name, size_t *count)
+{
+    char *path = base_format("%s/tests/fuzz/corpus/spirv/%s", getenv("VKNERF_SOURCE_DIR"), name),
+         *data = NULL;
+    size_t size = 0;
+    assert_int_equal(base_file_read(path, 1 << 20, &data, &size), VKN_OK);
+    *count = size / sizeof(uint32_t);
+    free(path);
+    return (uint32_t *)(void *)data;
+}
+
 static void assert_refused(const uint32_t *plain, uint32_t count, uint32_t *own, uint32_t at)
 {
     uint32_t *safe = NULL;
@@ -374,12 +390,10 @@ static void assert_refused(const uint32_t *plain, uint32_t count, uint32_t *own,
 static void test_library(void **state)
 {
     (void)state;
-    char *path = base_path_join(getenv("VKNERF_SOURCE_DIR"), "tests/fuzz/corpus/spirv/plain"),
-         *data = NULL;
     size_t size = 0, safe_count = 0;
-    assert_int_equal(base_file_read(path, 1 << 20, &data, &size), VKN_OK);
-    const uint32_t *plain = (const uint32_t *)(const void *)data + 1;
-    uint32_t count = plain[-1], *own = malloc(count * sizeof *own), *safe = NULL, tried = 0;
+    uint32_t *data = read_programs("plain", &size), count = *data, tried = 0;
+    const uint32_t *plain = data + 1;
+    uint32_t *own = malloc(count * sizeof *own), *safe = NULL;
     assert_non_null(own);
     memcpy(own, plain, count * sizeof *own);
     assert_int_equal(gpu_snippet_check("bad", plain, count, own, count, &safe, &safe_count),
@@ -405,7 +419,25 @@ static void test_library(void **state)
     spirv_close(&module);
     free(own);
     free(data);
-    free(path);
+}
+
+/* The snippet's first function of GLSL.std.450, as another of which compilers make none. */
+static void test_built_in(void **state)
+{
+    size_t words = 0, safe_count = 0;
+    uint32_t *data = read_programs("flow", &words), *own = data + 1 + *data, *safe = NULL;
+    size_t count = words - 1 - *data, at = SPIRV_HEADER;
+    (void)state;
+    while ((own[at] & 0xffffu) != OP_EXT_INST)
+        at += own[at] >> 16;
+    own[at + 4] = 81; /* NClamp, the last */
+    assert_int_equal(gpu_snippet_check("bad", data + 1, *data, own, count, &safe, &safe_count),
+                     VKN_OK);
+    free(safe);
+    own[at + 4] = 82;
+    assert_int_equal(gpu_snippet_check("bad", data + 1, *data, own, count, &safe, &safe_count),
+                     VKN_BAD_INPUT);
+    free(data);
 }
 
 static int setup(void **state)
@@ -428,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_stalled_children),
         cmocka_unit_test(test_library),
+        cmocka_unit_test(test_built_in),
     };
     int failed = cmocka_run_group_tests(tests, setup, NULL);
     return skips_status(failed, BASE_COUNT(tests));
