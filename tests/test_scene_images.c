@@ -904,9 +904,10 @@ static const struct {
     {"\uac01\uac00.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg", "\u1100\u1161\u11a8\u1100\u1161.jpg",
      "Unicode form"},
     {"\u0623.jpg", "\u0627\u0654.jpg", "\u0627\u0654.jpg", "another Unicode form"},
+    {"\u0219.jpg", "s\u0326.jpg", "s\u0326.jpg", "another Unicode form"},
     {"\u00fc.jpg", "U\u0308.JPG\nu.jpg", "U\u0308.JPG", "another case"},
-    {"\u00d8\u0416\u03a9\u0141.jpg", "\u00f8\u0436\u03c9\u0142.jpg", "\u00f8\u0436\u03c9\u0142.jpg",
-     "another case"},
+    {"\u00d8\u0416\u03a9\u0141\u0460.jpg", "\u00f8\u0436\u03c9\u0142\u0461.jpg",
+     "\u00f8\u0436\u03c9\u0142\u0461.jpg", "another case"},
     {"\u00fc.jpg", "u\u0308.jpg\n\u00dc.jpg", "u\u0308.jpg", "Unicode form"},
 };
 
