@@ -189,6 +189,8 @@ static void test_lenses(void **state)
     assert_number(at(json, "lenses", "pinhole"), 1, 0);
     assert_number(at(json, "lenses", "opencv"), VIEWS - 1, 0);
     assert_number(at(json, "lenses", "fisheye"), 1, 0);
+    assert_number(at(json, "lenses", "focal_x")->child, 2, 0);
+    assert_number(at(json, "lenses", "focal_x")->child->next, 10, 0);
     assert_number(at(json, "lenses", "fov_x")->child->next, 4 * 180 / acos(-1), 1e-2);
     cJSON_Delete(json);
 }
