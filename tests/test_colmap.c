@@ -559,6 +559,11 @@ static void test_several_models(void **state)
     const char *found = "sparse/1 with 5 images is taken; there is also sparse/0 with 3 images, "
                         "sparse/2 with 5 images, sparse/10 with 4 images";
     check_models(folder->path, 5, found);
+    make_small_model(folder, "sparse/01/", 5); /* the same number: the first by name */
+    check_models(folder->path, 5,
+                 "sparse/01 with 5 images is taken; there is also sparse/0 with 3 images, sparse/1 "
+                 "with 5 images, sparse/2 with 5 images, sparse/10 with 4 images");
+    remove_tree(temporary_path(folder, "sparse/01"));
     /* Images that are not there count as well: the model knows them. */
     temporary_text(folder, "sparse/2/images.txt", "broken");
     assert_int_equal(unlink(temporary_path(folder, "sparse/10/images.txt")), 0);
