@@ -776,6 +776,10 @@ static void defaults_are_written(void **state)
         parse(&config, json);
         assert_memory_equal(&config, &empty, sizeof(config));
         set(&config, setting->key, text);
+        snprintf(json, sizeof(json), "{\"%s\": \"default\"}", setting->key);
+        parse(&config, json);
+        assert_memory_equal(&config, &empty, sizeof(config));
+        set(&config, setting->key, text);
         char *item = written(&empty, setting->key);
         snprintf(json, sizeof(json), "{\"%s\": %s}", setting->key, item);
         parse(&config, json);
