@@ -116,12 +116,39 @@ static void test_measured(void **state)
     free(measured.params);
 }
 
+/* A profile has a timestamp before and behind each pass, or all chunks of passes with one label, so
+ * that nothing else counts as its time; and one more behind each of a period's three places, of
+ * which the last begins no interval. */
+static void test_profiled(void **state)
+{
+    const struct step_tests *tests = *state;
+    const struct vkn_config config = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const char *labels[2 * STEP_MAX_TIMINGS];
+    double milliseconds[BASE_COUNT(labels)];
+    uint32_t timed = 0, together = 0;
+    ok(vkn_trainer_start_profile(tiny.trainer));
+    tiny_run(&tiny, PERIOD_STEPS); /* a GPU's first one alone */
+    uint32_t count =
+        gpu_recording_times(tiny.trainer->step.period[0], labels, milliseconds, BASE_COUNT(labels));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!labels[i])
+            continue;
+        assert_true(i + 1 < count && !labels[i + 1]);
+        timed++;
+        together += strcmp(labels[i], "update_cells") == 0;
+    }
+    bool timestamps = gpu_device_capabilities(tiny.trainer->device)->timestamp_period > 0;
+    assert_int_equal(together, timestamps);
+    assert_int_equal(count, timestamps ? 2 * timed + 2 : 0);
+    tiny_destroy(&tiny);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checkpointing),
-        cmocka_unit_test(test_visibility),
-        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_checkpointing), cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_measured),      cmocka_unit_test(test_profiled),
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
