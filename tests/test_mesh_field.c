@@ -909,7 +909,8 @@ static double filtered(const struct render_mesh *mesh, double x, double y, int c
 }
 
 /* A coarse mesh with a texture shows a pattern that its vertices are too far apart for: in places
- * of a fine mesh of the same field, whose vertices have its colours. */
+ * of a fine mesh of the same field, whose vertices have its colours. It has more rows than are
+ * painted together. */
 static void test_texture(void **state)
 {
     (void)state;
@@ -919,7 +920,7 @@ static void test_texture(void **state)
     set_occupancy(&known.tiny, 1.0);
     set_pattern(&known.tiny, vkn_trainer_config(known.tiny.trainer));
     struct render_mesh fine = make_whole(FINE, &fine_voxels), mesh = make_whole(COARSE, &voxels);
-    ok(render_mesh_unwrap(&mesh, &voxels, 256, &charts, &density));
+    ok(render_mesh_unwrap(&mesh, &voxels, 550, &charts, &density));
     ok(render_mesh_paint(known.renderer, known.tiny.scene, &voxels, NULL, NULL, &mesh));
     for (size_t v = 0; v < fine.vertex_count; v += 17) {
         double p[3], way[3], weights[3];
