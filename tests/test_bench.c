@@ -326,6 +326,7 @@ static void test_step(void **state)
     assert_in_range((uintmax_t)number(step, "samples"), 256, 4096);
     assert_int_equal(cJSON_GetArraySize(results(bench)), 1);
     assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(step, "pass_milliseconds")) > 5);
+    assert_non_null(strstr(text(step, "tuning"), "forward_rows "));
     cJSON_Delete(bench);
 }
 

@@ -65,7 +65,7 @@ programs=$(grep -c '"program":' out)
 all compile_ms '[0-9.e-]*' "$programs"
 all expected true "$programs"
 [ "$(grep -c '"program":[[:space:]]*"begin_step"' out)" = 1 ] || fail "begin_step: $(cat out)"
-for program in field_backward update_weights mark_unseen_cells composite_view; do
+for program in field_backward update_weights mark_unseen_cells find_visible composite_view; do
     grep -q "\"program\":[[:space:]]*\"$program" out || fail "no $program: $(cat out)"
 done
 [ "$(count use pictures)" -ge 5 ] || fail "programs of pictures: $(grep '"use"' out)"
