@@ -767,6 +767,25 @@ static void test_chart(void **state)
         free(results[i]);
 }
 
+/* Beside the rooflines are the names of the backends under them, and none of what only moves bytes.
+ */
+static void test_legend(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"device\": {}, \"results\": ["
+        "{\"suite\": \"gemm\", \"path\": \"fp32\", \"unit\": \"FLOP/s\", \"rate\": 5e9,"
+        "\"flops\": 4e6, \"bytes\": 1e6},"
+        "{\"suite\": \"peak\", \"path\": \"copy\", \"unit\": \"B/s\", \"rate\": 1e9}]}";
+    char *chart = report_bench_chart(json);
+    assert_non_null(chart);
+    char *legend = between(chart, "<circle", "lines: measured peaks");
+    assert_non_null(strstr(legend, ">fp32<"));
+    assert_null(strstr(legend, ">copy<"));
+    free(legend);
+    free(chart);
+}
+
 /* A curve for each run, a point for each mark, and when it is as good as uniform. */
 static void test_sampling_chart(void **state)
 {
@@ -855,6 +874,7 @@ int main(void)
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_chart),
+        cmocka_unit_test(test_legend),
         cmocka_unit_test(test_sampling_chart),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_flexible),

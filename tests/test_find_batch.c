@@ -109,6 +109,8 @@ static void test_range(void **state)
     assert_int_equal(search->trial_count, 1);
     assert_int_equal(search->trials[0]->verdict, VKN_BATCH_REFUSED);
     assert_non_null(strstr(search->trials[0]->reason, "parameters: "));
+    /* Alone: no batch is what is wrong. */
+    assert_string_equal(vkn_last_error(), search->trials[0]->reason);
     vkn_batch_search_free(&search);
 }
 

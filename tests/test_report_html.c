@@ -353,6 +353,8 @@ static void incomplete_runs(void **state)
     write_text("summary.json",
                "{\"gradients\": {\"steps\": 9, \"warning\": \"in 8 of 9 <steps>\"}}");
     assert_page_has("<p class=\"note\">Gradients: in 8 of 9 &lt;steps&gt;</p>");
+    write_text("summary.json", "{\"passes\": [{\"flops\": 1}], \"profile\": {\"steps\": 0}}");
+    assert_page_has("<dt>steps timed</dt><dd>0</dd>");
     write_text("summary.json", "{\"status\": \"failed\", \"step\": 40, \"skipped_steps\": 30, "
                                "\"failure\": \"step 40: <gone>\"}");
     assert_page_has("<p class=\"note\">Failed: step 40: &lt;gone&gt;</p>");
