@@ -42,6 +42,7 @@ contains out 'opencv  *7'
 succeeds train a --out r --steps 8 --quiet $small
 # Again there is nothing to do.
 succeeds prepare "it's a walk.mp4" --out a --sharpest --frames 7 --json
+contains out '"pictures":	7'
 contains out '"registered":	7'
 contains out '"problems"'
 refuses 2 'a: was prepared before the pictures (.*walk.mp4) or the options for them changed' prepare "it's a walk.mp4" --out a
