@@ -90,8 +90,10 @@ refuses 2 'give either' train "$demo" --devices 0,0 --device 0
 refuses 2 '64 ranks have only 60 training images' train "$demo" --devices 0,0,0,0 --set parallel.virtual=16 \
     --set parallel.images=share --out none --quiet
 refuses 3 'rank 1: no device matches "9"' train "$demo" --devices 0,9 --out none --quiet
+unset VKNERF_MPI_MODULE # it is also found beside the program
 together 2 train not/there --quiet
 [ "$code" = 2 ] || fail "no scene: exit status $code: $(cat err)"
+contains err '^vknerf: not/there: '
 [ "$(grep -c '^vknerf: ' err)" = 1 ] || fail "no scene: not told once: $(cat err)"
 
 # Rank 1 was started with something else, by a shell: mpirun of Open MPI 5.0.7 crashes when it is given two commands.

@@ -3,6 +3,7 @@
 bundled scene: moving about by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
 afterwards, and the training's pause, save and stop; nothing that the browser complains about. Pictures are small and
 there is one browser: it compiles and trains twice."""
+import base64
 import json
 import math
 import os
@@ -34,6 +35,22 @@ const context = canvas.getContext('2d'), [x, y, w, h] = part || [0, 0, picture.c
 context.imageSmoothingQuality = 'high';
 context.drawImage(picture, x * ratio, y * ratio, w * ratio, h * ratio, 0, 0, size, size);
 return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);'''
+
+
+# The photograph beside the picture and the file that it is of, both as such means over white.
+PHOTOGRAPH = '''
+const [size, file] = arguments, bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
+function means(image) {
+  const canvas = document.createElement('canvas');
+  canvas.width = canvas.height = size;
+  const context = canvas.getContext('2d');
+  context.fillStyle = '#fff';
+  context.fillRect(0, 0, size, size);
+  context.imageSmoothingQuality = 'high';
+  context.drawImage(image, 0, 0, size, size);
+  return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);
+}
+return createImageBitmap(new Blob([bytes])).then((whole) => [document.getElementById('photo-picture'), whole].map(means));'''
 
 
 def progress(text, began=time.monotonic()):
@@ -327,6 +344,10 @@ def pick_cameras(page, views):
           f"{view['name']} picked in the picture")
     until(lambda: near(pose(page), view['pose']), 'there')
     until(lambda: page.script("return document.getElementById('photo-picture').naturalWidth") > 0, 'its photograph')
+    with open(f"assets/demo/{view['split']}/{view['name']}", 'rb') as file:
+        shown, whole = page.script(PHOTOGRAPH, 8, base64.b64encode(file.read()).decode())
+    if apart(shown, whole) > 5:
+        fail(f'the photograph is not that of the file: {shown} instead of {whole}')
 
     # The photograph beside the picture and over it: the model has learned what it shows.
     choose(page, 'blend-slider', '100')
