@@ -205,6 +205,17 @@ static bool tuned(const struct gpu_device *device, struct vkn_config config)
     return found;
 }
 
+/* Whoever reads the file sees what it was worth. */
+static void check_speedups(const char *file)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ok(base_file_read(file, 1 << 20, &text, &size));
+    assert_non_null(strstr(text, "\"forward_speedup\":\t1.5"));
+    assert_non_null(strstr(text, "\"backward_speedup\":\t2"));
+    free(text);
+}
+
 static void test_remembered(void **state)
 {
     struct gpu_device *device = *state;
@@ -214,6 +225,7 @@ static void test_remembered(void **state)
     assert_false(tuned(device, config));
     struct made made = remember(device, config),
                 now = make(config, gpu_device_capabilities(device));
+    check_speedups(file);
     assert_true(field_tune(device, &now.config, &now.model, &now.backend));
     assert_memory_equal(&now.backend, &made.backend, sizeof made.backend);
 
