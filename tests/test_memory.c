@@ -144,6 +144,28 @@ static void test_names(void **state)
     assert_true(sweep(&attempt) > 100);
 }
 
+static char *find_folder(const void *context, size_t *size)
+{
+    char *folder = NULL;
+    vkn_status status = scene_capture_folder(context, &folder);
+    assert_true(status == VKN_OK || status == VKN_ERROR);
+    if (status != VKN_OK) {
+        free(folder);
+        folder = NULL;
+    }
+    return text_result(folder, size);
+}
+
+/* Images beside a model, in a folder of models whose own folder is no capture's. */
+static void test_capture_folder(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_picture(folder, "colmap/images/a.png", 4, 4, 0);
+    temporary_text(folder, "colmap/0/cameras.txt", "");
+    const struct attempt attempt = {"folder", find_folder, temporary_path(folder, "colmap/0"), 1};
+    assert_true(sweep(&attempt) > 10);
+}
+
 /* ---- pictures ------------------------------------------------------------------------------ */
 
 #define EDGE 24u
@@ -254,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_names, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_capture_folder, temporary_setup, temporary_teardown),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_png),
         cmocka_unit_test(test_quality),
