@@ -148,6 +148,18 @@ static void test_columns(void **state)
     assert_tile(64, &device, 64, 272 + 8);
 }
 
+/* Of a tile: a subgroup's own where activations stay in matrices, which they do forward alone. */
+static void assert_owned_rows(struct vkn_config config, const struct gpu_capabilities *device)
+{
+    struct field_backend backend;
+    struct gpu_constants constants = {0};
+    ok(create(config, device, &backend));
+    field_backend_specialize(&backend, FIELD_FORWARD, &constants);
+    assert_int_equal(constants.values[SPEC_OWNED_ROWS], backend.subgroup_size);
+    field_backend_specialize(&backend, FIELD_BACKWARD, &constants);
+    assert_int_equal(constants.values[SPEC_OWNED_ROWS], backend.backward_rows);
+}
+
 static void test_feigned_devices(void **state)
 {
     (void)state;
@@ -176,6 +188,7 @@ static void test_feigned_devices(void **state)
     assert_refused(coopmat, &device, "matrix.conversions: needs");
     coopmat.matrix.shape = VKN_SHAPE_DEFAULT;
     assert_path(coopmat, &device, "coopmat 16x16x16 (f32 accumulation, conversions)");
+    assert_owned_rows(coopmat, &device);
     device.cooperative_matrix2 = false;
     assert_refused(coopmat, &device, "matrix.conversions: needs VK_NV_cooperative_matrix2");
 
