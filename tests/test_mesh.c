@@ -435,6 +435,21 @@ static void test_unseen(void **state)
 
 /* ---- textures ------------------------------------------------------------------------------ */
 
+static uint32_t edge_of(const struct atlas *atlas, const struct atlas_chart *chart, int axis)
+{
+    return (uint32_t)ceil((chart->high[axis] - chart->low[axis]) * atlas->density) +
+           2 * ATLAS_GUTTER;
+}
+
+/* A row begins right below the highest chart of the one before. */
+static void check_row(const struct atlas *atlas, const struct atlas_chart *first)
+{
+    bool below = first->y == 0;
+    for (uint32_t c = 0; c < atlas->count && !below; c++)
+        below = atlas->charts[c].y + edge_of(atlas, &atlas->charts[c], 1) == first->y;
+    assert_true(below);
+}
+
 /* Every triangle is in one chart. Charts with their gutters lie apart, and in the square. */
 static void check_charts(const struct render_mesh *mesh, const struct atlas *atlas)
 {
@@ -447,10 +462,9 @@ static void check_charts(const struct render_mesh *mesh, const struct atlas *atl
         first += chart->count;
         for (uint32_t n = chart->first; n < first; n++)
             assert_int_equal(listed[atlas->order[n]]++, 0);
-        uint32_t edge[2];
-        for (int i = 0; i < 2; i++)
-            edge[i] = (uint32_t)ceil((chart->high[i] - chart->low[i]) * atlas->density) +
-                      2 * ATLAS_GUTTER;
+        uint32_t edge[2] = {edge_of(atlas, chart, 0), edge_of(atlas, chart, 1)};
+        if (chart->x == 0)
+            check_row(atlas, chart);
         assert_true(chart->x + edge[0] <= atlas->size && chart->y + edge[1] <= atlas->size);
         for (uint32_t y = chart->y; y < chart->y + edge[1]; y++)
             for (uint32_t x = chart->x; x < chart->x + edge[0]; x++)
