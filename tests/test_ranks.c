@@ -6,6 +6,7 @@
 #include "memory_limit.h"
 
 #include "gpu/internal.h"
+#include "parallel/internal.h"
 #include "pipeline/internal.h"
 
 #include <unistd.h>
@@ -145,6 +146,7 @@ struct rank {
     struct tiny tiny;
     struct warnings warnings;
     vkn_status status;
+    bool all_late; /* at the end all ranks might still be, not rank 0 alone */
     char message[512];
 };
 
@@ -174,6 +176,8 @@ static vkn_status run_and_leave(void *context)
     rank->status = run_rank(rank);
     if (rank->status != VKN_OK)
         snprintf(rank->message, sizeof rank->message, "%s", vkn_last_error());
+    const bool here[MOST_RANKS] = {true};
+    rank->all_late = parallel_may_be_late(rank->end, here);
     train_leave(rank->end, rank->status);
     return VKN_OK;
 }
@@ -220,6 +224,7 @@ static char *train_together(const struct step_tests *tests, const struct vkn_con
     ok_ranks(ranks, size);
     for (uint32_t number = 0; number < size; number++) {
         assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), until);
+        assert_false(ranks[number].all_late);
     }
     char *path = tiny_save(tests, &ranks[0].tiny, name);
     destroy_team(ranks, size);
