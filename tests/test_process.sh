@@ -53,7 +53,8 @@ kill -TERM "$child"
 kill -CONT "$child"
 wait_for_child
 [ $code = 129 ] || [ $code = 143 ] || fail "two signals: exit status $code: $(cat err)"
-contains err '^stopping and saving; once more to stop at once'
+[ "$(grep -c "^stopping and saving; once more to stop at once" err)" = 1 ] ||
+    fail "two signals: not told once: $(cat err)"
 contains err '^stopped at once: what came after the last checkpoint is not saved'
 [ ! -e twice/checkpoint.safetensors ] || fail "stopped at once, but saved"
 
