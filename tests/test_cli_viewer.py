@@ -239,6 +239,16 @@ def crowd(viewer, pose):
 # ---- a training ------------------------------------------------------------------------------------------------
 
 
+def check_rate(state):
+    """The mean of the last four seconds, or of all there are."""
+    if state["state"] != "training" or len(state["metrics"]) < 2:
+        return
+    step, seconds = state["metrics"][-1][:2]
+    first = next((metric for metric in reversed(state["metrics"]) if seconds - metric[1] >= 4), state["metrics"][0])
+    rate = (step - first[0]) / (seconds - first[1])
+    assert abs(state["steps_per_second"] - rate) < 1e-3 * rate, (state, rate)
+
+
 def check_training(plain, watched):
     """Watched and attacked, paused and saved, the steps are those of `plain`."""
     viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0")
@@ -271,6 +281,7 @@ def check_training(plain, watched):
     while viewer.process.poll() is None:
         try:
             code, headers, body = viewer.frame(pose, still=frames % 3 // 2)
+            check_rate(viewer.state())
         except OSError:
             break
         if code == 200:
@@ -328,6 +339,20 @@ def refine(viewer, pose, **parameters):
             return body
         assert code in (200, 204), body
     raise AssertionError("it is never finished")
+
+
+def ask_again(viewer, pose):
+    """For a picture that is finished. What is returned waits for the answer, after seconds, that nothing is new."""
+    refine(viewer, pose, client="patient")
+    path, answers = frame_path(pose, client="patient", still=1) + "&token=" + viewer.token, []
+    request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
+    thread = threading.Thread(target=lambda: answers.append(raw(viewer.port, request, 30)))
+    thread.start()
+
+    def unchanged():
+        thread.join()
+        assert answers[0].startswith(b"HTTP/1.1 204 "), answers[0][:100]
+    return unchanged
 
 
 def check_picture(run, viewer, view, folder):
@@ -399,6 +424,7 @@ def check_view(run, folder):
     view = scene["views"][0]
     assert [v["split"] for v in scene["views"]].count("train") == 60 and view["name"] == "r_0.png"
     assert abs(scene["distance"] - 4) < 0.1 and scene["up"][2] > 0.9, scene
+    unchanged = ask_again(viewer, view["pose"])
     code, _, body = viewer.get("/api/photo?split=train&view=0&width=16")
     assert code == 200 and jpeg_size(body) == (16, 16)
     for name in scene["maps"]:
@@ -410,6 +436,7 @@ def check_view(run, folder):
     check_picture(run, viewer, view, folder)
     check_look(viewer, DEMO)
     check_paths(viewer, run, view["pose"])
+    unchanged()
     # Another model takes the place of what is shown.
     os.replace(run + ".early", os.path.join(run, "checkpoint.safetensors"))
     wait_for(lambda: viewer.state()["step"] < STEPS)
