@@ -153,10 +153,14 @@ static void check_samples(const struct vkn_samples *samples, double steps_per_un
     assert_int_equal(used, samples->rays_in_loss);
 }
 
-/* What is listed goes together, and is the same for the same seed. */
+/* What is listed goes together, and is the same for the same seed. Without a number of steps there
+ * is no end, on the way to which the learning rate would fall. */
 static void test_sample(void **state)
 {
-    const struct vkn_config config = stepper_config();
+    struct vkn_config config = stepper_config();
+    config.optimizer.schedule = VKN_RATE_EXPONENTIAL;
+    config.optimizer.learning_rate = 0.5F;
+    config.optimizer.warmup_steps = 1;
     struct stepped one = begin(state, &config), other = begin(state, &config);
     const struct vkn_samples *samples, *again;
     assert_int_equal(vkn_stepper_config(one.stepper)->march.resolution, 16);
@@ -166,7 +170,7 @@ static void test_sample(void **state)
         ok(vkn_stepper_sample(other.stepper, &again));
         check_samples(samples, 64);
         assert_int_equal(samples->step, step);
-        assert_true(samples->learning_rate > 0);
+        assert_float_equal(samples->learning_rate, 0.5F, 0);
         assert_int_equal(samples->count, again->count);
         assert_memory_equal(samples->positions.data, again->positions.data, 12 * samples->count);
         assert_memory_equal(samples->backgrounds.data, again->backgrounds.data, 12 * samples->rays);

@@ -458,6 +458,10 @@ static void test_tuner(void **state)
         assert_true(before > 0 && milliseconds > 0);
         assert_int_equal(cJSON_IsTrue(field(row, "taken")), milliseconds <= 0.97 * before);
     }
+    cJSON_ArrayForEach (row, field(tuning, "passes")) {
+        assert_true(field(row, "default_milliseconds")->valuedouble > 0);
+        assert_true(field(row, "chosen_milliseconds")->valuedouble > 0);
+    }
     cJSON_ArrayForEach (row, field(tuning, "tunables"))
         changed =
             changed || field(row, "default")->valuedouble != field(row, "chosen")->valuedouble;
