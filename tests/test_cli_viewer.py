@@ -326,6 +326,14 @@ def check_stop(run, viewer, folder):
     viewer = begin_paused("--resume", out)
     viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
+    # Ranks that train together would wait for each other.
+    viewer = Program("train", "--resume", out, "--devices", "0,0", "--steps", "1000000", "--view=0")
+    viewer.scene()
+    code, answer = viewer.post("/api/control", {"action": "pause"})
+    assert code == 400 and "several ranks" in answer["error"], (code, answer)
+    assert viewer.state()["can"]["pause"] is False
+    viewer.signal(signal.SIGKILL)
+    viewer.end()
 
 
 # ---- a run -----------------------------------------------------------------------------------------------------
