@@ -29,6 +29,7 @@ has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.jso
 contains run/report.html '>How the views formed<'
 contains run/summary.json '"status":.*"finished"'
 contains run/summary.json '"color_space":.*"sRGB"'
+contains run/summary.json '"views":.4,' # of the quick evaluation
 if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
     contains run/summary.json '"precision":.*"fp32"'
     contains run/summary.json '"path":.*"fp32"'
