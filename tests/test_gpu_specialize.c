@@ -58,6 +58,7 @@ enum {
     CODE_BRANCH = 249,
     CODE_BRANCH_CONDITIONAL = 250,
     CODE_SWITCH = 251,
+    CODE_ATOMIC_ADD = 6035, /* of floats */
     CODE_UNREACHABLE = 255,
 };
 
@@ -775,6 +776,32 @@ static void test_layers(void **state)
     }
 }
 
+/* No CPU device has atomics of two or four 16-bit sums: those of an entry are as wide as it is. */
+static void test_packed_sums(void **state)
+{
+    (void)state;
+    static uint32_t width[MOST_IDS]; /* of types that are vectors */
+    size_t length;
+    uint32_t *program = compile_program("scatter_gradients_half", &length);
+    for (uint32_t features = 2; program && features <= 4; features += 2) {
+        const uint32_t given[] = {32, 64, 4, features};
+        size_t count = length, atomics = 0;
+        uint32_t *words = gpu_specialize(program, &count, given, BASE_COUNT(given));
+        assert_non_null(words);
+        for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
+            if ((words[at] & 0xffffu) == OP_TYPE_VECTOR) {
+                width[words[at + 1]] = words[at + 3];
+            } else if ((words[at] & 0xffffu) == CODE_ATOMIC_ADD) {
+                assert_int_equal(width[words[at + 1]], features);
+                atomics++;
+            }
+        }
+        assert_true(atomics > 0);
+        free(words);
+    }
+    free(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -790,6 +817,7 @@ int main(void)
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_programs),
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_packed_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
