@@ -166,7 +166,7 @@ fi
 # The picture that Python renders of what it has trained is the one that the program renders. The distribution's
 # Python, which has NumPy.
 if VKNERF_LIBRARY=$libraries/libvknerf.so.0 "$run" /usr/bin/python3 "$source/examples/train.py" short 32 \
-    checkpoint.safetensors python.png scene.downscale=4 grid.levels=4 grid.log2_entries=12 mlp.density_width=16 mlp.color_width=16 \
+    checkpoint.safetensors python.png scene.downscale=4 grid.levels=4 mlp.density_width=16 mlp.color_width=16 \
     batch.samples=1024 batch.max_rays=256 march.resolution=16 optimizer.warmup_steps=2 >out 2>&1; then
     at_least PSNR 14
     "$run" "$build/vknerf" render checkpoint.safetensors --scene short --split test --out frames --quiet >out 2>&1 ||
