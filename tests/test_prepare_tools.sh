@@ -39,7 +39,7 @@ succeeds info a
 contains out '^lenses'
 contains out 'opencv  *7'
 # shellcheck disable=SC2086 # the options are words
-succeeds train a --out r --steps 8 --quiet $small
+succeeds train a --out r --steps 8 --downscale 4 --quiet $small
 # Again there is nothing to do.
 succeeds prepare "it's a walk.mp4" --out a --sharpest --frames 7 --json
 contains out '"pictures":	7'
