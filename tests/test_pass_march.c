@@ -12,7 +12,7 @@ static const struct programs uniform = {"sample_uniform", "sample_uniform_count"
 
 static const struct scenario scenarios[] = {
     {1, 32, 512, 500, -1, 8, false, 0, 0},        {1, 16, 256, 257, 1.0 / 128, 1, false, 0, 0},
-    {4, 32, 256, 333, 1.0 / 256, 4, false, 0, 0}, {8, 16, 512, 200, 1.0 / 64, 2, false, 0, 0},
+    {4, 32, 256, 333, 1.0 / 256, 4, false, 0, 0}, {8, 16, 512, 200, 1.0 / 16, 2, false, 0, 0},
     {2, 32, 300, 100, -1, 3, false, 0, 0},        {2, 32, 256, 400, 1.0 / 64, 4, true, 0, 0},
     {1, 16, 128, 300, 1.0 / 256, 2, true, 0, 0},  {2, 16, 256, 300, 1.0 / 128, 4, false, 3, 0},
 };
