@@ -70,20 +70,6 @@ static inline struct vkn_config settings_of(const struct backend_case *backend,
 /* Forms of a matrix backend: plain, f16 sums, conversions, rows in memory. */
 enum { PLAIN, F16_SUMS, CONVERSIONS, IN_MEMORY, FORMS };
 
-/* Whether all is tried, however long lavapipe compiles. */
-static inline bool tries_all(void)
-{
-    return getenv("VKNERF_TEST_ALL") != NULL;
-}
-
-/* A CPU device in the shapes of GPUs, for which compiling takes longest: what the shapes do not
- * change is tested in its own. */
-static inline bool tries_shapes(struct gpu_device *device)
-{
-    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    return capabilities->type == GPU_CPU && !gpu_cpu_shaped(capabilities) && !tries_all();
-}
-
 /* lavapipe compiles each program for up to half a minute: it tries one of each kind, and with
  * VKNERF_TEST_ALL every shape; f16 sums and rows in memory do not depend on the shape. */
 static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matrix_shape shape,

@@ -11,6 +11,20 @@
 #include "reference/reference.h"
 #include "pipeline/pipeline.h"
 
+/* Whether all is tried, however long lavapipe compiles. */
+static inline bool tries_all(void)
+{
+    return getenv("VKNERF_TEST_ALL") != NULL;
+}
+
+/* A CPU device in the shapes of GPUs, for which compiling takes longest: what the shapes do not
+ * change is tested in its own. */
+static inline bool tries_shapes(struct gpu_device *device)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    return capabilities->type == GPU_CPU && !gpu_cpu_shaped(capabilities) && !tries_all();
+}
+
 /* As a float NaN, as a number far out of any range. */
 #define POISON 0xffc0deadu
 

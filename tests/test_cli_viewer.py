@@ -16,14 +16,12 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import viewer_client  # noqa: E402
 from viewer_client import Program, frame_path, jpeg_size, tensors, wait_for  # noqa: E402
 
 VKNERF = os.environ["VKNERF_BIN"]
 DEMO = os.path.join(os.environ["VKNERF_SOURCE_DIR"], "assets/demo")
-# Every command starts anew: the model of cli.sh.
-SMALL = ["--set", "batch.samples=1024", "--set", "batch.max_rays=256", "--set", "march.resolution=16", "--set",
-         "march.steps_per_unit=128", "--set", "mlp.density_width=16", "--set", "mlp.color_width=16", "--set",
-         "mlp.color_layers=1", "--set", "mlp.sh_degree=3", "--set", "grid.levels=4", "--set", "grid.log2_entries=12", "--downscale", "8", "--tensorboard", "off"]
+SMALL = viewer_client.SMALL.format(128).split() + ["--downscale", "8", "--tensorboard", "off"]
 STEPS = 400
 
 

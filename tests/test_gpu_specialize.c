@@ -58,8 +58,8 @@ enum {
     CODE_BRANCH = 249,
     CODE_BRANCH_CONDITIONAL = 250,
     CODE_SWITCH = 251,
-    CODE_ATOMIC_ADD = 6035, /* of floats */
     CODE_UNREACHABLE = 255,
+    CODE_ATOMIC_ADD = 6035, /* of floats */
 };
 
 /* As far as the constants: A (of type uint) by default 7, B 3, C (a bool) true. `annotated` is an

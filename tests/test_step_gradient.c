@@ -321,8 +321,7 @@ static void test_variant(void **state)
  * that space there, and test_relu another activation. */
 static bool has_variants(const struct step_tests *tests)
 {
-    const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
-    return device->type != GPU_CPU || gpu_cpu_shaped(device) || getenv("VKNERF_TEST_ALL");
+    return !tries_shapes(tests->context->device);
 }
 
 /* Samples of contracted space, far behind the cube. */

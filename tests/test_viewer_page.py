@@ -16,41 +16,40 @@ import time
 import urllib.parse
 
 sys.dont_write_bytecode = True  # of what stands beside this among the sources
+import viewer_client
 from browser import Browser
 from viewer_client import Program
 
 VKNERF = os.environ['VKNERF_BIN']
 WIDTH, HEIGHT = 700, 500
-SMALL = ('--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit=64 '
-         '--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3 '
-         '--set grid.levels=4 --set grid.log2_entries=12').split()
+SMALL = viewer_client.SMALL.format(64).split()
 SLACK = 60  # seconds that anything may take before it has failed
 
-# The picture as `size` x `size` means of red, green and blue, of the part x, y, w, h or of all of it.
-PIXELS = '''
-const [size, part] = arguments, picture = document.getElementById('picture');
-const ratio = picture.width / picture.clientWidth, canvas = document.createElement('canvas');
-canvas.width = canvas.height = size;
-const context = canvas.getContext('2d'), [x, y, w, h] = part || [0, 0, picture.clientWidth, picture.clientHeight];
-context.imageSmoothingQuality = 'high';
-context.drawImage(picture, x * ratio, y * ratio, w * ratio, h * ratio, 0, 0, size, size);
-return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);'''
-
-
-# The photograph beside the picture and the file that it is of, both as such means over white.
-PHOTOGRAPH = '''
-const [size, file] = arguments, bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
-function means(image) {
-  const canvas = document.createElement('canvas');
+# An image, or the part x, y, w, h of it, as `size` x `size` means of red, green and blue.
+MEANS = '''
+function means(image, size, part, background) {
+  const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
   canvas.width = canvas.height = size;
-  const context = canvas.getContext('2d');
-  context.fillStyle = '#fff';
-  context.fillRect(0, 0, size, size);
+  if (background) {
+    context.fillStyle = background;
+    context.fillRect(0, 0, size, size);
+  }
   context.imageSmoothingQuality = 'high';
-  context.drawImage(image, 0, 0, size, size);
+  context.drawImage(image, ...part, 0, 0, size, size);
   return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);
-}
-return createImageBitmap(new Blob([bytes])).then((whole) => [document.getElementById('photo-picture'), whole].map(means));'''
+}'''
+
+# Of the picture, in pixels of the page.
+PIXELS = MEANS + '''
+const [size, part] = arguments, picture = document.getElementById('picture');
+const ratio = picture.width / picture.clientWidth;
+return means(picture, size, (part || [0, 0, picture.clientWidth, picture.clientHeight]).map((x) => x * ratio));'''
+
+# The photograph beside the picture and the file that it is of, both over white.
+PHOTOGRAPH = MEANS + '''
+const [size, file] = arguments, bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
+return createImageBitmap(new Blob([bytes])).then((whole) =>
+  [document.getElementById('photo-picture'), whole].map((image) => means(image, size, [], '#fff')));'''
 
 
 def progress(text, began=time.monotonic()):

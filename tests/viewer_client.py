@@ -11,6 +11,11 @@ import struct
 import subprocess
 import time
 
+# Every command starts anew: the model of cli.sh.
+SMALL = ("--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit={} "
+         "--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3 "
+         "--set grid.levels=4 --set grid.log2_entries=12")
+
 
 class Client:
     """Somebody who looks, at the address in a line that the program has printed."""
