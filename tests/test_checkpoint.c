@@ -251,8 +251,11 @@ static void test_configuration(void **state)
     assert_refused(sample, "tensor params has");
     free(text);
     const struct vkn_config *whole = vkn_trainer_config(sample->tiny.trainer);
-    for (const char *const *key = field_shape(whole); *key; key++) {
-        const struct config_setting *setting = config_find(*key);
+    const char *keys[FIELD_MAX_KEYS];
+    size_t count = field_shape(whole, keys);
+    assert_int_equal(count, 11);
+    for (size_t i = 0; i < count; i++) {
+        const struct config_setting *setting = config_find(keys[i]);
         struct vkn_config open = *whole;
         memset((char *)&open + setting->offset, 0, config_setting_size(setting));
         text = vkn_config_write_json(&open);

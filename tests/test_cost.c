@@ -542,6 +542,7 @@ static void test_layers(void **state)
         }
         /* Transposed: what layers read of each other, and the first one's 32. */
         double panels = p * (weights + 32 * biases + 32 * (32 + 32 + 64 + 32 + 32));
+        double of_first = p * 3 * 32 * 32, of_colors = p * (96 * 32 + 32 * 64 + 32 * 64);
         setup.backend = backend_of(&setup.config, half);
         assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
         same(setup.model.param_count, weights + biases);
@@ -553,20 +554,22 @@ static void test_layers(void **state)
         } passes[] = {
             {"pack_weights", 0, 8 * (weights + biases) + panels},
             {"pack_average", 0, (8 * (weights + biases) + panels) / 16},
-            {"encode_frequencies", 20 * 64 * 900, 900 * (36 + 64 * p)},
-            {"layer_forward", 2 * (weights + biases) * 900, 900 * (in + 192) * p + panels},
+            {"encode_inputs", 40 * 6 * 900, 900 * (36 + 64 * p)},
+            {"layer_forward", 2 * (weights + biases) * 900, 900 * (in + 192) * p + panels / 2},
             {"field_values", 12 * 900, 900 * (16 + 4 * p)},
-            {"encode_live", 20 * 64 * 500, 500 * (36 + 2 * 64 * p)},
-            {"layer_forward_live", 2 * (weights + biases) * 500, 500 * (in + 2 * 192) * p + panels},
+            {"encode_live", 40 * 6 * 500, 500 * (36 + 2 * 64 * p)},
+            {"layer_forward_live", 2 * (weights + biases) * 500,
+             500 * (in + 2 * 192) * p + panels / 2},
             {"field_seeds", 14 * 500, 500 * (32 + 128 * p)},
             /* Of the second to the last layer; features have no ReLU in front. */
             {"layer_backward", 2.0 * 500 * 32 * (32 + 64 + 32 + 32),
-             500 * p * (32 + 64 + 32 + 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) + panels / 2},
+             500 * p * (32 + 64 + 32 + 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
+                 (panels - of_first) / 2},
             {"layer_weights", 2 * (weights + biases) * 500,
              500 * (in + 2 * 192) * p + 4 * (weights + biases)},
-            {"update_cells", (CELLS + 1000 * (20 * 64 + density + 14)) / 16,
+            {"update_cells", (CELLS + 1000 * (40 * 6 + density + 14)) / 16,
              (8 * CELLS + 1000 * (40 + 36 + 64 * p + (128 + 128) * p + 16 + 4 * p + 28) + 4 +
-              panels / 2) /
+              (panels - of_colors) / 2) /
                  16},
         };
         for (size_t i = 0; i < BASE_COUNT(passes); i++) {
@@ -658,17 +661,17 @@ static void test_warped_layers(void **state)
             double flops, bytes;
         } passes[] = {
             {"pack_weights", 0, 8 * (weights + biases + warp) + panels + warp_panels},
-            {"encode_warp", 20 * 32 * 900, 900 * (40 + 32 * p)},
+            {"encode_warp", 40 * 4 * 900, 900 * (40 + 32 * p)},
             {"warp_forward", 2 * warp * 900, 900 * 128 * p + warp_panels / 2},
-            {"encode_frequencies", 20 * 64 * 900, 900 * (36 + 67 * p)},
-            {"layer_forward", 2 * (weights + biases) * 900, 900 * (224 + 192) * p + panels},
-            {"encode_warp_live", 20 * 32 * 500, 500 * (40 + 64 * p)},
+            {"encode_inputs", 40 * 6 * 900, 900 * (36 + 67 * p)},
+            {"layer_forward", 2 * (weights + biases) * 900, 900 * (224 + 192) * p + panels / 2},
+            {"encode_warp_live", 40 * 4 * 500, 500 * (40 + 64 * p)},
             {"warp_forward_live", 2 * warp * 500, 500 * 192 * p + warp_panels / 2},
             {"layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 32 + 32),
              500 * p * (64 + 32 + 64 + 32 + 32 + 32 * (2 + 3 + 3 + 2 + 3)) + panels / 2},
             {"frequency_gradients", (5 * 3 + 24) * 500, 500 * (36 + 16 + (6 + 12) * p)},
             {"warp_seeds", 3 * 500, 500 * (12 + 64 * p)},
-            {"warp_backward", 2 * 32 * 33 * 500, 500 * 128 * p + warp_panels / 2},
+            {"warp_backward", 2 * 32 * 32 * 500, 500 * 128 * p + warp_panels / 4},
             {"layer_weights", 2 * (weights + biases + warp) * 500,
              500 * (224 + 64 + 2 * (192 + 64)) * p + 4 * (weights + biases + warp)},
         };

@@ -1,12 +1,12 @@
 /* The passes of models whose layers are passes of their own, in every precision, matrix shape and
- * form: encode_frequencies, pack_weights, layer_forward, field_values, field_seeds, layer_backward
+ * form: encode_inputs, pack_weights, layer_forward, field_values, field_seeds, layer_backward
  * and layer_weights.
  *
  * Each layer beside double precision by itself: from what the device has in front of it to what it
  * has behind it, relative to the sum of the products' sizes. Then all of it beside the reference:
  * values by sample, gradients by layer in the Euclidean norm. Memory is NaN before every chunk. */
 #include "backend_cases.h"
-#include "field/vanilla.h"
+#include "field/layers.h"
 
 struct model_case {
     uint32_t width, layers, geometry, color_width, color_layers, skip_layer;
@@ -99,22 +99,16 @@ enum kept { RECOMPUTED, KEPT, SEEN_FIRST };
 
 static vkn_status create_to_position(const struct vkn_config *config, struct field_model *model)
 {
-    return vanilla_create(config, true, model);
+    model->to_position = true;
+    return field_vanilla.create(config, model);
 }
 
 static void add_kind_to_position(void)
 {
     static struct field_kind kind;
-    static struct pass backward[8];
-    assert_true(field_vanilla.backward.count <= BASE_COUNT(backward));
     kind = field_vanilla;
     kind.name = TO_POSITION;
     kind.create = create_to_position;
-    memcpy(backward, field_vanilla.backward.passes, kind.backward.count * sizeof *backward);
-    for (size_t i = 0; i < kind.backward.count; i++)
-        if (backward[i].loop == LOOP_LAYERS_BACK)
-            backward[i].loop = LOOP_LAYERS_DOWN;
-    kind.backward.passes = backward;
     field_add_kind(&kind);
 }
 
@@ -151,11 +145,14 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     return bench;
 }
 
-static const struct pass *pass_of(const struct recipe *recipe, const char *name)
+static const struct pass *pass_of(const struct field_model *model, const struct recipe *recipe,
+                                  const char *name)
 {
-    for (size_t i = 0; i < recipe->count; i++)
-        if (strcmp(recipe->passes[i].name, name) == 0)
-            return &recipe->passes[i];
+    const struct pass *passes[FIELD_MAX_PASSES];
+    size_t count = field_list(model, recipe, passes);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(passes[i]->name, name) == 0)
+            return passes[i];
     fail_msg("no pass %s", name);
     return NULL;
 }
@@ -164,7 +161,7 @@ static void run(struct bench *bench, const struct recipe *recipe, const char *na
                 uint32_t groups)
 {
     bench_choose_product(bench, name);
-    bench_run_pass(bench, pass_of(recipe, name), chunk, groups);
+    bench_run_pass(bench, pass_of(&bench->model, recipe, name), chunk, groups);
 }
 
 /* ---- inputs -------------------------------------------------------------------------------- */
@@ -446,7 +443,7 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
     free(data);
 }
 
-/* ---- encode_frequencies --------------------------------------------------------------------- */
+/* ---- encode_inputs --------------------------------------------------------------------- */
 
 /* One encoding of three numbers, and what pads it: each wave is that of the number, as the device
  * has it where it is exact. */
@@ -665,7 +662,7 @@ static void check_samples(struct bench *bench, const struct inputs *inputs, uint
     check_packed(bench, inputs);
     for (uint32_t chunk = 0; chunk < chunks + !bench->config.kept_rows; chunk++) {
         poison_chunk(bench, BIND_FEATURES);
-        run(bench, forward, "encode_frequencies", chunk, groups);
+        run(bench, forward, "encode_inputs", chunk, groups);
         run(bench, forward, "layer_forward", chunk, groups);
         run(bench, forward, "field_values", chunk, groups);
         check_sample_chunk(bench, inputs, chunk);
@@ -673,7 +670,7 @@ static void check_samples(struct bench *bench, const struct inputs *inputs, uint
     spoil_values(bench, inputs, NULL);
 }
 
-static const char *const layer_passes[] = {"encode_frequencies", "layer_forward", "field_values"};
+static const char *const layer_passes[] = {"encode_inputs", "layer_forward", "field_values"};
 
 static void run_chunk(struct bench *bench, const struct recipe *recipe, size_t passes,
                       uint32_t chunk, uint32_t groups)
@@ -766,7 +763,7 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     struct rows values = {.binding = BIND_FEATURES, .count = count, .end = columns, .panels = true};
     struct rows rows = values;
     rows.binding = BIND_SCRATCH;
-    bool to_position = bench->model.kind != &field_vanilla;
+    bool to_position = bench->model.to_position;
     rows.first = hidden;
     rows.before = to_position ? bench->model.flows[0].own : 0;
     values = take_rows(bench, values);
@@ -837,8 +834,8 @@ static void check_live(struct bench *bench, const struct inputs *inputs, uint32_
                        uint32_t groups)
 {
     const struct recipe *backward = &bench->model.kind->backward;
-    static const char *const passes[] = {"encode_frequencies", "layer_forward",  "gather_rows",
-                                         "field_seeds",        "layer_backward", "layer_weights"};
+    static const char *const passes[] = {"encode_inputs", "layer_forward",  "gather_rows",
+                                         "field_seeds",   "layer_backward", "layer_weights"};
     bool kept = bench->config.kept_rows > 0;
     uint32_t all = bench->settings.deterministic ? inputs->count : inputs->live_count;
     bool there = bench->constants.values[SPEC_VISIBILITY] && all <= bench->config.chunk_rows;

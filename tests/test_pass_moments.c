@@ -118,7 +118,8 @@ static bool *find_occupied(const struct bench *bench, const float *params, doubl
 /* One update, as step `16 n` begins with it. */
 static void update(struct bench *bench, uint32_t n, uint32_t groups)
 {
-    const struct recipe *recipe = &bench->model.kind->occupancy;
+    const struct pass *passes[FIELD_MAX_PASSES];
+    size_t count = field_list(&bench->model, &bench->model.kind->occupancy, passes);
     const struct setup setup = bench_setup(bench);
     const struct repeats repeats = setup_repeats(&setup);
     struct State state;
@@ -126,14 +127,14 @@ static void update(struct bench *bench, uint32_t n, uint32_t groups)
     state.step = PERIOD_STEPS * n;
     state.dispatches[DISPATCH_OCCUPANCY].x = groups;
     bench_put(bench, BIND_STATE, &state, sizeof state);
-    for (size_t first = 0, end; first < recipe->count; first = end) {
+    for (size_t first = 0, end; first < count; first = end) {
         end = first + 1;
-        while (end < recipe->count && recipe_goes_on(&recipe->passes[first], &recipe->passes[end]))
+        while (end < count && recipe_goes_on(passes[first], passes[end]))
             end++;
-        uint32_t chunks = recipe_chunks(&recipe->passes[first], &repeats);
+        uint32_t chunks = recipe_chunks(passes[first], &repeats);
         for (uint32_t chunk = 0; chunk < chunks; chunk++)
             for (size_t i = first; i < end; i++)
-                bench_run_pass(bench, &recipe->passes[i], chunk, groups);
+                bench_run_pass(bench, passes[i], chunk, groups);
     }
     bench_run_pass(bench, &rays_sums.passes[0], 0, groups);
     bench_run(bench, "threshold_occupancy", (struct Push){0}, 1);

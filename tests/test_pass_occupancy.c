@@ -163,19 +163,19 @@ static void put_params(struct bench *bench, const float *params)
 /* The model's passes: one, or some that run for each chunk of cells. */
 static void run_update(struct bench *bench, uint32_t groups)
 {
-    const struct recipe *recipe = &bench->model.kind->occupancy;
+    const struct pass *passes[FIELD_MAX_PASSES];
+    size_t count = field_list(&bench->model, &bench->model.kind->occupancy, passes);
     const struct setup setup = bench_setup(bench);
     const struct repeats repeats = setup_repeats(&setup);
-    for (size_t first = 0, end; first < recipe->count; first = end) {
+    for (size_t first = 0, end; first < count; first = end) {
         end = first + 1;
-        while (end < recipe->count && recipe->passes[first].by_chunk &&
-               recipe->passes[end].by_chunk)
+        while (end < count && passes[first]->by_chunk && passes[end]->by_chunk)
             end++;
-        uint32_t chunks = recipe_chunks(&recipe->passes[first], &repeats);
+        uint32_t chunks = recipe_chunks(passes[first], &repeats);
         for (uint32_t chunk = 0; chunk < chunks; chunk++)
             for (size_t i = first; i < end; i++) {
-                bench_choose_product(bench, recipe->passes[i].name);
-                bench_run_pass(bench, &recipe->passes[i], chunk, groups);
+                bench_choose_product(bench, passes[i]->name);
+                bench_run_pass(bench, passes[i], chunk, groups);
             }
     }
     if (!bench->model.kind->sums_cells)

@@ -43,7 +43,7 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
                 (float)random_between(&random, -0.3, 0.3);
     /* A deformation that moves samples by about as much as a cell of the finest level. */
     const struct field_layer *last = &model->layers[model->layer_count - 1];
-    for (uint32_t i = 0; model->kind->canonical && i < last->inputs; i++)
+    for (uint32_t i = 0; model->warp_layers > 0 && i < last->inputs; i++)
         for (uint32_t o = 0; o < last->used_outputs; o++)
             params[reference_weight(last, i, o)] = (float)random_between(&random, -0.05, 0.05);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS], params);
@@ -208,7 +208,7 @@ static void check_occupancy(const struct tiny *tiny)
     if (step->setup.config.march.sampling == VKN_SAMPLING_UNIFORM)
         return; /* there is none */
     /* The last eight bits of a moving scene's cells say when they were found. */
-    double tolerance = step->setup.model.kind->canonical ? ldexp(1, -15) : 1e-5;
+    double tolerance = step->setup.model.warp_layers > 0 ? ldexp(1, -15) : 1e-5;
     float *values = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
     size_t count = step->buffers.at[BIND_OCCUPANCY].size / sizeof *values, seen = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk: the layers' inputs, which are what encode_samples found in the hash grid, or the position's
-// frequencies, and an encoding of the direction.
+// Per row of a chunk: the layers' inputs. These are the features that encode_samples found in the hash grid, or the
+// position's frequencies, behind them frequencies of the time where the canonical field has it as an input, and an
+// encoding of the direction. A deformation's layers have left the displacement of the position in the same row.
 #include "field/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -10,19 +11,25 @@
 #include "field/features.glsl"
 #include "field/layers.glsl"
 #include "field/encode_columns.glsl"
+#include "field/displacement.glsl"
 
 layout(constant_id = SPEC_DIRECTION) const uint DIRECTION = DIRECTION_HARMONICS;
+layout(constant_id = SPEC_WARPED) const uint WARPED = 0;
 
 // Without a grid, of no features, LEVELS are octaves; of the direction's frequencies SH_DEGREE.
 const uint PLACE_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
+const uint DENSITY_INPUTS = PLACE_INPUTS + TIME_INPUTS;
 const uint DIRECTION_INPUTS = DIRECTION == DIRECTION_NONE        ? 0u
                               : DIRECTION == DIRECTION_HARMONICS ? SH_SIZE
                                                                  : 3u + 6u * SH_DEGREE;
 
 void encode_place(uint row, uint index, vec3 position)
 {
-    if (FEATURES == 0u)
+    if (FEATURES == 0u) {
+        if (WARPED != 0u)
+            position += displacement(row);
         encode(row, 0u, 2.0 * to_unit_cube(position) - 1.0, 3u, LEVELS);
+    }
     for (uint level = 0; FEATURES > 0u && level < LEVELS; level++) {
         vec4 features = get_level_features(level, index);
         for (uint f = 0; f < FEATURES; f++)
@@ -45,14 +52,16 @@ void encode_direction(uint row, uint to, vec3 direction)
 void main()
 {
     uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    uint directions = whole_chunks(PLACE_INPUTS), row = gl_GlobalInvocationID.x;
+    uint directions = whole_chunks(DENSITY_INPUTS), row = gl_GlobalInvocationID.x;
     if (row >= padded) // not in front of each round: see field_forward.comp
         return;
     do {
         uint index = row_sample(min(row, count - 1u));
         vec3 direction, position = sample_position(index, direction);
         encode_place(row, index, position);
-        fill(row, PLACE_INPUTS, directions);
+        if (TIME_INPUTS > 0u)
+            encode(row, PLACE_INPUTS, vec3(sample_time(index), 0.0, 0.0), 1u, config.time_octaves);
+        fill(row, DENSITY_INPUTS, directions);
         if (DIRECTION != DIRECTION_NONE)
             encode_direction(row, directions, direction);
         fill(row, directions + DIRECTION_INPUTS, directions + whole_chunks(DIRECTION_INPUTS));

@@ -166,8 +166,10 @@ vkn_status checkpoint_check_new(const char *path, const struct safetensors_tenso
 
 static bool has_shape(const struct vkn_config *config, const struct vkn_config *field)
 {
-    for (const char *const *key = field_shape(field); *key; key++)
-        if (config_is_open(config, *key))
+    const char *keys[FIELD_MAX_KEYS];
+    size_t count = field_shape(field, keys);
+    for (size_t i = 0; i < count; i++)
+        if (config_is_open(config, keys[i]))
             return false;
     return true;
 }

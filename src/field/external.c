@@ -2,9 +2,7 @@
  * own but those around the cells of the occupancy grid. */
 #include <string.h>
 
-#include "field/chunks.h"
-#include "field/internal.h"
-#include "field/vanilla.h"
+#include "field/layers.h"
 
 /* The optimiser's passes take no fewer. */
 #define LEAST_PARAMS 16u
@@ -34,9 +32,9 @@ static void initialize(const struct vkn_config *config, const struct field_model
 /* clang-format off */
 /* Densities of the cells' samples come between the last two. */
 static const struct pass occupancy[] = {
-    {"begin_cells", CELLS, .cost = vanilla_cost_none},
-    {"pick_cells", CELLS, .cost = vanilla_cost_pick},
-    {"store_cells", CELLS, .cost = vanilla_cost_store},
+    {"begin_cells", CELLS, .cost = layers_cost_begin},
+    {"pick_cells", CELLS, .cost = layers_cost_pick},
+    {"store_cells", CELLS, .cost = layers_cost_store},
 };
 /* clang-format on */
 

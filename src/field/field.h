@@ -44,6 +44,7 @@ struct field_model {
     /* Of layers that are passes of their own, see shaders/field/layers.glsl; 0 without any. */
     struct LayerFlow flows[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, warp_layers, warp_input, warp_output;
+    bool to_position; /* gradients go down to the first layer's inputs */
     uint32_t panel_chunks, chunk_rows, kept_rows; /* of packed weights, 512 values; Config */
 };
 
@@ -54,12 +55,14 @@ struct field_kind {
     /* Keys that its parameters' number and order follow from, none of them zero in an effective
      * configuration, then NULL; --init takes over what was left open. NULL: there are none. */
     const char *const *shape;
-    /* Lays the model out. VKN_BAD_INPUT names the setting that does not fit. */
+    /* Lays the MLPs out, and what comes behind them but for a grid and a deformation; of a grid it
+     * sets levels, features and inputs. VKN_BAD_INPUT names the setting that does not fit. */
     vkn_status (*create)(const struct vkn_config *config, struct field_model *model);
     /* Fills its part of the run's constants. */
     void (*configure)(const struct vkn_config *config, const struct field_model *model,
                       struct Config *constants, struct gpu_constants *specialization);
-    /* Random initial parameters, float[param_count], from the configuration's seed. */
+    /* Random initial parameters, float[param_count], from the configuration's seed; NULL: weights
+     * of layers, then within +-grid.initial. */
     void (*initialize)(const struct vkn_config *config, const struct field_model *model,
                        float *params);
     struct recipe forward; /* from BIND_SAMPLES to BIND_FIELD */
@@ -68,13 +71,24 @@ struct field_kind {
     struct recipe densities, colors;
     struct recipe backward;  /* from BIND_FIELD_GRADIENTS to BIND_GRADIENTS */
     struct recipe occupancy; /* decays the occupancy grid's cells and raises those of its share */
-    bool sums_cells; /* and leaves the values' sums by workgroup, where the share is all of them */
+    bool sums_cells; /* and leaves the values' sums by workgroup, where the share is all of them and
+                        nothing is deformed */
     struct recipe normals; /* optional: from BIND_SAMPLES to BIND_NORMALS */
     /* Optional: behind `backward`, from gradients of features to BIND_INPUT_GRADIENTS by position.
      * Those by direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
     struct recipe input_gradients;
-    const struct field_kind *canonical; /* of deformed samples: what backends are tried with */
 };
+
+/* Lists the passes of a recipe that belong to what the model is made of (PASS_OF_FIELD), in order;
+ * returns how many there are. */
+#define FIELD_MAX_PASSES 24u
+size_t field_list(const struct field_model *model, const struct recipe *recipe,
+                  const struct pass *passes[FIELD_MAX_PASSES]);
+/* Returns the first of them that has the variant; NULL: none has. */
+const struct pass *field_pass(const struct field_model *model, const struct recipe *recipe,
+                              enum field_variant variant);
+/* Returns which of PASS_OF_FIELD hold. */
+unsigned field_use(const struct field_model *model);
 
 struct vkn_config field_proposal_config(const struct vkn_config *config); /* a density alone */
 /* What backends are tried with; vkn_field_check where that is still to do, or shall be done again.
@@ -86,9 +100,12 @@ vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *
 vkn_status field_take_stored(const char *path, const char *text, const struct vkn_config *config);
 struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller
                                                                            */
-/* The kind that is named, NULL: there is none; its shape's keys, never NULL. */
+/* Returns the kind that is named; NULL: there is none. */
 const struct field_kind *field_kind_of(const struct vkn_config *config);
-const char *const *field_shape(const struct vkn_config *config);
+/* Lists the keys that its shape, and its deformation's, follows from; returns how many there are.
+ */
+#define FIELD_MAX_KEYS 32u
+size_t field_shape(const struct vkn_config *config, const char *keys[FIELD_MAX_KEYS]);
 /* Makes another kind known to this process; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
@@ -97,8 +114,8 @@ void field_add_kind(const struct field_kind *kind);
 uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
                              struct Config *constants);
 
-/* Of an effective configuration; of its canonical field alone. VKN_BAD_INPUT names what does not
- * fit. */
+/* Of an effective configuration; without its deformation, as backends are tried. VKN_BAD_INPUT
+ * names what does not fit. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model);
 void field_configure(const struct vkn_config *config, const struct field_model *model,

@@ -2,10 +2,8 @@
  * grid. All else is ngp's. Parameters: [density layers][colour layers][the field's]. */
 #include "field/glsl.h"
 
-#include "field/chunks.h"
-#include "field/dynamic.h"
+#include "field/layers.h"
 #include "field/ngp.h"
-#include "field/vanilla.h"
 
 /* As if a grid of two features a level made the features: their places are the same. */
 static struct vkn_config with_grid(const struct vkn_config *config, const struct glsl_field *field)
@@ -85,11 +83,6 @@ static struct cost cost_encode(const struct cost_model *m, const struct cost_cou
     return features_cost(m, n->marched);
 }
 
-static struct cost cost_encode_cells(const struct cost_model *m, const struct cost_counts *n)
-{
-    return features_cost(m, n->evaluated);
-}
-
 static struct cost cost_scatter(const struct cost_model *m, const struct cost_counts *n)
 {
     return features_cost(m, n->live);
@@ -137,12 +130,12 @@ static void list_passes(struct glsl_field *field)
         .name = "reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
         .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_reduce};
     const struct pass occupancy[] = {
-        {"begin_cells", CELLS, .cost = vanilla_cost_none},
-        {"pick_cells", CELLS, .cost = vanilla_cost_pick},
-        {field->encode, CELLS, .variant = FIELD_COPIES, .average = true, .cost = cost_encode_cells},
+        {"begin_cells", CELLS, .cost = layers_cost_begin},
+        {"pick_cells", CELLS, .cost = layers_cost_pick},
+        {field->encode, CELLS, .variant = FIELD_COPIES, .average = true, .cost = cost_encode},
         {"field_forward", CELLS, .variant = FIELD_FORWARD, .average = true,
-         .cost = dynamic_cost_density_cells},
-        {"store_cells", CELLS, .cost = vanilla_cost_store},
+         .cost = ngp_cost_densities},
+        {"store_cells", CELLS, .cost = layers_cost_store},
         {"sum_groups", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_sums},
     };
     for (size_t i = 0; i < BASE_COUNT(occupancy); i++)

@@ -6,8 +6,8 @@
 
 #define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
 
-extern const struct field_kind field_ngp, field_vanilla, field_dynamic, field_dynamic_vanilla,
-    field_proposal, field_external, field_layered_plain, field_layered_hash;
+extern const struct field_kind field_ngp, field_vanilla, field_layered, field_proposal,
+    field_external;
 
 /* Models that configurations of a proposal and of an external field name: no setting does. */
 #define FIELD_MODEL_PROPOSAL ((enum vkn_model)1000)
@@ -36,7 +36,7 @@ static inline uint32_t field_first_warp(const struct field_model *model)
 #define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)
 uint32_t field_time_inputs(const struct vkn_config *config);
 /* The first parameter of the layers that are passes of their own. */
-uint32_t field_layered(const struct field_model *model);
+uint32_t field_first_own(const struct field_model *model);
 /* Columns of a chunk, see shaders/field/blocks.glsl; as many with those that fill up the last. */
 #define FIELD_COLUMNS 32u
 uint32_t field_pad_columns(uint32_t columns);
@@ -57,6 +57,12 @@ static inline double field_panel_bytes(const struct cost_model *m, uint32_t from
     const struct field_model *model = m->model;
     uint32_t behind = end < model->layer_count ? model->flows[end].panels : model->panel_chunks;
     return (double)(behind - model->flows[from].panels) * 512 * field_value_bytes(m);
+}
+/* Workgroups that each leave sums of the gradients of layers that are passes of their own. */
+static inline double field_layer_slices(const struct cost_model *m)
+{
+    uint32_t slices = m->constants->layer_slices;
+    return slices > 0 ? slices : m->constants->backward_groups;
 }
 /* VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);

@@ -1,5 +1,7 @@
 /* Models: the kinds there are, and what all of them have. */
+#include "field/deformation.h"
 #include "field/glsl.h"
+#include "field/ngp.h"
 
 #include <math.h>
 
@@ -7,8 +9,7 @@
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static const struct field_kind *const kinds[] = {&field_ngp,      &field_vanilla,
-                                                 &field_dynamic,  &field_layered_plain,
+static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla, &field_layered,
                                                  &field_proposal, &field_external};
 static const struct field_kind *added; /* by field_add_kind */
 
@@ -17,28 +18,70 @@ void field_add_kind(const struct field_kind *kind)
     added = kind;
 }
 
+static bool is_deformed(const struct vkn_config *config)
+{
+    return config->model == VKN_MODEL_DYNAMIC;
+}
+
+/* A deformation may be in front of any field. */
+static enum vkn_model canonical_model(const struct vkn_config *config)
+{
+    bool vanilla = config->dynamic.canonical == VKN_CANONICAL_VANILLA;
+    if (is_deformed(config))
+        return vanilla ? VKN_MODEL_VANILLA : VKN_MODEL_NGP;
+    return config_model(config);
+}
+
 const struct field_kind *field_kind_of(const struct vkn_config *config)
 {
-    if (config->model == VKN_MODEL_DYNAMIC && config->dynamic.canonical == VKN_CANONICAL_VANILLA)
-        return &field_dynamic_vanilla;
     if (config->model == VKN_MODEL_GLSL) {
         const struct glsl_field *field = glsl_find(config);
         return field ? &field->kind : NULL;
     }
-    enum vkn_model model = config_model(config);
-    if (model == VKN_MODEL_LAYERED && config->field.position <= VKN_POSITION_HASH)
-        return &field_layered_hash;
+    enum vkn_model model = canonical_model(config);
     for (size_t i = 0; i < BASE_COUNT(kinds); i++)
         if (kinds[i]->name == model)
             return kinds[i];
     return added && added->name == model ? added : NULL;
 }
 
-const char *const *field_shape(const struct vkn_config *config)
+size_t field_shape(const struct vkn_config *config, const char *keys[FIELD_MAX_KEYS])
 {
-    static const char *const none[] = {NULL};
     const struct field_kind *kind = field_kind_of(config);
-    return kind && kind->shape ? kind->shape : none;
+    size_t count = 0;
+    for (size_t i = 0; kind && kind->shape && kind->shape[i]; i++)
+        keys[count++] = kind->shape[i];
+    for (size_t i = 0; is_deformed(config) && deformation_shape[i]; i++)
+        keys[count++] = deformation_shape[i];
+    return count;
+}
+
+unsigned field_use(const struct field_model *model)
+{
+    return (model->levels > 0 ? PASS_GRID : PASS_NO_GRID) |
+           (model->warp_layers > 0 ? PASS_DEFORMED : PASS_NOT_DEFORMED);
+}
+
+size_t field_list(const struct field_model *model, const struct recipe *recipe,
+                  const struct pass *passes[FIELD_MAX_PASSES])
+{
+    unsigned missing = PASS_OF_FIELD & ~field_use(model);
+    size_t count = 0;
+    for (size_t i = 0; i < recipe->count; i++)
+        if (!(recipe->passes[i].use & missing))
+            passes[count++] = &recipe->passes[i];
+    return count;
+}
+
+const struct pass *field_pass(const struct field_model *model, const struct recipe *recipe,
+                              enum field_variant variant)
+{
+    const struct pass *passes[FIELD_MAX_PASSES];
+    size_t count = field_list(model, recipe, passes);
+    for (size_t i = 0; i < count; i++)
+        if (passes[i]->variant == variant)
+            return passes[i];
+    return NULL;
 }
 
 vkn_status field_check(bool good, const char *key, const char *message)
@@ -46,10 +89,8 @@ vkn_status field_check(bool good, const char *key, const char *message)
     return good ? VKN_OK : base_fail(VKN_BAD_INPUT, "config: %s: %s", key, message);
 }
 
-static vkn_status create(const struct vkn_config *config, const struct field_kind *kind,
-                         struct field_model *model)
+static vkn_status check_kind(const struct vkn_config *config, const struct field_kind *kind)
 {
-    *model = (struct field_model){.kind = kind};
     if (!kind && config->model == VKN_MODEL_GLSL)
         return base_fail(
             VKN_BAD_INPUT,
@@ -61,28 +102,40 @@ static vkn_status create(const struct vkn_config *config, const struct field_kin
                          (unsigned)config->model);
     if (!kind->precisions && config->precision > VKN_PRECISION_FP32)
         return base_fail(VKN_BAD_INPUT, "config: precision: this model computes in fp32");
-    return kind->create(config, model);
+    return VKN_OK;
+}
+
+/* Parameters are those of the MLPs, of the deformation and of the grid, in this order. */
+static vkn_status create(const struct vkn_config *config, bool deformed, struct field_model *model)
+{
+    const struct field_kind *kind = field_kind_of(config);
+    *model = (struct field_model){.kind = kind, .to_position = deformed};
+    BASE_TRY(check_kind(config, kind));
+    BASE_TRY(kind->create(config, model));
+    if (deformed)
+        BASE_TRY(deformation_add(config, model));
+    if (model->levels > 0)
+        ngp_place_grid(config, model);
+    return VKN_OK;
 }
 
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model)
 {
-    return create(config, field_kind_of(config), model);
+    return create(config, is_deformed(config), model);
 }
 
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model)
 {
-    const struct field_kind *kind = field_kind_of(config);
-    return create(config, kind && kind->canonical ? kind->canonical : kind, model);
+    return create(config, false, model);
 }
 
 uint32_t field_time_inputs(const struct vkn_config *config)
 {
-    bool used =
-        config->model == VKN_MODEL_DYNAMIC && config->dynamic.time_features == VKN_SWITCH_ON;
+    bool used = is_deformed(config) && config->dynamic.time_features == VKN_SWITCH_ON;
     return used ? FIELD_TIME_INPUTS(config) : 0;
 }
 
-uint32_t field_layered(const struct field_model *model)
+uint32_t field_first_own(const struct field_model *model)
 {
     return model->fused < model->layer_count ? model->layers[model->fused].first
                                              : model->mlp_params;
@@ -109,7 +162,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     specialization->values[SPEC_DENSITY_ACTIVATION] = config->mlp.density_activation;
     specialization->values[SPEC_ACTIVATION] = config->field.activation;
     constants->summed_params = model->mlp_params;
-    constants->first_layered = field_layered(model);
+    constants->first_layered = field_first_own(model);
     for (uint32_t i = 0; i < MAX_LAYERS; i++) {
         const struct field_layer *layer = &model->layers[i];
         constants->layers[i] = i < model->layer_count
@@ -124,6 +177,12 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     constants->row_features = model->columns > 0 ? model->inputs : 0;
     for (uint32_t i = 0; i < MAX_LAYERS; i++)
         constants->flows[i] = model->flows[i];
+    for (uint32_t i = 0; i < model->levels; i++)
+        constants->levels[i] = model->level[i];
+    specialization->values[SPEC_TIME_INPUTS] = field_time_inputs(config);
+    specialization->values[SPEC_WARPED] = model->warp_layers > 0;
+    if (model->warp_layers > 0)
+        deformation_configure(config, model, constants);
     model->kind->configure(config, model, constants, specialization);
 }
 
@@ -140,7 +199,14 @@ uint32_t field_transposed_place(const struct field_model *model, uint32_t weight
 void field_initialize(const struct vkn_config *config, const struct field_model *model,
                       float *params)
 {
-    model->kind->initialize(config, model, params);
+    if (model->kind->initialize) {
+        model->kind->initialize(config, model, params);
+        return;
+    }
+    uint64_t state = field_random_begin(config);
+    field_random_weights(model, &state, params);
+    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
+        params[i] = config->grid.initial * field_random(&state);
 }
 
 void field_count(const struct field_model *model, struct buffer_counts *counts)
@@ -148,7 +214,7 @@ void field_count(const struct field_model *model, struct buffer_counts *counts)
     counts->params = model->param_count;
     counts->summed = model->mlp_params;
     counts->entries = recipe_entries(model->groups, model->group_count);
-    if (model->kind->canonical) /* those by place, for the deformation */
+    if (model->warp_layers > 0) /* by canonical position, for the deformation */
         counts->input_gradients = counts->samples;
 }
 
@@ -226,6 +292,8 @@ void field_repeats(const struct field_model *model, struct repeats *repeats)
 {
     repeats->layers = repeats->first_warp = field_first_warp(model);
     repeats->warp_layers = model->warp_layers;
+    repeats->first_own = model->fused;
+    repeats->first_back = model->to_position ? 0 : 1;
     while (repeats->density_layers < model->layer_count &&
            model->layers[repeats->density_layers].mlp == 0)
         repeats->density_layers++;

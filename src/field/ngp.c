@@ -1,8 +1,9 @@
 /* The ngp model (Mueller et al., Instant Neural Graphics Primitives, SIGGRAPH 2022): hash grid ->
  * density MLP -> (geometry features, spherical harmonics) -> colour MLP. Parameters: [density
  * layers][colour layers][grid levels]. */
-#include "field/internal.h"
 #include "field/ngp.h"
+
+#include "field/deformation.h"
 
 #include <math.h>
 
@@ -112,18 +113,10 @@ void ngp_place_grid(const struct vkn_config *config, struct field_model *model)
                                  .rate = 1.0f};
 }
 
-static vkn_status create(const struct vkn_config *config, struct field_model *model)
-{
-    BASE_TRY(ngp_create(config, model));
-    ngp_place_grid(config, model);
-    return VKN_OK;
-}
-
 void ngp_configure(const struct vkn_config *config, const struct field_model *model,
                    struct Config *constants, struct gpu_constants *specialization)
 {
-    for (uint32_t i = 0; i < model->levels; i++)
-        constants->levels[i] = model->level[i];
+    (void)model, (void)constants;
     uint32_t *values = specialization->values;
     values[SPEC_LEVELS] = config->grid.levels;
     values[SPEC_FEATURES] = config->grid.features;
@@ -133,92 +126,81 @@ void ngp_configure(const struct vkn_config *config, const struct field_model *mo
     values[SPEC_SH_DEGREE] = config->mlp.sh_degree;
     values[SPEC_COLOR_WIDTH] = config->mlp.color_width;
     values[SPEC_COLOR_LAYERS] = config->mlp.color_layers;
-    values[SPEC_TIME_INPUTS] = field_time_inputs(config);
-}
-
-/* The grid uniform in +-grid.initial, by default 1e-4 as in the paper. */
-void ngp_initialize(const struct vkn_config *config, const struct field_model *model, float *params)
-{
-    uint64_t state = field_random_begin(config);
-    field_random_weights(model, &state, params);
-    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
-        params[i] = config->grid.initial * field_random(&state);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
+/* clang-format off */
+/* From samples to features, of a deformed field from where it has moved them. */
+#define FEATURES                                                                                     \
+    PACK(PASS_DEFORMED),                                                                             \
+    DEFORM(SAMPLES, PASS_DEFORMED, ""),                                                              \
+    {"warp_samples", .use = PASS_DEFORMED, .variant = FIELD_HALF, SAMPLES,                           \
+     .cost = deformation_cost_move},                                                                 \
+    {"encode_samples", .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode}
+
 static const struct pass forward[] = {
-    {.name = "encode_samples",
-     .variant = FIELD_COPIES,
-     .dispatch = DISPATCH_FORWARD,
-     .cost = ngp_cost_encode},
-    {.name = "field_forward",
-     .variant = FIELD_FORWARD,
-     .dispatch = DISPATCH_FORWARD,
+    FEATURES,
+    {"field_forward", .variant = FIELD_FORWARD, .dispatch = DISPATCH_FORWARD,
      .cost = ngp_cost_forward},
 };
 
 static const struct pass densities[] = {
-    {.name = "encode_samples",
-     .variant = FIELD_COPIES,
-     .dispatch = DISPATCH_FORWARD,
-     .cost = ngp_cost_encode},
-    {.name = "field_forward",
-     .label = "field_densities",
-     .variant = FIELD_FORWARD,
-     .dispatch = DISPATCH_FORWARD,
-     .rows = ROWS_DENSITIES,
-     .cost = ngp_cost_densities},
+    FEATURES,
+    {"field_forward", .label = "field_densities", .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD, .rows = ROWS_DENSITIES, .cost = ngp_cost_densities},
 };
 
 /* The density MLP once more: what it left would be as much to store and load. */
 static const struct pass colors[] = {
-    {.name = "field_forward",
-     .label = "field_colors",
-     .variant = FIELD_FORWARD,
-     .dispatch = DISPATCH_FORWARD,
-     .rows = ROWS_LIVE,
-     .cost = ngp_cost_colors},
+    {"field_forward", .label = "field_colors", .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD, .rows = ROWS_LIVE, .cost = ngp_cost_colors},
 };
 
+/* When colours are done with, live samples go through a deformation once more, a chunk at a time, for its
+ * activations and for their positions, which the grid's gradients are by as well. */
 static const struct pass backward[] = {
-    {.name = "field_backward",
-     .variant = FIELD_BACKWARD,
-     .dispatch = DISPATCH_BACKWARD,
+    {"field_backward", .variant = FIELD_BACKWARD, .dispatch = DISPATCH_BACKWARD,
      .cost = ngp_cost_backward},
-    {.name = "scatter_gradients",
-     .variant = FIELD_SCATTER,
-     .dispatch = DISPATCH_FORWARD,
-     .by_piece = true,
+    DEFORM(LIVE, PASS_DEFORMED, "_live"),
+    GRID_POSITION_GRADIENTS(PASS_DEFORMED),
+    DEFORM_BACK(PASS_DEFORMED),
+    LAYER_WEIGHTS(PASS_DEFORMED),
+    {"scatter_gradients", .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD, .by_piece = true,
      .cost = ngp_cost_scatter},
-    {.name = "reduce_gradients",
-     .variant = FIELD_REDUCE,
-     .dispatch = DISPATCH_SUMMED,
-     .shared_out = DISPATCH_FORWARD,
-     .by_piece = true,
-     .cost = ngp_cost_reduce},
+    {"reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
+     .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_reduce},
 };
 
-/* The density MLP is part of the pass that picks and stores the cells. */
+/* One pass picks cells, evaluates the density MLP and stores them; behind a deformation cells are samples of
+ * a chunk, each at the time of some training view. */
 static const struct pass occupancy[] = {
-    {.name = "update_occupancy",
-     .variant = FIELD_VALUES,
-     .dispatch = DISPATCH_OCCUPANCY,
-     .average = true,
-     .cost = ngp_cost_occupancy},
+    {"update_occupancy", .use = PASS_NOT_DEFORMED, .variant = FIELD_VALUES,
+     .dispatch = DISPATCH_OCCUPANCY, .average = true, .cost = ngp_cost_occupancy},
+    PACK_AVERAGE(PASS_DEFORMED),
+    {"begin_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_begin},
+    {"pick_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_pick},
+    DEFORM_CELLS(PASS_DEFORMED),
+    {"warp_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_HALF,
+     .cost = deformation_cost_move},
+    {"encode_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_COPIES, .average = true,
+     .cost = ngp_cost_encode},
+    {"field_forward", .use = PASS_DEFORMED, CELLS, .variant = FIELD_FORWARD, .average = true,
+     .cost = ngp_cost_densities},
+    {"store_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_store},
 };
 
 /* Of pictures: not a pass of the step, so it has no cost there. */
 static const struct pass normals[] = {
-    {.name = "sample_normals", .variant = FIELD_DEPTH, .dispatch = DISPATCH_FORWARD},
+    {"sample_normals", .use = PASS_NOT_DEFORMED, .variant = FIELD_DEPTH,
+     .dispatch = DISPATCH_FORWARD},
 };
 
 static const struct pass input_gradients[] = {
-    {.name = "input_gradients",
-     .variant = FIELD_COPIES,
-     .dispatch = DISPATCH_FORWARD,
+    {"input_gradients", .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
      .cost = ngp_cost_input_gradients},
 };
+/* clang-format on */
 
 static const char *const shape[] = {NGP_SHAPE, NULL};
 
@@ -226,9 +208,8 @@ const struct field_kind field_ngp = {
     .name = VKN_MODEL_NGP,
     .precisions = true,
     .shape = shape,
-    .create = create,
+    .create = ngp_create,
     .configure = ngp_configure,
-    .initialize = ngp_initialize,
     .forward = RECIPE(forward),
     .densities = RECIPE(densities),
     .colors = RECIPE(colors),

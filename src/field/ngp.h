@@ -16,17 +16,15 @@
 /* clang-format on */
 
 vkn_status ngp_check_grid(const struct vkn_config *config); /* settings of the group grid */
-/* Its parts, for a model that has something between the MLPs and the grid. */
-vkn_status ngp_create(const struct vkn_config *config, struct field_model *model); /* the MLPs */
-/* Of these the first alone, and what ends them. */
+/* Appends the density MLP, and the colour MLP behind it; ngp_end_mlps comes behind the last. */
+vkn_status ngp_create(const struct vkn_config *config, struct field_model *model);
 vkn_status ngp_create_density(const struct vkn_config *config, struct field_model *model);
 void ngp_end_mlps(struct field_model *model);
+/* Places the grid behind all other parameters. */
 void ngp_place_grid(const struct vkn_config *config, struct field_model *model);
 /* See struct field_kind. */
 void ngp_configure(const struct vkn_config *config, const struct field_model *model,
                    struct Config *constants, struct gpu_constants *specialization);
-void ngp_initialize(const struct vkn_config *config, const struct field_model *model,
-                    float *params);
 
 /* What its passes cost. */
 cost_function ngp_cost_encode, ngp_cost_forward, ngp_cost_densities, ngp_cost_colors,

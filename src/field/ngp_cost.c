@@ -43,7 +43,7 @@ struct facts {
     bool owned;      /* a level of the grid belongs to one subgroup, which adds without atomics */
     bool entries;    /* an atomic takes all of an entry's gradients, else of 16-bit ones two */
     enum vkn_gradient_sums sums;
-    double backward_groups, local_size, cells;
+    double backward_groups, layer_slices, local_size, cells;
 };
 
 /* Where there are no colours, the density is all that is used of the last layer. */
@@ -70,19 +70,20 @@ static struct facts facts_of(const struct cost_model *m)
         .level = model->level,
         .params = model->param_count,
         .mlp_params = model->mlp_params,
-        .fused_params = field_layered(model),
+        .fused_params = field_first_own(model),
         .activations = model->activations,
         .sh = sh[m->config->mlp.sh_degree],
         .parameter_bytes = m->backend->half ? 2 : 4,
         .feature_bytes = m->backend->half ? 2 : 4,
         .deterministic = m->config->deterministic,
         .half = m->backend->half,
-        .directions = m->counts.input_gradients > 0 && !m->model->kind->canonical,
+        .directions = m->counts.input_gradients > 0 && m->model->warp_layers == 0,
         .scratch = m->backend->scratch_bytes > 0,
         .owned = m->backend->sums_size > 0,
         .entries = strcmp(m->backend->sums_program, "half") == 0,
         .sums = m->backend->sums,
         .backward_groups = m->constants->backward_groups,
+        .layer_slices = field_layer_slices(m),
         .local_size = m->local_size,
         .cells = (double)m->counts.cells,
     };
@@ -261,8 +262,9 @@ static struct cost input_gradients(const struct facts *m, const struct cost_coun
 
 static struct cost reduce(const struct facts *m, const struct cost_counts *n)
 {
-    struct cost cost = cost_streaming(m->backward_groups * m->mlp_params,
-                                      4 * (m->backward_groups + 1) * m->mlp_params);
+    double sums = m->backward_groups * m->fused_params;
+    sums += m->layer_slices * (m->mlp_params - m->fused_params);
+    struct cost cost = cost_streaming(sums, 4 * (sums + m->mlp_params));
     double grid = m->params - m->mlp_params, touched = n->touched * m->features;
     double more = m->sums == VKN_SUMS_FIXED ? 12 * grid + 8 * touched : 0;
     cost.bytes += more;

@@ -26,7 +26,6 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
 {
     BASE_TRY(ngp_create_density(config, model));
     ngp_end_mlps(model);
-    ngp_place_grid(config, model);
     return VKN_OK;
 }
 
@@ -36,7 +35,6 @@ static void configure(const struct vkn_config *config, const struct field_model 
     ngp_configure(config, model, constants, specialization);
     specialization->values[SPEC_DENSITY_ONLY] = 1;
     specialization->values[SPEC_INPUT_GRADIENTS] = 0;
-    specialization->values[SPEC_WARPED] = 0;
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -86,7 +84,6 @@ const struct field_kind field_proposal = {
     .shape = shape,
     .create = create,
     .configure = configure,
-    .initialize = ngp_initialize,
     .forward = RECIPE(forward),
     .backward = RECIPE(backward),
 };

@@ -25,7 +25,10 @@ static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t
 static void add_cost(const struct cost_model *model, const struct step_pass *pass,
                      const struct cost_counts *counts, struct cost *sum)
 {
-    const struct cost_counts own = counts_of_set(model, pass->set, *counts);
+    struct cost_counts own = counts_of_set(model, pass->set, *counts);
+    own.pass = pass->pass;
+    if (pass->pass->rows == ROWS_CELLS)
+        own.marched = own.rays = own.evaluated;
     struct cost cost = pass->pass->cost(model, &own);
     double share = pass->place == STEP_EVERY ? 1.0 : 1.0 / PERIOD_STEPS;
     if (pass->learns) /* as it does in the end */

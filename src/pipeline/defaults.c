@@ -31,10 +31,11 @@ void pipeline_inherit_model(struct vkn_config *config, const struct vkn_config *
 {
     config_inherit(config, from, "model");
     const struct vkn_config proposal = field_proposal_config(from);
-    for (const char *const *key = field_shape(from); *key; key++)
-        config_inherit(config, from, *key);
-    for (const char *const *key = field_shape(&proposal); *key; key++)
-        config_inherit(config, from, *key);
+    const char *keys[2 * FIELD_MAX_KEYS];
+    size_t count = field_shape(from, keys);
+    count += field_shape(&proposal, keys + count);
+    for (size_t i = 0; i < count; i++)
+        config_inherit(config, from, keys[i]);
     config_inherit(config, from, "march.resolution");
     config_inherit(config, from, "dynamic.time_slices");
     config_inherit(config, from, "mlp.density_activation"); /* open in older checkpoints: exp */

@@ -29,6 +29,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_TOGETHER : PASS_ALONE;
     holds |= PASS_LEARNS | (setup->blended ? PASS_BLENDED : 0u);
+    holds |= field_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
     holds |= backend->half_sums && backend->sums != VKN_SUMS_HALF ? PASS_PACKS : 0u;
     return (use & ~holds) == 0;
@@ -38,6 +39,7 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
 {
     static const struct field_kind none;
     const struct field_kind *kind = setup->model.kind;
+    bool sums_cells = kind->sums_cells && setup->model.warp_layers == 0;
     const struct field_kind *proposal =
         setup->proposal_model.kind ? setup->proposal_model.kind : &none;
     const struct {
@@ -49,7 +51,7 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
         {STEP_PERIOD_BEGIN, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_PERIOD_BEGIN, &kind->occupancy, PASS_OCCUPANCY, SET_STEP},
         /* Here ranks have each raised cells of their own. */
-        {STEP_PERIOD_GRID, &rays_sums, PASS_OCCUPANCY | (kind->sums_cells ? PASS_TOGETHER : 0u),
+        {STEP_PERIOD_GRID, &rays_sums, PASS_OCCUPANCY | (sums_cells ? PASS_TOGETHER : 0u),
          SET_STEP},
         {STEP_PERIOD_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
@@ -127,13 +129,14 @@ void setup_record_forward(const struct setup *setup, struct gpu_recording *recor
                           struct gpu_program *const programs[], const struct gpu_program *last,
                           const struct gpu_bindings *bindings, uint32_t groups)
 {
-    const struct recipe *forward = &setup->model.kind->forward;
+    const struct pass *forward[FIELD_MAX_PASSES];
+    size_t count = field_list(&setup->model, &setup->model.kind->forward, forward);
     struct repeats repeats = setup_repeats(setup);
     if (last) /* of density alone */
         repeats.layers = repeats.density_layers;
     struct recipe_dispatch dispatches[STEP_MAX_PASSES];
-    for (size_t i = 0; i < forward->count; i++)
+    for (size_t i = 0; i < count; i++)
         dispatches[i] = (struct recipe_dispatch){
-            &forward->passes[i], last && i + 1 == forward->count ? last : programs[i], groups};
-    recipe_record(&repeats, recording, dispatches, forward->count, bindings);
+            forward[i], last && i + 1 == count ? last : programs[i], groups};
+    recipe_record(&repeats, recording, dispatches, count, bindings);
 }

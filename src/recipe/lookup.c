@@ -1,4 +1,4 @@
-/* Looking into recipes: where the entries of parameter groups lie, and passes by variant. */
+/* Where the entries of parameter groups lie. */
 #include "recipe/recipe.h"
 
 uint32_t recipe_entries(const struct parameter_group *groups, uint32_t count)
@@ -9,12 +9,4 @@ uint32_t recipe_entries(const struct parameter_group *groups, uint32_t count)
         entries += groups[i].count / groups[i].entry;
     }
     return entries;
-}
-
-const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant variant)
-{
-    for (size_t i = 0; i < recipe->count; i++)
-        if (recipe->passes[i].variant == variant)
-            return &recipe->passes[i];
-    return NULL;
 }

@@ -9,6 +9,7 @@
 
 struct field_model;
 struct field_backend;
+struct pass;
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
@@ -127,8 +128,9 @@ struct cost_model {
 
 struct cost_counts { /* of one step, means */
     double rays, marched, live;
-    double touched;   /* grid entries that a gradient reached */
-    double evaluated; /* cells at which an occupancy update evaluates the field */
+    double touched;          /* grid entries that a gradient reached */
+    double evaluated;        /* cells at which an occupancy update evaluates the field */
+    const struct pass *pass; /* whose cost is asked for; its cells are samples, each of a ray */
 };
 
 typedef struct cost cost_function(const struct cost_model *model, const struct cost_counts *counts);
@@ -162,11 +164,10 @@ enum pass_loop {
     LOOP_CASCADES, /* from the innermost out */
     LOOP_LAYERS,
     LOOP_DENSITY_LAYERS, /* those of the first MLP */
-    LOOP_LAYERS_BACK,    /* without the first layer, whose inputs nothing comes before */
-    LOOP_LAYERS_DOWN,    /* with it, where something does */
-    LOOP_WARP,           /* a deformation's, behind the others */
-    LOOP_WARP_BACK,
-    LOOP_ALL_LAYERS, /* those and these */
+    LOOP_LAYERS_BACK,    /* from the last to the first whose inputs have gradients */
+    LOOP_WARP,           /* layers of a deformation, behind the field's */
+    LOOP_WARP_BACK,      /* without the first of them */
+    LOOP_OWN_LAYERS,     /* all layers that are passes of their own */
 };
 
 /* When a pass belongs to a step: where all of these hold. */
@@ -189,6 +190,12 @@ enum pass_use {
     PASS_PROPOSAL = 16384,
     PASS_TWO_FIELDS = 32768, /* that or hierarchical */
     PASS_LEARNS = 65536,     /* a proposal's passes: in steps in which it does */
+    /* What the field is made of, see field_list. */
+    PASS_GRID = 1 << 17, /* its position encoding is a hash grid */
+    PASS_NO_GRID = 1 << 18,
+    PASS_DEFORMED = 1 << 19, /* a deformation is in front of it */
+    PASS_NOT_DEFORMED = 1 << 20,
+    PASS_OF_FIELD = PASS_GRID | PASS_NO_GRID | PASS_DEFORMED | PASS_NOT_DEFORMED,
 };
 
 #define PASS_ONE_GROUP  (-1)
@@ -216,8 +223,6 @@ struct recipe {
     const struct pass *passes; /* in their order */
     size_t count;
 };
-/* The first pass of a recipe that has the variant; NULL: none. */
-const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant variant);
 /* clang-format off */
 #define RECIPE(list) {list, sizeof(list) / sizeof *(list)}
 /* clang-format on */
@@ -227,6 +232,8 @@ const struct pass *recipe_pass(const struct recipe *recipe, enum field_variant v
 struct repeats {       /* what passes repeat over */
     uint32_t cascades; /* of all slices of time */
     uint32_t layers, density_layers, first_warp, warp_layers;
+    uint32_t first_own;             /* of LOOP_OWN_LAYERS */
+    uint32_t first_back;            /* the last of LOOP_LAYERS_BACK */
     uint32_t pieces;                /* of the gradients, coarse levels of a grid first */
     uint64_t samples, cells;        /* as there is room for; as an update goes through, or 0 */
     uint32_t chunk_rows, cell_rows; /* of a chunk */

@@ -7,18 +7,17 @@ uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats)
     case LOOP_CASCADES:
         return repeats->cascades;
     case LOOP_LAYERS:
-    case LOOP_LAYERS_DOWN:
         return repeats->layers;
     case LOOP_DENSITY_LAYERS:
         return repeats->density_layers;
     case LOOP_LAYERS_BACK:
-        return repeats->layers - 1;
+        return repeats->layers - repeats->first_back;
     case LOOP_WARP:
         return repeats->warp_layers;
     case LOOP_WARP_BACK:
         return repeats->warp_layers - 1;
-    case LOOP_ALL_LAYERS:
-        return repeats->first_warp + repeats->warp_layers;
+    case LOOP_OWN_LAYERS:
+        return repeats->first_warp + repeats->warp_layers - repeats->first_own;
     default:
         return 1;
     }
@@ -29,12 +28,13 @@ uint32_t recipe_round(const struct pass *pass, const struct repeats *repeats, ui
     uint32_t warp = repeats->first_warp;
     switch (pass->loop) {
     case LOOP_LAYERS_BACK:
-    case LOOP_LAYERS_DOWN:
         return repeats->layers - 1 - round;
     case LOOP_WARP:
         return warp + round;
     case LOOP_WARP_BACK:
         return warp + repeats->warp_layers - 1 - round;
+    case LOOP_OWN_LAYERS:
+        return repeats->first_own + round;
     default:
         return round;
     }

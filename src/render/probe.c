@@ -11,8 +11,9 @@
 vkn_status probe_create_forward(const struct render_field *of, bool density_only,
                                 struct gpu_program **program)
 {
-    const struct recipe *forward = &of->setup->model.kind->forward;
-    const struct pass *last = &forward->passes[forward->count - 1];
+    const struct field_model *model = &of->setup->model;
+    const struct pass *forward[FIELD_MAX_PASSES];
+    const struct pass *last = forward[field_list(model, &model->kind->forward, forward) - 1];
     struct gpu_constants constants = of->setup->specialization;
     constants.values[SPEC_DENSITY_ONLY] = density_only;
     return field_backend_create_program(of->device, &of->setup->backend, last->name, last->variant,
@@ -22,9 +23,10 @@ vkn_status probe_create_forward(const struct render_field *of, bool density_only
 static vkn_status create_forward(struct probe *probe)
 {
     const struct setup *setup = &probe->setup;
-    const struct recipe *forward = &setup->model.kind->forward;
-    for (; probe->forward_count < forward->count; probe->forward_count++) {
-        const struct pass *pass = &forward->passes[probe->forward_count];
+    const struct pass *forward[FIELD_MAX_PASSES];
+    size_t count = field_list(&setup->model, &setup->model.kind->forward, forward);
+    for (; probe->forward_count < count; probe->forward_count++) {
+        const struct pass *pass = forward[probe->forward_count];
         BASE_TRY(field_backend_create_program(
             probe->device, &setup->backend, pass->name, pass->variant, PASS_LOCAL_SIZE,
             &setup->specialization, &probe->forward[probe->forward_count]));

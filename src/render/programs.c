@@ -9,10 +9,11 @@
 static size_t add_forward(const struct setup *setup, struct gpu_program *programs[], size_t count,
                           struct field_pass_request passes[RENDER_MAX_PROGRAMS])
 {
-    const struct recipe *forward = &setup->model.kind->forward;
-    for (size_t i = 0; i < forward->count && i < RENDER_MAX_FORWARD; i++)
-        passes[count++] = (struct field_pass_request){forward->passes[i].name, &programs[i],
-                                                      forward->passes[i].variant};
+    const struct pass *forward[FIELD_MAX_PASSES];
+    size_t most = field_list(&setup->model, &setup->model.kind->forward, forward);
+    for (size_t i = 0; i < most && i < RENDER_MAX_FORWARD; i++)
+        passes[count++] =
+            (struct field_pass_request){forward[i]->name, &programs[i], forward[i]->variant};
     return count;
 }
 
@@ -54,16 +55,17 @@ size_t render_list_proposal(struct vkn_renderer *r,
 size_t render_list_normals(struct vkn_renderer *r,
                            struct field_pass_request passes[RENDER_NORMAL_PROGRAMS])
 {
-    const struct recipe *normals = &r->setup.model.kind->normals;
+    const struct pass *normals[FIELD_MAX_PASSES];
+    size_t count = field_list(&r->setup.model, &r->setup.model.kind->normals, normals);
     const struct field_pass_request own[] = {
         {volume_viewing.passes[VOLUME_NORMALS].name, &r->composite_normals, FIELD_SAME},
         {"finish_normals", &r->finish_normals, FIELD_SAME},
     };
     memcpy(passes, own, sizeof own);
-    if (normals->count == 0)
+    if (count == 0)
         return BASE_COUNT(own);
-    passes[BASE_COUNT(own)] = (struct field_pass_request){
-        normals->passes[0].name, &r->sample_normals, normals->passes[0].variant};
+    passes[BASE_COUNT(own)] =
+        (struct field_pass_request){normals[0]->name, &r->sample_normals, normals[0]->variant};
     return BASE_COUNT(own) + 1;
 }
 

@@ -1,6 +1,11 @@
 /* What a workload runs of a model's recipes. */
 #include "tuner/internal.h"
 
+static const struct recipe *recipe_of(const struct field_model *model, enum field_pass pass)
+{
+    return pass == FIELD_PASS_FORWARD ? &model->kind->forward : &model->kind->backward;
+}
+
 const struct pass *workload_pass(const struct field_model *model, enum field_pass pass)
 {
     static const enum field_variant variants[2][FIELD_PASSES] = {
@@ -11,32 +16,30 @@ const struct pass *workload_pass(const struct field_model *model, enum field_pas
     };
     if (model->fused == 0 && pass == FIELD_PASS_GRID)
         return NULL;
-    return recipe_pass(pass == FIELD_PASS_FORWARD ? &model->kind->forward : &model->kind->backward,
-                       variants[model->fused == 0][pass]);
+    return field_pass(model, recipe_of(model, pass), variants[model->fused == 0][pass]);
 }
 
 /* The passes of layers: all of a recipe but the last sums, which are optimisation's and the grid's.
  */
-static size_t list_layers(const struct field_kind *kind, enum field_pass pass,
+static size_t list_layers(const struct field_model *model, enum field_pass pass,
                           const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {
-    const struct recipe *recipe = pass == FIELD_PASS_FORWARD ? &kind->forward : &kind->backward;
-    size_t count = 0;
+    const struct pass *listed[FIELD_MAX_PASSES];
+    size_t count = 0, most = field_list(model, &model->kind->forward, listed);
     *timed = 0;
     if (pass == FIELD_PASS_GRID)
         return 0;
     if (pass == FIELD_PASS_BACKWARD) { /* packed weights, and features of a grid */
-        const struct pass *features = recipe_pass(&kind->forward, FIELD_COPIES);
-        passes[count++] = &kind->forward.passes[0];
-        if (features)
-            passes[count++] = features;
+        passes[count++] = listed[0];
+        if (model->levels > 0)
+            passes[count++] = field_pass(model, &model->kind->forward, FIELD_COPIES);
         *timed = count;
+        most = field_list(model, &model->kind->backward, listed);
     }
-    for (size_t i = 0; i < recipe->count && count < WORKLOAD_PASSES; i++) {
-        enum field_variant variant = recipe->passes[i].variant;
-        if (variant != FIELD_REDUCE && variant != FIELD_SCATTER &&
-            !(recipe->passes[i].use & PASS_KEEPS))
-            passes[count++] = &recipe->passes[i];
+    for (size_t i = 0; i < most && count < WORKLOAD_PASSES; i++) {
+        enum field_variant variant = listed[i]->variant;
+        if (variant != FIELD_REDUCE && variant != FIELD_SCATTER && !(listed[i]->use & PASS_KEEPS))
+            passes[count++] = listed[i];
     }
     return count;
 }
@@ -45,8 +48,8 @@ size_t workload_list(const struct field_model *model, enum field_pass pass,
                      const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {
     if (model->fused == 0)
-        return list_layers(model->kind, pass, passes, timed);
-    passes[0] = recipe_pass(&model->kind->forward, FIELD_COPIES);
+        return list_layers(model, pass, passes, timed);
+    passes[0] = field_pass(model, &model->kind->forward, FIELD_COPIES);
     passes[1] = workload_pass(model, pass);
     *timed = pass == FIELD_PASS_GRID ? 0 : 1;
     return 2;

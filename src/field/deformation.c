@@ -1,0 +1,124 @@
+/* A deformation in front of a field (Pumarola et al., D-NeRF, CVPR 2021): an MLP makes of the
+ * frequencies of position and time how far a sample is from its position in the canonical scene,
+ * where the field is evaluated. Its layers are passes of their own. */
+#include "field/deformation.h"
+
+#include <math.h>
+
+#define LAST_LAYER 1e-4f /* bound of its initial weights: nothing moves at first */
+
+/* ---- layout ---------------------------------------------------------------------------------- */
+
+/* Appends columns to a row's activations: what is encoded, then each layer's outputs. */
+static void place_columns(struct field_model *model)
+{
+    uint32_t first = field_first_warp(model), before = model->columns;
+    uint32_t column = before + model->layers[first].inputs;
+    model->warp_input = before;
+    for (uint32_t i = first; i < model->layer_count; i++) {
+        const struct field_layer *layer = &model->layers[i];
+        model->flows[i] = (struct LayerFlow){
+            .from = before,
+            .own = layer->inputs,
+            .to = column,
+            .rectified = !layer->last,
+            .masked = i > first,
+        };
+        field_place_panels(model, i);
+        model->warp_output = before = column;
+        column += layer->outputs;
+    }
+    model->columns = column;
+}
+
+vkn_status deformation_add(const struct vkn_config *config, struct field_model *model)
+{
+    uint32_t canonical = model->mlp_params, activations = model->activations;
+    model->warp_layers = config->dynamic.layers + 1;
+    BASE_TRY(field_check(model->layer_count + model->warp_layers <= MAX_LAYERS, "dynamic.layers",
+                         "more than 16 layers with those of the MLPs"));
+    uint32_t inputs = LAYERS_FREQUENCIES(config->dynamic.position_octaves);
+    inputs += FIELD_TIME_INPUTS(config);
+    const struct field_mlp mlp = {
+        .inputs = field_pad_columns(inputs),
+        .used_inputs = inputs,
+        .width = config->dynamic.width,
+        .hidden = config->dynamic.layers,
+        .outputs = FIELD_COLUMNS,
+        .used_outputs = 3,
+        .biases = true,
+        .initial = LAST_LAYER,
+    };
+    BASE_TRY(field_add_mlp(model, &mlp));
+    model->activations = activations; /* of fused layers alone */
+    model->param_count = model->mlp_params;
+    place_columns(model);
+    model->chunk_rows = config->batch.chunk;
+    model->groups[model->group_count++] =
+        (struct parameter_group){.count = model->mlp_params - canonical,
+                                 .entry = 2,
+                                 .rate = config->dynamic.rate,
+                                 .decay = 1};
+    return VKN_OK;
+}
+
+void deformation_configure(const struct vkn_config *config, const struct field_model *model,
+                           struct Config *constants)
+{
+    constants->warp_input = model->warp_input;
+    constants->warp_output = model->warp_output;
+    constants->warp_octaves = config->dynamic.position_octaves;
+    constants->time_octaves = config->dynamic.time_octaves;
+    constants->curriculum = fmaxf(config->dynamic.curriculum, 0.0f);
+}
+
+const char *const deformation_shape[] = {"dynamic.canonical",
+                                         "dynamic.width",
+                                         "dynamic.layers",
+                                         "dynamic.position_octaves",
+                                         "dynamic.time_octaves",
+                                         "dynamic.time_features",
+                                         NULL};
+
+/* ---- cost ------------------------------------------------------------------------------------ */
+
+/* Operations of a displaced position, and of its gradient; of the slopes of a sine and a cosine
+ * together, and of the position's gradient. */
+#define MOVE      12
+#define GRADIENTS 3
+#define PAIR      5
+#define SLOPE     24
+
+#define MAPPED 3 /* columns of the last layer's that are used */
+
+struct cost deformation_cost_encode(const struct cost_model *m, const struct cost_counts *n)
+{
+    double columns = m->model->layers[field_first_warp(m->model)].inputs;
+    double octaves = 3.0 * m->config->dynamic.position_octaves + m->config->dynamic.time_octaves;
+    double values = layers_copies(n) * columns, rows = layers_rows(m, n);
+    return cost_streaming(
+        LAYERS_WAVES * octaves * rows,
+        rows * (sizeof(struct Sample) + FIELD_PLACE + 4 + values * field_value_bytes(m)));
+}
+
+struct cost deformation_cost_move(const struct cost_model *m, const struct cost_counts *n)
+{
+    double rows = layers_rows(m, n);
+    return cost_streaming(MOVE * rows, rows * (sizeof(struct Sample) + FIELD_PLACE +
+                                               MAPPED * (field_value_bytes(m) + 4)));
+}
+
+/* Gradients and activations of the position's columns in, the position's gradient out. */
+struct cost deformation_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
+{
+    double pairs = 3.0 * layers_position_octaves(m->config);
+    return cost_streaming((PAIR * pairs + SLOPE) * n->live,
+                          n->live * (sizeof(struct Sample) + FIELD_PLACE + 16 +
+                                     (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));
+}
+
+struct cost deformation_cost_output_gradients(const struct cost_model *m,
+                                              const struct cost_counts *n)
+{
+    return cost_streaming(GRADIENTS * n->live, n->live * (12 + 2 * 32 * field_value_bytes(m)));
+}

@@ -1,0 +1,270 @@
+/* Fields of layers: an encoding of the position -> density MLP, one of whose layers may read the
+ * encoding again -> density and features; features and an encoding of the direction -> colour MLP.
+ * Layers may be too wide for one pass, so each layer is a pass of its own. The vanilla model
+ * (Mildenhall et al., NeRF, ECCV 2020, figure 7) has frequencies of both, the layered model any
+ * encodings. Parameters: [density layers][colour layers][deformation layers], each with biases, and
+ * [grid levels] of a hash grid. */
+#include "field/layers.h"
+
+#include "field/deformation.h"
+#include "field/ngp.h"
+
+/* ---- encodings ------------------------------------------------------------------------------- */
+
+/* Only the layered model has a choice; an older configuration of another model may name none. */
+static bool has_choice(const struct vkn_config *config)
+{
+    return config->model == VKN_MODEL_LAYERED;
+}
+
+static enum vkn_position_encoding position_of(const struct vkn_config *config)
+{
+    return has_choice(config) ? config->field.position : VKN_POSITION_FREQUENCIES;
+}
+
+static bool has_grid(const struct vkn_config *config)
+{
+    return position_of(config) <= VKN_POSITION_HASH;
+}
+
+uint32_t layers_position_octaves(const struct vkn_config *config)
+{
+    return position_of(config) == VKN_POSITION_FREQUENCIES ? config->mlp.position_octaves : 0;
+}
+
+enum vkn_direction_encoding layers_direction(const struct vkn_config *config)
+{
+    return has_choice(config) ? config->field.direction : VKN_DIRECTION_FREQUENCIES;
+}
+
+uint32_t layers_direction_octaves(const struct vkn_config *config)
+{
+    return layers_direction(config) == VKN_DIRECTION_FREQUENCIES ? config->mlp.direction_octaves
+                                                                 : 0;
+}
+
+static uint32_t direction_inputs(const struct vkn_config *config)
+{
+    switch (layers_direction(config)) {
+    case VKN_DIRECTION_NONE:
+        return 0;
+    case VKN_DIRECTION_FREQUENCIES:
+    case VKN_DIRECTION_IDENTITY:
+        return LAYERS_FREQUENCIES(layers_direction_octaves(config));
+    default:
+        return FIELD_NGP_DIRECTION;
+    }
+}
+
+/* ---- layout ---------------------------------------------------------------------------------- */
+
+static bool has_skip(const struct vkn_config *config)
+{
+    return config->mlp.skip_layer <= config->mlp.density_layers;
+}
+
+static vkn_status check_settings(const struct vkn_config *config, bool to_position)
+{
+    BASE_TRY(field_check(config->mlp.density_width % FIELD_COLUMNS == 0, "mlp.density_width",
+                         "not a multiple of 32"));
+    BASE_TRY(field_check(config->mlp.color_width % FIELD_COLUMNS == 0, "mlp.color_width",
+                         "not a multiple of 32"));
+    BASE_TRY(field_check(config->mlp.geometry % FIELD_COLUMNS == 0, "mlp.geometry",
+                         "not a multiple of 32"));
+    BASE_TRY(field_check(!to_position || config->mlp.skip_layer > 1, "mlp.skip_layer",
+                         "1: the first layer has no gradients by what it reads twice"));
+    return field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= MAX_LAYERS,
+                       "mlp.color_layers", "more than 14 hidden layers together");
+}
+
+/* Decides which columns of a row's activations each layer reads and writes: encodings come first,
+ * then outputs of the layers in their order. */
+static void place_columns(const struct vkn_config *config, struct field_model *model)
+{
+    uint32_t position = model->layers[0].inputs - model->layers[0].skip;
+    uint32_t column = position + field_pad_columns(direction_inputs(config)), before = 0;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const struct field_layer *layer = &model->layers[i];
+        bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
+        bool again = model->to_position && i == 0 && has_skip(config);
+        struct LayerFlow *flow = &model->flows[i];
+        *flow = (struct LayerFlow){
+            .from = first && color ? model->first_output + FIELD_COLUMNS : before,
+            .own = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
+            .behind = color ? position : 0,
+            .to = column,
+            .rectified = !layer->last,
+            .masked = !first,
+            .again = again ? config->mlp.skip_layer - 1 : 0,
+        };
+        field_place_panels(model, i);
+        if (layer->last)
+            *(color ? &model->color_output : &model->first_output) = column;
+        before = column;
+        column += layer->outputs;
+    }
+    model->columns = column;
+}
+
+static vkn_status add_mlps(const struct vkn_config *config, uint32_t position, uint32_t direction,
+                           struct field_model *model)
+{
+    /* Density has a chunk of columns for itself, so that features begin with one. */
+    const struct field_mlp density = {
+        .inputs = field_pad_columns(position),
+        .used_inputs = position,
+        .width = config->mlp.density_width,
+        .hidden = config->mlp.density_layers,
+        .outputs = FIELD_COLUMNS + config->mlp.geometry,
+        .used_outputs = FIELD_COLUMNS + config->mlp.geometry,
+        .skip_at = has_skip(config) ? config->mlp.skip_layer : 0,
+        .biases = true,
+    };
+    const struct field_mlp color = {
+        .inputs = config->mlp.geometry + field_pad_columns(direction),
+        .used_inputs = config->mlp.geometry + direction,
+        .width = config->mlp.color_width,
+        .hidden = config->mlp.color_layers,
+        .outputs = FIELD_COLUMNS,
+        .used_outputs = 3,
+        .biases = true,
+    };
+    BASE_TRY(field_add_mlp(model, &density));
+    return field_add_mlp(model, &color);
+}
+
+static vkn_status create(const struct vkn_config *config, struct field_model *model)
+{
+    uint32_t position = LAYERS_FREQUENCIES(layers_position_octaves(config));
+    if (has_grid(config)) {
+        BASE_TRY(ngp_check_grid(config));
+        model->levels = config->grid.levels;
+        model->features = config->grid.features;
+        position = model->inputs = model->levels * model->features;
+        model->to_position = true;
+    }
+    BASE_TRY(check_settings(config, model->to_position));
+    BASE_TRY(
+        add_mlps(config, position + field_time_inputs(config), direction_inputs(config), model));
+    place_columns(config, model);
+    model->param_count = model->mlp_params;
+    model->chunk_rows = config->batch.chunk;
+    model->groups[model->group_count++] =
+        (struct parameter_group){.count = model->param_count, .entry = 2, .rate = 1, .decay = 1};
+    return VKN_OK;
+}
+
+static void configure(const struct vkn_config *config, const struct field_model *model,
+                      struct Config *constants, struct gpu_constants *specialization)
+{
+    (void)constants;
+    uint32_t *values = specialization->values;
+    bool harmonics = layers_direction(config) == VKN_DIRECTION_HARMONICS;
+    values[SPEC_FEATURES] = model->features;
+    values[SPEC_LEVELS] = model->levels > 0 ? model->levels : layers_position_octaves(config);
+    values[SPEC_DIRECTION] = layers_direction(config);
+    values[SPEC_SH_DEGREE] = harmonics ? config->mlp.sh_degree : layers_direction_octaves(config);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* clang-format off */
+static const struct pass forward[] = {
+    PACK(PASS_ALWAYS),
+    DEFORM(SAMPLES, PASS_DEFORMED, ""),
+    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_HALF, SAMPLES,
+     .cost = deformation_cost_move},
+    {"encode_samples", .use = PASS_GRID, .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_encode},
+    {"encode_inputs", .variant = FIELD_HALF, SAMPLES, .cost = layers_cost_encode},
+    {"layer_forward", .variant = FIELD_PRODUCT, SAMPLES, .loop = LOOP_LAYERS,
+     .cost = layers_cost_forward},
+    {"field_values", .variant = FIELD_HALF, SAMPLES, .cost = layers_cost_values},
+};
+
+static const struct pass densities[] = {
+    PACK(PASS_ALWAYS),
+    DEFORM(SOME, PASS_DEFORMED, ""),
+    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_HALF, SOME,
+     .cost = deformation_cost_move},
+    {"encode_samples", .use = PASS_GRID, .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
+     .cost = ngp_cost_encode},
+    {"encode_inputs", .variant = FIELD_HALF, SOME, .cost = layers_cost_encode},
+    {"layer_forward", .label = "layer_densities", .variant = FIELD_PRODUCT, SOME,
+     .loop = LOOP_DENSITY_LAYERS, .cost = layers_cost_forward},
+    {"field_values", .label = "field_densities", .variant = FIELD_HALF, SOME,
+     .cost = layers_cost_values},
+};
+
+/* Where all of the live samples are one chunk, the backward pass finds the activations of these
+ * passes. A hash grid's features are still there. */
+static const struct pass colors[] = {
+    DEFORM(LIVE, PASS_DEFORMED, "_colors"),
+    {"encode_inputs", .label = "encode_colors", .variant = FIELD_HALF, LIVE,
+     .cost = layers_cost_encode},
+    {"layer_forward", .label = "layer_colors", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS,
+     .cost = layers_cost_forward},
+    {"field_values", .label = "field_colors", .variant = FIELD_HALF, LIVE,
+     .cost = layers_cost_values},
+};
+
+/* Activations of live samples are computed again, or gathered where all were kept, a chunk of rows at a time. */
+static const struct pass backward[] = {
+    DEFORM(AGAIN, PASS_DEFORMED | PASS_RECOMPUTES, "_live"),
+    {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_HALF, AGAIN,
+     .cost = layers_cost_encode},
+    {"layer_forward", .label = "layer_forward_live", .use = PASS_RECOMPUTES,
+     .variant = FIELD_PRODUCT, AGAIN, .loop = LOOP_LAYERS, .cost = layers_cost_forward},
+    {"gather_rows", .use = PASS_KEEPS, .variant = FIELD_HALF, LIVE, .cost = layers_cost_gather},
+    {"field_seeds", .variant = FIELD_HALF, LIVE, .cost = layers_cost_output_gradients},
+    {"layer_backward", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS_BACK,
+     .cost = layers_cost_backward},
+    {"feature_gradients", .use = PASS_GRID, .variant = FIELD_HALF, LIVE,
+     .cost = layers_cost_features},
+    GRID_POSITION_GRADIENTS(PASS_DEFORMED | PASS_GRID),
+    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_HALF, LIVE,
+     .cost = deformation_cost_frequencies},
+    DEFORM_BACK(PASS_DEFORMED),
+    LAYER_WEIGHTS(PASS_ALWAYS),
+    {"scatter_gradients", .use = PASS_GRID, .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD,
+     .by_piece = true, .cost = ngp_cost_scatter},
+    {"reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
+     .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_reduce},
+};
+
+/* A chunk's cells are samples of their own, at positions that no ray goes through. */
+static const struct pass occupancy[] = {
+    PACK_AVERAGE(PASS_ALWAYS),
+    {"begin_cells", CELLS, .cost = layers_cost_begin},
+    {"pick_cells", CELLS, .cost = layers_cost_pick},
+    DEFORM_CELLS(PASS_DEFORMED),
+    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, CELLS, .variant = FIELD_HALF,
+     .cost = deformation_cost_move},
+    {"encode_samples", .use = PASS_GRID, CELLS, .variant = FIELD_COPIES, .average = true,
+     .cost = ngp_cost_encode},
+    {"encode_inputs", CELLS, .variant = FIELD_HALF, .cost = layers_cost_encode},
+    {"layer_forward", CELLS, .variant = FIELD_PRODUCT, .loop = LOOP_DENSITY_LAYERS, .average = true,
+     .cost = layers_cost_forward},
+    {"field_values", CELLS, .variant = FIELD_HALF, .cost = layers_cost_values},
+    {"store_cells", CELLS, .cost = layers_cost_store},
+};
+
+/* ---- the models ------------------------------------------------------------------------------ */
+
+#define SHAPE                                                                                      \
+    "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",                  \
+    "mlp.color_layers", "mlp.skip_layer", "mlp.position_octaves", "mlp.direction_octaves"
+
+static const char *const shape[] = {SHAPE, NULL};
+static const char *const shape_of_any[] = {"field.position", "field.direction", "field.activation",
+                                           "mlp.sh_degree", NGP_GRID, SHAPE, NULL};
+
+#define LAYERS(model, keys)                                                                        \
+    {                                                                                              \
+        .name = (model), .precisions = true, .shape = (keys), .create = create,                    \
+        .configure = configure, .forward = RECIPE(forward), .densities = RECIPE(densities),        \
+        .colors = RECIPE(colors), .backward = RECIPE(backward), .occupancy = RECIPE(occupancy),    \
+    }
+const struct field_kind field_vanilla = LAYERS(VKN_MODEL_VANILLA, shape);
+const struct field_kind field_layered = LAYERS(VKN_MODEL_LAYERED, shape_of_any);
+/* clang-format on */

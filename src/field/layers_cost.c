@@ -1,0 +1,189 @@
+/* What the passes of fields of layers cost. */
+#include "field/layers.h"
+
+/* Operations of the spherical harmonics, and of the outputs' activations and their slopes;
+ * exponentials and divisions are one each. */
+#define HARMONICS 64
+#define VALUES    12
+#define SLOPES    14
+
+#define DISPLACEMENT 3 /* columns that a deformation leaves for the position */
+
+/* ---- rows and layers ------------------------------------------------------------------------- */
+
+double layers_rows(const struct cost_model *m, const struct cost_counts *n)
+{
+    uint32_t rows = n->pass->rows;
+    bool there = m->config->march.visibility == VKN_SWITCH_ON && n->live <= m->model->chunk_rows;
+    if (rows == ROWS_AGAIN && there)
+        return 0;
+    return rows == ROWS_LIVE || rows == ROWS_AGAIN ? n->live : n->marched;
+}
+
+double layers_copies(const struct cost_counts *n)
+{
+    return n->pass->rows == ROWS_LIVE || n->pass->rows == ROWS_AGAIN ? 2 : 1;
+}
+
+/* The layers that a pass goes through. */
+struct range {
+    uint32_t begin, end;
+};
+
+static struct range range_of(const struct cost_model *m, const struct cost_counts *n)
+{
+    const struct field_model *model = m->model;
+    uint32_t first_warp = field_first_warp(model), end = 0;
+    switch (n->pass->loop) {
+    case LOOP_LAYERS:
+        return (struct range){0, first_warp};
+    case LOOP_DENSITY_LAYERS:
+        while (end < model->layer_count && model->layers[end].mlp == 0)
+            end++;
+        return (struct range){0, end};
+    case LOOP_LAYERS_BACK:
+        return (struct range){model->to_position ? 0 : 1, first_warp};
+    case LOOP_WARP:
+        return (struct range){first_warp, model->layer_count};
+    case LOOP_WARP_BACK:
+        return (struct range){first_warp + 1, model->layer_count};
+    default:
+        return (struct range){model->fused, model->layer_count};
+    }
+}
+
+/* What a range of layers comes to for a row: operations; columns read and written; weights and
+ * biases. */
+struct sums {
+    double flops, read, written, weights;
+};
+
+static struct sums sum_layers(const struct cost_model *m, struct range range)
+{
+    struct sums sums = {0};
+    for (uint32_t i = range.begin; i < range.end; i++) {
+        const struct field_layer *layer = &m->model->layers[i];
+        double weights = (layer->inputs + 1.0) * layer->outputs;
+        sums.flops += 2 * weights;
+        sums.read += layer->inputs;
+        sums.written += layer->outputs;
+        sums.weights += weights;
+    }
+    return sums;
+}
+
+/* Bytes of the range's weights in panels, each as a product reads it and transposed. */
+static double panels(const struct cost_model *m, struct range range)
+{
+    return field_panel_bytes(m, range.begin, range.end);
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+struct cost layers_cost_pack(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct range range = range_of(m, n);
+    return cost_streaming(0, 2 * 4 * sum_layers(m, range).weights + panels(m, range));
+}
+
+/* Sines and cosines of octaves, and the harmonics. */
+static double encoding_flops(const struct cost_model *m)
+{
+    const struct vkn_config *config = m->config;
+    double octaves = 3.0 * layers_direction_octaves(config);
+    if (m->model->levels == 0)
+        octaves += 3.0 * layers_position_octaves(config);
+    if (field_time_inputs(config) > 0)
+        octaves += config->dynamic.time_octaves;
+    bool harmonics = layers_direction(config) == VKN_DIRECTION_HARMONICS;
+    return LAYERS_WAVES * octaves + (harmonics ? HARMONICS : 0);
+}
+
+/* A grid's features, or where a deformation has moved the position, in; columns out. */
+struct cost layers_cost_encode(const struct cost_model *m, const struct cost_counts *n)
+{
+    double moved = m->model->warp_layers > 0 && m->model->levels == 0 ? DISPLACEMENT : 0;
+    double values = m->model->inputs + moved + layers_copies(n) * m->model->flows[0].to;
+    double rows = layers_rows(m, n);
+    return cost_streaming(encoding_flops(m) * rows, rows * (sizeof(struct Sample) + FIELD_PLACE +
+                                                            values * field_value_bytes(m)));
+}
+
+struct cost layers_cost_gather(const struct cost_model *m, const struct cost_counts *n)
+{
+    return cost_streaming(0, n->live * (4 + 3 * m->model->columns * field_value_bytes(m)));
+}
+
+struct cost layers_cost_forward(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct range range = range_of(m, n);
+    struct sums sums = sum_layers(m, range);
+    double columns = sums.read + layers_copies(n) * sums.written, rows = layers_rows(m, n);
+    return cost_streaming(sums.flops * rows,
+                          rows * columns * field_value_bytes(m) + panels(m, range) / 2);
+}
+
+struct cost layers_cost_values(const struct cost_model *m, const struct cost_counts *n)
+{
+    double rows = layers_rows(m, n);
+    return cost_streaming(VALUES * rows, rows * (16 + 4 * field_value_bytes(m)));
+}
+
+struct cost layers_cost_output_gradients(const struct cost_model *m, const struct cost_counts *n)
+{
+    return cost_streaming(SLOPES * n->live, n->live * (32 + 2 * 64 * field_value_bytes(m)));
+}
+
+/* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks. */
+struct cost layers_cost_backward(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct range range = range_of(m, n);
+    double flops = 0, columns = 0;
+    for (uint32_t i = range.begin; i < range.end; i++) {
+        const struct LayerFlow *flow = &m->model->flows[i];
+        double own = flow->own, outputs = field_outputs_behind(m->model, i);
+        flops += 2 * own * outputs;
+        columns += outputs + (flow->masked ? 3 : 2) * own;
+    }
+    return cost_streaming(flops * n->live,
+                          n->live * columns * field_value_bytes(m) + panels(m, range) / 2);
+}
+
+/* Gradients of a grid's features, from the columns to where scatter_gradients reads them. */
+struct cost layers_cost_features(const struct cost_model *m, const struct cost_counts *n)
+{
+    return cost_streaming(0, n->live * (4 + 2.0 * m->model->inputs * field_value_bytes(m)));
+}
+
+struct cost layers_cost_weights(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct sums sums = sum_layers(m, range_of(m, n));
+    double columns = sums.read + 2 * sums.written; /* outputs again for the biases */
+    return cost_streaming(sums.flops * n->live, n->live * columns * field_value_bytes(m) +
+                                                    4 * field_layer_slices(m) * sums.weights);
+}
+
+/* ---- the occupancy update -------------------------------------------------------------------- */
+
+struct cost layers_cost_begin(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)m, (void)n;
+    return cost_streaming(0, 4);
+}
+
+/* Decays all cells, or, of a grid with slices of time, those of a slice and of its neighbours;
+ * leaves a sample, its ray and its cell for each cell at which the field is evaluated. */
+struct cost layers_cost_pick(const struct cost_model *m, const struct cost_counts *n)
+{
+    double cells = (double)m->counts.cells, slices = m->config->dynamic.time_slices;
+    if (m->model->warp_layers > 0 && slices > 3)
+        cells *= 3 / slices;
+    return cost_streaming(cells,
+                          8 * cells + n->evaluated * (FIELD_PLACE + sizeof(struct Sample) + 4));
+}
+
+struct cost layers_cost_store(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)m;
+    return cost_streaming(2 * n->evaluated, n->evaluated * (4 + 16 + 8));
+}
