@@ -392,6 +392,7 @@ static const struct row {
 
     {IS("dynamic.canonical", "ngp"), DYNAMIC},
     {IS("dynamic.canonical", "vanilla"), DYNAMIC, .test = "test_step_gradient"},
+    {IS("dynamic.canonical", "layered"), DYNAMIC, .test = "test_step_gradient"},
     {IS("dynamic.canonical", "vanilla"), .with = {"model=dynamic", "mlp.skip_layer=1"},
      .error = "mlp.skip_layer: 1: "},
     {IS("dynamic.canonical", "vanilla"), .with = {"model=dynamic", "dynamic.layers=5"},
@@ -1034,6 +1035,9 @@ static const struct variant {
     {"model=vanilla", 1, 0, "optimizer.learning_rate", "0.004", "0.001"},
     {"model=dynamic", 1, 0, "mlp.density_width", "64", NULL},
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "256", NULL},
+    {"model=dynamic dynamic.canonical=layered", 1, 0, "mlp.geometry", "32", NULL},
+    {"model=dynamic dynamic.canonical=layered field.position=frequencies", 1, 0, "mlp.geometry",
+     "256", NULL},
     {"model=vanilla dynamic.canonical=ngp", 1, 0, "mlp.density_width", "256", NULL},
     {"dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "64", NULL},
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.position_octaves", "5", NULL},

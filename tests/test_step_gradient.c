@@ -508,6 +508,27 @@ static void check_layered(const struct step_tests *tests, const struct layered *
     check_step(tests, config, seed);
 }
 
+/* The layered model's encodings behind a deformation, each with the time as an input: a grid's
+ * features with densities before colours, and the position alone with kept activations. */
+static void test_warped_layered(void **state)
+{
+    const struct step_tests *tests = *state;
+    if (!gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+        return;
+    struct vkn_config config = warped_of(true, VKN_GRADIENT_CHECKPOINT_ON);
+    config.dynamic.canonical = VKN_CANONICAL_LAYERED;
+    config.field.activation = VKN_ACTIVATION_TANH;
+    config.grid = tiny_config(false).grid;
+    config.march.visibility = VKN_SWITCH_ON;
+    check_step(tests, config, 20);
+    config.deterministic = false;
+    config.field.position = VKN_POSITION_IDENTITY;
+    config.field.direction = VKN_DIRECTION_HARMONICS;
+    config.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_OFF;
+    config.march.visibility = VKN_SWITCH_DEFAULT;
+    check_step(tests, config, 21);
+}
+
 /* In one form of the programs: layers have their case above in the other as well, and activation
  * functions are the same lines in both. */
 static void test_layered(void **state)
@@ -529,7 +550,7 @@ int main(void)
         cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
         cmocka_unit_test(test_dynamic),  cmocka_unit_test(test_dynamic_contracted),
         cmocka_unit_test(test_warped),   cmocka_unit_test(test_warped_contracted),
-        cmocka_unit_test(test_layered),
+        cmocka_unit_test(test_layered),  cmocka_unit_test(test_warped_layered),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

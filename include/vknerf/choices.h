@@ -15,7 +15,8 @@
 /* Models whose field may be the canonical one of the dynamic model. */
 #define VKN_CANONICALS(X)                                                                               \
     X(VKN_CANONICAL_NGP, ngp)                                                                           \
-    X(VKN_CANONICAL_VANILLA, vanilla)
+    X(VKN_CANONICAL_VANILLA, vanilla)                                                                   \
+    X(VKN_CANONICAL_LAYERED, layered)
 #define VKN_PRECISIONS(X)                                                                               \
     X(VKN_PRECISION_FP32, fp32)                                                                         \
     X(VKN_PRECISION_FP16, fp16)                                                                         \

@@ -147,6 +147,8 @@ double config_default(const struct config_setting *setting, size_t index,
                       const struct vkn_config *config, const struct config_facts *facts);
 /* The model that is trained, which what is asked of the field decides where nobody said. */
 enum vkn_model config_model(const struct vkn_config *config);
+/* Returns whether the settings field.* choose its encodings: the layered model, deformed or not. */
+bool config_is_layered(const struct vkn_config *config);
 /* The number that the row of an open default tells, whose meaning is the caller's. */
 double config_open_value(const char *key);
 /* The default in words: "16", "19, CPU 15", "huber", "a quarter of the machine's memory". */

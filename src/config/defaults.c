@@ -68,12 +68,17 @@ static bool is_vanilla(const struct vkn_config *config)
             config->dynamic.canonical == VKN_CANONICAL_VANILLA);
 }
 
-/* Another default of the vanilla model's, of what deforms it, and of layers that are given what its
- * are. */
+bool config_is_layered(const struct vkn_config *config)
+{
+    return config->model == VKN_MODEL_LAYERED ||
+           (config->model == VKN_MODEL_DYNAMIC &&
+            config->dynamic.canonical == VKN_CANONICAL_LAYERED);
+}
+
+/* Chooses the vanilla model's default for that model and for layers behind its encoding. */
 static double vanilla_or(const struct vkn_config *config, double vanilla, double value)
 {
-    bool layered =
-        config->model == VKN_MODEL_LAYERED && config->field.position != VKN_POSITION_HASH;
+    bool layered = config_is_layered(config) && config->field.position != VKN_POSITION_HASH;
     return is_vanilla(config) || layered ? vanilla : value;
 }
 
@@ -122,7 +127,7 @@ MODEL_RULE(color_layers, 1)
 RULE(geometry)
 {
     UNUSED(facts);
-    return vanilla_or(config, 256, config->model == VKN_MODEL_LAYERED ? 2 * value : value);
+    return vanilla_or(config, 256, config_is_layered(config) ? 2 * value : value);
 }
 
 /* What is fine from the start gives a deformation no direction to move it in. */
@@ -377,7 +382,7 @@ static vkn_status check_field(const struct vkn_config *config)
 {
     const struct vkn_config own = {.model = config->model, .dynamic = config->dynamic};
     const char *wrong = NULL;
-    if (config->model == VKN_MODEL_LAYERED)
+    if (config_is_layered(config))
         return VKN_OK;
     if (config->field.activation != VKN_ACTIVATION_RELU)
         wrong = "activation";

@@ -113,7 +113,7 @@
     X(G, milestones, FLOATS(3), RANGE(1e-6, 2), VALUES(0.1, 0.25, 0.5),                                 \
       "shares of the training at which that halves, until it is 1")
 
-/* Of the layered model; what others have is theirs. */
+/* Of the layered model, also behind a deformation; other models have their own. */
 #define VKN_SETTINGS_FIELD(X, G)                                                                        \
     X(G, position, ENUM(position_encoding), ANY, RULE(position, "hash, vanilla frequencies"),           \
       "what the density MLP is given of the position")                                                  \
@@ -155,7 +155,7 @@
 
 /* Of the dynamic model: a place and a moment become the place in one moment's scene, the canonical one. */
 #define VKN_SETTINGS_DYNAMIC(X, G)                                                                      \
-    X(G, canonical, ENUM(canonical), ANY, VALUE(VKN_CANONICAL_NGP), "whose field is deformed")          \
+    X(G, canonical, ENUM(canonical), ANY, VALUE(VKN_CANONICAL_NGP), "model of the field that is deformed") \
     X(G, width, U32, MULTIPLE(32, 256, 32), VALUE(64), "of the deformation's hidden layers")            \
     X(G, layers, U32, RANGE(1, 8), VALUE(4), "hidden layers of the deformation")                        \
     X(G, position_octaves, U32, RANGE(1, 8), VALUE(2), "of the place's frequencies")                    \

@@ -11,15 +11,10 @@
 
 /* ---- encodings ------------------------------------------------------------------------------- */
 
-/* Only the layered model has a choice; an older configuration of another model may name none. */
-static bool has_choice(const struct vkn_config *config)
-{
-    return config->model == VKN_MODEL_LAYERED;
-}
-
+/* An older configuration of the vanilla model names no encodings. */
 static enum vkn_position_encoding position_of(const struct vkn_config *config)
 {
-    return has_choice(config) ? config->field.position : VKN_POSITION_FREQUENCIES;
+    return config_is_layered(config) ? config->field.position : VKN_POSITION_FREQUENCIES;
 }
 
 static bool has_grid(const struct vkn_config *config)
@@ -34,7 +29,7 @@ uint32_t layers_position_octaves(const struct vkn_config *config)
 
 enum vkn_direction_encoding layers_direction(const struct vkn_config *config)
 {
-    return has_choice(config) ? config->field.direction : VKN_DIRECTION_FREQUENCIES;
+    return config_is_layered(config) ? config->field.direction : VKN_DIRECTION_FREQUENCIES;
 }
 
 uint32_t layers_direction_octaves(const struct vkn_config *config)

@@ -26,10 +26,16 @@ static bool is_deformed(const struct vkn_config *config)
 /* A deformation may be in front of any field. */
 static enum vkn_model canonical_model(const struct vkn_config *config)
 {
-    bool vanilla = config->dynamic.canonical == VKN_CANONICAL_VANILLA;
-    if (is_deformed(config))
-        return vanilla ? VKN_MODEL_VANILLA : VKN_MODEL_NGP;
-    return config_model(config);
+    if (!is_deformed(config))
+        return config_model(config);
+    switch (config->dynamic.canonical) {
+    case VKN_CANONICAL_VANILLA:
+        return VKN_MODEL_VANILLA;
+    case VKN_CANONICAL_LAYERED:
+        return VKN_MODEL_LAYERED;
+    default:
+        return VKN_MODEL_NGP;
+    }
 }
 
 const struct field_kind *field_kind_of(const struct vkn_config *config)

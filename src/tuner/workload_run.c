@@ -100,7 +100,8 @@ static vkn_status create_programs(struct workload_attempt *attempt, const bool w
     /* Of the sums of workgroups alone: those of the grid are no part of what is tried. */
     if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
         requests[count++] = (struct field_pass_request){
-            field_pass(model, &model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce, FIELD_SAME};
+            field_pass(model, &model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce,
+            FIELD_SAME};
     return field_backend_create_programs(attempt->work->device, &attempt->backend, requests, count,
                                          WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }

@@ -84,7 +84,8 @@ struct reference_field reference_field(const struct vkn_config *config,
     memcpy(field.layers, model->layers, sizeof field.layers);
     if (is_vanilla(config))
         take_vanilla(&field);
-    if (config->model == VKN_MODEL_LAYERED)
+    if (config->model == VKN_MODEL_LAYERED ||
+        (config->model == VKN_MODEL_DYNAMIC && config->dynamic.canonical == VKN_CANONICAL_LAYERED))
         take_layered(config, &field);
     for (uint32_t i = 0; i < model->param_count; i++)
         field.params[i] = params[i];
@@ -227,7 +228,7 @@ void reference_canonical(const struct reference_field *field, const double posit
         double *output = values[(i + 1) % 2];
         layer_sums(field, field->layer_count + i, values[i % 2], output);
         for (uint32_t o = 0; o < layer->used_outputs && i + 1 < field->warp_layers; o++)
-            output[o] = relu(output[o]);
+            output[o] = reference_activation(field->hidden, output[o]);
     }
     for (int i = 0; i < 3; i++)
         canonical[i] += field->space.side * values[field->warp_layers % 2][i];
