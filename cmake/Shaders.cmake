@@ -5,7 +5,7 @@
 # A line of the manifest is one program:
 #   NAME SOURCE [DEFINE[=VALUE] ...] [+AXIS ...] [@TARGET] [?FEATURE ...]
 # A NAME with {a,b,...} stands for one program with each of a, b, ... in that place, and wherever the line
-# has {}. MATRIX=MxNxK defines COOPMAT, MATRIX_M, MATRIX_N, MATRIX_K and ACCUMULATE=float, with ?coopmat;
+# has {}. MATRIX=MxNxK defines COOPMAT, MATRIX_M, MATRIX_N, MATRIX_K and ACCUM_T=float, with ?coopmat;
 # PRECISION=fp16 defines FP16, PRECISION=fp32 nothing. Each +AXIS makes one more program of the line, NAME_axis, that
 # has in its place what a line "+AXIS ..." before lists, the macro AXIS if there is none; DEFINE=VALUE of an
 # axis replaces the line's.
@@ -93,8 +93,8 @@ function(read_manifest manifest result)
             string(REPLACE "{}" "${alternative}" program "${line}")
             string(REGEX REPLACE " PRECISION=fp32" "" program "${program}")
             string(REGEX REPLACE " PRECISION=fp16" " FP16" program "${program}")
-            if(program MATCHES " MATRIX=" AND NOT program MATCHES " ACCUMULATE=")
-                string(APPEND program " ACCUMULATE=float")
+            if(program MATCHES " MATRIX=" AND NOT program MATCHES " ACCUM_T=")
+                string(APPEND program " ACCUM_T=float")
             endif()
             string(REGEX REPLACE "MATRIX=([0-9]+)x([0-9]+)x([0-9]+)"
                 "COOPMAT MATRIX_M=\\1 MATRIX_N=\\2 MATRIX_K=\\3 ?coopmat" program "${program}")

@@ -44,6 +44,7 @@ struct backend_case {
     bool bound;                             /* weights through the binding, not by address */
     enum vkn_density_activation activation; /* 0: the default */
     enum vkn_policy products;               /* of fp16: f32 instead of packed */
+    enum vkn_policy stored;                 /* activations and their gradients of fp32: bf16 */
 };
 #define MAX_CASES 32
 

@@ -261,7 +261,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.bit_words = cells / 32 + cells / 512;
     /* Programs of other backends than the bench's run on it too. */
     if (bench->model.columns == 0)
-        counts.half_params = counts.params + bench->backend.transposed + bench->model.mlp_params;
+        counts.f16_params = counts.params + bench->backend.transposed + bench->model.mlp_params;
     counts.sum_bytes = 8;
     counts.feature_bytes = 4ull * bench->model.inputs;
     counts.input_gradients = counts.samples;

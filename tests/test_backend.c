@@ -235,8 +235,7 @@ static void test_sums(void **state)
         without.packed_half_atomics = packed;
         ok(create(config, &without, &backend));
         field_backend_program(&backend, "scatter_gradients", FIELD_SCATTER, name);
-        assert_string_equal(name,
-                            packed ? "scatter_gradients_half" : "scatter_gradients_half_swap");
+        assert_string_equal(name, packed ? "scatter_gradients_f16" : "scatter_gradients_f16_swap");
     }
     config.gradient_sums = VKN_SUMS_FLOAT;
     assert_refused(config, &without, "gradient_sums: \"feigned\" has no atomic f32 addition");
@@ -298,10 +297,10 @@ static void test_policy(void **state)
     for (int i = 0; i < FIELD_OPERATIONS; i++) {
         enum field_operation operation = (enum field_operation)i;
         assert_true(field_operation_name(operation)[0]);
-        assert_false(field_is_half(operation, VKN_PRECISION_FP32));
+        assert_false(field_is_f16(operation, VKN_PRECISION_FP32));
     }
-    assert_true(field_is_half(FIELD_PARAMETERS, VKN_PRECISION_FP16));
-    assert_true(field_is_half(FIELD_ACTIVATION_GRADIENTS, VKN_PRECISION_COOPMAT));
+    assert_true(field_is_f16(FIELD_PARAMETERS, VKN_PRECISION_FP16));
+    assert_true(field_is_f16(FIELD_ACTIVATION_GRADIENTS, VKN_PRECISION_COOPMAT));
     static const enum field_operation never[] = {FIELD_INTERPOLATION, FIELD_WEIGHT_SUMS,
                                                  FIELD_COMPOSITING,   FIELD_LOSS,
                                                  FIELD_MASTERS,       FIELD_UPDATE};
@@ -309,23 +308,23 @@ static void test_policy(void **state)
         assert_string_equal(field_policy(never[i], VKN_PRECISION_COOPMAT), "f32");
     struct field_backend backend = {.precision = VKN_PRECISION_COOPMAT, .sums = VKN_SUMS_FIXED};
     assert_string_equal(field_policy_of(FIELD_SUMS, &backend), "f32");
-    backend.half_accumulate = true;
+    backend.f16_accumulate = true;
     assert_string_equal(field_policy_of(FIELD_SUMS, &backend), "f16");
     assert_non_null(strstr(field_policy_of(FIELD_GRID_SUMS, &backend), "fixed point"));
     char text[FIELD_POLICY_TEXT];
     assert_string_equal(field_policy_describe(&backend, text), "policy.sums=f16");
     backend.sums = VKN_SUMS_HALF;
-    backend.lowered = LOWERED_MASTERS | LOWERED_COMPOSITING | LOWERED_WEIGHT_SUMS | LOWERED_MOMENTS;
+    backend.rounded = ROUND_MASTERS | ROUND_COMPOSITING | ROUND_WEIGHT_SUMS | ROUND_MOMENTS;
     assert_string_equal(field_policy_of(FIELD_MASTERS, &backend), "f16, by rounding f32");
     assert_string_equal(field_policy_of(FIELD_LOSS, &backend), "f32");
     assert_string_equal(field_policy_describe(&backend, text),
                         "policy.sums=f16, policy.weight_sums=f16, policy.grid_sums=f16, "
                         "policy.compositing=f16, policy.masters=f16, policy.moments=f16");
-    struct field_backend raised = {.precision = VKN_PRECISION_FP16, .lowered = RAISED_PRODUCTS};
+    struct field_backend raised = {.precision = VKN_PRECISION_FP16, .rounded = F32_PRODUCTS};
     assert_string_equal(field_policy_of(FIELD_PRODUCTS, &raised), "f32");
     assert_string_equal(field_policy_of(FIELD_SUMS, &raised), "f32");
     assert_string_equal(field_policy_describe(&raised, text), "policy.products=f32");
-    raised.lowered |= LOWERED_SUMS;
+    raised.rounded |= ROUND_SUMS;
     assert_string_equal(field_policy_of(FIELD_SUMS, &raised), "f16, by rounding f32");
 
     /* Rendered in another precision, a run's settings are left to that; others stay. */

@@ -41,9 +41,9 @@ static struct field_backend backend_of(const struct vkn_config *settings, bool h
 {
     return (struct field_backend){.precision = settings->precision,
                                   .sums = settings->gradient_sums,
-                                  .half_sums = settings->gradient_sums == VKN_SUMS_HALF,
+                                  .f16_sums = settings->gradient_sums == VKN_SUMS_HALF,
                                   .sums_program = "",
-                                  .half = half,
+                                  .f16 = half,
                                   .scratch_bytes = 1};
 }
 
@@ -228,9 +228,9 @@ static void test_scatter(void **state)
     same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * 2 * atomics);
     settings.gradient_sums = VKN_SUMS_HALF;
     same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * atomics / 2);
-    same(half_atomics(2, "half"), 500 * atomics / 2);
-    same(half_atomics(4, "half_swap"), 500 * atomics); /* twice as many pairs */
-    same(half_atomics(4, "half"), 500 * atomics / 2);
+    same(half_atomics(2, "f16"), 500 * atomics / 2);
+    same(half_atomics(4, "f16_swap"), 500 * atomics); /* twice as many pairs */
+    same(half_atomics(4, "f16"), 500 * atomics / 2);
     settings.gradient_sums = VKN_SUMS_FIXED;
     settings.deterministic = true; /* all samples, without a list of the live ones */
     is(cost_of(&settings, false, "scatter_gradients"), 900 * sample.flops,

@@ -782,7 +782,7 @@ static void test_packed_sums(void **state)
     (void)state;
     static uint32_t width[MOST_IDS]; /* of types that are vectors */
     size_t length;
-    uint32_t *program = compile_program("scatter_gradients_half", &length);
+    uint32_t *program = compile_program("scatter_gradients_f16", &length);
     for (uint32_t features = 2; program && features <= 4; features += 2) {
         const uint32_t given[] = {32, 64, 4, features};
         size_t count = length, atomics = 0;

@@ -27,14 +27,14 @@ static struct State take_state(const struct tiny *tiny)
 static struct copies copies_take(const struct tiny *tiny)
 {
     const struct gpu_buffer *b = tiny->trainer->step.buffers.at;
-    return (struct copies){.params = tiny_take(tiny, &b[BIND_PARAMS]),
-                           .moment1 = tiny_take(tiny, &b[BIND_MOMENT1]),
-                           .moment2 = tiny_take(tiny, &b[BIND_MOMENT2]),
-                           .counts = tiny_take(tiny, &b[BIND_COUNTS]),
-                           .average = tiny_take(tiny, &b[BIND_AVERAGE]),
-                           .halves =
-                               b[BIND_HALVES].size > 0 ? tiny_take(tiny, &b[BIND_HALVES]) : NULL,
-                           .state = take_state(tiny)};
+    return (struct copies){
+        .params = tiny_take(tiny, &b[BIND_PARAMS]),
+        .moment1 = tiny_take(tiny, &b[BIND_MOMENT1]),
+        .moment2 = tiny_take(tiny, &b[BIND_MOMENT2]),
+        .counts = tiny_take(tiny, &b[BIND_COUNTS]),
+        .average = tiny_take(tiny, &b[BIND_AVERAGE]),
+        .halves = b[BIND_F16_PARAMS].size > 0 ? tiny_take(tiny, &b[BIND_F16_PARAMS]) : NULL,
+        .state = take_state(tiny)};
 }
 
 static void copies_free(struct copies *copies)
@@ -54,7 +54,7 @@ static bool same_weights(const struct tiny *tiny, const struct copies *a, const 
            memcmp(a->counts, b->counts, buffers[BIND_COUNTS].size) == 0 &&
            memcmp(a->average, b->average, buffers[BIND_AVERAGE].size) == 0 &&
            (!a->halves || !b->halves ||
-            memcmp(a->halves, b->halves, buffers[BIND_HALVES].size) == 0);
+            memcmp(a->halves, b->halves, buffers[BIND_F16_PARAMS].size) == 0);
 }
 
 static void assert_finite(const struct tiny *tiny, const struct copies *copies)

@@ -771,57 +771,72 @@ static void test_surface_by_hand(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- lowered to f16 -------------------------------------------------------------------------- */
+/* ---- rounded to 16 bits ---------------------------------------------------------------------- */
 
-static bool is_half(float x)
-{
-    return (double)x == reference_round_to_half((double)x);
-}
+/* Types that the policy rounds to, and the spacing of their numbers between 1 and 2. */
+static const struct rounding {
+    uint32_t constant;
+    double (*round)(double);
+    double unit;
+} f16 = {ROUND_COMPOSITING, reference_round_to_half, 0x1p-10},
+  bf16 = {ROUND_COMPOSITING * ROUND_BF16, reference_round_to_bf16, 0x1p-7};
 
-static struct bench lowered_bench(struct gpu_device *device)
+static struct bench rounded_bench(struct gpu_device *device, const struct rounding *rounding)
 {
     struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 1, false);
-    bench_set_constant(&bench, SPEC_LOWERED, LOWERED_COMPOSITING);
+    bench_set_constant(&bench, SPEC_ROUNDED, rounding->constant);
     return bench;
 }
 
-/* All that a ray keeps is of 16 bits. Scans round less than the reference does. */
-static void test_lowered_view(void **state)
+static bool is_rounded(const struct rounding *rounding, float x)
 {
-    struct bench bench = lowered_bench(*state);
+    return (double)x == rounding->round((double)x);
+}
+
+/* All that a ray keeps has 16 bits. Scans round less than the reference does. */
+static void check_rounded_view(struct gpu_device *device, const struct rounding *rounding)
+{
+    struct bench bench = rounded_bench(device, rounding);
     struct inputs inputs = inputs_create(&bench, 301, 62);
     bool alone = bench.constants.values[SPEC_CPU_SHAPED];
-    double tolerance = alone ? 2e-3 : 4e-2, difference = 0;
+    double tolerance = (alone ? 2 : 40) * rounding->unit, difference = 0;
     put_inputs(&bench, &inputs);
     run_rounds(&bench, &inputs, "composite_view");
     struct RayResult *results = bench_take(&bench, BIND_RESULTS);
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
         struct reference_ray exact = reference_ray_start, rounded = reference_ray_start;
         const struct reference_sample *samples = inputs.expected + inputs.results[r].first;
-        rounded.lowered = true;
+        rounded.round = rounding->round;
         reference_composite(&exact, samples, inputs.results[r].count, bench.config.early_stop);
         reference_composite(&rounded, samples, inputs.results[r].count, bench.config.early_stop);
-        assert_true(is_half(results[r].transmittance) && is_half(results[r].depth));
+        assert_true(is_rounded(rounding, results[r].transmittance) &&
+                    is_rounded(rounding, results[r].depth));
         assert_close(results[r].transmittance, rounded.transmittance, tolerance, 1,
                      "transmittance of ray", r);
         assert_close(results[r].depth, rounded.depth, tolerance, fmax(rounded.depth, 1),
                      "depth of ray", r);
         for (int c = 0; c < 3; c++) {
-            assert_true(is_half(results[r].color[c]));
+            assert_true(is_rounded(rounding, results[r].color[c]));
             assert_close(results[r].color[c], rounded.color[c], tolerance, 1, "colour of ray", r);
             difference = fmax(difference, fabs(results[r].color[c] - exact.color[c]));
         }
     }
-    assert_true(difference > 1e-3);
+    assert_true(difference > rounding->unit);
     free(results);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
 }
 
-/* Sums of rounded weights: what was not lost of the ray is where it was. */
-static void test_lowered_distortion(void **state)
+static void test_rounded_view(void **state)
 {
-    struct bench bench = lowered_bench(*state);
+    check_rounded_view(*state, &f16);
+    check_rounded_view(*state, &bf16);
+}
+
+/* Sums of rounded weights: what was not lost of the ray is where it was. */
+static void test_rounded_distortion(void **state)
+{
+    struct bench bench = rounded_bench(*state, &f16);
     struct inputs inputs = inputs_create(&bench, 130, 63);
     double losses[2], expected = 0;
     set_distortion(&bench, 0.7f);
@@ -830,7 +845,7 @@ static void test_lowered_distortion(void **state)
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
         const struct reference_sample *samples = inputs.expected + inputs.results[r].first;
         struct reference_ray ray = reference_ray_start;
-        ray.lowered = true;
+        ray.round = reference_round_to_half;
         reference_composite(&ray, samples, inputs.results[r].count, bench.config.early_stop);
         expected += 0.7 * reference_distortion(&ray, samples, 0, NULL);
     }
@@ -841,11 +856,11 @@ static void test_lowered_distortion(void **state)
 
 /* By hand: of fog so thin that 1 - exp(-x) is 0 in 16 bits a ray sees nothing, however much of it
  * there is, and nothing is learnt of it; three times as thick it is there. */
-static void test_lowered_fog(void **state)
+static void test_rounded_fog(void **state)
 {
     enum { COUNT = 500 };
     static const float thickness[] = {0x1p-13f, 0x1.8p-12f};
-    struct bench bench = lowered_bench(*state);
+    struct bench bench = rounded_bench(*state, &f16);
     struct Ray rays[2] = {{.last = 500, .background = {1, 1, 1}},
                           {.last = 500, .background = {1, 1, 1}}};
     struct RayResult results[2];
@@ -888,9 +903,9 @@ int main(void)
         cmocka_unit_test(test_view_rounds),
         cmocka_unit_test(test_surfaces),
         cmocka_unit_test(test_surface_by_hand),
-        cmocka_unit_test(test_lowered_view),
-        cmocka_unit_test(test_lowered_distortion),
-        cmocka_unit_test(test_lowered_fog),
+        cmocka_unit_test(test_rounded_view),
+        cmocka_unit_test(test_rounded_distortion),
+        cmocka_unit_test(test_rounded_fog),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_SHAPED_TESTS(tests);

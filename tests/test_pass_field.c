@@ -36,12 +36,12 @@ static const struct shape deep = {16, 2, 16, 2, 16, 3, 4, 4, 16, 321, true};
 
 static double forward_tolerance(const struct bench *bench)
 {
-    return bench->backend.half ? 2e-3 : 1e-5;
+    return bench->backend.f16 ? 2e-3 : 1e-5;
 }
 
 static double backward_tolerance(const struct bench *bench)
 {
-    return bench->backend.half || bench->backend.sums == VKN_SUMS_HALF ? 1e-2 : 1e-4;
+    return bench->backend.f16 || bench->backend.sums == VKN_SUMS_HALF ? 1e-2 : 1e-4;
 }
 
 struct inputs {
@@ -215,7 +215,7 @@ static struct inputs create_inputs(const struct bench *bench, uint32_t samples, 
     for (uint32_t i = 0; i < last->inputs; i++)
         inputs.params[reference_weight(last, i, 0)] *= steepness;
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
-    random_samples(&inputs, &field, kink_margin(bench->backend.half), &random);
+    random_samples(&inputs, &field, kink_margin(bench->backend.f16), &random);
     if (along_rays)
         line_up_samples(&inputs, &field, &random);
     random_gradients(&inputs, &field, is_colored(bench), &random);
@@ -251,7 +251,7 @@ static void put_samples(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
     bench_put(bench, BIND_SAMPLES, inputs->samples, inputs->sample_count * sizeof *inputs->samples);
     bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
-    if (bench->backend.half)
+    if (bench->backend.f16)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
 }
 
@@ -476,7 +476,7 @@ static void check_backwards(struct bench *bench, const struct inputs *inputs)
 }
 
 /* On a CPU device: what lavapipe compiles for longest, and other tests have anyway. Matrices,
- * test_lowered and test_backward_repeats; 16 bits, test_sums, and with weights through the binding,
+ * test_rounded and test_backward_repeats; 16 bits, test_sums, and with weights through the binding,
  * test_tuned. In the shapes of GPUs 16-bit rows in memory, test_raised_products. */
 static bool is_elsewhere(struct gpu_device *device, const struct backend_case *backend)
 {
@@ -551,7 +551,7 @@ static void test_steep_densities(void **state)
     bench_destroy(&bench);
 }
 
-/* What both programs leave with constants of SPEC_LOWERED: values of samples; sums by workgroup of
+/* What both programs leave with constants of SPEC_ROUNDED: values of samples; sums by workgroup of
  * three. */
 struct left {
     float (*values)[4];
@@ -571,13 +571,13 @@ static void check_flushed(struct bench *bench, struct inputs *inputs)
     assert_true(state.flushed > state.rounded / 8 && state.flushed < state.rounded);
 }
 
-static struct left run_lowered(struct gpu_device *device, const struct backend_case *backend,
-                               uint32_t lowered)
+static struct left run_rounded(struct gpu_device *device, const struct backend_case *backend,
+                               uint32_t rounded)
 {
     struct bench bench = bench_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, narrow.samples, false, 15);
-    bench_set_constant(&bench, SPEC_LOWERED, lowered);
-    if (is_elsewhere(device, backend) && !(lowered & LOWERED_SUMS))
+    bench_set_constant(&bench, SPEC_ROUNDED, rounded);
+    if (is_elsewhere(device, backend) && !(rounded & ROUND_SUMS) && rounded < ROUND_BF16)
         check_forwards(&bench, &inputs);
     run_backward(&bench, &inputs, 3);
     bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
@@ -586,13 +586,13 @@ static struct left run_lowered(struct gpu_device *device, const struct backend_c
     for (uint32_t i = 0; i < bench.model.layer_count; i++) {
         const struct field_layer *layer = &bench.model.layers[i];
         check_part("layer", i, gradients, expected, layer->first, layer->inputs * layer->outputs,
-                   2e-2);
+                   rounded < ROUND_BF16 ? 2e-2 : 0.1);
     }
     struct left left = {bench_take(&bench, BIND_FIELD), bench_take(&bench, BIND_PARTIALS),
                         3 * bench.model.mlp_params};
     run_forward(&bench, 3); /* over what spoil_values left */
     bench_get(&bench, BIND_FIELD, left.values, inputs.sample_count * sizeof *left.values);
-    if (bench.backend.half)
+    if (bench.backend.f16)
         check_flushed(&bench, &inputs);
     free(expected);
     free(gradients);
@@ -610,8 +610,8 @@ static uint32_t count_unrounded(const struct left *left)
 }
 
 /* Largest difference of the values from those of sums that nobody lowers. */
-static double lowered_by(struct gpu_device *device, const struct backend_case *backend,
-                         const struct left *lowered)
+static double rounded_by(struct gpu_device *device, const struct backend_case *backend,
+                         const struct left *rounded)
 {
     struct bench bench = bench_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, narrow.samples, false, 15);
@@ -620,7 +620,7 @@ static double lowered_by(struct gpu_device *device, const struct backend_case *b
     run_forward(&bench, 3);
     float(*values)[4] = bench_take(&bench, BIND_FIELD);
     for (uint32_t s = 0; s < narrow.samples; s++)
-        difference = fmax(difference, fabs((double)lowered->values[s][0] - (double)values[s][0]));
+        difference = fmax(difference, fabs((double)rounded->values[s][0] - (double)values[s][0]));
     free(values);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
@@ -630,7 +630,7 @@ static double lowered_by(struct gpu_device *device, const struct backend_case *b
 /* Sums that the policy lowers to f16: weight gradients' in every precision, products' in fp16.
  * Matrices in the form of CPU devices, whose sums are rounded in the same place, unless all is
  * tried; without lowering in fp32 in that form alone, whose program test_sums has again. */
-static void test_lowered(void **state)
+static void test_rounded(void **state)
 {
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
@@ -644,22 +644,38 @@ static void test_lowered(void **state)
         done[precision] = true;
         bool sums = precision == VKN_PRECISION_FP16;
         backends[p].through_partials |= precision == VKN_PRECISION_COOPMAT;
-        struct left lowered =
-            run_lowered(*state, &backends[p], LOWERED_WEIGHT_SUMS | (sums ? LOWERED_SUMS : 0));
-        assert_int_equal(count_unrounded(&lowered), 0);
+        struct left rounded =
+            run_rounded(*state, &backends[p], ROUND_WEIGHT_SUMS | (sums ? ROUND_SUMS : 0));
+        assert_int_equal(count_unrounded(&rounded), 0);
         if (precision == VKN_PRECISION_FP32 && !elsewhere) {
-            struct left plain = run_lowered(*state, &backends[p], 0);
+            struct left plain = run_rounded(*state, &backends[p], 0);
             assert_true(count_unrounded(&plain) > plain.partial_count / 2);
             free(plain.values);
             free(plain.partials);
         }
         if (sums) {
-            double difference = lowered_by(*state, &backends[p], &lowered);
+            double difference = rounded_by(*state, &backends[p], &rounded);
             assert_true(difference > 1e-6 && difference < 1e-2);
         }
-        free(lowered.values);
-        free(lowered.partials);
+        free(rounded.values);
+        free(rounded.partials);
     }
+}
+
+/* Activations, their gradients and all sums, of fp32, that are rounded to bf16. */
+static void test_bf16(void **state)
+{
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
+    struct left rounded = run_rounded(*state, &backend,
+                                      ROUND_BF16 * (ROUND_ACTIVATIONS | ROUND_ACTIVATION_GRADIENTS |
+                                                    ROUND_SUMS | ROUND_WEIGHT_SUMS));
+    double difference = rounded_by(*state, &backend, &rounded);
+    assert_true(difference > 1e-4 && difference < 5e-2);
+    for (uint32_t i = 0; i < rounded.partial_count; i++)
+        assert_true((double)rounded.partials[i] ==
+                    reference_round_to_bf16((double)rounded.partials[i]));
+    free(rounded.values);
+    free(rounded.partials);
 }
 
 /* ---- products of 16 bits in f32 ----------------------------------------------------------------
@@ -1036,7 +1052,8 @@ int main(void)
         cmocka_unit_test(test_forward_overflow),
         cmocka_unit_test(test_steep_densities),
         cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_raised_products),
         cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_sums),
@@ -1049,7 +1066,7 @@ int main(void)
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_tuned),
         cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_raised_products),
         cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_no_messages),

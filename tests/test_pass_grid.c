@@ -29,7 +29,7 @@ static struct bench bench_of(struct gpu_device *device, const struct grid_case *
         .grid = {.levels = LEVELS, .features = grid->features},
     };
     struct bench bench = bench_configure(device, settings);
-    assert_int_equal(bench.backend.half, grid->half);
+    assert_int_equal(bench.backend.f16, grid->half);
     assert_true(bench.model.level[0].dense && !bench.model.level[LEVELS - 1].dense);
     bench_allocate(&bench, 1, 1);
     return bench;
@@ -86,7 +86,7 @@ static void check_features(struct bench *bench, const struct inputs *inputs)
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     uint32_t features = bench->model.features, capacity = bench->config.sample_capacity;
-    bool half = bench->backend.half;
+    bool half = bench->backend.f16;
     for (uint32_t i = 0; i < bench->model.param_count && half; i++)
         field.params[i] = reference_round_to_half(field.params[i]);
     float *values = bench_take(bench, BIND_FEATURES);

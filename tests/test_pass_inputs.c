@@ -130,7 +130,7 @@ static void random_gradients(struct inputs *inputs, const struct reference_field
 static struct reference_field field_of(const struct bench *bench, const struct inputs *inputs)
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
-    for (uint32_t i = 0; i < bench->model.param_count && bench->backend.half; i++)
+    for (uint32_t i = 0; i < bench->model.param_count && bench->backend.f16; i++)
         field.params[i] = reference_round_to_half(field.params[i]);
     return field;
 }
@@ -146,7 +146,7 @@ static struct inputs *inputs_create(const struct bench *bench, uint32_t seed)
     for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
         inputs->params[i] = (float)random_between(&random, -1, 1);
     struct reference_field field = field_of(bench, inputs);
-    place_samples(inputs, &field, bench->backend.half ? 4e-3 : 2e-4, &random);
+    place_samples(inputs, &field, bench->backend.f16 ? 4e-3 : 2e-4, &random);
     random_gradients(inputs, &field, &random);
     reference_field_destroy(&field);
     return inputs;
@@ -175,7 +175,7 @@ static void run_backward(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_FIELD_GRADIENTS, inputs->field, sizeof inputs->field);
     if (!bench->settings.deterministic)
         bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
-    if (bench->backend.half)
+    if (bench->backend.f16)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
     bench_run_variant(bench, "encode_samples", FIELD_COPIES, (struct Push){0}, GROUPS);
     bench_run_variant(bench, "field_forward", FIELD_FORWARD, (struct Push){0}, GROUPS);
@@ -285,8 +285,8 @@ static void check_gradients(const struct bench *bench, const struct inputs *inpu
         add_error(&direction, device[s] + 4, by_direction);
     }
     assert_poisoned(device, 8ull * SAMPLES, 8ull * bench->config.sample_capacity);
-    check_error("position", &position, bench->backend.half ? &half : &full);
-    check_error("direction", &direction, bench->backend.half ? &half : &full);
+    check_error("position", &position, bench->backend.f16 ? &half : &full);
+    check_error("direction", &direction, bench->backend.f16 ? &half : &full);
     reference_field_destroy(&field);
 }
 

@@ -78,15 +78,21 @@ static size_t list_products(struct gpu_device *device, struct backend_case cases
  * bits, matrices may add all. */
 static double sum_tolerance(const struct bench *bench)
 {
-    if (!bench->backend.half || (bench->backend.lowered & RAISED_PRODUCTS) != 0)
+    if (!bench->backend.f16 || (bench->backend.rounded & F32_PRODUCTS) != 0)
         return 1e-6;
-    return bench->backend.half_accumulate ? 8e-3 : 2e-3;
+    return bench->backend.f16_accumulate ? 8e-3 : 2e-3;
+}
+
+/* Whether activations and their gradients are rounded to bf16. */
+static bool is_bf16(const struct bench *bench)
+{
+    return bench->backend.rounded & ROUND_ACTIVATIONS * ROUND_BF16;
 }
 
 /* Of a number when it is stored; below the normal ones of 16 bits. */
 static double stored_tolerance(const struct bench *bench)
 {
-    return bench->backend.half ? 0x1p-11 : 0x1p-24;
+    return bench->backend.f16 ? 0x1p-11 : is_bf16(bench) ? 0x1p-8 : 0x1p-24;
 }
 #define LEAST_STEP 0x1p-24
 
@@ -131,7 +137,9 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
                 .direction_octaves = model->direction_octaves,
                 .density_activation = model->activation},
         .matrix = {.shape = backend->shape, .accumulate = backend->accumulate},
-        .policy = {.products = backend->products},
+        .policy = {.products = backend->products,
+                   .activations = backend->stored,
+                   .activation_gradients = backend->stored},
     };
     add_kind_to_position();
     struct bench bench = bench_configure(device, settings);
@@ -246,7 +254,7 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t count, ui
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs.params);
     create_rays(&inputs, field.space.side, &random);
     for (uint32_t s = 0; s < count; s++)
-        place_sample(&inputs, &field, s, bench->backend.half ? 2e-3 : 1e-5, &random);
+        place_sample(&inputs, &field, s, bench->backend.f16 ? 2e-3 : 1e-5, &random);
     create_gradients(&inputs, &random);
     reference_field_destroy(&field);
     return inputs;
@@ -283,15 +291,15 @@ static double number_at(const struct bench *bench, const void *data, size_t inde
 {
     const uint16_t *halves = data;
     const float *floats = data;
-    return bench->backend.half ? reference_half(halves[index]) : floats[index];
+    return bench->backend.f16 ? reference_half(halves[index]) : floats[index];
 }
 
 static bool is_poisoned(const struct bench *bench, const void *data, size_t index)
 {
     const uint16_t *halves = data;
     const uint32_t *words = data;
-    return bench->backend.half ? halves[index] == (index % 2 ? POISON >> 16 : POISON & 0xffffu)
-                               : words[index] == POISON;
+    return bench->backend.f16 ? halves[index] == (index % 2 ? POISON >> 16 : POISON & 0xffffu)
+                              : words[index] == POISON;
 }
 
 /* Rows of a chunk, [row][column], of activations or gradients. */
@@ -318,7 +326,7 @@ static uint32_t kept_block(const struct bench *bench, uint32_t chunk)
 static void poison_chunk(struct bench *bench, uint32_t binding)
 {
     size_t count = (size_t)bench->config.columns * bench->config.chunk_rows * 2;
-    uint32_t words = (uint32_t)(bench->backend.half ? count / 2 : count);
+    uint32_t words = (uint32_t)(bench->backend.f16 ? count / 2 : count);
     uint32_t *poison = base_alloc(words, sizeof *poison);
     for (uint32_t i = 0; i < words; i++)
         poison[i] = POISON;
@@ -349,6 +357,8 @@ static void check_place(const struct bench *bench, const struct rows *rows, cons
         fail_msg("row %u of %u, column %u was written", row, rows->count, column);
     if (!(there && rows->panels) && !is_poisoned(bench, data, panel))
         fail_msg("row %u of %u, column %u was written to a panel", row, rows->count, column);
+    if (there && is_bf16(bench) && value != reference_round_to_bf16(value))
+        fail_msg("row %u, column %u: %.9g is no bf16", row, column, value);
     if (there)
         rows->values[(size_t)row * bench->config.columns + column] = value;
 }
@@ -383,7 +393,7 @@ static double weight_of(const struct bench *bench, const struct inputs *inputs, 
                         uint32_t input, uint32_t output)
 {
     double weight = inputs->params[reference_weight(&bench->model.layers[layer], input, output)];
-    return bench->backend.half ? reference_round_to_half(weight) : weight;
+    return bench->backend.f16 ? reference_round_to_half(weight) : weight;
 }
 
 /* Outputs that read a layer's own columns, those of another layer behind its own. */
@@ -415,7 +425,7 @@ static uint32_t column_behind(const struct bench *bench, uint32_t n, uint32_t ou
 
 static void check_packed(struct bench *bench, const struct inputs *inputs)
 {
-    void *data = bench_take(bench, BIND_HALVES);
+    void *data = bench_take(bench, BIND_F16_PARAMS);
     uint8_t *written = base_alloc(512ull * bench->model.panel_chunks, 1);
     for (uint32_t n = 0; n < bench->model.layer_count; n++) {
         const struct field_layer *layer = &bench->model.layers[n];
@@ -443,7 +453,7 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
     free(data);
 }
 
-/* ---- encode_inputs --------------------------------------------------------------------- */
+/* ---- encode_inputs -------------------------------------------------------------------------- */
 
 /* One encoding of three numbers, and what pads it: each wave is that of the number, as the device
  * has it where it is exact. */
@@ -453,7 +463,7 @@ static void check_encoding(const struct bench *bench, const double *device,
     double waves[128], x[3];
     for (int i = 0; i < 3; i++) {
         assert_close(device[i], expected[i], off + stored_tolerance(bench), 1, "number", (size_t)i);
-        x[i] = bench->backend.half ? expected[i] : device[i];
+        x[i] = bench->backend.f16 || is_bf16(bench) ? expected[i] : device[i];
     }
     uint32_t count = reference_frequencies(octaves, x, waves);
     for (uint32_t i = 3; i < count; i++) {
@@ -461,7 +471,8 @@ static void check_encoding(const struct bench *bench, const double *device,
             assert_true(device[i] == 0);
             continue;
         }
-        double turn = bench->backend.half ? ldexp(M_PI, (int)(i - 3) / 6) * off : 0;
+        double turn =
+            bench->backend.f16 || is_bf16(bench) ? ldexp(M_PI, (int)(i - 3) / 6) * off : 0;
         assert_close(device[i], waves[i], stored_tolerance(bench) + 1e-6 + turn, 1, "wave", i);
     }
 }
@@ -485,7 +496,7 @@ static void check_encoded(const struct bench *bench, const struct inputs *inputs
 static void assert_sum(const struct bench *bench, double device, double sum, double size,
                        uint32_t terms, const char *what, uint32_t layer, uint32_t row)
 {
-    double steps = bench->backend.half ? 1 + terms / 4.0 : 0; /* each rounded to one */
+    double steps = bench->backend.f16 ? 1 + terms / 4.0 : 0; /* each rounded to one */
     double tolerance =
         sum_tolerance(bench) * size + stored_tolerance(bench) * fabs(sum) + LEAST_STEP * steps;
     if (!(fabs(device - sum) <= tolerance))
@@ -579,7 +590,7 @@ static void check_values(const struct bench *bench, const struct inputs *inputs,
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     bool logarithms = field.activation == VKN_DENSITY_EXP;
-    double tolerance = (bench->backend.half ? 4e-3 : 1e-5) +
+    double tolerance = fmax(bench->backend.f16 ? 4e-3 : 1e-5, 8 * stored_tolerance(bench)) +
                        ldexp(1e-7, (int)bench->settings.mlp.position_octaves);
     for (uint32_t s = 0; s < inputs->count; s++) {
         double expected[4];
@@ -655,7 +666,7 @@ static void check_samples(struct bench *bench, const struct inputs *inputs, uint
     const struct recipe *forward = &bench->model.kind->forward;
     uint32_t chunks = (inputs->count + bench->config.chunk_rows - 1) / bench->config.chunk_rows;
     put_inputs(bench, inputs);
-    bench_poison(bench, BIND_HALVES);
+    bench_poison(bench, BIND_F16_PARAMS);
     bench_poison(bench, BIND_FIELD);
     bench_poison(bench, BIND_FEATURES);
     run(bench, forward, "pack_weights", 0, groups);
@@ -687,7 +698,7 @@ static void check_in_two(struct bench *bench, const struct inputs *inputs, uint3
     uint32_t rows = bench->config.chunk_rows;
     bool *colored = base_alloc(inputs->count, sizeof *colored);
     put_inputs(bench, inputs);
-    bench_poison(bench, BIND_HALVES);
+    bench_poison(bench, BIND_F16_PARAMS);
     bench_poison(bench, BIND_FIELD);
     bench_poison(bench, BIND_FEATURES);
     run(bench, &kind->densities, "pack_weights", 0, groups);
@@ -745,7 +756,7 @@ static void check_seeds(const struct bench *bench, const struct inputs *inputs,
                       reference_density_slope(bench->settings.mlp.density_activation, density);
     for (uint32_t c = 0; c < 32; c++) {
         double color = c < 3 ? expected[c] : 0, other = c == 0 ? expected[3] : 0;
-        double step = LEAST_STEP * bench->backend.half, unit = stored_tolerance(bench) + 2e-6;
+        double step = LEAST_STEP * bench->backend.f16, unit = stored_tolerance(bench) + 2e-6;
         assert_close(seeds[bench->config.color_output + c], color, 1, unit * fabs(color) + step,
                      "seed of row", row);
         assert_close(seeds[bench->config.first_output + c], other, 1, unit * fabs(other) + step,
@@ -791,10 +802,10 @@ static void check_flushed(struct bench *bench, uint64_t left)
 {
     struct State state;
     bench_get(bench, BIND_STATE, &state, sizeof state);
-    if (bench->backend.half) {
+    if (bench->backend.f16) {
         assert_int_equal(state.rounded - state.flushed, left);
         /* Sums in 16 bits have lost theirs before. */
-        assert_true(bench->backend.half_accumulate || state.flushed > 0);
+        assert_true(bench->backend.f16_accumulate || state.flushed > 0);
         assert_true(state.flushed < state.rounded / 2);
     } else {
         assert_int_equal(state.rounded, 0);
@@ -807,7 +818,7 @@ static void check_all_gradients(const struct bench *bench, const struct inputs *
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     double *expected = base_alloc(bench->model.param_count, sizeof *expected);
-    double tolerance = (bench->backend.half ? 2e-2 : 1e-4) +
+    double tolerance = fmax(bench->backend.f16 ? 2e-2 : 1e-4, 16 * stored_tolerance(bench)) +
                        ldexp(1e-6, (int)bench->settings.mlp.position_octaves);
     for (uint32_t s = 0; s < inputs->count; s++) {
         const double gradient[4] = {inputs->gradients[s][0], inputs->gradients[s][1],
@@ -907,6 +918,14 @@ static void test_raised_products(void **state)
         check_model(*state, &backend, &models[1], KEPT, false, 920);
 }
 
+/* Activations and their gradients are f32 numbers that are rounded to bf16. */
+static void test_bf16(void **state)
+{
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP32,
+                                         .stored = VKN_POLICY_BF16};
+    check_model(*state, &backend, &models[1], RECOMPUTED, false, 921);
+}
+
 /* Of samples in their order, of which some have no gradient. */
 static void test_deterministic(void **state)
 {
@@ -957,7 +976,7 @@ int main(void)
         cmocka_unit_test(test_layers),        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_nothing_live),
         cmocka_unit_test(test_visibility),    cmocka_unit_test(test_raised_products),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_bf16),          cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -134,7 +134,7 @@ static double check_update(const struct bench *bench, const struct reference_fie
         double after[4];
         expect_group(bench, field, state, before, first, after);
         for (uint32_t k = 0; k < 4; k++) {
-            assert_close(device[first + k], after[k], bench->backend.half ? 2e-2 : 1e-4,
+            assert_close(device[first + k], after[k], bench->backend.f16 ? 2e-2 : 1e-4,
                          fabs(after[k]) + least, "cell", first + k);
             assert_true(before[first + k] >= 0 || device[first + k] == before[first + k]);
             sum += first < cells ? fmax(after[k], 0) : 0;

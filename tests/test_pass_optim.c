@@ -59,12 +59,12 @@ static void test_reduce_float(void **state)
 
 /* Lowered to f16, a sum is rounded after each workgroup: beside 2048 the others' 0.9 are nothing.
  */
-static void test_reduce_lowered(void **state)
+static void test_reduce_rounded(void **state)
 {
     struct bench bench = bench_of(*state, 2);
     struct random random = {802};
     uint32_t mlp = bench.model.mlp_params;
-    bench_set_constant(&bench, SPEC_LOWERED, LOWERED_WEIGHT_SUMS);
+    bench_set_constant(&bench, SPEC_ROUNDED, ROUND_WEIGHT_SUMS);
     float *partials = random_floats(&random, 7ull * mlp, -1, 1);
     for (uint32_t group = 0; group < 7; group++)
         partials[group * mlp] = group ? 0.9f : 2048;
@@ -512,7 +512,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_reduce_lowered), cmocka_unit_test(test_half_sums),
+        cmocka_unit_test(test_reduce_rounded), cmocka_unit_test(test_half_sums),
         cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_nan_loss),
         cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_falls),
         cmocka_unit_test(test_hysteresis),     cmocka_unit_test(test_scale_limits),

@@ -355,6 +355,10 @@ static void test_half(void **state)
         assert_true(reference_round_to_half(known[i].exact) == reference_half(known[i].bits));
     assert_close(reference_half(0x3555), 1.0 / 3, 0x1p-13, 1, "half", 0);
     assert_true(reference_half(0x7bff) == 65504 && isnan(reference_half(0x7e00)));
+    assert_true(reference_round_to_bf16(1 + 0x1p-8) == 1 &&
+                reference_round_to_bf16(1 + 0x3p-8) == 1 + 0x1p-6 &&
+                reference_round_to_bf16(-0x1.ffp127) == -INFINITY &&
+                reference_round_to_bf16(0x1p-133) == 0x1p-133);
 }
 
 int main(void)

@@ -140,7 +140,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     bench_put(bench, BIND_MOMENT1, w->moment1, size);
     bench_put(bench, BIND_MOMENT2, w->moment2, size);
     bench_put(bench, BIND_COUNTS, w->counts, 4ull * bench->config.entry_count);
-    bench_poison(bench, BIND_HALVES);
+    bench_poison(bench, BIND_F16_PARAMS);
     run_rows(bench, 7);
     return (struct weights){
         .params = bench_take(bench, BIND_PARAMS),
@@ -148,7 +148,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
         .moment1 = bench_take(bench, BIND_MOMENT1),
         .moment2 = bench_take(bench, BIND_MOMENT2),
         .counts = bench_take(bench, BIND_COUNTS),
-        .halves = bench_take(bench, BIND_HALVES),
+        .halves = bench_take(bench, BIND_F16_PARAMS),
     };
 }
 
@@ -173,14 +173,14 @@ static void check_weight(const struct bench *bench, const struct weights *before
 {
     const struct Config *c = &bench->config;
     const struct Group *group = group_of(bench, i);
-    uint32_t lowered = bench->constants.values[SPEC_LOWERED];
+    uint32_t rounded = bench->constants.values[SPEC_ROUNDED];
     struct reference_adam adam = {state->learning_rate * (double)group->rate,
                                   c->beta1,
                                   c->beta2,
                                   c->epsilon,
                                   group->decay,
-                                  (lowered & LOWERED_MOMENTS) != 0,
-                                  (lowered & LOWERED_MASTERS) != 0};
+                                  (rounded & ROUND_MOMENTS) != 0,
+                                  (rounded & ROUND_MASTERS) != 0};
     bool moved = is_moved(bench, before, i);
     uint32_t entry;
     entry_of(bench, i, &entry);
@@ -217,7 +217,7 @@ static void assert_no_copy(uint16_t bits, uint32_t i)
 static void check_copy(const struct bench *bench, const struct weights *before,
                        const struct weights *after, uint32_t i)
 {
-    if (bench->backend.half && is_moved(bench, before, i))
+    if (bench->backend.f16 && is_moved(bench, before, i))
         assert_half(after->halves[i], after->params[i], "copy of weight", i);
     else
         assert_no_copy(after->halves[i], i);
@@ -227,7 +227,7 @@ static void check_update(struct bench *bench, bool half, float epsilon, uint32_t
 {
     const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
     struct weights before = weights_create(bench, seed);
-    bench->backend.half = bench->backend.copies = half;
+    bench->backend.f16 = bench->backend.copies = half;
     bench->config.epsilon = epsilon;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
     struct weights after = run_update(bench, &before, running);
@@ -262,11 +262,11 @@ static void test_update_weights(void **state)
 }
 
 /* Masters and moments that the policy keeps in 16 bits. */
-static void test_lowered(void **state)
+static void test_rounded(void **state)
 {
     for (uint32_t n = 0; n < 2; n++) {
         struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
-        bench_set_constant(&bench, SPEC_LOWERED, n ? LOWERED_MOMENTS : LOWERED_MASTERS);
+        bench_set_constant(&bench, SPEC_ROUNDED, n ? ROUND_MOMENTS : ROUND_MASTERS);
         check_update(&bench, n == 0, 0.01f, 827 + n);
         bench_destroy(&bench);
     }
@@ -277,7 +277,7 @@ static void test_lost_updates(void **state)
 {
     const struct State running = {.learning_rate = 2e-4f, .gradient_factor = 1};
     struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
-    bench_set_constant(&bench, SPEC_LOWERED, LOWERED_MASTERS);
+    bench_set_constant(&bench, SPEC_ROUNDED, ROUND_MASTERS);
     struct weights before = weights_create(&bench, 829);
     before.params[0] = before.params[1] = 1;
     before.gradients[0] = before.gradients[1] = 1;
@@ -305,7 +305,7 @@ static void test_groups(void **state)
 static void check_skip(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
     struct bench bench = bench_of(device, 2, sums);
-    bench.backend.half = bench.backend.copies = true;
+    bench.backend.f16 = bench.backend.copies = true;
     const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
     struct weights before = weights_create(&bench, 830);
     uint32_t count = bench.model.param_count;
@@ -342,17 +342,17 @@ static void check_average(struct bench *bench, const float *params, const float 
     bench_put(bench, BIND_STATE, &weighted, sizeof weighted);
     bench_put(bench, BIND_PARAMS, params, 4ull * count);
     bench_put(bench, BIND_AVERAGE, average, 4ull * count);
-    bench_poison(bench, BIND_HALVES);
-    bench_poison(bench, BIND_HALF_AVERAGE);
+    bench_poison(bench, BIND_F16_PARAMS);
+    bench_poison(bench, BIND_F16_AVERAGE);
     bench_run_variant(bench, "update_average", FIELD_COPIES, (struct Push){.b = bench->local_size},
                       9);
     float *device = bench_take(bench, BIND_AVERAGE);
-    uint16_t *copies = bench_take(bench, BIND_HALF_AVERAGE),
-             *halves = bench_take(bench, BIND_HALVES);
+    uint16_t *copies = bench_take(bench, BIND_F16_AVERAGE),
+             *halves = bench_take(bench, BIND_F16_PARAMS);
     for (uint32_t i = 0; i < count; i++) {
         double expected = (1 - (double)weight) * average[i] + (double)weight * params[i];
         assert_close(device[i], expected, 1e-7, 2, "average", i);
-        if (bench->backend.half)
+        if (bench->backend.f16)
             assert_half(copies[i], device[i], "copy of average", i);
         else
             assert_no_copy(copies[i], i);
@@ -371,7 +371,7 @@ static void test_average(void **state)
     float *params = random_floats(&random, count, -1, 1),
           *average = random_floats(&random, count, -1, 1);
     for (int n = 0; n < 4; n++) {
-        bench.backend.half = bench.backend.copies = n >= 2;
+        bench.backend.f16 = bench.backend.copies = n >= 2;
         check_average(&bench, params, average, n % 2 ? 1.0f : 0.375f);
     }
     free(params);
@@ -419,7 +419,7 @@ static void test_round_parameters(void **state)
                                           : ldexpf(params[i], (int)random_below(&random, 48) - 30);
     bench_put(&bench, BIND_PARAMS, params, 4ull * count);
     bench_run(&bench, "round_parameters", (struct Push){.b = bench.local_size}, 7);
-    uint16_t *copies = bench_take(&bench, BIND_HALVES);
+    uint16_t *copies = bench_take(&bench, BIND_F16_PARAMS);
     for (uint32_t i = 0; i < count; i++)
         assert_half(copies[i], params[i], "copy of parameter", i);
     free(copies);
@@ -431,7 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_update_weights),
-        cmocka_unit_test(test_lowered),
+        cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_lost_updates),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_skip),

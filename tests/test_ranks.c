@@ -481,8 +481,8 @@ static void test_first_step(void **state)
     assert_close(rounded.grad_norm, alone.grad_norm, 1e-3, alone.grad_norm, "gradient", 0);
     assert_true(rounded.grad_norm != both.grad_norm);
     config.gradient_sums = VKN_SUMS_HALF;
-    struct vkn_train_stats half_sums = run_first(*state, &config);
-    assert_close(half_sums.grad_norm, alone.grad_norm, 3e-3, alone.grad_norm, "gradient", 0);
+    struct vkn_train_stats f16_sums = run_first(*state, &config);
+    assert_close(f16_sums.grad_norm, alone.grad_norm, 3e-3, alone.grad_norm, "gradient", 0);
     config.gradient_sums = VKN_SUMS_DEFAULT;
     config.parallel.virtual = 1;
     struct vkn_train_stats half = run_first(*state, &config);

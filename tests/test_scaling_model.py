@@ -78,7 +78,7 @@ def test_by_hand():
     # Three collectives, each with a latency and a further message for each other rank.
     near(seconds(change(JOB, ranks=8, latency=0.1, message=0.01)), 1 + 3 * 0.17)
     near(seconds(change(JOB, copies=4000.0, sums=2000.0, submission=0.5)), 1 + 2 * 0.5 + 2 * 1 + 2)
-    near(seconds(change(JOB, copies=4000.0, sums=2000.0, wire=2)), 1 + 2 * 0.5 + 2 * scaling.HALF_SUMS)
+    near(seconds(change(JOB, copies=4000.0, sums=2000.0, wire=2)), 1 + 2 * 0.5 + 2 * scaling.F16_SUMS)
     # Half of the cells, 2000 bytes in 16 steps, the one way and the other, and a note.
     near(seconds(change(JOB, bandwidth=1000.0, cells=0.5)), 1 - 0.25 + (0.352 + 1 + 1) / 16 + 0.352 + 2 + 2)
     near(seconds(change(JOB, ranks=8, latency=0.1, cells=0.4)), 1 - 0.35 + 3 * 0.1 * 17 / 16)

@@ -18,7 +18,7 @@ struct outcome {
         uint32_t format, downscale, aabb_scale, width, height;
     } scene;
     struct {
-        uint32_t precision, sums, half_sums, m, n, k, half_accumulate, conversions;
+        uint32_t precision, sums, f16_sums, m, n, k, f16_accumulate, conversions;
     } backend;
     uint32_t pieces; /* of gradients */
     struct {
@@ -87,11 +87,11 @@ static void take_backend(const struct field_backend *backend, struct outcome *ou
 {
     outcome->backend.precision = backend->precision;
     outcome->backend.sums = backend->sums;
-    outcome->backend.half_sums = backend->half_sums;
+    outcome->backend.f16_sums = backend->f16_sums;
     outcome->backend.m = backend->shape.m;
     outcome->backend.n = backend->shape.n;
     outcome->backend.k = backend->shape.k;
-    outcome->backend.half_accumulate = backend->half_accumulate;
+    outcome->backend.f16_accumulate = backend->f16_accumulate;
     outcome->backend.conversions = backend->conversions;
 }
 
@@ -221,11 +221,11 @@ static const struct row {
     {IS("model", "ngp")},
     {IS("precision", "fp32")},
     {IS("precision", "fp16"),
-     .changes = {WORD(backend.precision, VKN_PRECISION_FP16), SPEC(HALF, 1),
+     .changes = {WORD(backend.precision, VKN_PRECISION_FP16), SPEC(F16, 1),
                  WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
     /* Rows of the widest layer and 8 more, not 4; weights once more behind all parameters. */
     {IS("precision", "coopmat"),
-     .changes = {WORD(backend.precision, VKN_PRECISION_COOPMAT), SPEC(HALF, 1), SPEC(ROW, 72),
+     .changes = {WORD(backend.precision, VKN_PRECISION_COOPMAT), SPEC(F16, 1), SPEC(ROW, 72),
                  SPEC(TRANSPOSED, 9856), WORD(backend.m, 16), WORD(backend.n, 16),
                  WORD(backend.k, 16), WORD(constants.scale_kind, SCALE_DYNAMIC),
                  REAL(loss_scale, 65536)}},
@@ -233,8 +233,8 @@ static const struct row {
     {IS("gradient_sums", "fixed"), .changes = {WORD(backend.sums, VKN_SUMS_FIXED)}},
     {IS("gradient_sums", "swap"), .changes = {WORD(backend.sums, VKN_SUMS_SWAP)}},
     {IS("gradient_sums", "half"),
-     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.half_sums, true),
-                 WORD(special[SPEC_HALF_SUMS], 1)}},
+     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.f16_sums, true),
+                 WORD(special[SPEC_F16_SUMS], 1)}},
     {IS("background", "random")},
     {IS("background", "white"), .changes = {SPEC(BACKGROUND, BACKGROUND_WHITE)}},
     {IS("background", "black"), .changes = {SPEC(BACKGROUND, BACKGROUND_BLACK)}},
@@ -421,7 +421,7 @@ static const struct row {
      .changes = {WORD(backend.m, 8), WORD(backend.n, 8), WORD(backend.k, 8)}},
     {IS("matrix.accumulate", "f32"), .with = {"precision=coopmat"}},
     {IS("matrix.accumulate", "f16"), .with = {"precision=coopmat"},
-     .changes = {WORD(backend.half_accumulate, 1)}},
+     .changes = {WORD(backend.f16_accumulate, 1)}},
     {IS("matrix.conversions", "true"), .with = {"precision=coopmat"},
      .changes = {WORD(backend.conversions, 1)}},
 
@@ -433,38 +433,55 @@ static const struct row {
     {IS("policy.products", "f32"), .with = {"precision=coopmat"},
      .error = "policy.products: f32 needs precision fp32 or fp16: matrices multiply f16"},
     {IS("policy.products", "f32"), .with = {"precision=fp16"},
-     .changes = {SPEC(LOWERED, RAISED_PRODUCTS)}},
+     .changes = {SPEC(ROUNDED, F32_PRODUCTS)}},
     {IS("policy.products", "f32")},
     {IS("policy.products", "f16"), .with = {"precision=coopmat"}},
     {IS("policy.activation_gradients", "f32"), .with = {"precision=fp16"},
      .error = "policy.activation_gradients: f32 needs precision fp32"},
     {IS("policy.sums", "f16"), .error = "policy.sums: f16 needs precision fp16 or coopmat"},
-    {IS("policy.sums", "f16"), .with = {"precision=fp16"},
-     .changes = {SPEC(LOWERED, LOWERED_SUMS)}},
+    {IS("policy.sums", "f16"), .with = {"precision=fp16"}, .changes = {SPEC(ROUNDED, ROUND_SUMS)}},
     {IS("policy.sums", "f16"), .with = {"precision=coopmat"},
-     .changes = {WORD(backend.half_accumulate, 1)}},
+     .changes = {WORD(backend.f16_accumulate, 1)}},
     {IS("policy.sums", "f16"), .with = {"precision=coopmat", "matrix.accumulate=f32"},
      .error = "policy.sums: f16 is not what matrix.accumulate says"},
     {IS("policy.sums", "f32"), .with = {"precision=coopmat", "matrix.accumulate=f16"},
      .error = "policy.sums: f32 is not what matrix.accumulate says"},
     {IS("policy.grid_sums", "f16"),
-     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.half_sums, true),
-                 WORD(special[SPEC_HALF_SUMS], 1)}},
+     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.f16_sums, true),
+                 WORD(special[SPEC_F16_SUMS], 1)}},
     {IS("policy.grid_sums", "f16"), .with = {"gradient_sums=fixed"},
      .error = "policy.grid_sums: f16 is not what gradient_sums says"},
     {IS("policy.grid_sums", "f32"), .with = {"gradient_sums=half"},
      .error = "policy.grid_sums: f32 is not what gradient_sums says"},
-    {IS("policy.weight_sums", "f16"), .changes = {SPEC(LOWERED, LOWERED_WEIGHT_SUMS)}},
+    {IS("policy.parameters", "bf16"),
+     .error = "policy.parameters: bf16 is offered for results of f32"},
+    {IS("policy.products", "bf16"), .error = "policy.products: bf16 is offered for results of f32"},
+    {IS("policy.grid_sums", "bf16"),
+     .error = "policy.grid_sums: bf16 is offered for results of f32"},
+    {IS("policy.activations", "bf16"), .changes = {SPEC(ROUNDED, ROUND_ACTIVATIONS *ROUND_BF16)}},
+    {IS("policy.activations", "bf16"), .with = {"precision=fp16"},
+     .error = "policy.activations: bf16 needs precision fp32"},
+    {IS("policy.activation_gradients", "bf16"),
+     .changes = {SPEC(ROUNDED, ROUND_ACTIVATION_GRADIENTS *ROUND_BF16)}},
+    {IS("policy.sums", "bf16"), .changes = {SPEC(ROUNDED, ROUND_SUMS *ROUND_BF16)}},
+    {IS("policy.sums", "bf16"), .with = {"precision=coopmat"},
+     .error = "policy.sums: bf16 needs precision fp32 or fp16"},
+    {IS("policy.weight_sums", "bf16"), .changes = {SPEC(ROUNDED, ROUND_WEIGHT_SUMS *ROUND_BF16)}},
+    {IS("policy.compositing", "bf16"), .with = {"precision=coopmat"},
+     .changes = {SPEC(ROUNDED, ROUND_COMPOSITING *ROUND_BF16)}},
+    {IS("policy.masters", "bf16"), .changes = {SPEC(ROUNDED, ROUND_MASTERS *ROUND_BF16)}},
+    {IS("policy.moments", "bf16"), .changes = {SPEC(ROUNDED, ROUND_MOMENTS *ROUND_BF16)}},
+    {IS("policy.weight_sums", "f16"), .changes = {SPEC(ROUNDED, ROUND_WEIGHT_SUMS)}},
     {IS("policy.compositing", "f16"), .with = {"precision=coopmat"},
-     .changes = {SPEC(LOWERED, LOWERED_COMPOSITING)}},
-    {IS("policy.masters", "f16"), .changes = {SPEC(LOWERED, LOWERED_MASTERS)}},
+     .changes = {SPEC(ROUNDED, ROUND_COMPOSITING)}},
+    {IS("policy.masters", "f16"), .changes = {SPEC(ROUNDED, ROUND_MASTERS)}},
     {IS("policy.activation_gradients", "f16"), .with = {"precision=fp16"}},
     {IS("policy.weight_sums", "f32"), .with = {"precision=fp16"}},
     {IS("policy.compositing", "f32")},
     {IS("policy.masters", "f32")},
     {IS("policy.moments", "f32")},
     {IS("policy.moments", "f16"), .with = {"policy.masters=f16"},
-     .changes = {SPEC(LOWERED, LOWERED_MASTERS | LOWERED_MOMENTS)}},
+     .changes = {SPEC(ROUNDED, ROUND_MASTERS | ROUND_MOMENTS)}},
 
     {IS("batch.samples", "2050"),
      .changes = {WORD(constants.target_samples, 2050), WORD(constants.sample_capacity, 8200)}},
@@ -633,13 +650,13 @@ static const struct row {
      .error = "parallel.virtual: ranks in turn exchange"},
     {IS("parallel.wire", "f32")},
     {IS("parallel.wire", "f16"),
-     .changes = {WORD(backend.half_sums, true), WORD(special[SPEC_HALF_SUMS], true),
+     .changes = {WORD(backend.f16_sums, true), WORD(special[SPEC_F16_SUMS], true),
                  WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
     {IS("parallel.wire", "f16"), .with = {"parallel.mode=average"},
      .error = "parallel.wire: parallel.mode=average exchanges weights"},
     {IS("parallel.wire", "f16"), .with = {"deterministic=true"},
-     .changes = {WORD(backend.half_sums, true), WORD(special[SPEC_HALF_SUMS], true),
-                 SPEC(HALF_PLACE, 9856), WORD(constants.scale_kind, SCALE_DYNAMIC),
+     .changes = {WORD(backend.f16_sums, true), WORD(special[SPEC_F16_SUMS], true),
+                 SPEC(F16_SUM_PLACE, 9856), WORD(constants.scale_kind, SCALE_DYNAMIC),
                  REAL(loss_scale, 65536)}},
     {IS("parallel.pieces", "1")}, /* of several ranks: */
     {IS("parallel.pieces", "1"), .with = {"parallel.virtual=2"}, .changes = {WORD(pieces, 1)}},

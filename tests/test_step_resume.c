@@ -172,7 +172,7 @@ static void check_buffers(const struct step *step)
         {&b[BIND_COUNTS], params / 2},
         {&b[BIND_AVERAGE], params},
         {&b[BIND_PARTIALS], 4 * 1280ull * step->setup.constants.backward_groups},
-        {&b[BIND_FEATURES], samples * 4 * 2 * (step->setup.backend.half ? 2 : 4)},
+        {&b[BIND_FEATURES], samples * 4 * 2 * (step->setup.backend.f16 ? 2 : 4)},
         {&b[BIND_REDUCE], 4ull * REDUCE_SIZE},
         {&b[BIND_OCCUPANCY], 4 * 16 * 16 * 16},
         {&b[BIND_BITS], 4 * (16 * 16 * 16 / 32 + 2 * 2 * 2)},

@@ -72,7 +72,7 @@ static void check_rules(const struct made *made, const struct gpu_capabilities *
     struct field_tuning tuning = field_backend_tuning(&backend);
     tuning.values[tunable] = value;
     assert_true(field_backend_tune(&tuning, &made->model, device, &backend));
-    uint32_t subgroup = backend.subgroup_size, number = backend.half ? 2 : 4;
+    uint32_t subgroup = backend.subgroup_size, number = backend.f16 ? 2 : 4;
     assert_int_equal(backend.forward_size % subgroup + backend.backward_size % subgroup, 0);
     assert_int_equal(backend.forward_size % backend.forward_rows, 0);
     assert_int_equal(backend.backward_size % backend.backward_rows, 0);

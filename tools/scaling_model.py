@@ -25,7 +25,7 @@ import config  # noqa: E402
 PERIOD = config.PERIOD_STEPS
 NOTE = 352  # bytes: struct note of src/train/notes.h
 MLP_PARAMETERS = 10240  # of the default model, as stored
-HALF_SUMS = 1.75  # times as long as a sum of f32: measured, a number of two ranks
+F16_SUMS = 1.75  # times as long as a sum of f32: measured, a number of two ranks
 SEED, STEPS = 1, 32  # steps, or periods, that a simulation with jitter takes
 ENOUGH = 0.9  # efficiency that bandwidth is looked for
 LATENCIES = (2e-6, 20e-6, 100e-6)
@@ -115,7 +115,7 @@ def gradient_pieces(job):
     """Of about as many bytes each, in the order in which they come out: the MLPs' first, then level by level."""
     model, last = job.model, len(job.model.levels) - 1
     pieces, numbers, wire, sums = [], model.mlp, 4 * model.mlp, 4 * model.mlp
-    added = 4 * (1 if job.wire == 4 else HALF_SUMS)
+    added = 4 * (1 if job.wire == 4 else F16_SUMS)
     total = wire + job.wire * model.grid
     sent = 0
     for level, count in enumerate(model.levels):

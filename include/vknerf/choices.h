@@ -110,7 +110,8 @@
 /* What an operation of the precision policy is computed in. */
 #define VKN_POLICIES(X)                                                                                 \
     X(VKN_POLICY_F32, f32)                                                                              \
-    X(VKN_POLICY_F16, f16)
+    X(VKN_POLICY_F16, f16)                                                                              \
+    X(VKN_POLICY_BF16, bf16)
 /* Of a pixel, in the order of the shaders' LOSS_*. */
 #define VKN_LOSSES(X)                                                                                   \
     X(VKN_LOSS_HUBER, huber)                                                                            \

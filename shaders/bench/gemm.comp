@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // C = A * B: what products of wide layers reach by themselves. A and C in blocks, B in panels.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 
@@ -14,7 +14,7 @@ layout(constant_id = 4) const uint N_PANELS = 1;
 
 layout(push_constant) uniform PushBlock { uint m, n, k, a_at, b_at, c_at; };
 
-layout(std430, set = 0, binding = 2) writeonly buffer BufferC { REAL target[]; };
+layout(std430, set = 0, binding = 2) writeonly buffer BufferC { STORAGE_T target[]; };
 #define SOURCE 0
 #define PANEL  1
 #include "field/chunks.glsl"
@@ -24,8 +24,8 @@ const bool PACKED_PRODUCTS = true;
 #else
 const bool PACKED_PRODUCTS = false;
 #endif
-const bool LOWERS_SUMS = false;
-float lower_sum(float sum)
+const bool ROUNDS_SUMS = false;
+float round_sum(float sum)
 {
     return sum;
 }
@@ -49,11 +49,11 @@ uint target_at(uint row, uint column)
 
 void finish(uint row, uint column, float sum)
 {
-    target[target_at(row, column)] = REAL(sum);
+    target[target_at(row, column)] = STORAGE_T(sum);
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
-void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
+void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     coopMatStore(MATRIX_SUM(float16_t)(sum), target, target_at(row, column), BLOCK_ROWS, COLUMN_MAJOR);
 }

@@ -1,5 +1,5 @@
 // What the programs with cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K share; sums are of type
-// ACCUMULATE.
+// ACCUM_T.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -12,7 +12,7 @@ layout(constant_id = 2) const uint ROLL_LOOPS = 0;
 
 #define MATRIX_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
 #define MATRIX_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define MATRIX_SUM coopmat<ACCUMULATE, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+#define MATRIX_SUM coopmat<ACCUM_T, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 #define ROW_MAJOR gl_CooperativeMatrixLayoutRowMajor
 
 // As in field/mlp_matrix.glsl: GPUs need loops unrolled to keep matrices in registers, a CPU device's

@@ -4,10 +4,10 @@
 //   otherwise FP32
 #ifdef FP16
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#define REAL f16vec2
+#define STORAGE_T f16vec2
 #define CHAINS 8u
 #else
-#define REAL float
+#define STORAGE_T float
 #define CHAINS 12u
 #endif
 #extension GL_EXT_control_flow_attributes : require
@@ -23,10 +23,10 @@ layout(push_constant) uniform PushBlock { uint rounds; };
 
 void main()
 {
-    REAL x = REAL(inputs[0]), y = REAL(inputs[1]), sum[CHAINS];
+    STORAGE_T x = STORAGE_T(inputs[0]), y = STORAGE_T(inputs[1]), sum[CHAINS];
     // Differs between invocations, lest a compiler computes it once for all of them.
     [[unroll]] for (uint c = 0; c < CHAINS; c++)
-        sum[c] = REAL(inputs[2u + c] + float(gl_LocalInvocationID.x & 7u));
+        sum[c] = STORAGE_T(inputs[2u + c] + float(gl_LocalInvocationID.x & 7u));
     for (uint r = 0; r < rounds; r++)
         [[unroll]] for (uint s = 0; s < STEPS; s++)
             [[unroll]] for (uint c = 0; c < CHAINS; c++)

@@ -7,7 +7,7 @@ const uint CHAINS = 8; // MATRIX_CHAINS and MATRIX_STEPS of src/bench/peak.c
 const uint STEPS = 8;
 
 layout(std430, set = 0, binding = 0) readonly buffer Inputs { float16_t inputs[]; };
-layout(std430, set = 0, binding = 1) writeonly buffer Sums { ACCUMULATE sums[]; };
+layout(std430, set = 0, binding = 1) writeonly buffer Sums { ACCUM_T sums[]; };
 // Where the multiplicands lie.
 layout(push_constant) uniform PushBlock { uint rounds, a_at, first_at, second_at; };
 

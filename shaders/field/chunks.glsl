@@ -5,18 +5,18 @@
 
 #define NUMBERED(number) set = (number) / SET_SIZE, binding = (number) % SET_SIZE
 
-layout(std430, NUMBERED(SOURCE)) readonly buffer SourceBuffer { REAL source_values[]; };
-layout(std430, NUMBERED(PANEL)) readonly buffer PanelBuffer { REAL panel_values[]; };
+layout(std430, NUMBERED(SOURCE)) readonly buffer SourceBuffer { STORAGE_T source_values[]; };
+layout(std430, NUMBERED(PANEL)) readonly buffer PanelBuffer { STORAGE_T panel_values[]; };
 #ifdef ADDRESSES
-struct Chunk { REAL4 at[128]; };
+struct Chunk { STORAGE_T4 at[128]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Chunks { Chunk chunk[]; };
 layout(std430, BINDING(ADDRESSES)) readonly buffer AddressBuffer { uvec2 addresses[]; };
 Chunks source_chunks, panel_chunks;
 #define SOURCE4(c, i) source_chunks.chunk[c].at[i]
 #define PANEL4(c, i)  panel_chunks.chunk[c].at[i]
 #else
-layout(std430, NUMBERED(SOURCE)) readonly buffer SourceFourBuffer { REAL4 source4[]; };
-layout(std430, NUMBERED(PANEL)) readonly buffer PanelFourBuffer { REAL4 panel4[]; };
+layout(std430, NUMBERED(SOURCE)) readonly buffer SourceFourBuffer { STORAGE_T4 source4[]; };
+layout(std430, NUMBERED(PANEL)) readonly buffer PanelFourBuffer { STORAGE_T4 panel4[]; };
 #define SOURCE4(c, i) source4[(c) * (CHUNK / 4u) + (i)]
 #define PANEL4(c, i)  panel4[(c) * (CHUNK / 4u) + (i)]
 #endif

@@ -3,7 +3,7 @@
 // Per row of a chunk: the layers' inputs. These are the features that encode_samples found in the hash grid, or the
 // position's frequencies, behind them frequencies of the time where the canonical field has it as an input, and an
 // encoding of the direction. A deformation's layers have left the displacement of the position in the same row.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/place.glsl"

@@ -3,7 +3,7 @@
 // Per sample and group of levels: the position's features, interpolated in the hash grid. One group
 // of levels after the other, so that its tables stay in cache; field_forward and field_backward both
 // read what is found here.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/grid.glsl"

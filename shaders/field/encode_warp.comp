@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per row of a chunk: the encoded position and time, the inputs of the deformation's layers.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/place.glsl"
 #include "field/sample.glsl"

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Per row of a chunk of live samples: the gradients of the grid's features, which are columns, to where
 // scatter_gradients has them from, in the place of the features.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/features.glsl"

@@ -6,11 +6,11 @@ layout(std430, BINDING(FEATURES)) buffer FeatureBuffer { uint feature_words[]; }
 layout(std430, BINDING(FEATURES)) buffer FeatureTwoBuffer { uvec2 feature_twos[]; };
 layout(std430, BINDING(FEATURES)) buffer FeatureFourBuffer { uvec4 feature_fours[]; };
 
-#if defined(FP16) || defined(COOPMAT)
-const uint HALF_FEATURES = 1;
+#ifdef F16_STORAGE
+const uint F16_FEATURES = 1;
 #else
-// Programs that read both kinds know which by SPEC_HALF.
-layout(constant_id = SPEC_HALF) const uint HALF_FEATURES = 0;
+// Programs that read both kinds know which by SPEC_F16.
+layout(constant_id = SPEC_F16) const uint F16_FEATURES = 0;
 #endif
 
 // So many neighbouring words, 1, 2 or 4; the first one's number is a multiple of that.
@@ -36,7 +36,7 @@ void put_words(uint first, uint count, uvec4 words)
 vec4 get_some(uint level, uint sample_index, uint first, uint count)
 {
     uint at = (level * config.sample_capacity + sample_index) * FEATURES + first;
-    if (HALF_FEATURES == 0u)
+    if (F16_FEATURES == 0u)
         return uintBitsToFloat(get_words(at, count));
     uvec4 words = get_words(at / 2u, count / 2u);
     return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
@@ -45,7 +45,7 @@ vec4 get_some(uint level, uint sample_index, uint first, uint count)
 void put_some(uint level, uint sample_index, uint first, uint count, vec4 values)
 {
     uint at = (level * config.sample_capacity + sample_index) * FEATURES + first;
-#if defined(FP16) || defined(COOPMAT)
+#ifdef F16_STORAGE
     // To nearest: packHalf2x16 may cut off.
     uvec2 words = uvec2(packFloat2x16(f16vec2(values.xy)), packFloat2x16(f16vec2(values.zw)));
     put_words(at / 2u, count / 2u, uvec4(words, 0u, 0u));

@@ -6,7 +6,7 @@
 // grid's features take the features' place, for scatter_gradients; those of directions are left when
 // asked for.
 #define BACKWARD
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"

@@ -3,7 +3,7 @@
 // Per sample: direction encoded, density MLP, colour MLP -> rgb and density. By push.e of all samples
 // (ROWS_SAMPLES), of all (ROWS_DENSITIES) or cells (ROWS_CELLS) without colours, or of live ones whose density
 // is there (ROWS_LIVE).
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"

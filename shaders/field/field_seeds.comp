@@ -3,7 +3,7 @@
 // Per row of a chunk of live samples: the gradients of the layers' outputs, from those of rgb and density.
 // Columns that pad them, and rows that pad the chunk, have none.
 #define BACKWARD
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 #include "field/activations.glsl"
@@ -14,7 +14,7 @@ layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { v
 void put_zeros(uint row, uint column, uint used)
 {
     for (uint c = used; c < CHUNK_DEPTH; c++)
-        put_gradient(row, column + c, REAL(0.0));
+        put_gradient(row, column + c, STORAGE_T(0.0));
 }
 
 void main()

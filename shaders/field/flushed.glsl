@@ -2,7 +2,7 @@
 // What includes this has declared `state`.
 void count_flushed()
 {
-#if defined(FP16) || defined(COOPMAT)
+#ifdef F16_STORAGE
     uvec2 all = subgroupAdd(rounded_gradients);
     if (subgroupElect() && all.y > 0u) {
         atomicAdd(state.flushed, all.y - all.x);

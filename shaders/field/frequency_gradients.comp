@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Per row of a chunk of live samples: from the gradients of its position's frequencies, which are columns, to that of
 // the position where the deformation has taken it. Sine and cosine are each other's slopes, and are there.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/place.glsl"
 #include "field/place_gradient.glsl"

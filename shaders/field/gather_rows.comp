@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Activations of a chunk's live rows from where the forward pass kept those of all samples.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 
@@ -14,7 +14,7 @@ void main()
         uint from = first + (kept_block(0u) + index / BLOCK_ROWS) * config.columns * BLOCK_ROWS +
                     index % BLOCK_ROWS;
         for (uint column = 0; column < config.columns; column++) {
-            REAL x = activations[from + column * BLOCK_ROWS];
+            STORAGE_T x = activations[from + column * BLOCK_ROWS];
             activations[to + column * BLOCK_ROWS] = x;
             activations[first + in_panel(row, column)] = x;
         }

@@ -2,9 +2,9 @@
 #include "field/place.glsl"
 
 // An entry is one load, of up to 128 bits. Other blocks see the same parameters their own way.
-#if defined(FP16) || defined(COOPMAT)
-layout(std430, BINDING(HALVES)) readonly buffer EntryPairBuffer { f16vec2 entry_pairs[]; };
-layout(std430, BINDING(HALVES)) readonly buffer EntryFourBuffer { f16vec4 entry_fours[]; };
+#ifdef F16_STORAGE
+layout(std430, BINDING(F16_PARAMS)) readonly buffer EntryPairBuffer { f16vec2 entry_pairs[]; };
+layout(std430, BINDING(F16_PARAMS)) readonly buffer EntryFourBuffer { f16vec4 entry_fours[]; };
 #else
 layout(std430, BINDING(PARAMS)) readonly buffer EntryPairBuffer { vec2 entry_pairs[]; };
 layout(std430, BINDING(PARAMS)) readonly buffer EntryFourBuffer { vec4 entry_fours[]; };

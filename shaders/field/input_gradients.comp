@@ -4,7 +4,7 @@
 // that of its position, for who moves samples or rays: between field_backward and the update of the weights.
 // By push.e of all, or of a chunk of rows (ROWS_LIVE). Gradients are those of the mean loss times the loss
 // scale, as in BIND_FIELD_GRADIENTS.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/grid.glsl"

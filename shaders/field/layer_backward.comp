@@ -3,11 +3,11 @@
 // A layer backward: gradients of its outputs times transposed weights are those of what it reads, times
 // the slope of the activation function that made it: zero behind a ReLU that was off. Where another layer reads the same again, both layers' outputs are one product.
 #define BACKWARD
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 #define SOURCE BIND_SCRATCH
-#define PANEL  BIND_HALVES
+#define PANEL  BIND_F16_PARAMS
 #include "field/layer_product.glsl"
 #include "field/hidden.glsl"
 
@@ -41,7 +41,7 @@ void finish(uint row, uint column, float sum)
 // Elements of two matrices correspond only where their types are the same: 16-bit activations are widened
 // to be compared; what rounding leaves of a sum is known before. (Drivers may leave a matrix as it was that
 // is rounded and widened again.)
-void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
+void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     column += flow.from;
     uint block_at = in_block(row, column);
@@ -49,15 +49,15 @@ void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
         MATRIX_SUM(float16_t) activation;
         coopMatLoad(activation, activations, first_activation() + block_at, BLOCK_ROWS,
                     gl_CooperativeMatrixLayoutColumnMajor);
-        MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(activation);
+        MATRIX_SUM(ACCUM_T) widened = MATRIX_SUM(ACCUM_T)(activation);
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = !RECTIFIES ? sum[i] * ACCUMULATE(activation_slope(float(widened[i])))
-                     : widened[i] > ACCUMULATE(0.0) ? sum[i]
-                                                    : ACCUMULATE(0.0);
+            sum[i] = !RECTIFIES ? sum[i] * ACCUM_T(activation_slope(float(widened[i])))
+                     : widened[i] > ACCUM_T(0.0) ? sum[i]
+                                                    : ACCUM_T(0.0);
     }
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     for (int i = 0; i < sum.length(); i++)
-        rounded_gradients += uvec2(abs(sum[i]) > ACCUMULATE(HALF_OF_LEAST), sum[i] != ACCUMULATE(0.0));
+        rounded_gradients += uvec2(abs(sum[i]) > ACCUM_T(HALF_OF_LEAST), sum[i] != ACCUM_T(0.0));
     coopMatStore(rounded, gradients, block_at, BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
     coopMatStore(rounded, gradients, in_panel(row, column), BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
 }

@@ -1,11 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // A layer forward: activations times weights, plus biases, and what the activation function makes of them.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 #define SOURCE BIND_FEATURES
-#define PANEL  BIND_HALVES
+#define PANEL  BIND_F16_PARAMS
 #include "field/layer_product.glsl"
 #include "field/hidden.glsl"
 
@@ -37,14 +37,14 @@ void finish(uint row, uint column, float sum)
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
-void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
+void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     MATRIX_SUM(float16_t) biases;
     coopMatLoad(biases, weights, biases_at(column), BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
-    sum += MATRIX_SUM(ACCUMULATE)(biases);
+    sum += MATRIX_SUM(ACCUM_T)(biases);
     if (flow.rectified != 0u)
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = RECTIFIES ? max(sum[i], ACCUMULATE(0.0)) : ACCUMULATE(activate(float(sum[i])));
+            sum[i] = RECTIFIES ? max(sum[i], ACCUM_T(0.0)) : ACCUM_T(activate(float(sum[i])));
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     coopMatStore(rounded, activations, first_activation() + in_block(row, flow.to + column), BLOCK_ROWS,
                  gl_CooperativeMatrixLayoutColumnMajor);

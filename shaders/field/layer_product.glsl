@@ -1,20 +1,19 @@
 // Products of a layer's pass, from SOURCE and PANEL (field/chunks.glsl), which what includes this defines.
-// LOWERED_PRODUCTS is the operation of the policy that the sums are, LOWERED_SUMS by default.
+// ROUND_PRODUCTS is the operation of the policy that the sums are, ROUND_SUMS by default.
 #include "field/chunks.glsl"
 
 #ifdef COOPMAT
 layout(constant_id = SPEC_PRODUCT_BLOCKS) const uint M_BLOCKS = 1;
 layout(constant_id = SPEC_PRODUCT_PANELS) const uint N_PANELS = 1;
 #endif
-#ifndef LOWERED_PRODUCTS
-#define LOWERED_PRODUCTS LOWERED_SUMS
+#ifndef ROUND_PRODUCTS
+#define ROUND_PRODUCTS ROUND_SUMS
 #endif
-#include "shared/lowered.glsl"
 #include "field/packed.glsl"
-const bool LOWERS_SUMS = (LOWERED & LOWERED_PRODUCTS) != 0u;
-float lower_sum(float sum)
+const bool ROUNDS_SUMS = (ROUNDED & ROUND_PRODUCTS) != 0u;
+float round_sum(float sum)
 {
-    return lower(LOWERED_PRODUCTS, sum);
+    return round_to(ROUND_PRODUCTS, sum);
 }
 
 #include "field/product.glsl"

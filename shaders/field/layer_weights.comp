@@ -3,7 +3,7 @@
 // A layer's weight gradients, inputs^T * gradients of outputs, added up in FP32 over the chunk's rows. Both
 // lie in panels, so that this is a product like the others, whose rows are the inputs. What a layer cannot
 // keep busy of the device takes slices of the rows, with sums of their own in BIND_PARTIALS.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 
@@ -11,7 +11,7 @@ layout(std430, BINDING(PARTIALS)) buffer PartialBuffer { float partials[]; };
 
 #define SOURCE BIND_FEATURES
 #define PANEL  BIND_SCRATCH
-#define LOWERED_PRODUCTS LOWERED_WEIGHT_SUMS
+#define ROUND_PRODUCTS ROUND_WEIGHT_SUMS
 #include "field/layer_product.glsl"
 
 LayerFlow flow = config.flows[push.c];
@@ -38,18 +38,18 @@ uint sum_at(uint row, uint column)
 void finish(uint row, uint column, float sum)
 {
     uint at = sum_at(row, column);
-    partials[at] = lower_sum(push.d > 0u ? partials[at] + sum : sum);
+    partials[at] = round_sum(push.d > 0u ? partials[at] + sum : sum);
 }
 
 #ifdef COOPMAT
-void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column)
+void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     uint at = sum_at(row, column);
     if (push.d > 0u) {
-        MATRIX_SUM(ACCUMULATE) before;
+        MATRIX_SUM(ACCUM_T) before;
         coopMatLoad(before, partials, at, layer.outputs, gl_CooperativeMatrixLayoutRowMajor);
         sum += before;
-        lower_sums(sum);
+        round_sums(sum);
     }
     coopMatStore(sum, partials, at, layer.outputs, gl_CooperativeMatrixLayoutRowMajor);
 }

@@ -7,13 +7,14 @@
 // the weights' gradients add up over rows. Their gradients are in BIND_SCRATCH, in both forms as well.
 // Where there is room for all of a step's samples (config.kept_rows), the forward pass leaves their blocks behind the
 // chunk's, and live rows are gathered from there instead of being computed again.
-// BIND_HALVES holds the weights in panels, in the precision that products take.
+// BIND_F16_PARAMS holds the weights in panels, in the precision that products take.
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
-layout(std430, BINDING(FEATURES)) buffer ActivationBuffer { REAL activations[]; };
-layout(std430, BINDING(SCRATCH)) buffer GradientBuffer { REAL gradients[]; };
-layout(std430, BINDING(HALVES)) buffer WeightBuffer { REAL weights[]; };
+layout(std430, BINDING(FEATURES)) buffer ActivationBuffer { STORAGE_T activations[]; };
+layout(std430, BINDING(SCRATCH)) buffer GradientBuffer { STORAGE_T gradients[]; };
+layout(std430, BINDING(F16_PARAMS)) buffer WeightBuffer { STORAGE_T weights[]; };
 
+#include "shared/rounding.glsl"
 #include "field/live.glsl"
 #include "field/sample_rows.glsl"
 #include "field/blocks.glsl"
@@ -85,9 +86,10 @@ uint in_panel(uint row, uint column)
 
 void put_activation(uint row, uint column, float x)
 {
-    activations[first_activation() + in_block(row, column)] = REAL(x);
+    STORAGE_T stored = to_storage(ROUND_ACTIVATIONS, x);
+    activations[first_activation() + in_block(row, column)] = stored;
     if (LIVE_ROWS)
-        activations[first_activation() + in_panel(row, column)] = REAL(x);
+        activations[first_activation() + in_panel(row, column)] = stored;
 }
 
 float get_activation(uint row, uint column)
@@ -100,7 +102,7 @@ float get_gradient(uint row, uint column)
     return float(gradients[in_block(row, column)]);
 }
 
-void put_gradient(uint row, uint column, REAL x)
+void put_gradient(uint row, uint column, STORAGE_T x)
 {
     gradients[in_block(row, column)] = x;
     gradients[in_panel(row, column)] = x;

@@ -24,7 +24,7 @@
 //   rounded_gradients               so far: those that rounding leaves, of how many that are not 0
 
 #include "shared/rows.glsl"
-#include "shared/lowered.glsl"
+#include "shared/rounding.glsl"
 #include "field/packed.glsl"
 
 layout(constant_id = SPEC_DENSITY_WIDTH) const uint DENSITY_WIDTH = 64;

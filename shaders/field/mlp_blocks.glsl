@@ -4,7 +4,7 @@
 // next to it.
 
 #ifdef FP16
-layout(std430, BINDING(HALVES)) readonly buffer FourBuffer { f16vec4 params4[]; };
+layout(std430, BINDING(F16_PARAMS)) readonly buffer FourBuffer { f16vec4 params4[]; };
 #else
 layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 #endif
@@ -22,7 +22,7 @@ void begin_tile(uint counter)
 
 vec4 block_sums[BLOCK(TILE_ROWS * (WIDEST / 4u))];
 
-REAL4 tile_four(uint at)
+STORAGE_T4 tile_four(uint at)
 {
     return tile4[at / 4u];
 }
@@ -31,34 +31,34 @@ REAL4 tile_four(uint at)
 // takes over.
 void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
-    REAL4 w[8];
+    STORAGE_T4 w[8];
     [[unroll]] for (uint k = 0; k < 8u; k++)
         w[k] = WEIGHTS4(weight + k * stride);
     [[unroll]] for (uint r = 0; r < block; r++) {
         uint place = TILE_FIRST + (row + r * spread) * ROW + at;
-        REAL4 x[2] = {tile_four(place), tile_four(place + 4u)};
-        REAL4 part = REAL4(0.0);
+        STORAGE_T4 x[2] = {tile_four(place), tile_four(place + 4u)};
+        COMPUTE_T4 part = COMPUTE_T4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++)
             if (PACKED_PRODUCTS)
                 part += x[k / 4u][k % 4u] * w[k];
             else
                 block_sums[r] += float(x[k / 4u][k % 4u]) * vec4(w[k]);
-        block_sums[r] = lower(LOWERED_SUMS, PACKED_PRODUCTS ? block_sums[r] + vec4(part) : block_sums[r]);
+        block_sums[r] = round_to(ROUND_SUMS, PACKED_PRODUCTS ? block_sums[r] + vec4(part) : block_sums[r]);
     }
 }
 
 // The same where a column's weights lie one after the other: weights[column][k ...] for four k.
 void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
-    REAL4 w[4];
+    STORAGE_T4 w[4];
     [[unroll]] for (uint j = 0; j < 4u; j++)
         w[j] = WEIGHTS4(weight + j * stride);
     [[unroll]] for (uint r = 0; r < block; r++) {
-        REAL4 x = tile_four(TILE_FIRST + (row + r * spread) * ROW + at);
+        STORAGE_T4 x = tile_four(TILE_FIRST + (row + r * spread) * ROW + at);
         [[unroll]] for (uint j = 0; j < 4u; j++) {
-            REAL2 part = PACKED_PRODUCTS ? x.xy * w[j].xy + x.zw * w[j].zw : REAL2(0.0);
+            COMPUTE_T2 part = PACKED_PRODUCTS ? x.xy * w[j].xy + x.zw * w[j].zw : COMPUTE_T2(0.0);
             float four = PACKED_PRODUCTS ? float(part.x) + float(part.y) : dot(vec4(x), vec4(w[j]));
-            block_sums[r][j] = lower(LOWERED_SUMS, block_sums[r][j] + four);
+            block_sums[r][j] = round_to(ROUND_SUMS, block_sums[r][j] + four);
         }
     }
 }
@@ -68,15 +68,15 @@ void store_sums(vec4 x, uint at, uint kind)
     if (kind == RECTIFY)
         x = max(x, 0.0);
     if (kind == MASK)
-        x = mix(vec4(0.0), x, greaterThan(tile_four(at), REAL4(0.0)));
-#if defined(BACKWARD) && defined(FP16)
+        x = mix(vec4(0.0), x, greaterThan(tile_four(at), STORAGE_T4(0.0)));
+#ifdef BACKWARD
     if (kind >= INPUT) {
-        tile4[at / 4u] = f16vec4(round_gradient(x.x), round_gradient(x.y), round_gradient(x.z),
-                                 round_gradient(x.w));
+        tile4[at / 4u] = STORAGE_T4(round_gradient(x.x), round_gradient(x.y), round_gradient(x.z),
+                                    round_gradient(x.w));
         return;
     }
 #endif
-    tile4[at / 4u] = REAL4(x);
+    tile4[at / 4u] = to_storage(ROUND_ACTIVATIONS, x);
 }
 
 void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
@@ -121,7 +121,7 @@ const bool ALL_HELD = false; // nothing of outputs that are not used
 const uint MOST_SLOTS = SLOTS(WIDEST, WIDEST);
 vec4 products[MOST_SLOTS];
 
-// products[i] += inputs^T * gradient of the outputs, over the tile's rows, two at a time; lowered, rounded
+// products[i] += inputs^T * gradient of the outputs, over the tile's rows, two at a time; by the policy, rounded
 // after each. The counter is held below its end: some drivers run the body once with all lanes off, and the
 // counter never set.
 void add_products(uint slots, uint input_at, uint gradient_at)
@@ -134,12 +134,12 @@ void add_products(uint slots, uint input_at, uint gradient_at)
                 [[unroll]] for (uint i = 0; i < slots; i += 4u) {
                     vec4 x = vec4(tile_four(place + input_at + i));
                     [[unroll]] for (uint e = 0; e < 4u; e++)
-                        products[i + e] = lower(LOWERED_WEIGHT_SUMS, products[i + e] + x[e] * g);
+                        products[i + e] = round_to(ROUND_WEIGHT_SUMS, products[i + e] + x[e] * g);
                 }
             else
                 [[unroll]] for (uint i = 0; i < slots; i++)
                     products[i] =
-                        lower(LOWERED_WEIGHT_SUMS, products[i] + float(TILE(place + input_at + i)) * g);
+                        round_to(ROUND_WEIGHT_SUMS, products[i] + float(TILE(place + input_at + i)) * g);
         }
 }
 
@@ -157,7 +157,7 @@ void add_block(Layer layer, uint i, uint o, uint slots, bool end)
         if (end || HOLD_SUMS == 0u)
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 partials[at + s * layer.outputs + e] =
-                    lower(LOWERED_WEIGHT_SUMS, partials[at + s * layer.outputs + e] + products[s][e]);
+                    round_to(ROUND_WEIGHT_SUMS, partials[at + s * layer.outputs + e] + products[s][e]);
     }
 }
 

@@ -1,4 +1,4 @@
-// Products by cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added in ACCUMULATE; sums of
+// Products by cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added in ACCUM_T; sums of
 // weight gradients in FP32.
 //
 // KHR_cooperative_matrix hides which lane holds which element and does not turn an accumulator into a
@@ -7,7 +7,7 @@
 //   STAGED        the device has no f16 accumulators: sums are rounded lane by lane in shared memory
 //   CONVERSIONS   NV_cooperative_matrix2: activations of hidden layers stay in matrices
 
-layout(std430, BINDING(HALVES)) readonly buffer HalfBuffer { f16vec2 param_pairs[]; };
+layout(std430, BINDING(F16_PARAMS)) readonly buffer F16Buffer { f16vec2 param_pairs[]; };
 
 const uint M_TILES = OWNED / MATRIX_M;
 const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
@@ -54,7 +54,7 @@ void staging_barrier()
 
 // All subgroups come here, with a sum or without: a driver may take a subgroup's barriers for the
 // workgroup's.
-void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uint kind, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
     uint at = owned_rows() + m * MATRIX_M * ROW + first_value + n * MATRIX_N;
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
@@ -88,7 +88,7 @@ bool by_row(uint first_value, uint kind)
 // Elements of two matrices correspond only where their types are the same: 16-bit activations are widened
 // to be compared; what rounding leaves of a sum is known before. (Drivers may leave a matrix as it was that
 // is rounded and widened again.)
-void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uint kind, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
     if (!has)
         return;
@@ -96,7 +96,7 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uin
     uint column = column_at(first_value + n * MATRIX_N) + m * MATRIX_M;
     if (kind == RECTIFY)
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = max(sum[i], ACCUMULATE(0.0));
+            sum[i] = max(sum[i], ACCUM_T(0.0));
 #ifdef BACKWARD
     if (kind == MASK) {
         MATRIX_SUM(float16_t) activation;
@@ -104,16 +104,16 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint m, uint n, uint first_value, uin
             coopMatLoad(activation, tile, column, COLUMN, COLUMN_MAJOR);
         else
             coopMatLoad(activation, tile, at, ROW, ROW_MAJOR);
-        MATRIX_SUM(ACCUMULATE) widened = MATRIX_SUM(ACCUMULATE)(activation);
+        MATRIX_SUM(ACCUM_T) widened = MATRIX_SUM(ACCUM_T)(activation);
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = widened[i] > ACCUMULATE(0.0) ? sum[i] : ACCUMULATE(0.0);
+            sum[i] = widened[i] > ACCUM_T(0.0) ? sum[i] : ACCUM_T(0.0);
     }
 #endif
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
 #ifdef BACKWARD
     if (kind >= INPUT) {
         for (int i = 0; i < sum.length(); i++)
-            rounded_gradients += uvec2(abs(sum[i]) > ACCUMULATE(HALF_OF_LEAST), sum[i] != ACCUMULATE(0.0));
+            rounded_gradients += uvec2(abs(sum[i]) > ACCUM_T(HALF_OF_LEAST), sum[i] != ACCUM_T(0.0));
     }
 #endif
     if (by_row(first_value, kind))
@@ -162,10 +162,10 @@ void load_operand(uint from, uint inputs)
 
 // sums = operand * the weights' columns n * MATRIX_N ...; transposed: its rows.
 void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
-              out MATRIX_SUM(ACCUMULATE) sums[M_TILES])
+              out MATRIX_SUM(ACCUM_T) sums[M_TILES])
 {
     [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
-        sums[m] = MATRIX_SUM(ACCUMULATE)(0.0);
+        sums[m] = MATRIX_SUM(ACCUM_T)(0.0);
     [[unroll]] for (uint k = 0; k < times(inputs / MATRIX_K); k++) {
         MATRIX_B weights = load_weights(k, n, weight, stride, transposed);
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
@@ -179,7 +179,7 @@ void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride
 {
     rows_barrier();
     [[unroll]] for (uint n = gl_SubgroupID % SHARERS; n < times(outputs / MATRIX_N); n += SHARERS) {
-        MATRIX_SUM(ACCUMULATE) sums[M_TILES];
+        MATRIX_SUM(ACCUM_T) sums[M_TILES];
         multiply(inputs, n, weight, stride, transposed, sums);
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
             store_sum(sums[m], m, n, to, kind, true);
@@ -195,9 +195,9 @@ void written_product(uint from, uint inputs, uint to, uint outputs, uint weight,
     uint units = M_TILES * (outputs / MATRIX_N), share = SHARE(units, SHARERS);
     uint first = gl_SubgroupID % SHARERS * share;
     bool some_idle = SHARERS * share > units;
-    MATRIX_SUM(ACCUMULATE) sums[MOST_SUMS];
+    MATRIX_SUM(ACCUM_T) sums[MOST_SUMS];
     [[unroll]] for (uint i = 0; i < share; i++)
-        sums[i] = MATRIX_SUM(ACCUMULATE)(0.0);
+        sums[i] = MATRIX_SUM(ACCUM_T)(0.0);
     if (!some_idle || first < units)
         [[unroll]] for (uint k = 0; k < inputs / MATRIX_K; k++) {
             MATRIX_B weights;
@@ -234,11 +234,11 @@ void convert_product(uint inputs, uint outputs, uint weight)
 {
     MATRIX_A next[A_TILES];
     [[unroll]] for (uint n = 0; n < times(outputs / MATRIX_N); n++) {
-        MATRIX_SUM(ACCUMULATE) sums[M_TILES];
+        MATRIX_SUM(ACCUM_T) sums[M_TILES];
         multiply(inputs, n, weight, outputs, false, sums);
         [[unroll]] for (uint m = 0; m < times(M_TILES); m++) {
             for (int i = 0; i < sums[m].length(); i++)
-                sums[m][i] = max(sums[m][i], ACCUMULATE(0.0));
+                sums[m][i] = max(sums[m][i], ACCUM_T(0.0));
             next[n * M_TILES + m] = MATRIX_A(sums[m]);
         }
     }
@@ -302,7 +302,7 @@ const bool ALL_HELD = true; // of the outputs' columns
 // Outputs of a layer that have gradients.
 #define GRADIENT_OUTPUTS(layer) (layer).outputs
 
-// One matrix of weight gradients += inputs^T * gradient of the outputs, over the tile's rows; lowered,
+// One matrix of weight gradients += inputs^T * gradient of the outputs, over the tile's rows; by the policy
 // rounded after MATRIX_K of them.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
@@ -317,9 +317,9 @@ void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
             coopMatLoad(gradient_rows, tile, TILE_FIRST + row * ROW + gradient_at, ROW, ROW_MAJOR);
         }
         sum = coopMatMulAdd(input_rows, gradient_rows, sum);
-        if ((LOWERED & LOWERED_WEIGHT_SUMS) != 0u)
+        if ((ROUNDED & ROUND_WEIGHT_SUMS) != 0u)
             for (int i = 0; i < sum.length(); i++)
-                sum[i] = lower(LOWERED_WEIGHT_SUMS, sum[i]);
+                sum[i] = round_to(ROUND_WEIGHT_SUMS, sum[i]);
     }
 }
 

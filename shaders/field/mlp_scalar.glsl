@@ -8,15 +8,15 @@
 
 #ifdef ADDRESSES
 #ifdef FP16
-#define BIND_WEIGHTS BIND_HALVES
+#define BIND_WEIGHTS BIND_F16_PARAMS
 #else
 #define BIND_WEIGHTS BIND_PARAMS
 #endif
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Weights { REAL4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Weights { STORAGE_T4 at[]; };
 layout(std430, BINDING(ADDRESSES)) readonly buffer AddressBuffer { uvec2 addresses[]; };
 #define WEIGHTS4(i) Weights(addresses[BIND_WEIGHTS]).at[i]
 #elif defined(FP16)
-layout(std430, BINDING(HALVES)) readonly buffer HalfFourBuffer { f16vec4 params4[]; };
+layout(std430, BINDING(F16_PARAMS)) readonly buffer F16FourBuffer { f16vec4 params4[]; };
 #define WEIGHTS4(i) params4[i]
 #else
 layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
@@ -27,11 +27,11 @@ const uint ACTIVATIONS = AT_RGB + COLOR_OUTPUTS;
 
 const uint ROW_DIRECTION = AT_DIRECTION;
 
-REAL values[ACTIVATIONS];
+STORAGE_T values[ACTIVATIONS];
 
 void set_value(uint i, float x)
 {
-    values[i] = REAL(x);
+    values[i] = to_storage(ROUND_ACTIVATIONS, x);
 }
 
 float get_value(uint i)
@@ -65,7 +65,7 @@ uint stretch_of(uint count)
 // Turns a window of the row by `by` values: after all of them it is as before.
 #define TURN(row, from, count, by)                  \
     {                                               \
-        REAL first[STRETCH];                        \
+        STORAGE_T first[STRETCH];                        \
         [[unroll]] for (uint t = 0; t < by; t++)    \
             first[t] = row[from + t];               \
         [[unroll]] for (uint t = by; t < count; t++) \
@@ -95,13 +95,13 @@ void clear_sums()
 void add_forward(Layer layer, uint count, uint weight, uint block)
 {
     [[unroll]] for (uint k = 0; k < count; k += 8u) {
-        REAL4 part[BLOCK / 4u];
+        COMPUTE_T4 part[BLOCK / 4u];
         [[unroll]] for (uint j = 0; j < block / 4u; j++)
-            part[j] = REAL4(0.0);
+            part[j] = COMPUTE_T4(0.0);
         [[unroll]] for (uint c = 0; c < 8u; c++) {
-            REAL x = values[layer.from + k + c];
+            STORAGE_T x = values[layer.from + k + c];
             [[unroll]] for (uint j = 0; j < block / 4u; j++) {
-                REAL4 w = WEIGHTS4((weight + (k + c) * layer.outputs) / 4u + j);
+                STORAGE_T4 w = WEIGHTS4((weight + (k + c) * layer.outputs) / 4u + j);
                 if (PACKED_PRODUCTS)
                     part[j] += x * w;
                 else
@@ -110,7 +110,7 @@ void add_forward(Layer layer, uint count, uint weight, uint block)
             }
         }
         [[unroll]] for (uint j = 0; j < block; j++)
-            sum[j] = lower(LOWERED_SUMS, PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j & 3u]) : sum[j]);
+            sum[j] = round_to(ROUND_SUMS, PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j & 3u]) : sum[j]);
     }
 }
 
@@ -132,7 +132,8 @@ void layer_forward(Layer layer)
         [[unroll]] for (uint j = block; j < used; j++)
             values[layer.to + j - block] = values[layer.to + j];
         [[unroll]] for (uint j = 0; j < block; j++)
-            values[layer.to + used - block + j] = REAL(layer.last ? sum[j] : max(sum[j], 0.0));
+            values[layer.to + used - block + j] =
+                to_storage(ROUND_ACTIVATIONS, layer.last ? sum[j] : max(sum[j], 0.0));
     }
 }
 
@@ -147,15 +148,11 @@ void color_forward()
 }
 
 #ifdef BACKWARD
-REAL gradients[ACTIVATIONS];
+STORAGE_T gradients[ACTIVATIONS];
 
 void set_gradient(uint i, float x)
 {
-#ifdef FP16
     gradients[i] = round_gradient(x);
-#else
-    gradients[i] = x;
-#endif
 }
 
 float get_gradient(uint i)
@@ -168,16 +165,16 @@ void add_backward(Layer layer, uint count, uint weight)
 {
     [[unroll]] for (uint n = 0; n < count; n += 4u) {
         [[unroll]] for (uint j = 0; j < BLOCK; j++) {
-            REAL4 w = WEIGHTS4((weight + j * layer.outputs + n) / 4u);
+            STORAGE_T4 w = WEIGHTS4((weight + j * layer.outputs + n) / 4u);
             if (PACKED_PRODUCTS) {
-                REAL2 part = REAL2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
-                             REAL2(gradients[layer.to + n + 2u], gradients[layer.to + n + 3u]) * w.zw;
+                COMPUTE_T2 part = COMPUTE_T2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
+                                  COMPUTE_T2(gradients[layer.to + n + 2u], gradients[layer.to + n + 3u]) * w.zw;
                 sum[j] += float(part.x) + float(part.y);
             } else {
                 [[unroll]] for (uint e = 0; e < 4u; e++)
                     sum[j] += float(gradients[layer.to + n + e]) * float(w[e]);
             }
-            sum[j] = lower(LOWERED_SUMS, sum[j]);
+            sum[j] = round_to(ROUND_SUMS, sum[j]);
         }
     }
 }
@@ -205,7 +202,7 @@ void layer_backward(Layer layer)
     if (!layer.first)
         [[unroll]] for (uint k = 0; k < inputs; k++)
             gradients[layer.from + k] =
-                values[layer.from + k] > REAL(0.0) ? gradients[layer.from + k] : REAL(0.0);
+                values[layer.from + k] > STORAGE_T(0.0) ? gradients[layer.from + k] : STORAGE_T(0.0);
 }
 
 // ---- weight gradients: sums over rows, so over invocations -----------------------------------
@@ -219,10 +216,10 @@ const uint SLOTS = ROUNDS * LOCAL_SIZE;
 // Padded, so that neighbouring values do not share a cache set.
 const uint ROWS = SLOTS + 16u;
 
-layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchBuffer { REAL scratch[]; };
-layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchFourBuffer { REAL4 scratch4[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchBuffer { STORAGE_T scratch[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchFourBuffer { STORAGE_T4 scratch4[]; };
 #ifdef ADDRESSES
-layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent buffer Scratch { REAL4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent buffer Scratch { STORAGE_T4 at[]; };
 #define SCRATCH4(i) Scratch(addresses[BIND_SCRATCH]).at[i]
 #else
 #define SCRATCH4(i) scratch4[i]
@@ -235,7 +232,7 @@ uint scratch_begin()
     return gl_WorkGroupID.x * 2u * ACTIVATIONS * ROWS;
 }
 
-// partials += inputs^T * gradient of the outputs, in FP32 or, lowered, rounded after eight rows. Subgroups
+// partials += inputs^T * gradient of the outputs, in FP32 or, as the policy has it, rounded after eight rows. Subgroups
 // share the columns.
 void weight_gradient(Layer layer, uint rows)
 {
@@ -265,13 +262,13 @@ void weight_gradient(Layer layer, uint rows)
                     sums[k] += x0[e] * g0[e];
                 [[unroll]] for (uint e = 0; e < 4u; e++)
                     sums[k] += x1[e] * g1[e];
-                sums[k] = lower(LOWERED_WEIGHT_SUMS, sums[k]);
+                sums[k] = round_to(ROUND_WEIGHT_SUMS, sums[k]);
             }
         }
         if (o < used)
             [[unroll]] for (uint k = 0; k < block; k++) {
                 uint at = partial + (i + k) * layer.outputs + o;
-                partials[at] = lower(LOWERED_WEIGHT_SUMS, partials[at] + sums[k]);
+                partials[at] = round_to(ROUND_WEIGHT_SUMS, partials[at] + sums[k]);
             }
     }
 }

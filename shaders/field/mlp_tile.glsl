@@ -36,12 +36,6 @@ const uint SHARERS = SUBGROUPS * OWNED / TILE_ROWS;
 const uint SHARERS = SUBGROUPS;
 #endif
 
-#if defined(FP16) || defined(COOPMAT)
-#define TO_TILE(x) float16_t(x)
-#else
-#define TO_TILE(x) (x)
-#endif
-
 // STAGED: where registers are so few, a second place of every sum makes them spill.
 #if defined(COOPMAT) && defined(BACKWARD) && !defined(STAGED)
 const bool COLUMNS = ROW < AT_RGB + COLOR_OUTPUTS;
@@ -57,17 +51,17 @@ const uint ROW_DIRECTION = IN_ROW(AT_GEOMETRY) + GEOMETRY;
 
 // Matrices are loaded from single values, blocks from four at a time.
 #ifdef TILE_IN_MEMORY
-layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileBuffer { REAL tile[]; };
-layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileFourBuffer { REAL4 tile4[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileBuffer { STORAGE_T tile[]; };
+layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileFourBuffer { STORAGE_T4 tile4[]; };
 #define TILE(i) tile[i]
 #define TILE_FIRST (gl_WorkGroupID.x * TILE_SIZE)
 #define TILE_SEMANTICS (gl_StorageSemanticsBuffer | gl_StorageSemanticsShared)
 #else
 #ifdef COOPMAT
-shared REAL tile[TILE_SIZE];
+shared STORAGE_T tile[TILE_SIZE];
 #define TILE(i) tile[i]
 #else
-shared REAL4 tile4[TILE_ROWS * ROW / 4u];
+shared STORAGE_T4 tile4[TILE_ROWS * ROW / 4u];
 #define TILE(i) tile4[(i) / 4u][(i) % 4u]
 #endif
 #define TILE_FIRST 0u
@@ -108,7 +102,7 @@ void end_tile()
 
 void set_value(uint i, float x)
 {
-    TILE(my_row() + i) = TO_TILE(x);
+    TILE(my_row() + i) = to_storage(ROUND_ACTIVATIONS, x);
 }
 
 float get_value(uint i)
@@ -243,12 +237,6 @@ void end_sums()
     FROM_LAST_LAYER(END_SUMS, 0u, LAYERS)
 }
 
-#if defined(FP16) || defined(COOPMAT)
-#define GRADIENT_TO_TILE(x) round_gradient(x)
-#else
-#define GRADIENT_TO_TILE(x) (x)
-#endif
-
 float get_gradient(uint i)
 {
     return get_value(i);
@@ -257,7 +245,7 @@ float get_gradient(uint i)
 // Of the k-th of the outputs that begin at `first`.
 void set_gradient(uint first, uint k, float x)
 {
-    REAL rounded = GRADIENT_TO_TILE(x);
+    STORAGE_T rounded = round_gradient(x);
     TILE(my_row() + IN_ROW(first) + k) = rounded;
     if (COLUMNS)
         TILE(column_at(first + k) + tile_row()) = rounded;

@@ -3,7 +3,7 @@
 // A layer's weights into panels, as they are and transposed, biases behind each panel as often as it has
 // columns, so that a matrix of sums can begin with them. Behind what is transposed of a panel comes that of the
 // layer that reads the same again.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 
@@ -18,7 +18,7 @@ void main()
     for (uint i = gl_GlobalInvocationID.x; i < rows * layer.outputs; i += stride) {
         uint panel = i / (rows * BLOCK_ROWS), k = i / BLOCK_ROWS % rows, n = panel * BLOCK_ROWS + i % BLOCK_ROWS;
         float w = params[k < layer.inputs ? layer.first + k * layer.outputs + n : bias + n];
-        weights[flow.panels * CHUNK + i] = REAL(w);
+        weights[flow.panels * CHUNK + i] = STORAGE_T(w);
     }
     LayerPlace other = config.layers[flow.again];
     uint outputs = layer.outputs + (flow.again > 0u ? other.outputs : 0u);
@@ -28,6 +28,6 @@ void main()
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;
         float w = params[n < layer.outputs ? layer.first + k * layer.outputs + n
                                            : other.first + (others + k) * other.outputs + n - layer.outputs];
-        weights[flow.transposed * CHUNK + i] = REAL(w);
+        weights[flow.transposed * CHUNK + i] = STORAGE_T(w);
     }
 }

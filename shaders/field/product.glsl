@@ -8,12 +8,12 @@
 // columns a kilobyte apart, as wide rows have them, push each other out of the nearest cache.
 //
 // What includes this has declared
-//   SOURCE4(chunk, i)            four values of the activations' chunk, from 4 i on, as REAL4
+//   SOURCE4(chunk, i)            four values of the activations' chunk, from 4 i on, as STORAGE_T4
 //   PANEL4(chunk, i)             of the weights'
 //   uint source_chunk(uint block, uint depth)  number of a block's chunk, from 0 to DEPTH - 1
 //   uint panel_chunk(uint panel, uint depth)
 //   PACKED_PRODUCTS              whether those of FP16 are packed, else in FP32
-//   float lower_sum(float sum)   what a sum so far is kept as, LOWERS_SUMS where that is not itself
+//   float round_sum(float sum)   what a sum so far is kept as, ROUNDS_SUMS where that is not itself
 //   void finish(uint row, uint column, float sum)   what becomes of an output
 //   with COOPMAT source_values[] and panel_values[], of f16, and without STAGED (where sums go through finish, lane by
 //   lane) finish_matrix(sum, row, column), of MATRIX_M x MATRIX_N outputs

@@ -1,9 +1,9 @@
-// Products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added up in ACCUMULATE: a subgroup
+// Products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added up in ACCUM_T: a subgroup
 // has M_BLOCKS blocks of rows by N_PANELS panels, constants that what includes this declares. Literal shapes,
 // as in field/mlp_matrix.glsl.
 
 #ifndef STAGED
-void finish_matrix(inout MATRIX_SUM(ACCUMULATE) sum, uint row, uint column);
+void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column);
 #endif
 
 const uint M_TILES = M_BLOCKS * BLOCK_ROWS / MATRIX_M, N_TILES = N_PANELS * BLOCK_ROWS / MATRIX_N;
@@ -17,16 +17,16 @@ const uint TILES = M_TILES * N_TILES;
 #define PANEL_OF(n)  ((n) * MATRIX_N / BLOCK_ROWS)
 #define COLUMN_IN(n) ((n) * MATRIX_N % BLOCK_ROWS)
 
-void lower_sums(inout MATRIX_SUM(ACCUMULATE) sum)
+void round_sums(inout MATRIX_SUM(ACCUM_T) sum)
 {
-    if (LOWERS_SUMS)
+    if (ROUNDS_SUMS)
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = ACCUMULATE(lower_sum(float(sum[i])));
+            sum[i] = ACCUM_T(round_sum(float(sum[i])));
 }
 
 // sum += products of MATRIX_K inputs, from k of chunk d on.
 void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint k,
-                  inout MATRIX_SUM(ACCUMULATE) sum[TILES])
+                  inout MATRIX_SUM(ACCUM_T) sum[TILES])
 {
     MATRIX_A rows[M_TILES];
     [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
@@ -44,7 +44,7 @@ void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint
             sum[m * N_TILES + n] = coopMatMulAdd(rows[m], columns, sum[m * N_TILES + n]);
     }
     [[unroll]] for (uint t = 0; t < times(TILES); t++)
-        lower_sums(sum[t]);
+        round_sums(sum[t]);
 }
 
 #ifdef STAGED
@@ -58,7 +58,7 @@ void staging_barrier()
 
 // All subgroups come here, with a sum or without: a driver may take a subgroup's barriers for the
 // workgroup's.
-void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint row, uint column, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
 {
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
     if (has)
@@ -69,7 +69,7 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint row, uint column, bool has)
     staging_barrier();
 }
 #else
-void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint row, uint column, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
 {
     if (has)
         finish_matrix(sum, row, column);
@@ -78,9 +78,9 @@ void store_sum(MATRIX_SUM(ACCUMULATE) sum, uint row, uint column, bool has)
 
 void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool there)
 {
-    MATRIX_SUM(ACCUMULATE) sum[TILES];
+    MATRIX_SUM(ACCUM_T) sum[TILES];
     [[unroll]] for (uint i = 0; i < times(TILES); i++)
-        sum[i] = MATRIX_SUM(ACCUMULATE)(0.0);
+        sum[i] = MATRIX_SUM(ACCUM_T)(0.0);
     for (uint k = 0; k < depth * CHUNK_DEPTH; k += MATRIX_K)
         add_products(block, blocks, panel, panels, k / CHUNK_DEPTH, k % CHUNK_DEPTH, sum);
     [[unroll]] for (uint n = 0; n < times(N_TILES); n++)

@@ -4,11 +4,11 @@
 // This invocation's of the 16 values that begin at 4 i. All of them are loaded as if for all lanes: a
 // driver that sees lanes choose among neighbours by their number loads the vector, one that sees lanes
 // with an address each gathers, which takes ten times as long.
-REAL lane_value(uint chunk, uint i)
+STORAGE_T lane_value(uint chunk, uint i)
 {
-    REAL x = REAL(0.0);
+    STORAGE_T x = STORAGE_T(0.0);
     [[unroll]] for (uint j = 0; j < SUBGROUP_SIZE / 4u; j++) {
-        REAL4 four = SOURCE4(chunk, i + j);
+        STORAGE_T4 four = SOURCE4(chunk, i + j);
         [[unroll]] for (uint e = 0; e < 4u; e++)
             x = gl_SubgroupInvocationID == 4u * j + e ? four[e] : x;
     }
@@ -19,13 +19,13 @@ REAL lane_value(uint chunk, uint i)
 void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_ROWS])
 {
     [[unroll]] for (uint eight = 0; eight < CHUNK_DEPTH; eight += 8u) {
-        REAL4 part[4];
+        COMPUTE_T4 part[4];
         [[unroll]] for (uint j = 0; j < 4u; j++)
-            part[j] = REAL4(0.0);
+            part[j] = COMPUTE_T4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++) { // bounds that do not depend on a loop around it
-            REAL x = lane_value(source, 4u * (eight + k) + first_row / 4u);
+            STORAGE_T x = lane_value(source, 4u * (eight + k) + first_row / 4u);
             [[unroll]] for (uint j = 0; j < 4u; j++) {
-                REAL4 w = PANEL4(panel, 4u * (eight + k) + j);
+                STORAGE_T4 w = PANEL4(panel, 4u * (eight + k) + j);
                 if (PACKED_PRODUCTS)
                     part[j] += x * w;
                 else
@@ -34,7 +34,7 @@ void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_RO
             }
         }
         [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
-            sum[j] = lower_sum(PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j % 4u]) : sum[j]);
+            sum[j] = round_sum(PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j % 4u]) : sum[j]);
     }
 }
 

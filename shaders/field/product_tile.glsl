@@ -4,8 +4,8 @@
 const uint TILE_BLOCKS = 8u, TILE_PANELS = 4u;
 const uint FOURS = CHUNK / 4u; // of a chunk
 
-shared REAL4 source_tile[TILE_BLOCKS * FOURS];
-shared REAL4 panel_tile[TILE_PANELS * FOURS];
+shared STORAGE_T4 source_tile[TILE_BLOCKS * FOURS];
+shared STORAGE_T4 panel_tile[TILE_PANELS * FOURS];
 
 void load_tiles(uint block, uint blocks, uint panel, uint panels, uint d)
 {
@@ -25,12 +25,12 @@ void load_tiles(uint block, uint blocks, uint panel, uint panels, uint d)
 void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
 {
     [[dont_unroll]] for (uint eight = 0; eight < 4u * CHUNK_DEPTH; eight += 32u) {
-        REAL4 part[8];
+        COMPUTE_T4 part[8];
         [[unroll]] for (uint r = 0; r < 8u; r++)
-            part[r] = REAL4(0.0);
+            part[r] = COMPUTE_T4(0.0);
         [[unroll]] for (uint k = 0; k < 32u; k += 4u) {
-            REAL4 w = panel_tile[w_at + eight + k];
-            REAL4 x[2] = {source_tile[x_at + eight + k], source_tile[x_at + eight + k + 1u]};
+            STORAGE_T4 w = panel_tile[w_at + eight + k];
+            STORAGE_T4 x[2] = {source_tile[x_at + eight + k], source_tile[x_at + eight + k + 1u]};
             [[unroll]] for (uint r = 0; r < 8u; r++)
                 if (PACKED_PRODUCTS)
                     part[r] += x[r / 4u][r % 4u] * w;
@@ -39,7 +39,7 @@ void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
         }
         [[unroll]] for (uint r = 0; r < 8u; r++)
             [[unroll]] for (uint e = 0; e < 4u; e++)
-                sum[r][e] = lower_sum(PACKED_PRODUCTS ? sum[r][e] + float(part[r][e]) : sum[r][e]);
+                sum[r][e] = round_sum(PACKED_PRODUCTS ? sum[r][e] + float(part[r][e]) : sum[r][e]);
     }
 }
 

@@ -6,7 +6,7 @@
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #endif
-#ifdef SUM_HALF
+#ifdef SUM_F16
 #extension GL_NV_shader_atomic_fp16_vector : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
@@ -16,7 +16,7 @@
 #include "field/canonical.glsl"
 #include "field/place.glsl"
 #include "field/features.glsl"
-#include "shared/half.glsl"
+#include "shared/f16.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 

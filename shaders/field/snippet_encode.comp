@@ -3,15 +3,15 @@
 // Per sample: the features of its place, by a field in GLSL. They lie as encode_samples leaves those of a hash
 // grid with two features a level.
 #include "field/snippet.glsl"
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/place.glsl"
 #include "field/sample.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 #ifdef FP16
-layout(std430, BINDING(HALVES)) readonly buffer ParameterBuffer { float16_t parameters[]; };
-layout(std430, BINDING(HALVES)) readonly buffer ParameterPairBuffer { f16vec2 parameter_pairs[]; };
+layout(std430, BINDING(F16_PARAMS)) readonly buffer ParameterBuffer { float16_t parameters[]; };
+layout(std430, BINDING(F16_PARAMS)) readonly buffer ParameterPairBuffer { f16vec2 parameter_pairs[]; };
 layout(std430, BINDING(FEATURES)) writeonly buffer FeatureBuffer { float16_t features[]; };
 #else
 layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
@@ -36,7 +36,7 @@ vec2 parameter_pair(uint i)
 void put_feature(uint i, float x)
 {
     if (i < FIELD_FEATURES)
-        features[(i / 2u * config.sample_capacity + current_sample) * 2u + i % 2u] = REAL(x);
+        features[(i / 2u * config.sample_capacity + current_sample) * 2u + i % 2u] = STORAGE_T(x);
 }
 
 float feature_gradient(uint i)

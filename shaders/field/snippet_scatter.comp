@@ -6,14 +6,14 @@
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #endif
-#ifdef SUM_HALF
+#ifdef SUM_F16
 #extension GL_NV_shader_atomic_fp16_vector : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
 #include "shared/common.glsl"
 #include "field/place.glsl"
 #include "field/sample.glsl"
-#include "shared/half.glsl"
+#include "shared/f16.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
@@ -55,7 +55,7 @@ void add_gradient(uint i, float x)
     // An entry without a gradient is left alone. A NaN is not equal to zero.
     if (!adds || i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
         return;
-#if defined(SUM_HALF) || defined(SUM_HALF_SWAP)
+#if defined(SUM_F16) || defined(SUM_F16_SWAP)
     add_gradients(i / 2u, i % 2u == 0u ? vec4(x, 0.0, 0.0, 0.0) : vec4(0.0, x, 0.0, 0.0));
 #else
     add_sum(i, x);

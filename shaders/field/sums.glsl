@@ -1,10 +1,10 @@
 // How gradients that no workgroup sums are kept, fastest first:
 //   SUM_FLOAT      atomic f32 addition
-//   SUM_HALF       two or four f16 at once in BIND_FIXED, where the optimiser reads them (opt-in: 11 bits,
+//   SUM_F16       two or four f16 at once in BIND_FIXED, where the optimiser reads them (opt-in: 11 bits,
 //                  and overflow above 65504)
 //   SUM_FIXED      64-bit fixed point in two words: the same in any order
 //   SUM_SWAP       f32 by compare-and-swap
-//   SUM_HALF_SWAP  SUM_HALF where the device lacks the instruction
+//   SUM_F16_SWAP  SUM_F16 where the device lacks the instruction
 // What includes this has the extensions, FEATURES (of an entry: 2 or 4) and `state`.
 
 #if defined(SUM_FLOAT)
@@ -26,27 +26,27 @@ void add_gradient(uint index, float value)
         found = atomicCompSwap(gradients[index], expected, sum);
     } while (found != expected);
 }
-#elif defined(SUM_HALF)
-layout(std430, BINDING(FIXED)) buffer HalfPairBuffer { f16vec2 half_pairs[]; };
-layout(std430, BINDING(FIXED)) buffer HalfFourBuffer { f16vec4 half_fours[]; };
+#elif defined(SUM_F16)
+layout(std430, BINDING(FIXED)) buffer F16PairBuffer { f16vec2 f16_param_pairs[]; };
+layout(std430, BINDING(FIXED)) buffer F16FourBuffer { f16vec4 f16_param_fours[]; };
 
 void add_gradients(uint entry, vec4 values)
 {
     if (FEATURES == 4u)
-        atomicAdd(half_fours[entry], f16vec4(values));
+        atomicAdd(f16_param_fours[entry], f16vec4(values));
     else
-        atomicAdd(half_pairs[entry], f16vec2(values));
+        atomicAdd(f16_param_pairs[entry], f16vec2(values));
 }
-#elif defined(SUM_HALF_SWAP)
-layout(std430, BINDING(FIXED)) buffer HalfSumBuffer { uint half_sums[]; };
+#elif defined(SUM_F16_SWAP)
+layout(std430, BINDING(FIXED)) buffer F16SumBuffer { uint f16_sums[]; };
 
 void add_pair(uint index, vec2 values)
 {
-    uint expected = half_sums[index], found = expected;
+    uint expected = f16_sums[index], found = expected;
     do {
         expected = found;
-        uint sum = pack_half(unpackHalf2x16(expected) + values);
-        found = atomicCompSwap(half_sums[index], expected, sum);
+        uint sum = pack_f16(unpackHalf2x16(expected) + values);
+        found = atomicCompSwap(f16_sums[index], expected, sum);
     } while (found != expected);
 }
 
@@ -80,7 +80,7 @@ void add_gradient(uint index, float value)
 }
 #endif
 
-#if !defined(SUM_HALF) && !defined(SUM_HALF_SWAP)
+#if !defined(SUM_F16) && !defined(SUM_F16_SWAP)
 // Those of an entry.
 void add_gradients(uint entry, vec4 values)
 {

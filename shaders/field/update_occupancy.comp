@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // The occupancy grid raised to the ngp field's density.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 #include "field/encoding.glsl"

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per row of a chunk: where the deformation takes its sample in the canonical scene. See field/canonical.glsl.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/sample.glsl"
 #include "field/layers.glsl"

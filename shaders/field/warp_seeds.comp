@@ -3,7 +3,7 @@
 // Per row of a chunk of live samples: the gradient of the deformation's outputs, from that of the sample's place in
 // the canonical scene. Columns that pad them, and rows that pad the chunk, have none.
 #define BACKWARD
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
 
@@ -19,7 +19,7 @@ void main()
         if (row < count)
             seeds = config.aabb_scale * input_gradients[2u * row_sample(row)].xyz;
         for (uint c = 0; c < CHUNK_DEPTH; c++)
-            put_gradient(row, config.warp_output + c, c < 3u ? round_gradient(seeds[min(c, 2u)]) : REAL(0.0));
+            put_gradient(row, config.warp_output + c, c < 3u ? round_gradient(seeds[min(c, 2u)]) : STORAGE_T(0.0));
     }
     count_flushed();
 }

@@ -10,11 +10,11 @@ layout(local_size_x_id = 1) in;
 
 #define MATRIX_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
 #define MATRIX_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define MATRIX_C coopmat<ACCUMULATE, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+#define MATRIX_C coopmat<ACCUM_T, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 
 layout(std430, set = 0, binding = 0) readonly buffer BufferA { float16_t a[]; };
 layout(std430, set = 0, binding = 1) readonly buffer BufferB { float16_t b[]; }; // of each row a column
-layout(std430, set = 0, binding = 2) buffer Sums { ACCUMULATE sums[]; };
+layout(std430, set = 0, binding = 2) buffer Sums { ACCUM_T sums[]; };
 
 void main()
 {

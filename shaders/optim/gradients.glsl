@@ -1,48 +1,48 @@
 // How the optimiser reads gradients and clears them: the one place that knows in which form the passes
 // before it leave them. One at a time, or by number of pair or of four, in one load. They are floats; with
-// HALF_SUMS those that are not summed over workgroups are pairs of f16, as scatter_gradients left them.
-layout(constant_id = SPEC_HALF_SUMS) const uint HALF_SUMS = 0;
-layout(constant_id = SPEC_HALF_PLACE) const uint HALF_PLACE = 0; // counts fours
+// F16_SUMS those that are not summed over workgroups are pairs of f16, as scatter_gradients left them.
+layout(constant_id = SPEC_F16_SUMS) const uint F16_SUMS = 0;
+layout(constant_id = SPEC_F16_SUM_PLACE) const uint F16_SUM_PLACE = 0; // counts fours
 
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientPairBuffer { vec2 gradient_pairs[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientFourBuffer { vec4 gradient_fours[]; };
-layout(std430, BINDING(FIXED)) buffer HalfSumPairBuffer { uint half_sum_pairs[]; };
-layout(std430, BINDING(FIXED)) buffer HalfSumFourBuffer { uvec2 half_sum_fours[]; };
+layout(std430, BINDING(FIXED)) buffer F16SumPairBuffer { uint f16_sum_pairs[]; };
+layout(std430, BINDING(FIXED)) buffer F16SumFourBuffer { uvec2 f16_sum_fours[]; };
 
-bool is_half_sum(uint i)
+bool is_f16_sum(uint i)
 {
-    return HALF_SUMS != 0u && i >= config.summed_params;
+    return F16_SUMS != 0u && i >= config.summed_params;
 }
 
 float get_gradient(uint i)
 {
-    if (is_half_sum(i))
-        return unpackHalf2x16(half_sum_pairs[2u * HALF_PLACE + i / 2u])[i & 1u];
+    if (is_f16_sum(i))
+        return unpackHalf2x16(f16_sum_pairs[2u * F16_SUM_PLACE + i / 2u])[i & 1u];
     return gradients[i];
 }
 
 // No branch around a load, for others to be under way with it: of the form that it is not, the first.
 vec2 get_gradient_pair(uint pair)
 {
-    bool half_sum = is_half_sum(2u * pair);
-    uint word = half_sum_pairs[half_sum ? 2u * HALF_PLACE + pair : 0u];
-    vec2 floats = gradient_pairs[half_sum ? 0u : pair];
-    return half_sum ? unpackHalf2x16(word) : floats;
+    bool f16_sum = is_f16_sum(2u * pair);
+    uint word = f16_sum_pairs[f16_sum ? 2u * F16_SUM_PLACE + pair : 0u];
+    vec2 floats = gradient_pairs[f16_sum ? 0u : pair];
+    return f16_sum ? unpackHalf2x16(word) : floats;
 }
 
 vec4 get_gradient_four(uint four)
 {
-    bool half_sum = is_half_sum(4u * four);
-    uvec2 words = half_sum_fours[half_sum ? HALF_PLACE + four : 0u];
-    vec4 floats = gradient_fours[half_sum ? 0u : four];
-    return half_sum ? vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)) : floats;
+    bool f16_sum = is_f16_sum(4u * four);
+    uvec2 words = f16_sum_fours[f16_sum ? F16_SUM_PLACE + four : 0u];
+    vec4 floats = gradient_fours[f16_sum ? 0u : four];
+    return f16_sum ? vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)) : floats;
 }
 
 void clear_gradient_pair(uint pair)
 {
-    if (is_half_sum(2u * pair))
-        half_sum_pairs[2u * HALF_PLACE + pair] = 0u;
+    if (is_f16_sum(2u * pair))
+        f16_sum_pairs[2u * F16_SUM_PLACE + pair] = 0u;
     else
         gradient_pairs[pair] = vec2(0.0);
 }
@@ -50,8 +50,8 @@ void clear_gradient_pair(uint pair)
 // Who clears one of a pair of halves clears the other as well.
 void clear_gradient(uint i)
 {
-    if (!is_half_sum(i))
+    if (!is_f16_sum(i))
         gradients[i] = 0.0;
     else if (i % 2u == 0u)
-        half_sum_pairs[2u * HALF_PLACE + i / 2u] = 0u;
+        f16_sum_pairs[2u * F16_SUM_PLACE + i / 2u] = 0u;
 }

@@ -3,7 +3,7 @@
 // Per four gradients of the grid's piece push.d: the f16 that ranks exchange, which the optimiser then reads. The
 // floats begin anew at zero.
 #include "shared/common.glsl"
-#include "shared/half.glsl"
+#include "shared/f16.glsl"
 #include "optim/gradients.glsl"
 
 void main()
@@ -11,7 +11,7 @@ void main()
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE, end = config.pieces[push.d + 1u].parameter / 4u;
     for (uint i = config.pieces[push.d].parameter / 4u + gl_GlobalInvocationID.x; i < end; i += stride) {
         vec4 sums = gradient_fours[i];
-        half_sum_fours[HALF_PLACE + i] = uvec2(pack_half(sums.xy), pack_half(sums.zw));
+        f16_sum_fours[F16_SUM_PLACE + i] = uvec2(pack_f16(sums.xy), pack_f16(sums.zw));
         gradient_fours[i] = vec4(0.0);
     }
 }

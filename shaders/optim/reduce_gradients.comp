@@ -3,7 +3,7 @@
 // Per parameter whose gradient is summed over workgroups (MLP weights): FP32 sum of their partial sums.
 // With SUM_FIXED also turns the others' sums into floats and clears them. push.d: the piece; weights are the first's.
 #include "shared/common.glsl"
-#include "shared/lowered.glsl"
+#include "shared/rounding.glsl"
 #include "optim/gradients.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -26,7 +26,7 @@ void sum_alone(uint stride)
         float sum = 0.0;
         uint groups = summands(i);
         for (uint group = 0; group < groups; group++)
-            sum = lower(LOWERED_WEIGHT_SUMS, sum + partials[group * config.summed_params + i]);
+            sum = round_to(ROUND_WEIGHT_SUMS, sum + partials[group * config.summed_params + i]);
         gradients[i] = sum;
     }
 }
@@ -51,14 +51,14 @@ void sum_together()
                 parts[k] = partial_fours[row * fours + first + mine % ACROSS];
             }
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
-                sum = lower(LOWERED_WEIGHT_SUMS,
+                sum = round_to(ROUND_WEIGHT_SUMS,
                             sum + (group + k * DOWN < groups ? parts[k] : vec4(0.0)));
         }
         down_sums[mine] = sum;
         barrier();
         if (mine < ACROSS) {
             for (uint i = 1; i < DOWN; i++)
-                sum = lower(LOWERED_WEIGHT_SUMS, sum + down_sums[i * ACROSS + mine]);
+                sum = round_to(ROUND_WEIGHT_SUMS, sum + down_sums[i * ACROSS + mine]);
             gradient_fours[first + mine] = sum;
         }
         barrier();

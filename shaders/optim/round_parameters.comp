@@ -6,13 +6,13 @@
 #include "shared/common.glsl"
 
 layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
-layout(std430, BINDING(HALVES)) writeonly buffer HalfBuffer { float16_t halves[]; };
+layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16Buffer { float16_t f16_params[]; };
 
-#include "optim/halves.glsl"
+#include "optim/f16_params.glsl"
 
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint i = gl_GlobalInvocationID.x; i < config.param_count; i += stride)
-        put_half(i, params[i]);
+        put_f16(i, params[i]);
 }

@@ -3,13 +3,10 @@
 // Per entry of a group of parameters (the features of a hash slot; some MLP weights): unscale, clip,
 // Adam (Kingma and Ba, 2015) on the FP32 masters, clear the gradient. An entry of a sparse group that no
 // sample touched is left alone and keeps its own count of steps, so that its bias correction stays right.
-// HALF_COPIES: also refreshes the f16 copies that the 16-bit field reads.
-#ifdef HALF_COPIES
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_EXT_shader_16bit_storage : require
-#endif
+// FP16: also refreshes the f16 copies that the 16-bit field reads.
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
-#include "shared/lowered.glsl"
+#include "shared/rounding.glsl"
 #include "optim/gradients.glsl"
 
 layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
@@ -25,11 +22,11 @@ layout(std430, BINDING(MOMENT1)) buffer Moment1PairBuffer { vec2 moment1_pairs[]
 layout(std430, BINDING(MOMENT2)) buffer Moment2Buffer { float moment2[]; };
 layout(std430, BINDING(MOMENT2)) buffer Moment2PairBuffer { vec2 moment2_pairs[]; };
 layout(std430, BINDING(COUNTS)) buffer CountBuffer { uint counts[]; };
-#ifdef HALF_COPIES
-layout(std430, BINDING(HALVES)) writeonly buffer HalfBuffer { float16_t halves[]; };
-layout(std430, BINDING(HALVES)) writeonly buffer HalfPairBuffer { f16vec2 half_pairs[]; };
+#ifdef FP16
+layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16Buffer { float16_t f16_params[]; };
+layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16PairBuffer { f16vec2 f16_param_pairs[]; };
 
-#include "optim/halves.glsl"
+#include "optim/f16_params.glsl"
 #endif
 
 // The group of an entry: the last one that begins before it.
@@ -98,9 +95,9 @@ void adam(float gradient, Group group, float rate, inout float w, inout float m,
     float g = gradient * state.gradient_factor;
     if (group.decay != 0.0)
         g += group.decay * w;
-    m = lower(LOWERED_MOMENTS, mix(g, m, config.beta1));
-    v = lower(LOWERED_MOMENTS, mix(g * g, v, config.beta2));
-    w = lower(LOWERED_MASTERS, w - rate * m / (sqrt(v) + config.epsilon));
+    m = round_to(ROUND_MOMENTS, mix(g, m, config.beta1));
+    v = round_to(ROUND_MOMENTS, mix(g * g, v, config.beta2));
+    w = round_to(ROUND_MASTERS, w - rate * m / (sqrt(v) + config.epsilon));
 }
 
 void update_parameter(uint i, float gradient, Group group, float rate)
@@ -110,8 +107,8 @@ void update_parameter(uint i, float gradient, Group group, float rate)
     moment1[i] = m;
     moment2[i] = v;
     params[i] = w;
-#ifdef HALF_COPIES
-    put_half(i, w);
+#ifdef FP16
+    put_f16(i, w);
 #endif
 }
 
@@ -147,8 +144,8 @@ void update_pairs(Entry e, Group group, uint count)
         param_pairs[pair_of(e, k)] = w[k];
         moment1_pairs[pair_of(e, k)] = m[k];
         moment2_pairs[pair_of(e, k)] = v[k];
-#ifdef HALF_COPIES
-        half_pairs[pair_of(e, k)] = f16vec2(w[k]);
+#ifdef FP16
+        f16_param_pairs[pair_of(e, k)] = f16vec2(w[k]);
         put_transposed(2u * pair_of(e, k), w[k].x);
         put_transposed(2u * pair_of(e, k) + 1u, w[k].y);
 #endif

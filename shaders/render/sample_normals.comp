@@ -7,7 +7,7 @@
 // SDF) some of the sample's widths wide: the grid's interpolation has a kink at every face of its cells, all
 // of which the gradient at a point would show. In FP32 whatever the field is rendered in, because
 // differences amplify rounding.
-#include "field/precision.glsl"
+#include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/mlp.glsl"

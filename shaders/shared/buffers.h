@@ -59,11 +59,11 @@
            n->samples * n->feature_bytes + n->layer_bytes + n->kept_bytes, GPU_DEVICE, LOST)      \
     BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                      \
     BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))              \
-    BUFFER(8, HALVES, "f16 parameters", uint16_t, n->half_params + n->panels, GPU_DEVICE, LOST)   \
+    BUFFER(8, F16_PARAMS, "f16 parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, LOST)   \
     BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, LOST)                        \
     BUFFER(20, FIXED, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, LOST)       \
     BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))   \
-    BUFFER(22, HALF_AVERAGE, "f16 average parameters", uint16_t, n->half_params + n->panels,      \
+    BUFFER(22, F16_AVERAGE, "f16 average parameters", uint16_t, n->f16_params + n->panels,      \
            GPU_DEVICE, LOST)                                                                      \
     BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))          \
     BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                  \

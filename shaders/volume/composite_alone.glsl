@@ -28,9 +28,9 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
                 field_gradients[first + i] = vec4(0.0);
             continue;
         }
-        float weight = lowered(transmittance * alpha);
-        color = lowered(color + lowered(weight * value.rgb));
-        transmittance = lowered(transmittance * (1.0 - alpha));
+        float weight = rounded(transmittance * alpha);
+        color = rounded(color + rounded(weight * value.rgb));
+        transmittance = rounded(transmittance * (1.0 - alpha));
         vec3 behind = prediction - color;
         float by_density = density_gradient(width, transmittance, value.rgb, behind, color_gradient);
         if (DISTORTION != 0u) {
@@ -72,18 +72,18 @@ void composite_alone()
             left_out++;
             continue;
         }
-        float transmittance = passed.transmittance, weight = lowered(transmittance * alpha);
-        passed.color = lowered(passed.color + lowered(weight * value.rgb));
+        float transmittance = passed.transmittance, weight = rounded(transmittance * alpha);
+        passed.color = rounded(passed.color + rounded(weight * value.rgb));
 #ifdef HITS
         if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
             passed.depth = half_distance(t, width, transmittance, thickness);
 #else
-        passed.depth = lowered(passed.depth + lowered(weight * t));
+        passed.depth = rounded(passed.depth + rounded(weight * t));
 #endif
 #ifdef NORMALS
         passed.normal += weight * normals[at].xyz;
 #endif
-        passed.transmittance = lowered(transmittance * (1.0 - alpha));
+        passed.transmittance = rounded(transmittance * (1.0 - alpha));
 #ifdef TRAIN
         if (DISTORTION != 0u)
             spread = add_spread(spread, normalized_place(t, width), weight);

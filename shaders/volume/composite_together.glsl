@@ -1,6 +1,6 @@
 // Compositing by one subgroup for each ray, as suits GPUs: loads of neighbouring samples are together,
 // and what the samples before one add up to is a scan over lanes (Blelloch, Prefix Sums and Their
-// Applications, 1990). Compositing that is lowered to f16 rounds what comes out of a scan, not every product
+// Applications, 1990). Compositing that is rounded to f16 rounds what comes out of a scan, not every product
 // and sum inside of it.
 
 #include "volume/slices.glsl"
@@ -8,7 +8,7 @@
 Slice take_colors(uint ray, uint first, uint count, uint base, float transmittance)
 {
     Slice s = take_slice(ray, first, count, base, transmittance);
-    vec3 color = lowered(lowered(s.before * s.alpha) * s.value.rgb);
+    vec3 color = rounded(rounded(s.before * s.alpha) * s.value.rgb);
     s.color = subgroupInclusiveAdd(lane < s.reached ? color : vec3(0.0));
     return s;
 }
@@ -16,8 +16,8 @@ Slice take_colors(uint ray, uint first, uint count, uint base, float transmittan
 // Adds the live samples of a slice. Sums of depths and normals stay in the lanes until add_lanes.
 void add_slice(uint first, Slice s, inout Passed passed)
 {
-    float weight = lowered(s.before * s.alpha);
-    passed.color = lowered(passed.color + subgroupShuffle(s.color, SUBGROUP_SIZE - 1u));
+    float weight = rounded(s.before * s.alpha);
+    passed.color = rounded(passed.color + subgroupShuffle(s.color, SUBGROUP_SIZE - 1u));
 #ifdef HITS
     uvec4 hits = subgroupBallot(s.live && s.before > 0.5 && s.after <= 0.5);
     if (hits != uvec4(0u))
@@ -36,7 +36,7 @@ void add_slice(uint first, Slice s, inout Passed passed)
 void add_lanes(float depth_before, inout Passed passed)
 {
 #ifndef HITS
-    passed.depth = lowered(depth_before + subgroupAdd(passed.depth));
+    passed.depth = rounded(depth_before + subgroupAdd(passed.depth));
 #endif
     passed.normal = subgroupAdd(passed.normal);
 }
@@ -45,7 +45,7 @@ void add_lanes(float depth_before, inout Passed passed)
 // What a ray's live samples up to each lane's add up to; `before`: those of slices before.
 Spread spread_through(Slice s, vec2 place, Spread before)
 {
-    float weight = s.live ? lowered(s.before * s.alpha) : 0.0;
+    float weight = s.live ? rounded(s.before * s.alpha) : 0.0;
     vec2 sums = subgroupInclusiveAdd(weight * vec2(1.0, place.x));
     Spread through = Spread(before.weight + sums.x, before.moment + sums.y, before.loss);
     through.loss += subgroupInclusiveAdd(added_spread(through, place, weight));
@@ -75,8 +75,8 @@ void write_slices(uint ray, uint first, uint live_count, uint reached, vec3 colo
     for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
         if (held.base != base || DISTORTION != 0u)
             held = take_colors(ray, first, reached, base, transmittance);
-        vec3 passed = lowered(color + held.color);
-        float weight = lowered(held.before * held.alpha), by_spread = 0.0;
+        vec3 passed = rounded(color + held.color);
+        float weight = rounded(held.before * held.alpha), by_spread = 0.0;
         if (DISTORTION != 0u) {
             vec2 place = normalized_place(held.t, held.width);
             Spread through = spread_through(held, place, spread);

@@ -1,6 +1,6 @@
 // How much of the light samples take. What includes this has declared state and rays.
 #include "shared/contraction.glsl"
-#include "shared/lowered.glsl"
+#include "shared/rounding.glsl"
 
 layout(constant_id = SPEC_ALPHA_THRESHOLD) const uint ALPHA_THRESHOLD = 0;
 layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
@@ -34,17 +34,17 @@ bool is_left_out(float alpha)
 }
 
 // What the policy's compositing is computed in.
-float lowered(float x)
+float rounded(float x)
 {
-    return lower(LOWERED_COMPOSITING, x);
+    return round_to(ROUND_COMPOSITING, x);
 }
 
-vec3 lowered(vec3 x)
+vec3 rounded(vec3 x)
 {
-    return lower(LOWERED_COMPOSITING, x);
+    return round_to(ROUND_COMPOSITING, x);
 }
 
 float opacity(float thickness)
 {
-    return lowered(1.0 - lowered(exp(-thickness)));
+    return rounded(1.0 - rounded(exp(-thickness)));
 }

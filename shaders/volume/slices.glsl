@@ -29,7 +29,7 @@ Slice take_slice(uint ray, uint first, uint count, uint base, float transmittanc
     s.left_out = is_left_out(s.alpha);
     if (s.left_out)
         s.alpha = 0.0;
-    s.after = lowered(transmittance * subgroupInclusiveMul(1.0 - s.alpha));
+    s.after = rounded(transmittance * subgroupInclusiveMul(1.0 - s.alpha));
     float before = subgroupShuffle(s.after, max(lane, 1u) - 1u);
     s.before = lane == 0u ? transmittance : before;
     // From the first that stops on, whatever the rounding of products makes of those behind it.

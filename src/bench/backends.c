@@ -29,12 +29,12 @@ static void add_matrix(struct bench_backend *backends, uint32_t *count,
 {
     struct bench_backend backend = {.precision = VKN_PRECISION_COOPMAT, .shape = *shape};
     char program[64];
-    backend.half_accumulate = strcmp(shape->c_type, "f16") == 0;
+    backend.f16_accumulate = strcmp(shape->c_type, "f16") == 0;
     backend.conversions = conversions;
     snprintf(backend.name, sizeof backend.name, "coopmat %ux%ux%u %.3s%s", shape->m, shape->n,
              shape->k, shape->c_type, conversions ? " conversions" : "");
     snprintf(backend.program, sizeof backend.program, "%ux%ux%u%s", shape->m, shape->n, shape->k,
-             backend.half_accumulate ? "_f16" : "");
+             backend.f16_accumulate ? "_f16" : "");
     snprintf(program, sizeof program, "bench_gemm_%s", backend.program);
     if (*count < BENCH_MAX_BACKENDS && gpu_program_exists(program))
         backends[(*count)++] = backend;
@@ -84,6 +84,6 @@ void bench_backend_settings(const struct bench_backend *backend, struct vkn_conf
         if (shapes[i].m == backend->shape.m && shapes[i].n == backend->shape.n &&
             shapes[i].k == backend->shape.k)
             config->matrix.shape = shapes[i].name;
-    config->matrix.accumulate = backend->half_accumulate ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32;
+    config->matrix.accumulate = backend->f16_accumulate ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32;
     config->matrix.conversions = backend->conversions;
 }

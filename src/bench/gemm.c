@@ -91,9 +91,9 @@ void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *pattern
 
 /* As a share of a typical output, sqrt(k) / 3 for numbers even in [-1, 1]: rounding errors of sums
  * add up like a random walk, those of an output are its own. */
-double gemm_tolerance(const struct gemm_case *c, bool half_sums, bool half_outputs)
+double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool half_outputs)
 {
-    return half_sums ? 0x1p-9 * sqrt(c->k) : half_outputs ? 6e-3 : 2e-5;
+    return f16_sums ? 0x1p-9 * sqrt(c->k) : half_outputs ? 6e-3 : 2e-5;
 }
 
 /* ---- a product ------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static void compare_vendor(const struct bench_backend *backend, const struct gem
                            struct bench_result *result)
 {
     enum vendor_kind kind = backend->precision == VKN_PRECISION_FP32 ? VENDOR_F32
-                            : backend->half_accumulate               ? VENDOR_F16_F16
+                            : backend->f16_accumulate                ? VENDOR_F16_F16
                                                                      : VENDOR_F16_F32;
     result->vendor = vendor_names[kind];
     result->vendor_rate = vendor->rates[kind];
@@ -224,7 +224,7 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c,
     vkn_status status = prepare(&gemm, patterns);
     bool half_outputs = gemm.size == 2;
     result.bytes = (double)gemm_bytes(c, gemm.size, gemm.size);
-    result.check.tolerance = gemm_tolerance(c, backend->half_accumulate, half_outputs);
+    result.check.tolerance = gemm_tolerance(c, backend->f16_accumulate, half_outputs);
     if (status == VKN_OK)
         status = check(&gemm, patterns, &result.check);
     if (status == VKN_OK && bench_right(&result))

@@ -34,7 +34,7 @@ uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint3
 /* Compares it with the exact product: of matrices row by row, or in our own programs' layout. */
 void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, bool ours,
                   uint32_t set, uint64_t output, float got, struct bench_check *check);
-double gemm_tolerance(const struct gemm_case *c, bool half_sums, bool half_outputs);
+double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool half_outputs);
 
 /* Measures the library's products of a case. */
 vkn_status gemm_measure_vendor(struct bench *bench, const struct gemm_case *c,

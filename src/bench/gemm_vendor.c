@@ -49,11 +49,10 @@ static vkn_status repeat(struct bench *bench, struct vendor *vendor, struct benc
 static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum vendor_kind kind,
                           const struct gemm_patterns *patterns, struct gemm_vendor *vendor)
 {
-    bool half = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16,
-         half_sums = kind == VENDOR_F16_F16;
+    bool half = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16, f16_sums = kind == VENDOR_F16_F16;
     struct bench_result result = {.backend = vendor_names[kind]};
     gemm_describe(c, &result);
-    uint64_t bytes = gemm_bytes(c, half ? 2 : 4, half_sums ? 2 : 4);
+    uint64_t bytes = gemm_bytes(c, half ? 2 : 4, f16_sums ? 2 : 4);
     const struct vendor_product product = {
         .kind = kind,
         .m = c->m,
@@ -66,7 +65,7 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum v
     };
     result.bytes = (double)bytes;
     /* TF32 has ten bits of mantissa, as many as f16: the multiplicands are exact. */
-    result.check.tolerance = gemm_tolerance(c, half_sums, half_sums);
+    result.check.tolerance = gemm_tolerance(c, f16_sums, f16_sums);
     vkn_status status = vendor_begin(vendor->library, &product);
     if (status == VKN_OK)
         status = check(vendor->library, c, patterns, &product, &result.check);

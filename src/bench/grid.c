@@ -63,7 +63,7 @@ static vkn_status bind(struct on_device *d)
             [BIND_CONFIG] = &d->config,  [BIND_STATE] = &d->state,
             [BIND_RAYS] = &d->rays[set], [BIND_SAMPLES] = &d->samples[set],
             [BIND_LIVE] = &d->live,      [BIND_FEATURES] = &d->features,
-            [BIND_PARAMS] = &d->params,  [BIND_HALVES] = &d->params,
+            [BIND_PARAMS] = &d->params,  [BIND_F16_PARAMS] = &d->params,
             [BIND_GRADIENTS] = &d->sums, [BIND_FIXED] = &d->sums,
         };
         BASE_TRY(gpu_bindings_create(d->bench->device, buffers, &d->bindings[set]));
@@ -82,7 +82,7 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     const struct grid *grid = d->grid;
     struct gpu_constants specialization = {.count = SPEC_COUNT};
     field_configure(&grid->config, &grid->model, constants, &specialization);
-    specialization.values[SPEC_HALF] = d->kind->half;
+    specialization.values[SPEC_F16] = d->kind->half;
     constants->aabb_scale = 1;
     constants->sample_capacity = grid->samples;
     /* One subgroup to a level, or workgroups that share out tiles of samples and levels. */
@@ -274,14 +274,14 @@ static bool offered(const struct bench *bench, const struct kind *kind)
         return false;
     if (kind->sums && strcmp(kind->sums, "float") == 0)
         return device->float_atomic_add;
-    return !kind->sums || strcmp(kind->sums, "half") != 0 || device->packed_half_atomics;
+    return !kind->sums || strcmp(kind->sums, "f16") != 0 || device->packed_half_atomics;
 }
 
 vkn_status bench_grid(struct bench *bench)
 {
     static const struct kind kinds[] = {
         {"fp32 gather", "encode_samples", false, NULL, 0},
-        {"fp16 gather", "encode_samples_half", true, NULL, 0},
+        {"fp16 gather", "encode_samples_fp16", true, NULL, 0},
         {"fp32 scatter float", "scatter_gradients_float", false, "float", 4},
         {"fp32 scatter owned", "scatter_gradients_owned", false, "owned", 4},
         {"fp32 scatter fixed", "scatter_gradients_fixed", false, "fixed", 8},
@@ -290,8 +290,8 @@ vkn_status bench_grid(struct bench *bench)
         {"fp16 scatter owned", "scatter_gradients_owned", true, "owned", 4},
         {"fp16 scatter fixed", "scatter_gradients_fixed", true, "fixed", 8},
         {"fp16 scatter swap", "scatter_gradients_swap", true, "swap", 4},
-        {"fp16 scatter half", "scatter_gradients_half", true, "half", 2},
-        {"fp16 scatter half swap", "scatter_gradients_half_swap", true, "half_swap", 2},
+        {"fp16 scatter half", "scatter_gradients_f16", true, "f16", 2},
+        {"fp16 scatter half swap", "scatter_gradients_f16_swap", true, "f16_swap", 2},
     };
     for (uint32_t log2 = 14; log2 <= 22; log2++) {
         uint32_t only = bench->params->log2_entries, quick = bench->small ? 14 : 19;

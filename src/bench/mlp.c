@@ -51,7 +51,7 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
 }
 
 #define INPUTS   (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
-#define WEIGHTS  (BUFFERS(PARAMS) | BUFFERS(HALVES))
+#define WEIGHTS  (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS))
 #define BACKWARD (BUFFERS(FIELD_GRADIENTS) | BUFFERS(PARTIALS) | BUFFERS(SCRATCH))
 
 static vkn_status allocate(struct on_device *d, struct buffer_counts *counts)
@@ -105,7 +105,7 @@ static vkn_status upload_features(struct on_device *d)
         numbers[i] = d->mlp->features[i / level * pattern + i % pattern];
     for (uint32_t set = 0; set < d->sets && status == VKN_OK; set++)
         status = bench_upload_numbers(d->bench, &d->features[set].at[BIND_FEATURES], numbers,
-                                      feature_count(d), d->backend.half);
+                                      feature_count(d), d->backend.f16);
     free(numbers);
     return status;
 }
@@ -125,7 +125,8 @@ static vkn_status upload_weights(struct on_device *d, uint64_t halves)
         weights[transposed + field_transposed_place(model, i)] = weights[i];
     vkn_status status = put(d, BIND_PARAMS, weights, count * sizeof *weights);
     if (status == VKN_OK && halves)
-        status = bench_upload_numbers(d->bench, &d->buffers.at[BIND_HALVES], weights, halves, true);
+        status =
+            bench_upload_numbers(d->bench, &d->buffers.at[BIND_F16_PARAMS], weights, halves, true);
     free(weights);
     return status;
 }
@@ -148,7 +149,7 @@ static vkn_status prepare(struct on_device *d)
     BASE_TRY(put(d, BIND_CONFIG, &constants, sizeof constants));
     BASE_TRY(upload_samples(d));
     BASE_TRY(upload_features(d));
-    BASE_TRY(upload_weights(d, counts.half_params));
+    BASE_TRY(upload_weights(d, counts.f16_params));
     return d->training ? upload_gradients(d) : VKN_OK;
 }
 
@@ -213,12 +214,12 @@ static vkn_status check_feature_gradients(struct on_device *d, struct bench_chec
     const struct gpu_buffer *features = &d->features[0].at[BIND_FEATURES];
     float got[MLP_PATTERN * MLP_FEATURES];
     struct distance distance = {0};
-    uint64_t size = sizeof got / (d->backend.half ? 2 : 1);
+    uint64_t size = sizeof got / (d->backend.f16 ? 2 : 1);
     for (uint32_t level = 0; level < MLP_INPUTS / MLP_FEATURES; level++) {
         uint64_t end = (level + 1) * (size * d->sizes->batch / MLP_PATTERN);
         BASE_TRY(gpu_download(d->bench->device, features, end - size, got, size));
         for (uint32_t i = 0; i < BASE_COUNT(got); i++)
-            add_distance(&distance, bench_number(got, i, d->backend.half),
+            add_distance(&distance, bench_number(got, i, d->backend.f16),
                          d->mlp->feature_gradients[level * BASE_COUNT(got) + i]);
     }
     compare(check, &distance);
@@ -271,7 +272,7 @@ static double tolerance(const struct mlp_case *c, const struct bench_backend *ba
 {
     if (backend->precision == VKN_PRECISION_FP32)
         return 1e-4;
-    return (backend->half_accumulate ? 1e-2 : 5e-3) * sqrt(2.0 * c->depth + 2);
+    return (backend->f16_accumulate ? 1e-2 : 5e-3) * sqrt(2.0 * c->depth + 2);
 }
 
 static vkn_status measure(struct bench *bench, const struct mlp_case *c,

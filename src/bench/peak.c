@@ -167,7 +167,7 @@ static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
     const struct gpu_matrix_shape *shape = &peak->backend->shape;
     uint32_t count = shape->m * shape->n;
     float sums[256];
-    bool half = peak->backend->half_accumulate;
+    bool half = peak->backend->f16_accumulate;
     double seconds;
     peak->push[0] = 1;
     peak->push[3] = peak->push[2];

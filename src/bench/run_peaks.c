@@ -21,7 +21,7 @@ static bool find_backend(const struct bench *bench, const struct field_backend *
         bool same =
             backend->precision != VKN_PRECISION_COOPMAT ||
             (shape->m == backend->shape.m && shape->n == backend->shape.n &&
-             shape->k == backend->shape.k && all[i].half_accumulate == backend->half_accumulate);
+             shape->k == backend->shape.k && all[i].f16_accumulate == backend->f16_accumulate);
         if (!same || all[i].conversions)
             continue;
         *found = all[i];

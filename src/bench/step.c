@@ -69,9 +69,9 @@ static bool right(struct training *training, const struct bench_backend *backend
                   struct bench_result *result)
 {
     struct field_backend wanted = {.precision = backend->precision,
-                                   .half = backend->precision != VKN_PRECISION_FP32,
+                                   .f16 = backend->precision != VKN_PRECISION_FP32,
                                    .shape = backend->shape,
-                                   .half_accumulate = backend->half_accumulate,
+                                   .f16_accumulate = backend->f16_accumulate,
                                    .conversions = backend->conversions};
     char name[FIELD_PROGRAM_NAME];
     const struct vkn_backend *used = vkn_trainer_backend(training->trainer);
@@ -152,7 +152,7 @@ static vkn_status measure(struct bench *bench, vkn_scene *scene,
 static bool is_tried(const struct bench *bench, const struct bench_backend *backend)
 {
     bool choosy = bench->small && bench->params->precision == VKN_PRECISION_AUTO;
-    return !choosy || !(backend->conversions || backend->half_accumulate);
+    return !choosy || !(backend->conversions || backend->f16_accumulate);
 }
 
 static vkn_status run_cases(struct bench *bench, vkn_scene *scene)

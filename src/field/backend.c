@@ -33,23 +33,23 @@ static const struct gpu_matrix_shape *find_shape(const struct gpu_capabilities *
 /* NULL when the device does not offer all that the shape's programs use. Weight gradients are
  * always added up in f32. */
 static const struct gpu_matrix_shape *usable_shape(const struct gpu_capabilities *device,
-                                                   size_t index, bool half_accumulate)
+                                                   size_t index, bool f16_accumulate)
 {
     uint32_t m = shapes[index].m, n = shapes[index].n, k = shapes[index].k;
     bool needs_half = !shapes[index].staged;
-    if (half_accumulate && shapes[index].staged)
+    if (f16_accumulate && shapes[index].staged)
         return NULL;
     if (needs_half && !find_shape(device, m, n, k, "f16"))
         return NULL;
     return find_shape(device, m, n, k, "f32");
 }
 
-static void list_shapes(const struct gpu_capabilities *device, bool half_accumulate, char *text,
+static void list_shapes(const struct gpu_capabilities *device, bool f16_accumulate, char *text,
                         size_t size)
 {
     text[0] = 0;
     for (size_t i = 0; i < BASE_COUNT(shapes); i++)
-        if (usable_shape(device, i, half_accumulate))
+        if (usable_shape(device, i, f16_accumulate))
             snprintf(text + strlen(text), size - strlen(text), "%s%ux%ux%u", text[0] ? ", " : "",
                      shapes[i].m, shapes[i].n, shapes[i].k);
 }
@@ -60,7 +60,7 @@ static vkn_status choose_shape(const struct vkn_config *config,
                                const struct gpu_capabilities *device, struct field_backend *backend)
 {
     for (size_t i = 0; i < BASE_COUNT(shapes); i++) {
-        const struct gpu_matrix_shape *shape = usable_shape(device, i, backend->half_accumulate);
+        const struct gpu_matrix_shape *shape = usable_shape(device, i, backend->f16_accumulate);
         bool wanted = shape && (config->matrix.shape == shapes[i].name ||
                                 (config->matrix.shape == VKN_SHAPE_DEFAULT && !shape->flexible));
         if (!wanted)
@@ -69,10 +69,10 @@ static vkn_status choose_shape(const struct vkn_config *config,
         return VKN_OK;
     }
     char offered[96];
-    list_shapes(device, backend->half_accumulate, offered, sizeof offered);
+    list_shapes(device, backend->f16_accumulate, offered, sizeof offered);
     return base_fail(VKN_BAD_INPUT, "config: matrix.shape: \"%s\" offers %s with %s accumulation",
                      device->name, offered[0] ? offered : "no usable shape",
-                     backend->half_accumulate ? "f16" : "f32");
+                     backend->f16_accumulate ? "f16" : "f32");
 }
 
 static vkn_status choose_matrices(const struct vkn_config *config, const struct field_model *model,
@@ -82,14 +82,14 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
     if (!device->cooperative_matrix)
         return base_fail(VKN_BAD_INPUT, "config: precision: \"%s\" has no cooperative matrices",
                          device->name);
-    backend->half_accumulate = config->matrix.accumulate == VKN_ACCUMULATE_F16 ||
-                               (config->matrix.accumulate == VKN_ACCUMULATE_DEFAULT &&
-                                config->policy.sums == VKN_POLICY_F16);
+    backend->f16_accumulate = config->matrix.accumulate == VKN_ACCUMULATE_F16 ||
+                              (config->matrix.accumulate == VKN_ACCUMULATE_DEFAULT &&
+                               config->policy.sums == VKN_POLICY_F16);
     backend->conversions = config->matrix.conversions;
     BASE_TRY(choose_shape(config, device, backend));
     if (backend->conversions &&
         (!device->cooperative_matrix2 || backend->shape.n != backend->shape.k ||
-         backend->half_accumulate || backend->shape.m > device->subgroup_size))
+         backend->f16_accumulate || backend->shape.m > device->subgroup_size))
         return base_fail(VKN_BAD_INPUT,
                          "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
@@ -104,7 +104,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
 static vkn_status choose_sums(const struct vkn_config *config, const struct field_model *model,
                               const struct gpu_capabilities *device, struct field_backend *backend)
 {
-    static const char *const names[] = {NULL, "float", "fixed", "swap", "half"};
+    static const char *const names[] = {NULL, "float", "fixed", "swap", "f16"};
     /* With so few subgroups at work, each may have a level for itself, where features have levels.
      */
     bool owned = (model->levels > 0 || model->inputs == 0) && device->type == GPU_CPU &&
@@ -126,10 +126,10 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
                          "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and swap "
                          "work everywhere",
                          device->name);
-    backend->half_sums = config->parallel.wire == VKN_WIRE_F16 || backend->sums == VKN_SUMS_HALF;
+    backend->f16_sums = config->parallel.wire == VKN_WIRE_F16 || backend->sums == VKN_SUMS_HALF;
     backend->sums_program = names[backend->sums];
     if (backend->sums == VKN_SUMS_HALF && !device->packed_half_atomics)
-        backend->sums_program = "half_swap";
+        backend->sums_program = "f16_swap";
     if (backend->sums == VKN_SUMS_FLOAT && owned) {
         backend->sums_program = "owned";
         backend->sums_size = device->subgroup_size;
@@ -165,7 +165,7 @@ static void choose_groups(const struct gpu_capabilities *device, struct field_ba
 /* Layers that are passes read panels; all else reads parameters as they lie. */
 static bool has_copies(const struct field_backend *backend, const struct field_model *model)
 {
-    return backend->half && (model->fused > 0 || model->levels > 0);
+    return backend->f16 && (model->fused > 0 || model->levels > 0);
 }
 
 vkn_status field_backend_create(const struct vkn_config *config, const struct field_model *model,
@@ -180,9 +180,9 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
         backend->subgroup_size = device->subgroup_min;
     choose_groups(device, backend);
     BASE_TRY(choose_sums(config, model, device, backend));
-    backend->half = field_is_half(FIELD_PARAMETERS, config->precision);
+    backend->f16 = field_is_f16(FIELD_PARAMETERS, config->precision);
     backend->copies = has_copies(backend, model);
-    if (backend->half && !(device->float16 && device->storage16))
+    if (backend->f16 && !(device->float16 && device->storage16))
         return base_fail(VKN_BAD_INPUT,
                          "config: precision: \"%s\" has no 16-bit arithmetic and storage",
                          device->name);
@@ -201,7 +201,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
 
 #define PANEL_CHUNK 512u /* values: shaders/field/blocks.glsl */
 
-/* Values in 16 bits of BIND_HALVES that are copies of parameters. */
+/* Values in 16 bits of BIND_F16_PARAMS that are copies of parameters. */
 static uint64_t copies(const struct field_backend *backend, const struct field_model *model)
 {
     return !has_copies(backend, model) ? 0
@@ -229,19 +229,19 @@ void field_backend_place(const struct field_backend *backend, const struct field
 void field_backend_count(const struct field_backend *backend, const struct field_model *model,
                          struct buffer_counts *counts)
 {
-    uint64_t size = backend->half ? 2 : 4;
-    counts->half_params = copies(backend, model);
+    uint64_t size = backend->f16 ? 2 : 4;
+    counts->f16_params = copies(backend, model);
     if (model->columns > 0) {
-        counts->half_params = (uint64_t)PANEL_CHUNK * first_panel(backend, model);
+        counts->f16_params = (uint64_t)PANEL_CHUNK * first_panel(backend, model);
         counts->panels = (uint64_t)model->panel_chunks * PANEL_CHUNK * size / 2;
         counts->layer_bytes = 2ull * model->columns * model->chunk_rows * size;
         counts->kept_bytes = (uint64_t)model->columns * model->kept_rows * size;
         if (model->inputs > 0) /* activations begin with a whole chunk */
             counts->kept_bytes += PANEL_CHUNK * size;
     }
-    counts->feature_bytes = model->inputs * (backend->half ? 2u : 4u);
-    counts->half_sums = backend->half_sums;
-    counts->sum_bytes = (backend->sums == VKN_SUMS_FIXED ? 8 : 0) + (backend->half_sums ? 2 : 0);
+    counts->feature_bytes = model->inputs * (backend->f16 ? 2u : 4u);
+    counts->f16_sums = backend->f16_sums;
+    counts->sum_bytes = (backend->sums == VKN_SUMS_FIXED ? 8 : 0) + (backend->f16_sums ? 2 : 0);
     counts->scratch_bytes = backend->scratch_bytes;
 }
 
@@ -258,10 +258,10 @@ const char *field_backend_describe(const struct field_backend *backend,
                                    char text[FIELD_PROGRAM_NAME])
 {
     if (backend->precision != VKN_PRECISION_COOPMAT)
-        snprintf(text, FIELD_PROGRAM_NAME, "%s", backend->half ? "fp16" : "fp32");
+        snprintf(text, FIELD_PROGRAM_NAME, "%s", backend->f16 ? "fp16" : "fp32");
     else
         snprintf(text, FIELD_PROGRAM_NAME, "coopmat %ux%ux%u (%s accumulation%s)", backend->shape.m,
-                 backend->shape.n, backend->shape.k, backend->half_accumulate ? "f16" : "f32",
+                 backend->shape.n, backend->shape.k, backend->f16_accumulate ? "f16" : "f32",
                  backend->conversions ? ", conversions" : "");
     return text;
 }

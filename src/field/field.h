@@ -156,14 +156,14 @@ struct field_product field_product_of(const struct gpu_capabilities *device,
 struct field_backend {
     enum vkn_precision precision; /* never AUTO */
     enum vkn_gradient_sums sums;  /* never DEFAULT */
-    bool half_sums;               /* of the grid, as the optimiser reads them: f16, two at a time */
+    bool f16_sums;                /* of the grid, as the optimiser reads them: f16, two at a time */
     const char *sums_program;     /* suffix of scatter_gradients */
     uint32_t sums_size;           /* its workgroups' size; 0: that of the other passes */
     struct gpu_matrix_shape shape; /* COOPMAT */
-    bool half;                     /* 16-bit parameters and activations */
-    bool copies;            /* the optimiser keeps 16-bit copies of the parameters, as they lie */
-    bool half_accumulate;   /* COOPMAT: f16 instead of f32 */
-    uint32_t lowered;       /* LOWERED_*, RAISED_*, see SPEC_LOWERED */
+    bool f16;                      /* parameters and activations are stored in f16 */
+    bool copies;            /* the optimiser keeps f16 copies of the parameters, in their order */
+    bool f16_accumulate;    /* COOPMAT: f16 instead of f32 */
+    uint32_t rounded;       /* ROUND_*, F32_PRODUCTS, see SPEC_ROUNDED */
     bool conversions;       /* COOPMAT: through VK_NV_cooperative_matrix2 */
     bool cpu_shaped;        /* gpu_cpu_shaped */
     bool hold_sums;         /* see SPEC_HOLD_SUMS */
@@ -251,7 +251,7 @@ enum field_operation {
 
 /* Whether 16 bits are involved by default; the table decides it for the code as well. `precision`
  * is not AUTO. */
-bool field_is_half(enum field_operation operation, enum vkn_precision precision);
+bool field_is_f16(enum field_operation operation, enum vkn_precision precision);
 /* "MLP products"; "f16 matrices" as the table has it; the same as a backend does it. */
 const char *field_operation_name(enum field_operation operation);
 /* The setting that chooses it; NULL: none does. */
@@ -260,7 +260,7 @@ const char *field_policy(enum field_operation operation, enum vkn_precision prec
 const char *field_policy_of(enum field_operation operation, const struct field_backend *backend);
 /* "policy.masters=f16, policy.moments=f16": what is not as the precision has it by default; mostly
  * nothing. */
-#define FIELD_POLICY_TEXT 192u
+#define FIELD_POLICY_TEXT 224u
 const char *field_policy_describe(const struct field_backend *backend,
                                   char text[FIELD_POLICY_TEXT]);
 /* Leaves what follows from the precision to it, for a field that is computed in another. */

@@ -178,11 +178,11 @@ vkn_status glsl_make_kind(struct glsl_field *field)
     snprintf(field->check, sizeof field->check, "glsl_%08x_check", field->source);
     list_passes(field);
     BASE_TRY(add_program(field, field->encode, "", encode, ""));
-    BASE_TRY(add_program(field, field->encode, "_half", encode, "FP16"));
+    BASE_TRY(add_program(field, field->encode, "_fp16", encode, "FP16"));
     BASE_TRY(add_program(field, field->scatter, "_float", scatter, "SUM_FLOAT"));
     BASE_TRY(add_program(field, field->scatter, "_fixed", scatter, "SUM_FIXED"));
     BASE_TRY(add_program(field, field->scatter, "_swap", scatter, "SUM_SWAP"));
-    BASE_TRY(add_program(field, field->scatter, "_half", scatter, "SUM_HALF"));
-    BASE_TRY(add_program(field, field->scatter, "_half_swap", scatter, "SUM_HALF_SWAP"));
+    BASE_TRY(add_program(field, field->scatter, "_f16", scatter, "SUM_F16"));
+    BASE_TRY(add_program(field, field->scatter, "_f16_swap", scatter, "SUM_F16_SWAP"));
     return add_program(field, field->check, "", "field/snippet_check.comp", "");
 }

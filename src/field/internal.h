@@ -50,7 +50,7 @@ uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer);
  */
 static inline double field_value_bytes(const struct cost_model *m)
 {
-    return m->backend->half ? 2 : 4;
+    return m->backend->f16 ? 2 : 4;
 }
 static inline double field_panel_bytes(const struct cost_model *m, uint32_t from, uint32_t end)
 {

@@ -167,27 +167,27 @@ static void configure(const struct vkn_config *config, const struct field_model 
 static const struct pass forward[] = {
     PACK(PASS_ALWAYS),
     DEFORM(SAMPLES, PASS_DEFORMED, ""),
-    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_HALF, SAMPLES,
+    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16, SAMPLES,
      .cost = deformation_cost_move},
     {"encode_samples", .use = PASS_GRID, .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
      .cost = ngp_cost_encode},
-    {"encode_inputs", .variant = FIELD_HALF, SAMPLES, .cost = layers_cost_encode},
+    {"encode_inputs", .variant = FIELD_F16, SAMPLES, .cost = layers_cost_encode},
     {"layer_forward", .variant = FIELD_PRODUCT, SAMPLES, .loop = LOOP_LAYERS,
      .cost = layers_cost_forward},
-    {"field_values", .variant = FIELD_HALF, SAMPLES, .cost = layers_cost_values},
+    {"field_values", .variant = FIELD_F16, SAMPLES, .cost = layers_cost_values},
 };
 
 static const struct pass densities[] = {
     PACK(PASS_ALWAYS),
     DEFORM(SOME, PASS_DEFORMED, ""),
-    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_HALF, SOME,
+    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16, SOME,
      .cost = deformation_cost_move},
     {"encode_samples", .use = PASS_GRID, .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
      .cost = ngp_cost_encode},
-    {"encode_inputs", .variant = FIELD_HALF, SOME, .cost = layers_cost_encode},
+    {"encode_inputs", .variant = FIELD_F16, SOME, .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_densities", .variant = FIELD_PRODUCT, SOME,
      .loop = LOOP_DENSITY_LAYERS, .cost = layers_cost_forward},
-    {"field_values", .label = "field_densities", .variant = FIELD_HALF, SOME,
+    {"field_values", .label = "field_densities", .variant = FIELD_F16, SOME,
      .cost = layers_cost_values},
 };
 
@@ -195,29 +195,29 @@ static const struct pass densities[] = {
  * passes. A hash grid's features are still there. */
 static const struct pass colors[] = {
     DEFORM(LIVE, PASS_DEFORMED, "_colors"),
-    {"encode_inputs", .label = "encode_colors", .variant = FIELD_HALF, LIVE,
+    {"encode_inputs", .label = "encode_colors", .variant = FIELD_F16, LIVE,
      .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_colors", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS,
      .cost = layers_cost_forward},
-    {"field_values", .label = "field_colors", .variant = FIELD_HALF, LIVE,
+    {"field_values", .label = "field_colors", .variant = FIELD_F16, LIVE,
      .cost = layers_cost_values},
 };
 
 /* Activations of live samples are computed again, or gathered where all were kept, a chunk of rows at a time. */
 static const struct pass backward[] = {
     DEFORM(AGAIN, PASS_DEFORMED | PASS_RECOMPUTES, "_live"),
-    {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_HALF, AGAIN,
+    {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_F16, AGAIN,
      .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_forward_live", .use = PASS_RECOMPUTES,
      .variant = FIELD_PRODUCT, AGAIN, .loop = LOOP_LAYERS, .cost = layers_cost_forward},
-    {"gather_rows", .use = PASS_KEEPS, .variant = FIELD_HALF, LIVE, .cost = layers_cost_gather},
-    {"field_seeds", .variant = FIELD_HALF, LIVE, .cost = layers_cost_output_gradients},
+    {"gather_rows", .use = PASS_KEEPS, .variant = FIELD_F16, LIVE, .cost = layers_cost_gather},
+    {"field_seeds", .variant = FIELD_F16, LIVE, .cost = layers_cost_output_gradients},
     {"layer_backward", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS_BACK,
      .cost = layers_cost_backward},
-    {"feature_gradients", .use = PASS_GRID, .variant = FIELD_HALF, LIVE,
+    {"feature_gradients", .use = PASS_GRID, .variant = FIELD_F16, LIVE,
      .cost = layers_cost_features},
     GRID_POSITION_GRADIENTS(PASS_DEFORMED | PASS_GRID),
-    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_HALF, LIVE,
+    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_F16, LIVE,
      .cost = deformation_cost_frequencies},
     DEFORM_BACK(PASS_DEFORMED),
     LAYER_WEIGHTS(PASS_ALWAYS),
@@ -233,14 +233,14 @@ static const struct pass occupancy[] = {
     {"begin_cells", CELLS, .cost = layers_cost_begin},
     {"pick_cells", CELLS, .cost = layers_cost_pick},
     DEFORM_CELLS(PASS_DEFORMED),
-    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, CELLS, .variant = FIELD_HALF,
+    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, CELLS, .variant = FIELD_F16,
      .cost = deformation_cost_move},
     {"encode_samples", .use = PASS_GRID, CELLS, .variant = FIELD_COPIES, .average = true,
      .cost = ngp_cost_encode},
-    {"encode_inputs", CELLS, .variant = FIELD_HALF, .cost = layers_cost_encode},
+    {"encode_inputs", CELLS, .variant = FIELD_F16, .cost = layers_cost_encode},
     {"layer_forward", CELLS, .variant = FIELD_PRODUCT, .loop = LOOP_DENSITY_LAYERS, .average = true,
      .cost = layers_cost_forward},
-    {"field_values", CELLS, .variant = FIELD_HALF, .cost = layers_cost_values},
+    {"field_values", CELLS, .variant = FIELD_F16, .cost = layers_cost_values},
     {"store_cells", CELLS, .cost = layers_cost_store},
 };
 

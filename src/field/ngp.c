@@ -135,7 +135,7 @@ void ngp_configure(const struct vkn_config *config, const struct field_model *mo
 #define FEATURES                                                                                     \
     PACK(PASS_DEFORMED),                                                                             \
     DEFORM(SAMPLES, PASS_DEFORMED, ""),                                                              \
-    {"warp_samples", .use = PASS_DEFORMED, .variant = FIELD_HALF, SAMPLES,                           \
+    {"warp_samples", .use = PASS_DEFORMED, .variant = FIELD_F16, SAMPLES,                           \
      .cost = deformation_cost_move},                                                                 \
     {"encode_samples", .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode}
 
@@ -181,7 +181,7 @@ static const struct pass occupancy[] = {
     {"begin_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_begin},
     {"pick_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_pick},
     DEFORM_CELLS(PASS_DEFORMED),
-    {"warp_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_HALF,
+    {"warp_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_F16,
      .cost = deformation_cost_move},
     {"encode_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_COPIES, .average = true,
      .cost = ngp_cost_encode},

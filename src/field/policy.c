@@ -13,7 +13,8 @@ enum number {
     F16_MATRICES, /* cooperative */
     F16_BY_EIGHT, /* sums of eight products in f16, of those in f32 */
     F16_SCALED,   /* times the loss scale */
-    ROUNDED,      /* f32, rounded where it is computed */
+    ROUNDED,      /* f32, rounded to f16 where it is computed */
+    ROUNDED_BF16, /* to bf16 */
     LADDER,       /* see enum vkn_gradient_sums */
 };
 
@@ -26,6 +27,7 @@ static const char *const number_names[] = {
     [F16_BY_EIGHT] = "f16 over eight products, then f32",
     [F16_SCALED] = "f16, loss-scaled",
     [ROUNDED] = "f16, by rounding f32",
+    [ROUNDED_BF16] = "bf16, by rounding f32",
     [LADDER] = "f32 or fixed point (f16 is opt-in)",
 };
 
@@ -38,25 +40,26 @@ static const char *const number_names[] = {
 static const struct {
     const char *name, *key;
     size_t place;     /* in struct vkn_config */
-    uint32_t lowered; /* LOWERED_*, of what can be f16 by rounding */
+    uint32_t rounded; /* ROUND_* of results that can be rounded; 0: none can */
     enum number fp32, fp16, coopmat;
 } table[FIELD_OPERATIONS] = {
     [FIELD_PARAMETERS] = {"hash table and weights as read", KEY(parameters), 0, F32, F16_COPY,
                           F16_COPY},
     [FIELD_INTERPOLATION] = {"interpolation of grid features", NO_KEY, 0, F32, F32, F32},
-    [FIELD_ACTIVATIONS] = {"activations as kept", KEY(activations), 0, F32, F16, F16},
+    [FIELD_ACTIVATIONS] = {"activations as kept", KEY(activations), ROUND_ACTIVATIONS, F32, F16,
+                           F16},
     [FIELD_PRODUCTS] = {"MLP products", KEY(products), 0, F32, F16_PAIRS, F16_MATRICES},
-    [FIELD_SUMS] = {"MLP sums", KEY(sums), LOWERED_SUMS, F32, F16_BY_EIGHT, F32},
-    [FIELD_ACTIVATION_GRADIENTS] = {"activation gradients", KEY(activation_gradients), 0, F32,
-                                    F16_SCALED, F16_SCALED},
-    [FIELD_WEIGHT_SUMS] = {"weight gradient sums", KEY(weight_sums), LOWERED_WEIGHT_SUMS, F32, F32,
+    [FIELD_SUMS] = {"MLP sums", KEY(sums), ROUND_SUMS, F32, F16_BY_EIGHT, F32},
+    [FIELD_ACTIVATION_GRADIENTS] = {"activation gradients", KEY(activation_gradients),
+                                    ROUND_ACTIVATION_GRADIENTS, F32, F16_SCALED, F16_SCALED},
+    [FIELD_WEIGHT_SUMS] = {"weight gradient sums", KEY(weight_sums), ROUND_WEIGHT_SUMS, F32, F32,
                            F32},
     [FIELD_GRID_SUMS] = {"grid gradient sums", KEY(grid_sums), 0, LADDER, LADDER, LADDER},
-    [FIELD_COMPOSITING] = {"transmittance, compositing", KEY(compositing), LOWERED_COMPOSITING, F32,
+    [FIELD_COMPOSITING] = {"transmittance, compositing", KEY(compositing), ROUND_COMPOSITING, F32,
                            F32, F32},
     [FIELD_LOSS] = {"sigmoid, exp, loss", NO_KEY, 0, F32, F32, F32},
-    [FIELD_MASTERS] = {"masters", KEY(masters), LOWERED_MASTERS, F32, F32, F32},
-    [FIELD_MOMENTS] = {"moments", KEY(moments), LOWERED_MOMENTS, F32, F32, F32},
+    [FIELD_MASTERS] = {"masters", KEY(masters), ROUND_MASTERS, F32, F32, F32},
+    [FIELD_MOMENTS] = {"moments", KEY(moments), ROUND_MOMENTS, F32, F32, F32},
     [FIELD_UPDATE] = {"average, norm", NO_KEY, 0, F32, F32, F32},
 };
 
@@ -67,7 +70,7 @@ static enum number number_of(enum field_operation operation, enum vkn_precision 
                                              : table[operation].coopmat;
 }
 
-bool field_is_half(enum field_operation operation, enum vkn_precision precision)
+bool field_is_f16(enum field_operation operation, enum vkn_precision precision)
 {
     enum number number = number_of(operation, precision);
     return number != F32 && number != LADDER;
@@ -90,55 +93,69 @@ static bool follows_precision(enum field_operation operation)
 }
 
 /* f16 of the backend, for what settings of other names choose too. */
-static bool is_chosen_half(enum field_operation operation, const struct field_backend *backend)
+static bool is_chosen_f16(enum field_operation operation, const struct field_backend *backend)
 {
     bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
     return (operation == FIELD_GRID_SUMS && backend->sums == VKN_SUMS_HALF) ||
-           (operation == FIELD_SUMS && matrices && backend->half_accumulate);
+           (operation == FIELD_SUMS && matrices && backend->f16_accumulate);
 }
 
-static vkn_status refuse(enum field_operation operation, bool half, const char *why)
+static vkn_status refuse(enum field_operation operation, enum vkn_policy policy, const char *why)
 {
-    return base_fail(VKN_BAD_INPUT, "config: %s: %s %s", table[operation].key, half ? "f16" : "f32",
-                     why);
+    return base_fail(VKN_BAD_INPUT, "config: %s: %s %s", table[operation].key,
+                     config_policy_names[policy], why);
 }
 
-/* Of what follows from the precision. */
-static vkn_status take_following(enum field_operation operation, bool half,
+/* f16 or f32 of an operation that follows from the precision. */
+static vkn_status take_following(enum field_operation operation, enum vkn_policy policy,
                                  struct field_backend *backend)
 {
-    bool raised = operation == FIELD_PRODUCTS && backend->precision == VKN_PRECISION_FP16;
-    if (half || backend->precision == VKN_PRECISION_FP32)
+    bool products = operation == FIELD_PRODUCTS;
+    if (policy == VKN_POLICY_F16 || backend->precision == VKN_PRECISION_FP32)
         return VKN_OK;
-    if (!raised)
-        return refuse(operation, half,
-                      operation == FIELD_PRODUCTS
-                          ? "needs precision fp32 or fp16: matrices multiply f16"
-                          : "needs precision fp32");
-    backend->lowered |= RAISED_PRODUCTS;
+    if (!products || backend->precision != VKN_PRECISION_FP16)
+        return refuse(operation, policy,
+                      products ? "needs precision fp32 or fp16: matrices multiply f16"
+                               : "needs precision fp32");
+    backend->rounded |= F32_PRODUCTS;
+    return VKN_OK;
+}
+
+/* No hardware is needed for bf16: f32 numbers are rounded. */
+static vkn_status take_bf16(enum field_operation operation, struct field_backend *backend)
+{
+    if (table[operation].rounded == 0)
+        return refuse(operation, VKN_POLICY_BF16, "is offered for results of f32 alone");
+    if (follows_precision(operation) && backend->precision != VKN_PRECISION_FP32)
+        return refuse(operation, VKN_POLICY_BF16, "needs precision fp32");
+    if (operation == FIELD_SUMS && backend->precision == VKN_PRECISION_COOPMAT)
+        return refuse(operation, VKN_POLICY_BF16, "needs precision fp32 or fp16");
+    backend->rounded |= table[operation].rounded * ROUND_BF16;
     return VKN_OK;
 }
 
 /* What was asked for, in one operation. */
-static vkn_status take_operation(enum field_operation operation, bool half,
+static vkn_status take_operation(enum field_operation operation, enum vkn_policy policy,
                                  struct field_backend *backend)
 {
-    bool fp32 = backend->precision == VKN_PRECISION_FP32;
+    bool half = policy == VKN_POLICY_F16, fp32 = backend->precision == VKN_PRECISION_FP32;
     bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
+    if (policy == VKN_POLICY_BF16)
+        return take_bf16(operation, backend);
     if (half && fp32 && (follows_precision(operation) || operation == FIELD_SUMS))
-        return refuse(operation, half, "needs precision fp16 or coopmat");
+        return refuse(operation, policy, "needs precision fp16 or coopmat");
     if (follows_precision(operation))
-        return take_following(operation, half, backend);
+        return take_following(operation, policy, backend);
     if (operation == FIELD_GRID_SUMS)
-        return half == is_chosen_half(operation, backend)
+        return half == is_chosen_f16(operation, backend)
                    ? VKN_OK
-                   : refuse(operation, half, "is not what gradient_sums says");
+                   : refuse(operation, policy, "is not what gradient_sums says");
     if (operation == FIELD_SUMS && matrices)
-        return half == backend->half_accumulate
+        return half == backend->f16_accumulate
                    ? VKN_OK
-                   : refuse(operation, half, "is not what matrix.accumulate says");
+                   : refuse(operation, policy, "is not what matrix.accumulate says");
     if (half)
-        backend->lowered |= table[operation].lowered;
+        backend->rounded |= table[operation].rounded;
     return VKN_OK;
 }
 
@@ -148,7 +165,7 @@ vkn_status field_take_policy(const struct vkn_config *config, struct field_backe
         enum field_operation operation = (enum field_operation)i;
         enum vkn_policy policy = asked(operation, config);
         if (policy != VKN_POLICY_DEFAULT)
-            BASE_TRY(take_operation(operation, policy == VKN_POLICY_F16, backend));
+            BASE_TRY(take_operation(operation, policy, backend));
     }
     return VKN_OK;
 }
@@ -162,14 +179,19 @@ void field_policy_release(struct vkn_config *config)
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static bool is_lowered(enum field_operation operation, const struct field_backend *backend)
+static bool is_rounded(enum field_operation operation, const struct field_backend *backend)
 {
-    return (backend->lowered & table[operation].lowered) != 0 || is_chosen_half(operation, backend);
+    return (backend->rounded & table[operation].rounded) != 0 || is_chosen_f16(operation, backend);
 }
 
-static bool raises_products(const struct field_backend *backend)
+static bool is_bf16(enum field_operation operation, const struct field_backend *backend)
 {
-    return (backend->lowered & RAISED_PRODUCTS) != 0;
+    return (backend->rounded & table[operation].rounded * ROUND_BF16) != 0;
+}
+
+static bool has_f32_products(const struct field_backend *backend)
+{
+    return (backend->rounded & F32_PRODUCTS) != 0;
 }
 
 const char *field_policy_describe(const struct field_backend *backend, char text[FIELD_POLICY_TEXT])
@@ -177,10 +199,15 @@ const char *field_policy_describe(const struct field_backend *backend, char text
     size_t size = 0;
     text[0] = 0;
     for (int i = 0; i < FIELD_OPERATIONS; i++) {
-        bool raised = i == FIELD_PRODUCTS && raises_products(backend);
-        if (raised || is_lowered((enum field_operation)i, backend))
+        enum field_operation operation = (enum field_operation)i;
+        bool f32 = operation == FIELD_PRODUCTS && has_f32_products(backend);
+        const char *name = f32                              ? "f32"
+                           : is_bf16(operation, backend)    ? "bf16"
+                           : is_rounded(operation, backend) ? "f16"
+                                                            : NULL;
+        if (name)
             size += (size_t)snprintf(text + size, FIELD_POLICY_TEXT - size, "%s%s=%s",
-                                     size > 0 ? ", " : "", table[i].key, raised ? "f32" : "f16");
+                                     size > 0 ? ", " : "", table[i].key, name);
     }
     return text;
 }
@@ -212,11 +239,13 @@ const char *field_policy_of(enum field_operation operation, const struct field_b
         return "f32, a level's by one subgroup";
     if (operation == FIELD_GRID_SUMS)
         return sums[backend->sums];
-    if (is_chosen_half(operation, backend))
+    if (is_chosen_f16(operation, backend))
         return number_names[F16];
-    if (is_lowered(operation, backend))
+    if (is_bf16(operation, backend))
+        return number_names[ROUNDED_BF16];
+    if (is_rounded(operation, backend))
         return number_names[ROUNDED];
-    if ((operation == FIELD_PRODUCTS || operation == FIELD_SUMS) && raises_products(backend))
+    if ((operation == FIELD_PRODUCTS || operation == FIELD_SUMS) && has_f32_products(backend))
         return number_names[F32];
     return field_policy(operation, backend->precision);
 }

@@ -14,11 +14,11 @@ static void write_suffix(const struct field_backend *backend, bool backward,
      */
     bool memory = backend->rows_in_memory && backward;
     if (backend->precision != VKN_PRECISION_COOPMAT)
-        snprintf(name, FIELD_PROGRAM_NAME, "%s%s%s", backend->half ? "fp16" : "fp32",
+        snprintf(name, FIELD_PROGRAM_NAME, "%s%s%s", backend->f16 ? "fp16" : "fp32",
                  backend->cpu_shaped ? "" : "_tiled", memory ? "_memory" : "");
     else
         snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
-                 backend->half_accumulate && !memory ? "_f16" : "",
+                 backend->f16_accumulate && !memory ? "_f16" : "",
                  backend->conversions && !backward ? "_conversions" : "", memory ? "_memory" : "");
 }
 
@@ -29,9 +29,9 @@ static void write_product(const struct field_backend *backend, bool float_sums,
     const struct gpu_matrix_shape *shape = &backend->shape;
     if (backend->precision == VKN_PRECISION_COOPMAT)
         snprintf(name, FIELD_PROGRAM_NAME, "%ux%ux%u%s", shape->m, shape->n, shape->k,
-                 backend->half_accumulate && !float_sums ? "_f16" : "");
+                 backend->f16_accumulate && !float_sums ? "_f16" : "");
     else
-        snprintf(name, FIELD_PROGRAM_NAME, "%s%s", backend->half ? "fp16" : "fp32",
+        snprintf(name, FIELD_PROGRAM_NAME, "%s%s", backend->f16 ? "fp16" : "fp32",
                  backend->cpu_shaped ? "" : "_tiled");
 }
 
@@ -47,9 +47,8 @@ void field_backend_program(const struct field_backend *backend, const char *pass
         snprintf(suffix, sizeof suffix, "fixed");
     else if (variant == FIELD_PRODUCT || variant == FIELD_PRODUCT_SUMS)
         write_product(backend, variant == FIELD_PRODUCT_SUMS, suffix);
-    else if ((variant == FIELD_COPIES && backend->copies) ||
-             (variant == FIELD_HALF && backend->half))
-        snprintf(suffix, sizeof suffix, "half");
+    else if ((variant == FIELD_COPIES && backend->copies) || (variant == FIELD_F16 && backend->f16))
+        snprintf(suffix, sizeof suffix, "fp16");
     else if (variant == FIELD_DEPTH && !backend->cpu_shaped)
         snprintf(suffix, sizeof suffix, "tiled");
     snprintf(name, FIELD_PROGRAM_NAME, "%.31s%s%.31s", pass, suffix[0] ? "_" : "", suffix);
@@ -58,8 +57,8 @@ void field_backend_program(const struct field_backend *backend, const char *pass
 void field_backend_configure(const struct field_backend *backend,
                              struct gpu_constants *specialization)
 {
-    specialization->values[SPEC_HALF] = backend->half;
-    specialization->values[SPEC_HALF_SUMS] = backend->half_sums;
+    specialization->values[SPEC_F16] = backend->f16;
+    specialization->values[SPEC_F16_SUMS] = backend->f16_sums;
     specialization->values[SPEC_ROW] = backend->forward_row;
     specialization->values[SPEC_HOLD_SUMS] = backend->hold_sums;
     specialization->values[SPEC_CPU_SHAPED] = backend->cpu_shaped;

@@ -53,7 +53,7 @@ static uint32_t tile_bytes(const struct field_model *model, const struct field_b
     uint32_t values = rows * (backward ? backend->backward_row : backend->forward_row);
     if (backward && has_columns(model, backend))
         values += model->activations * padded(backend, rows);
-    return values * (backend->half ? 2 : 4);
+    return values * (backend->f16 ? 2 : 4);
 }
 
 /* Whether a tile fits into shared memory, the staging area for sums included. */
@@ -74,7 +74,7 @@ static uint64_t scratch_bytes(const struct field_model *model, const struct fiel
         return backend->rows_in_memory ? tile_bytes(model, backend, true, backend->backward_rows)
                                        : 0;
     return 2ull * model->activations * (backend->rounds * backend->backward_rows + 16) *
-           (backend->half ? 2 : 4);
+           (backend->f16 ? 2 : 4);
 }
 
 /* As shaders/field/mlp_matrix.glsl shares out what there is: powers of two or multiples of four. */
@@ -276,7 +276,7 @@ uint32_t field_tile_rows(const struct field_backend *backend, enum field_variant
     if (variant == FIELD_BACKWARD)
         return backend->backward_rows;
     /* In FP32 whatever the backend: where that has 16 bits, half of its rows fit. */
-    bool halved = variant == FIELD_DEPTH && backend->half;
+    bool halved = variant == FIELD_DEPTH && backend->f16;
     if (!backend->cpu_shaped)
         return backend->forward_rows / (halved ? 2 : 1);
     return variant == FIELD_FORWARD ? backend->forward_rows : TILE_ROWS;

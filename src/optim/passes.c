@@ -26,13 +26,13 @@ static double loss_groups(const struct cost_model *m, const struct cost_counts *
 
 static double half_bytes(const struct cost_model *m)
 {
-    return m->counts.half_params ? 2 : 0;
+    return m->counts.f16_params ? 2 : 0;
 }
 
 /* Of a gradient's sum, as check_gradients and update_weights read it, from this parameter on. */
 static double sum_bytes(const struct cost_model *m, double first)
 {
-    return m->counts.half_sums && first >= (double)m->counts.summed ? 2 : 4;
+    return m->counts.f16_sums && first >= (double)m->counts.summed ? 2 : 4;
 }
 
 /* Of all of them. */

@@ -127,7 +127,7 @@ static inline float from_half(uint32_t half)
     return float_of(sign | finite | below(size, 0x0f800000u, 0, 0x7f800000u));
 }
 
-/* To nearest, ties to even, as shaders/shared/half.glsl does it. */
+/* To nearest, ties to even, as shaders/shared/f16.glsl does it. */
 static inline uint32_t to_half(float value)
 {
     uint32_t bits = bits_of(value), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;

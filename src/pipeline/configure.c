@@ -17,9 +17,9 @@ static uint32_t at_most(uint32_t limit, uint32_t count)
 static void configure_backend(struct setup *setup)
 {
     uint32_t limit = setup->constants.group_limit;
-    bool behind = setup->backend.half_sums && setup->backend.sums == VKN_SUMS_FIXED;
+    bool behind = setup->backend.f16_sums && setup->backend.sums == VKN_SUMS_FIXED;
     field_backend_configure(&setup->backend, &setup->specialization);
-    setup->specialization.values[SPEC_HALF_PLACE] = behind ? setup->model.param_count : 0;
+    setup->specialization.values[SPEC_F16_SUM_PLACE] = behind ? setup->model.param_count : 0;
     setup->constants.forward_groups = at_most(limit, setup->backend.forward_groups);
     setup->constants.backward_groups = at_most(limit, setup->backend.backward_groups);
     field_backend_place(&setup->backend, &setup->model, &setup->constants);
@@ -221,7 +221,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     BASE_TRY(create_proposal(setup, device));
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
-    specialization->values[SPEC_LOWERED] = setup->backend.lowered;
+    specialization->values[SPEC_ROUNDED] = setup->backend.rounded;
     return check_passes(setup);
 }
 

@@ -180,7 +180,7 @@ bool step_find_unsaved(struct step *step, char text[STEP_FOUND])
 static bool find_large_weights(const struct step *step, char text[STEP_FOUND])
 {
     struct examined fields[STEP_FIELDS];
-    size_t count = step->setup.backend.half ? list_fields(step, fields) : 0;
+    size_t count = step->setup.backend.f16 ? list_fields(step, fields) : 0;
     for (size_t n = 0; n < count; n++)
         if (examine_buffer(step, &fields[n], BIND_PARAMS, MOST_F16,
                            "as numbers of 16 bits, the weights", text))

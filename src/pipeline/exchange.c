@@ -13,7 +13,7 @@ static const struct gpu_buffer *source(const struct step *step, uint32_t field, 
 static uint64_t place_of(const struct step *step, uint32_t field, uint32_t form)
 {
     const struct gpu_constants *constants = &pipeline_setup(step, field)->specialization;
-    return form == HALVES ? 8ull * constants->values[SPEC_HALF_PLACE] : 0;
+    return form == HALVES ? 8ull * constants->values[SPEC_F16_SUM_PLACE] : 0;
 }
 
 /* A stretch of a field's gradients in one form. */
@@ -26,7 +26,7 @@ static size_t list_stretches(const struct step *step, uint32_t piece,
                              struct stretch stretches[FORMS * STEP_FIELDS])
 {
     const struct segment *segment = &step->ranks->segments[piece];
-    bool halves = step->setup.backend.half_sums;
+    bool halves = step->setup.backend.f16_sums;
     size_t count = 0;
     for (uint32_t i = 0; i < segment->fields; i++) {
         uint32_t field = segment->field + i;
@@ -101,7 +101,7 @@ uint32_t step_fields(const struct step *step)
 static uint64_t gradient_bytes(const struct setup *setup)
 {
     uint64_t params = setup->model.param_count, summed = setup->model.mlp_params;
-    return setup->backend.half_sums ? 4 * summed + 2 * params : 4 * params;
+    return setup->backend.f16_sums ? 4 * summed + 2 * params : 4 * params;
 }
 
 uint64_t pipeline_ranks_memory(const struct setup *setup)
@@ -121,7 +121,7 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
 {
     struct gpu_buffer_request requests[2 + STEP_MAX_TURNS * (STEP_FIELDS * FORMS + 1)];
     const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
-    bool halves = step->setup.backend.half_sums;
+    bool halves = step->setup.backend.f16_sums;
     size_t count = 0;
     requests[count++] = (struct gpu_buffer_request){&ranks->before, "state before a turn",
                                                     sizeof(struct State), GPU_DEVICE};
@@ -152,7 +152,7 @@ void pipeline_record_clear(const struct step *step, struct gpu_recording *record
 {
     for (uint32_t i = 0; i < pipeline_fields(step); i++) {
         gpu_record_fill(recording, source(step, i, FLOATS), 0, UINT64_MAX, 0);
-        if (step->setup.backend.half_sums)
+        if (step->setup.backend.f16_sums)
             gpu_record_fill(recording, source(step, i, HALVES), 0, UINT64_MAX, 0);
     }
 }

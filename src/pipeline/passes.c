@@ -31,7 +31,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     holds |= PASS_LEARNS | (setup->blended ? PASS_BLENDED : 0u);
     holds |= field_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
-    holds |= backend->half_sums && backend->sums != VKN_SUMS_HALF ? PASS_PACKS : 0u;
+    holds |= backend->f16_sums && backend->sums != VKN_SUMS_HALF ? PASS_PACKS : 0u;
     return (use & ~holds) == 0;
 }
 

@@ -111,7 +111,7 @@ static vkn_status bind(struct step *step, struct sample_set *set)
     }
     BASE_TRY(gpu_bindings_create(step->device, bound, &set->training));
     bound[BIND_PARAMS] = bound[BIND_AVERAGE];
-    bound[BIND_HALVES] = bound[BIND_HALF_AVERAGE];
+    bound[BIND_F16_PARAMS] = bound[BIND_F16_AVERAGE];
     return gpu_bindings_create(step->device, bound, &set->inference);
 }
 

@@ -94,7 +94,7 @@ static const struct {
     {offsetof(struct buffer_counts, layer_bytes), "batch.chunk"},
     {offsetof(struct buffer_counts, params),
      "grid.log2_entries (grid.levels, proposal.log2_entries)"},
-    {offsetof(struct buffer_counts, half_params),
+    {offsetof(struct buffer_counts, f16_params),
      "grid.log2_entries (grid.levels, proposal.log2_entries)"},
     {offsetof(struct buffer_counts, entries),
      "grid.log2_entries (grid.levels, proposal.log2_entries)"},

@@ -18,14 +18,14 @@ struct buffer_counts {
     uint64_t rays, samples, cameras, pixels;
     uint64_t params, entries; /* floats of the field; groups of them with Adam steps of their own */
     uint64_t summed;          /* of the parameters: those whose gradients workgroups sum up */
-    uint64_t half_params;     /* 0 or params: whether f16 copies are kept */
+    uint64_t f16_params;      /* 0 or params: whether f16 copies are kept */
     uint64_t panels;        /* instead: weights as products of layers read them, in 16 bits each */
     uint64_t feature_bytes; /* of one sample */
     uint64_t layer_bytes;   /* of a chunk of rows' activations, where layers are passes, */
     uint64_t kept_bytes;    /* and of those that stay for the backward pass */
     uint64_t input_gradients; /* samples, or 0 where nobody asks for those by place and direction */
     uint64_t sum_bytes;       /* of one parameter in BIND_FIXED; 0: sums are floats */
-    bool half_sums; /* two of them are what the optimiser reads, behind any in fixed point */
+    bool f16_sums; /* two of them are what the optimiser reads, behind any in fixed point */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
     uint64_t cells, bit_words;      /* of the occupancy grid */
     /* Of a mesh: points of a layer, layers of a slab, tiles, room for vertices and triangles;
@@ -51,10 +51,12 @@ enum buffer_user {
     (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD) | BUFFERS(FEATURES) | \
      BUFFERS(FIELD_GRADIENTS) | BUFFERS(LIVE))
 /* Of a field: what its optimiser changes, and what is made of it. */
-#define BUFFERS_OF_PARAMETERS                                                                     \
-    (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(GRADIENTS) | BUFFERS(FIXED) | BUFFERS(AVERAGE) | \
-     BUFFERS(HALF_AVERAGE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(COUNTS))
-#define BUFFERS_OF_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES) | BUFFERS(OCCUPANCY) | BUFFERS(BITS))
+#define BUFFERS_OF_PARAMETERS                                                        \
+    (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS) | BUFFERS(GRADIENTS) | BUFFERS(FIXED) |   \
+     BUFFERS(AVERAGE) | BUFFERS(F16_AVERAGE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | \
+     BUFFERS(COUNTS))
+#define BUFFERS_OF_FIELD \
+    (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS) | BUFFERS(OCCUPANCY) | BUFFERS(BITS))
 
 struct buffers {
     struct gpu_arena *arena;
@@ -151,9 +153,9 @@ enum field_variant {
     FIELD_BACKWARD, /* the same, with rows that may lie in device memory */
     FIELD_SCATTER,  /* how the grid's gradients are added up */
     FIELD_REDUCE,
-    FIELD_COPIES,       /* "_half" where 16-bit copies of the parameters are kept */
+    FIELD_COPIES,       /* "_fp16" where f16 copies of the parameters are kept */
     FIELD_DEPTH,        /* fp32 on every backend */
-    FIELD_HALF,         /* "_half" where activations have 16 bits */
+    FIELD_F16,          /* "_fp16" where activations are f16 */
     FIELD_PRODUCT,      /* products of layers: "_fp32", "_fp32_tiled", "_16x16x16", ... */
     FIELD_PRODUCT_SUMS, /* the same, always with f32 sums */
 };

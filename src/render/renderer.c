@@ -24,7 +24,7 @@ static vkn_status allocate(struct vkn_renderer *r)
 }
 
 /* What a coarse field needs of its own. */
-#define OF_COARSE_FIELD (BUFFERS(PARAMS) | BUFFERS(HALVES))
+#define OF_COARSE_FIELD (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS))
 #define OF_COARSE       (BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
 
 /* And what follows from a proposal's shape. */
@@ -92,7 +92,7 @@ static void bind_field(const struct vkn_renderer *r, const struct gpu_buffer *bo
     buffers_bind(r->step ? &r->step->buffers : &r->buffers, BUFFERS_OF_FIELD, bound);
     if (r->step) {
         bound[BIND_PARAMS] = &r->step->buffers.at[BIND_AVERAGE];
-        bound[BIND_HALVES] = &r->step->buffers.at[BIND_HALF_AVERAGE];
+        bound[BIND_F16_PARAMS] = &r->step->buffers.at[BIND_F16_AVERAGE];
     }
 }
 
@@ -129,7 +129,7 @@ static vkn_status bind_coarse(struct vkn_renderer *r)
     buffers_bind(&r->coarse, BUFFERS_ALL, bound);
     if (r->step) {
         bound[BIND_PARAMS] = &r->step->coarse.at[BIND_AVERAGE];
-        bound[BIND_HALVES] = &r->step->coarse.at[BIND_HALF_AVERAGE];
+        bound[BIND_F16_PARAMS] = &r->step->coarse.at[BIND_F16_AVERAGE];
     }
     return gpu_bindings_create(r->device, bound, &r->coarse_bindings);
 }

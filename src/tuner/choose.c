@@ -284,7 +284,7 @@ static void settle(struct vkn_config *config, const struct field_backend *backen
     if (backend->precision != VKN_PRECISION_COOPMAT)
         return;
     config->matrix.shape = field_backend_shape(backend);
-    config->matrix.accumulate = backend->half_accumulate ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32;
+    config->matrix.accumulate = backend->f16_accumulate ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32;
     config->matrix.conversions = backend->conversions;
 }
 
@@ -324,7 +324,7 @@ const char *field_choice_why(const struct field_choice *choice, enum field_opera
         strcmp(fp32, field_policy(operation, VKN_PRECISION_COOPMAT)) == 0)
         return "the same in every precision";
     if (operation == FIELD_SUMS && backend->precision == VKN_PRECISION_COOPMAT)
-        return backend->half_accumulate ? "asked for (matrix.accumulate)"
-                                        : "f16 only when asked for (matrix.accumulate)";
+        return backend->f16_accumulate ? "asked for (matrix.accumulate)"
+                                       : "f16 only when asked for (matrix.accumulate)";
     return choice->why;
 }

@@ -38,7 +38,7 @@ static uint32_t groups_of(uint32_t samples, uint32_t rows, uint32_t most)
 #define OUTPUTS                                                                          \
     (BUFFERS(FIELD) | BUFFERS(FIELD_GRADIENTS) | BUFFERS(FEATURES) | BUFFERS(PARTIALS) | \
      BUFFERS(SCRATCH))
-#define WEIGHTS (BUFFERS(PARAMS) | BUFFERS(HALVES))
+#define WEIGHTS (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS))
 #define SUMS    (BUFFERS(GRADIENTS) | BUFFERS(FIXED))
 
 static vkn_status allocate(struct workload_attempt *attempt)
@@ -173,12 +173,12 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pr
     bool half = attempt->backend.copies;
     /* Both copies of them begin with the same weight. */
     uint64_t places[2] = {0, half ? 2ull * attempt->backend.transposed : 0};
-    if (!(attempt->backend.half && gpu_self_test_breaks(program)) &&
+    if (!(attempt->backend.f16 && gpu_self_test_breaks(program)) &&
         !(attempt->backend.tuned && gpu_self_test_breaks("tuning")))
         return VKN_OK;
     for (int i = 0; i < 2; i++)
         BASE_TRY(gpu_upload(attempt->work->device,
-                            &attempt->buffers.at[half ? BIND_HALVES : BIND_PARAMS], places[i],
+                            &attempt->buffers.at[half ? BIND_F16_PARAMS : BIND_PARAMS], places[i],
                             half ? (const void *)halves : floats, sizeof floats));
     return VKN_OK;
 }
@@ -299,7 +299,7 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
     uint64_t count = workload_features(attempt->work); /* activations may come behind them */
     if (count == 0)
         return VKN_OK;
-    if (!attempt->backend.half)
+    if (!attempt->backend.f16)
         return gpu_download(device, buffer, 0, features, count * sizeof *features);
     uint16_t *halves = base_alloc(count, sizeof *halves);
     if (!halves)

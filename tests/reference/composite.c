@@ -12,15 +12,15 @@ static double opacity(const struct reference_sample *sample)
     return -expm1(-sample->density * sample->width);
 }
 
-static double lowered(const struct reference_ray *ray, double x)
+static double rounded(const struct reference_ray *ray, double x)
 {
-    return ray->lowered ? reference_round_to_half(x) : x;
+    return ray->round ? ray->round(x) : x;
 }
 
 static double opacity_of(const struct reference_ray *ray, const struct reference_sample *sample)
 {
-    return ray->lowered ? lowered(ray, 1 - lowered(ray, exp(-sample->density * sample->width)))
-                        : opacity(sample);
+    return ray->round ? rounded(ray, 1 - rounded(ray, exp(-sample->density * sample->width)))
+                      : opacity(sample);
 }
 
 bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample)
@@ -39,12 +39,12 @@ void reference_composite(struct reference_ray *ray, const struct reference_sampl
     ray->reached = ray->live = 0;
     for (size_t i = 0; i < count && ray->transmittance >= early_stop; i++) {
         double alpha = alpha_of(ray, &samples[i]);
-        double weight = lowered(ray, ray->transmittance * alpha);
+        double weight = rounded(ray, ray->transmittance * alpha);
         for (int c = 0; c < 3; c++)
             ray->color[c] =
-                lowered(ray, ray->color[c] + lowered(ray, weight * samples[i].color[c]));
-        ray->depth = lowered(ray, ray->depth + lowered(ray, weight * samples[i].t));
-        ray->transmittance = lowered(ray, ray->transmittance * (1 - alpha));
+                rounded(ray, ray->color[c] + rounded(ray, weight * samples[i].color[c]));
+        ray->depth = rounded(ray, ray->depth + rounded(ray, weight * samples[i].t));
+        ray->transmittance = rounded(ray, ray->transmittance * (1 - alpha));
         ray->reached++;
         ray->live += reference_counts(ray, &samples[i]);
         ray->closest = fmin(ray->closest, fabs(ray->transmittance / early_stop - 1));
@@ -117,8 +117,8 @@ double reference_distortion(const struct reference_ray *ray, const struct refere
     double loss = 0, transmittance = 1;
     for (size_t i = 0; i < ray->reached; i++) {
         double alpha = alpha_of(ray, &samples[i]);
-        weights[i] = lowered(ray, transmittance * alpha);
-        transmittance = lowered(ray, transmittance * (1 - alpha));
+        weights[i] = rounded(ray, transmittance * alpha);
+        transmittance = rounded(ray, transmittance * (1 - alpha));
     }
     for (size_t i = 0; i < ray->reached; i++) {
         double within = weights[i] * samples[i].extent / 3, others = 0;

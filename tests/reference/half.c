@@ -1,4 +1,4 @@
-/* 16-bit numbers: binary16 of IEEE 754. */
+/* 16-bit numbers: binary16 of IEEE 754, and bfloat16. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -11,6 +11,15 @@ double reference_round_to_half(double x)
     double unit = ldexp(1, (int)fmax(ilogb(x), -14) - 10);
     double rounded = nearbyint(x / unit) * unit; /* the division is exact */
     return fabs(rounded) < 65536 ? rounded : copysign(INFINITY, x);
+}
+
+double reference_round_to_bf16(double x)
+{
+    if (x == 0 || !isfinite(x))
+        return x;
+    double unit = ldexp(1, (int)fmax(ilogb(x), -126) - 7); /* of 8 bits the last one */
+    double rounded = nearbyint(x / unit) * unit;
+    return fabs(rounded) < 0x1p128 ? rounded : copysign(INFINITY, x);
 }
 
 double reference_half(uint16_t bits)

@@ -21,6 +21,7 @@ void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_
 
 /* The one nearest to x, of two the even one; infinite where there is none so large. */
 double reference_round_to_half(double x);
+double reference_round_to_bf16(double x);
 double reference_half(uint16_t bits);
 /* Of the same number rounded. */
 uint16_t reference_half_bits(double x);
@@ -222,8 +223,8 @@ struct reference_ray {
     double closest; /* distance of a decisive transmittance from the early stop, relative to it */
     size_t reached; /* samples that light came to */
     size_t live;    /* of these so many count */
-    double least_alpha; /* more transparent samples are empty and have no gradient */
-    bool lowered;       /* every exponential, product and sum is rounded to f16 */
+    double least_alpha;      /* more transparent samples are empty and have no gradient */
+    double (*round)(double); /* of every exponential, product and sum; NULL: none is rounded */
 };
 extern const struct reference_ray reference_ray_start;
 bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample);

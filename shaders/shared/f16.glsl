@@ -1,17 +1,21 @@
-// Rounding to f16 without 16-bit arithmetic. packHalf2x16 rounds as the driver likes: NVK cuts off.
+// Rounds to f16 without 16-bit arithmetic. packHalf2x16 rounds as the driver likes: NVK cuts off.
+#ifndef SHARED_F16_GLSL
+#define SHARED_F16_GLSL
 
 // To nearest, ties to even, for any float. From 2^-14 on the bits of an f32 are those of an f16 with
 // another bias and thirteen bits more; below, an f32 between 0.5 and 1 counts in an f16's steps of 2^-24.
-uint half_bits(float x)
+uint f16_bits(float x)
 {
     uint bits = floatBitsToUint(x), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
     uint normal = size - 0x38000000u + 0xfffu + (size >> 13 & 1u) >> 13;
     uint small = floatBitsToUint(uintBitsToFloat(size) + 0.5) - 0x3f000000u;
-    uint half_size = size < 0x38800000u ? small : min(normal, 0x7c00u);
-    return sign | (size > 0x7f800000u ? 0x7e00u : half_size);
+    uint f16_size = size < 0x38800000u ? small : min(normal, 0x7c00u);
+    return sign | (size > 0x7f800000u ? 0x7e00u : f16_size);
 }
 
-uint pack_half(vec2 x)
+uint pack_f16(vec2 x)
 {
-    return half_bits(x.x) | half_bits(x.y) << 16;
+    return f16_bits(x.x) | f16_bits(x.y) << 16;
 }
+
+#endif

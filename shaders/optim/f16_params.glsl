@@ -1,6 +1,6 @@
 // f16 copies of parameters, rounded to nearest; those of MLP weights a second time, stored by output
 // behind all of them, where matrices are loaded from there. What includes this has declared
-// float16_t halves[].
+// float16_t f16_params[].
 
 layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 
@@ -18,11 +18,11 @@ uint transposed_place(uint i)
 void put_transposed(uint i, float value)
 {
     if (TRANSPOSED_WEIGHTS != 0u && i < config.summed_params)
-        halves[TRANSPOSED_WEIGHTS + transposed_place(i)] = float16_t(value);
+        f16_params[TRANSPOSED_WEIGHTS + transposed_place(i)] = float16_t(value);
 }
 
-void put_half(uint i, float value)
+void put_f16(uint i, float value)
 {
-    halves[i] = float16_t(value);
+    f16_params[i] = float16_t(value);
     put_transposed(i, value);
 }

@@ -1,0 +1,36 @@
+// The types of the precision that a program is compiled for; included before anything else, for extensions:
+//   FP16      f16 storage, packed f16 arithmetic
+//   COOPMAT   f16 storage, products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K
+//   neither   f32
+// STORAGE_T is what weights, activations and gradients of activations are stored in, COMPUTE_T what eight products
+// in a row are added up in, ACCUM_T what cooperative matrices add up in (the program's definition says which).
+// shared/rounding.glsl converts to them, and rounds to types that no hardware is needed for.
+// TILED: rows of activations lie in tiles in shared memory, as GPUs and all matrices want them; else in
+// registers, or a CPU device's stack. With ADDRESSES, weights are read by 64-bit addresses.
+#extension GL_KHR_memory_scope_semantics : require
+#if defined(FP16) || defined(COOPMAT)
+#define F16_STORAGE
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_16bit_storage : require
+#define STORAGE_T  float16_t
+#define STORAGE_T2 f16vec2
+#define STORAGE_T4 f16vec4
+#else
+#define STORAGE_T  float
+#define STORAGE_T2 vec2
+#define STORAGE_T4 vec4
+#endif
+#define COMPUTE_T  STORAGE_T
+#define COMPUTE_T2 STORAGE_T2
+#define COMPUTE_T4 STORAGE_T4
+#ifdef ADDRESSES
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference_uvec2 : require
+#endif
+#ifdef COOPMAT
+#define TILED
+#extension GL_KHR_cooperative_matrix : require
+#endif
+#ifdef CONVERSIONS
+#extension GL_NV_cooperative_matrix2 : require
+#endif

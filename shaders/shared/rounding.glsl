@@ -1,0 +1,49 @@
+// Rounding to the types of numbers that are stored, or that the precision policy (the settings policy.*) has an
+// operation computed in: those stay f32 and are rounded where one is computed, which every device can.
+#ifndef SHARED_ROUNDING_GLSL
+#define SHARED_ROUNDING_GLSL
+#include "shared/f16.glsl"
+
+layout(constant_id = SPEC_ROUNDED) const uint ROUNDED = 0; // ROUND_*, of f16; times ROUND_BF16, of bf16
+
+// Rounds an f32 to bf16, its upper half, to nearest, ties to even; NaN stays NaN.
+float round_bf16(float x)
+{
+    uint bits = floatBitsToUint(x), size = bits & 0x7fffffffu;
+    uint upper = (size > 0x7f800000u ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+    return uintBitsToFloat(upper);
+}
+
+float round_to(uint operation, float x)
+{
+    if ((ROUNDED & operation) != 0u)
+        x = unpackHalf2x16(f16_bits(x)).x;
+    if ((ROUNDED & operation * ROUND_BF16) != 0u)
+        x = round_bf16(x);
+    return x;
+}
+
+vec3 round_to(uint operation, vec3 x)
+{
+    return vec3(round_to(operation, x.x), round_to(operation, x.y), round_to(operation, x.z));
+}
+
+vec4 round_to(uint operation, vec4 x)
+{
+    return vec4(round_to(operation, x.xyz), round_to(operation, x.w));
+}
+
+#ifdef STORAGE_T
+// Activations, and with another operation their gradients, as they are stored.
+STORAGE_T to_storage(uint operation, float x)
+{
+    return STORAGE_T(round_to(operation, x));
+}
+
+STORAGE_T4 to_storage(uint operation, vec4 x)
+{
+    return STORAGE_T4(round_to(operation, x));
+}
+#endif
+
+#endif
