@@ -43,38 +43,38 @@
  *                   the room gpu fills it in */
 /* Group counts are begin_step's copy of State.dispatches. Devices read them by a way of their own:
  * apart from what programs write, that spares barriers which wait for both. */
-#define STEP_BUFFERS(BUFFER)                                                                      \
-    BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                               \
-    BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                             \
-    BUFFER(13, DISPATCHES, "group counts", struct Dispatch, 2 * DISPATCH_COUNT, GPU_DEVICE, LOST) \
-    BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, LOST)                          \
-    BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, LOST)                    \
-    BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, LOST)                  \
-    BUFFER(2, RAYS, "rays", struct Ray, n->rays, GPU_DEVICE, LOST)                                \
-    BUFFER(3, RESULTS, "ray results", struct RayResult, n->rays, GPU_DEVICE, LOST)                \
-    BUFFER(4, SAMPLES, "samples", struct Sample, n->samples, GPU_DEVICE, LOST)                    \
-    BUFFER(5, FIELD, "field values", float[4], n->samples, GPU_DEVICE, LOST)                      \
-    BUFFER(12, FIELD_GRADIENTS, "field gradients", float[4], n->samples, GPU_DEVICE, LOST)        \
-    BUFFER(6, FEATURES, "features", uint8_t,                                                      \
-           n->samples * n->feature_bytes + n->layer_bytes + n->kept_bytes, GPU_DEVICE, LOST)      \
-    BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                      \
-    BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))              \
-    BUFFER(8, F16_PARAMS, "f16 parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, LOST)   \
-    BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, LOST)                        \
-    BUFFER(20, FIXED, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, LOST)       \
-    BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))   \
-    BUFFER(22, F16_AVERAGE, "f16 average parameters", uint16_t, n->f16_params + n->panels,      \
-           GPU_DEVICE, LOST)                                                                      \
-    BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))          \
-    BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                  \
-    BUFFER(23, MOMENT1, "first moments", float, n->params, GPU_DEVICE, KEPT("moment1"))           \
-    BUFFER(24, MOMENT2, "second moments", float, n->params, GPU_DEVICE, KEPT("moment2"))          \
-    BUFFER(25, COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, KEPT("counts"))           \
-    BUFFER(11, STATE, "state", struct State, 1, GPU_DEVICE, KEPT("state"))                        \
-    BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)     \
-    BUFFER(27, SCRATCH, "backward scratch", uint8_t,                                              \
-           n->groups * n->scratch_bytes + n->layer_bytes, GPU_DEVICE, LOST)                       \
-    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)                      \
+#define STEP_BUFFERS(BUFFER)                                                                       \
+    BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                                \
+    BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                              \
+    BUFFER(13, DISPATCHES, "group counts", struct Dispatch, 2 * DISPATCH_COUNT, GPU_DEVICE, LOST)  \
+    BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, LOST)                           \
+    BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, LOST)                     \
+    BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, LOST)                   \
+    BUFFER(2, RAYS, "rays", struct Ray, n->rays, GPU_DEVICE, LOST)                                 \
+    BUFFER(3, RESULTS, "ray results", struct RayResult, n->rays, GPU_DEVICE, LOST)                 \
+    BUFFER(4, SAMPLES, "samples", struct Sample, n->samples, GPU_DEVICE, LOST)                     \
+    BUFFER(5, FIELD, "field values", float[4], n->samples, GPU_DEVICE, LOST)                       \
+    BUFFER(12, FIELD_GRADIENTS, "field gradients", float[4], n->samples, GPU_DEVICE, LOST)         \
+    BUFFER(6, FEATURES, "features", uint8_t,                                                       \
+           n->samples * n->feature_bytes + n->layer_bytes + n->kept_bytes, GPU_DEVICE, LOST)       \
+    BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                       \
+    BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))               \
+    BUFFER(8, F16_PARAMS, "f16 parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, LOST) \
+    BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, LOST)                         \
+    BUFFER(20, FIXED, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, LOST)        \
+    BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))    \
+    BUFFER(22, F16_AVERAGE, "f16 average parameters", uint16_t, n->f16_params + n->panels,         \
+           GPU_DEVICE, LOST)                                                                       \
+    BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))           \
+    BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                   \
+    BUFFER(23, MOMENT1, "first moments", float, n->params, GPU_DEVICE, KEPT("moment1"))            \
+    BUFFER(24, MOMENT2, "second moments", float, n->params, GPU_DEVICE, KEPT("moment2"))           \
+    BUFFER(25, COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, KEPT("counts"))            \
+    BUFFER(11, STATE, "state", struct State, 1, GPU_DEVICE, KEPT("state"))                         \
+    BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)      \
+    BUFFER(27, SCRATCH, "backward scratch", uint8_t,                                               \
+           n->groups * n->scratch_bytes + n->layer_bytes, GPU_DEVICE, LOST)                        \
+    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)                       \
     BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, LOST)
 #define BIND_ADDRESSES      14
 /* What the pass that samples for the fine field reads of the coarse one's set of samples, in

@@ -42,7 +42,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_LOSS               12 /* enum vkn_loss: shaders/volume/loss.glsl */
 #define SPEC_BACKGROUND         13 /* BACKGROUND_* */
 #define SPEC_DETERMINISTIC      14
-#define SPEC_F16               15 /* 1: parameters are read, and gradients of activations stored, as f16 */
+#define SPEC_F16                15 /* 1: parameters are read, and gradients of activations stored, as f16 */
 #define SPEC_ROW                16 /* tiles: values from a row to the next */
 #define SPEC_HOLD_SUMS          17 /* tiles: 1: weight gradients stay in registers; 0: in BIND_PARTIALS */
 #define SPEC_TILE_ROWS          18 /* samples that a workgroup of the MLPs takes at a time */
@@ -54,7 +54,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_INPUT_GRADIENTS    24 /* 1: field_backward leaves gradients by direction as well */
 #define SPEC_CPU_SHAPED         25 /* 1: few invocations that do much each, as suits a CPU device */
 #define SPEC_PAIRED             26 /* 1: all entries have that many, an even number, from a multiple on */
-#define SPEC_F16_SUMS          27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
+#define SPEC_F16_SUMS           27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
 #define SPEC_TRANSPOSED         28 /* first of the MLPs' weights stored by output, among f16 parameters */
 #define SPEC_ROUNDED            29 /* ROUND_*, F32_PRODUCTS: shaders/shared/rounding.glsl */
 #define SPEC_SAMPLING           30 /* SAMPLING_* */
@@ -63,7 +63,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PRODUCT_BLOCKS     33 /* matrices: blocks of rows of a layer that a subgroup has, */
 #define SPEC_PRODUCT_PANELS     34 /* and panels of its weights: shaders/field/product_matrix.glsl */
 #define SPEC_VISIBILITY         35 /* 1: densities come first, and what find_visible lists is coloured */
-#define SPEC_F16_SUM_PLACE         36 /* sums in fixed point that lie before these there */
+#define SPEC_F16_SUM_PLACE      36 /* sums in fixed point that lie before these there */
 #define SPEC_WARPED             37 /* 1: the field is asked where samples were in the canonical scene */
 #define SPEC_TIME_INPUTS        38 /* values of the time behind the grid's features; 0: none */
 #define SPEC_DISTORTION         39 /* 1: the loss has Config.loss_distortion */
@@ -199,8 +199,8 @@ struct LayerFlow {
     SHARED_UINT from, own; /* it reads `own` columns from there on, */
     SHARED_UINT behind;    /* then those from there on */
     SHARED_UINT to;
-    SHARED_UINT panels;     /* chunk of BIND_F16_PARAMS that its weights' panels begin with, a chunk of
-                               biases behind each */
+    SHARED_UINT panels; /* chunk of BIND_F16_PARAMS that its weights' panels begin with, a chunk of
+                           biases behind each */
     SHARED_UINT transposed; /* the same, of the transposed weights of its own columns */
     SHARED_UINT rectified;  /* 1: its outputs go through the activation function, mostly a ReLU */
     SHARED_UINT masked;     /* 1: its own columns did */

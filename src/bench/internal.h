@@ -17,7 +17,7 @@ struct bench_backend {
     char program[48]; /* suffix of its programs: "fp32", "16x16x16_f16" */
     enum vkn_precision precision;
     struct gpu_matrix_shape shape; /* COOPMAT */
-    bool f16_accumulate;          /* COOPMAT: f16 instead of f32 */
+    bool f16_accumulate;           /* COOPMAT: f16 instead of f32 */
     bool conversions; /* COOPMAT: activations stay in matrices, see matrix.conversions */
     double peak;      /* FLOP/s in registers; 0: not measured or wrong */
 };
