@@ -111,7 +111,7 @@ struct cost deformation_cost_move(const struct cost_model *m, const struct cost_
 /* Gradients and activations of the position's columns in, the position's gradient out. */
 struct cost deformation_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
 {
-    double pairs = 3.0 * layers_position_octaves(m->config);
+    double pairs = 3.0 * field_position_octaves(m->config);
     return cost_streaming((PAIR * pairs + SLOPE) * n->live,
                           n->live * (sizeof(struct Sample) + FIELD_PLACE + 16 +
                                      (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));

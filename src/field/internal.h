@@ -31,6 +31,14 @@ static inline uint32_t field_first_warp(const struct field_model *model)
 {
     return model->layer_count - model->warp_layers;
 }
+/* How fields of layers encode position and direction; the octaves of their frequencies, 0: the
+ * vector alone, or another encoding. */
+enum vkn_position_encoding field_position(const struct vkn_config *config);
+uint32_t field_position_octaves(const struct vkn_config *config);
+enum vkn_direction_encoding field_direction(const struct vkn_config *config);
+uint32_t field_direction_octaves(const struct vkn_config *config);
+/* Returns whether a deformation is in front of the field. */
+bool field_is_deformed(const struct vkn_config *config);
 /* Values of the time as an input: itself, then sine and cosine of each octave. As many of the
  * canonical field of the dynamic model, where its look changes; else 0. */
 #define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)

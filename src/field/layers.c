@@ -9,43 +9,14 @@
 #include "field/deformation.h"
 #include "field/ngp.h"
 
-/* ---- encodings ------------------------------------------------------------------------------- */
-
-/* An older configuration of the vanilla model names no encodings. */
-static enum vkn_position_encoding position_of(const struct vkn_config *config)
-{
-    return config_is_layered(config) ? config->field.position : VKN_POSITION_FREQUENCIES;
-}
-
-static bool has_grid(const struct vkn_config *config)
-{
-    return position_of(config) <= VKN_POSITION_HASH;
-}
-
-uint32_t layers_position_octaves(const struct vkn_config *config)
-{
-    return position_of(config) == VKN_POSITION_FREQUENCIES ? config->mlp.position_octaves : 0;
-}
-
-enum vkn_direction_encoding layers_direction(const struct vkn_config *config)
-{
-    return config_is_layered(config) ? config->field.direction : VKN_DIRECTION_FREQUENCIES;
-}
-
-uint32_t layers_direction_octaves(const struct vkn_config *config)
-{
-    return layers_direction(config) == VKN_DIRECTION_FREQUENCIES ? config->mlp.direction_octaves
-                                                                 : 0;
-}
-
 static uint32_t direction_inputs(const struct vkn_config *config)
 {
-    switch (layers_direction(config)) {
+    switch (field_direction(config)) {
     case VKN_DIRECTION_NONE:
         return 0;
     case VKN_DIRECTION_FREQUENCIES:
     case VKN_DIRECTION_IDENTITY:
-        return LAYERS_FREQUENCIES(layers_direction_octaves(config));
+        return LAYERS_FREQUENCIES(field_direction_octaves(config));
     default:
         return FIELD_NGP_DIRECTION;
     }
@@ -130,8 +101,8 @@ static vkn_status add_mlps(const struct vkn_config *config, uint32_t position, u
 
 static vkn_status create(const struct vkn_config *config, struct field_model *model)
 {
-    uint32_t position = LAYERS_FREQUENCIES(layers_position_octaves(config));
-    if (has_grid(config)) {
+    uint32_t position = LAYERS_FREQUENCIES(field_position_octaves(config));
+    if (field_position(config) <= VKN_POSITION_HASH) {
         BASE_TRY(ngp_check_grid(config));
         model->levels = config->grid.levels;
         model->features = config->grid.features;
@@ -154,11 +125,11 @@ static void configure(const struct vkn_config *config, const struct field_model 
 {
     (void)constants;
     uint32_t *values = specialization->values;
-    bool harmonics = layers_direction(config) == VKN_DIRECTION_HARMONICS;
+    bool harmonics = field_direction(config) == VKN_DIRECTION_HARMONICS;
     values[SPEC_FEATURES] = model->features;
-    values[SPEC_LEVELS] = model->levels > 0 ? model->levels : layers_position_octaves(config);
-    values[SPEC_DIRECTION] = layers_direction(config);
-    values[SPEC_SH_DEGREE] = harmonics ? config->mlp.sh_degree : layers_direction_octaves(config);
+    values[SPEC_LEVELS] = model->levels > 0 ? model->levels : field_position_octaves(config);
+    values[SPEC_DIRECTION] = field_direction(config);
+    values[SPEC_SH_DEGREE] = harmonics ? config->mlp.sh_degree : field_direction_octaves(config);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */

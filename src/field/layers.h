@@ -7,12 +7,6 @@
 /* Values of a point's frequencies: the point itself, and a sine and a cosine for each octave. */
 #define LAYERS_FREQUENCIES(octaves) (3 + 6 * (octaves))
 
-/* Octaves of the position's and of the direction's frequencies, 0: the vector alone or none of it;
- * how the direction is encoded. */
-uint32_t layers_position_octaves(const struct vkn_config *config);
-uint32_t layers_direction_octaves(const struct vkn_config *config);
-enum vkn_direction_encoding layers_direction(const struct vkn_config *config);
-
 /* Which rows a pass of layers takes, a chunk at a time. */
 /* clang-format off */
 #define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true

@@ -90,12 +90,12 @@ struct cost layers_cost_pack(const struct cost_model *m, const struct cost_count
 static double encoding_flops(const struct cost_model *m)
 {
     const struct vkn_config *config = m->config;
-    double octaves = 3.0 * layers_direction_octaves(config);
+    double octaves = 3.0 * field_direction_octaves(config);
     if (m->model->levels == 0)
-        octaves += 3.0 * layers_position_octaves(config);
+        octaves += 3.0 * field_position_octaves(config);
     if (field_time_inputs(config) > 0)
         octaves += config->dynamic.time_octaves;
-    bool harmonics = layers_direction(config) == VKN_DIRECTION_HARMONICS;
+    bool harmonics = field_direction(config) == VKN_DIRECTION_HARMONICS;
     return LAYERS_WAVES * octaves + (harmonics ? HARMONICS : 0);
 }
 

@@ -13,6 +13,26 @@ double loop_elapsed(const struct loop *loop)
     return loop->follows ? t->told_seconds : t->seconds + base_seconds() - loop->began;
 }
 
+struct vkn_images train_images(const vkn_trainer *trainer)
+{
+    const struct images_plan *plan = &trainer->images;
+    struct stream_state state = {.shrink = 1};
+    if (trainer->stream)
+        state = stream_state(trainer->stream);
+    return (struct vkn_images){
+        .count = plan->views,
+        .strips = plan->strips,
+        .resident = plan->resident,
+        .by_period = plan->resident < plan->pieces ? plan->exchanged : 0,
+        .bytes = plan->bytes,
+        .host_bytes = trainer->scene->splits[SCENE_TRAIN].pixels ? plan->all_bytes : 0,
+        .exchange_bytes = IMAGES_EXCHANGES * plan->exchange,
+        .downscale = trainer->config.scene.downscale * state.shrink,
+        .exchanged = state.exchanged,
+        .late = state.late,
+    };
+}
+
 /* ---- warnings ------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, const char *format,
