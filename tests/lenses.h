@@ -65,4 +65,34 @@ static const struct test_lens {
       .center_y = 240}},
 };
 
+/* Half of each picture is beyond what its lens reaches. */
+static const struct scene_camera test_short_lenses[] = {
+    {TEST_SENSOR, .k1 = -1.2F},
+    {TEST_SENSOR, .k1 = -1, .k2 = -0.3F, .p1 = 1e-3F},
+    {TEST_SENSOR, .lens = VKN_LENS_FISHEYE, .k1 = -1.1F},
+    {.lens = VKN_LENS_FISHEYE,
+     .width = 1080,
+     .height = 720,
+     .focal_x = 100,
+     .focal_y = 100,
+     .center_x = 540,
+     .center_y = 360},
+    /* Its middle row ends a quarter before the picture's sides. */
+    {.lens = VKN_LENS_EQUIRECTANGULAR,
+     .width = 1080,
+     .height = 720,
+     .focal_x = 128.9F,
+     .focal_y = 250,
+     .center_x = 540,
+     .center_y = 360},
+    /* Its first rows are beyond the pole. */
+    {.lens = VKN_LENS_EQUIRECTANGULAR,
+     .width = 1080,
+     .height = 720,
+     .focal_x = 190,
+     .focal_y = 200,
+     .center_x = 540,
+     .center_y = 675.6F},
+};
+
 #endif

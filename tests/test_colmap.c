@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cjson/cJSON.h>
 #include <cmocka.h>
 
 #include <vknerf/context.h>
@@ -852,6 +853,36 @@ static void test_new_models(void **state)
     }
 }
 
+/* As a transforms.json has them, by the same names. */
+static void test_as_transforms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < IMAGES; i++) {
+        const struct lens *lens = &lenses[i];
+        struct transforms_lens read[2] = {lens_none, lens_none};
+        struct scene_camera cameras[2] = {{0}};
+        const double size[2] = {WIDTH, HEIGHT};
+        cJSON *json = cJSON_CreateObject();
+        cJSON_AddStringToObject(json, "camera_model", lens->name);
+        const struct {
+            const char *name;
+            double value;
+        } keys[] = {{"w", WIDTH},         {"h", HEIGHT},      {"fl_x", lens->f[0]},
+                    {"fl_y", lens->f[1]}, {"cx", lens->c[0]}, {"cy", lens->c[1]},
+                    {"k1", lens->k[0]},   {"k2", lens->k[1]}, {"k3", lens->k[2]},
+                    {"k4", lens->k[3]},   {"p1", lens->p[0]}, {"p2", lens->p[1]}};
+        for (size_t k = 0; k < BASE_COUNT(keys); k++)
+            cJSON_AddNumberToObject(json, keys[k].name, keys[k].value);
+        assert_ok(lens_read(json, "x.json", &read[0]));
+        assert_ok(lens_from_model(lens_model_by_id(lens->model), "x.bin", size, lens->parameters,
+                                  &read[1]));
+        cJSON_Delete(json);
+        for (int n = 0; n < 2; n++)
+            lens_apply(&read[n], WIDTH, HEIGHT, 1, &cameras[n]);
+        assert_memory_equal(&cameras[0], &cameras[1], sizeof *cameras);
+    }
+}
+
 static void check_text(colmap_parser *parser, const char *text, const char *message)
 {
     assert_int_equal(parse(parser, "x.txt", text, strlen(text)), VKN_BAD_INPUT);
@@ -1148,6 +1179,7 @@ int main(void)
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_bad_cameras),
         cmocka_unit_test(test_new_models),
+        cmocka_unit_test(test_as_transforms),
         cmocka_unit_test(test_bad_text),
         TEST(test_bad_models),
         cmocka_unit_test(test_image_lines),

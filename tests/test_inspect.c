@@ -189,6 +189,7 @@ static void test_lenses(void **state)
     assert_number(at(json, "lenses", "pinhole"), 1, 0);
     assert_number(at(json, "lenses", "opencv"), VIEWS - 1, 0);
     assert_number(at(json, "lenses", "fisheye"), 1, 0);
+    assert_number(cJSON_GetObjectItem(at(json, "lenses", "first_distortion"), "k1"), 0.1, 1e-7);
     assert_number(at(json, "lenses", "focal_x")->child, 2, 0);
     assert_number(at(json, "lenses", "focal_x")->child->next, 10, 0);
     assert_number(at(json, "lenses", "fov_x")->child->next, 4 * 180 / acos(-1), 1e-2);

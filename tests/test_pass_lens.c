@@ -179,41 +179,12 @@ static void test_depth_scale(void **state)
     bench_destroy(&bench);
 }
 
-/* Half of each picture is beyond what its lens reaches. */
 static void test_out_of_reach(void **state)
 {
-    static const struct scene_camera lenses[] = {
-        {TEST_SENSOR, .k1 = -1.2F},
-        {TEST_SENSOR, .k1 = -1, .k2 = -0.3F, .p1 = 1e-3F},
-        {TEST_SENSOR, .lens = VKN_LENS_FISHEYE, .k1 = -1.1F},
-        {.lens = VKN_LENS_FISHEYE,
-         .width = 1080,
-         .height = 720,
-         .focal_x = 100,
-         .focal_y = 100,
-         .center_x = 540,
-         .center_y = 360},
-        /* Its middle row ends a quarter before the picture's sides. */
-        {.lens = VKN_LENS_EQUIRECTANGULAR,
-         .width = 1080,
-         .height = 720,
-         .focal_x = 128.9F,
-         .focal_y = 250,
-         .center_x = 540,
-         .center_y = 360},
-        /* Its first rows are beyond the pole. */
-        {.lens = VKN_LENS_EQUIRECTANGULAR,
-         .width = 1080,
-         .height = 720,
-         .focal_x = 190,
-         .focal_y = 200,
-         .center_x = 540,
-         .center_y = 675.6F},
-    };
     struct bench bench = bench_of(*state);
     struct random random = {14};
-    for (size_t i = 0; i < BASE_COUNT(lenses); i++) {
-        struct scene_camera camera = lenses[i];
+    for (size_t i = 0; i < BASE_COUNT(test_short_lenses); i++) {
+        struct scene_camera camera = test_short_lenses[i];
         uint32_t first = camera.width * camera.height / 2, counts[2] = {0};
         place(&random, &camera);
         struct Ray *rays = run_view(&bench, &camera, first);

@@ -448,17 +448,27 @@ static void test_every_coefficient_is_undone(void **state)
     assert_true(checked > 100 * 81); /* most of them */
 }
 
-/* A lens that folds over is noticed; its rays are still finite and of unit length. */
-static void test_folding_lens(void **state)
+/* A lens that does not reach its corners is noticed; its rays are finite and of unit length
+ * everywhere, and lead back to where they are said to. */
+static void test_short_of_the_corners(void **state)
 {
     (void)state;
-    struct scene_camera camera = pinhole;
-    camera.k1 = -1.5F;
-    assert_false(scene_camera_invertible(&camera));
-    for (int x = 0; x <= 100; x += 5) {
-        double origin[3], d[3];
-        scene_camera_ray(&camera, x, 0, origin, d);
-        assert_near(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 1, 1e-12);
+    for (size_t i = 0; i < BASE_COUNT(test_short_lenses); i++) {
+        struct scene_camera camera = test_short_lenses[i];
+        size_t reached = 0, unreached = 0;
+        memcpy(camera.pose, pinhole.pose, sizeof camera.pose);
+        assert_false(scene_camera_invertible(&camera));
+        for (int n = 0; n < 40 * 40; n++) {
+            const int column = n % 40, row = n / 40;
+            double x = (column + 0.5) / 40 * camera.width, y = (row + 0.5) / 40 * camera.height;
+            double origin[3], d[3];
+            bool there = scene_camera_ray(&camera, x, y, origin, d);
+            assert_near(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 1, 1e-12);
+            if (there)
+                check_model(&camera, x, y);
+            *(there ? &reached : &unreached) += 1;
+        }
+        assert_true(reached > 100 && unreached > 100);
     }
 }
 
@@ -868,7 +878,7 @@ int main(void)
         TEST(test_attention),
         TEST(test_undistortion_converges),
         TEST(test_every_coefficient_is_undone),
-        TEST(test_folding_lens),
+        TEST(test_short_of_the_corners),
         TEST(test_orbit),
         TEST(test_orbit_in_time),
         TEST(test_like_a_fisheye),

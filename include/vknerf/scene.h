@@ -78,9 +78,10 @@ struct vkn_scene_info_params {
 /* One JSON object in fresh memory that the caller frees: {"scene", "format", "views": {"train",
  * "val", "test"}, "sizes": [{"width", "height", "views"}], "downscale", "dynamic", "other_names"?,
  * "turned"?, "as_stored"? (sentences on images under other names than the scene's files say, and
- * with EXIF orientations), "lenses": {"pinhole", "opencv", "fisheye", "equirectangular" (views),
- * "focal_x", "focal_y" (pixels), "fov_x", "fov_y" (degrees)}, "training_space": {"scale", "offset",
- * "aabb_scale", "origin_distance" (dataset units from the cube's middle to the dataset's origin),
+ * with EXIF orientations), "lenses": {"pinhole", "opencv", "fisheye", ... (views of each kind),
+ * "focal_x", "focal_y" (pixels), "fov_x", "fov_y" (degrees), "first_distortion"? (of the first
+ * view: coefficients that are not 0, by name)}, "training_space": {"scale", "offset", "aabb_scale",
+ * "origin_distance" (dataset units from the cube's middle to the dataset's origin),
  * "near_distance", "views_inside"}, "cameras": {"from", "to", "spread", "look_at"?, "distance"?},
  * "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"}, "unread_keys"?:
  * [{"key", "count", "file", "note", "meant"? (the key that it resembles)}] of a transforms.json,

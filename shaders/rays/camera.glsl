@@ -1,4 +1,4 @@
-// The camera model; src/scene/camera.c is its definition in double precision.
+// The camera model; src/scene/camera.c and lenses.c are its definition in double precision.
 
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 
@@ -41,6 +41,25 @@ bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
     }
     return length(p) <= camera.limit * 1.00001 &&
            distance(camera_distort(camera, p), distorted) < 1e-4;
+}
+
+bool perspective_ray(Camera camera, vec2 distorted, out vec3 local)
+{
+    vec2 p;
+    bool reached = camera_undistort(camera, distorted, p);
+    local = normalize(vec3(p.x, -p.y, -1.0));
+    return reached;
+}
+
+bool perspective_project(Camera camera, vec3 local, out vec2 distorted)
+{
+    if (local.z >= 0.0)
+        return false;
+    vec2 p = vec2(local.x, -local.y) / -local.z, back;
+    distorted = camera_distort(camera, p);
+    // Far outside of the picture the polynomial can fold back into it: the inverse must agree.
+    return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
+           distance(back, p) <= 1e-2;
 }
 
 // ---- fisheye --------------------------------------------------------------------------------------
@@ -142,6 +161,24 @@ bool equirectangular_project(vec3 local, out vec2 place)
 
 // ---- any of them ----------------------------------------------------------------------------------
 
+bool lens_ray(Camera camera, vec2 distorted, out vec3 local)
+{
+    if (camera.lens == LENS_FISHEYE)
+        return fisheye_ray(camera, distorted, local);
+    if (camera.lens == LENS_EQUIRECTANGULAR)
+        return equirectangular_ray(distorted, local);
+    return perspective_ray(camera, distorted, local);
+}
+
+bool lens_project(Camera camera, vec3 local, out vec2 distorted)
+{
+    if (camera.lens == LENS_FISHEYE)
+        return fisheye_project(camera, local, distorted);
+    if (camera.lens == LENS_EQUIRECTANGULAR)
+        return equirectangular_project(local, distorted);
+    return perspective_project(camera, local, distorted);
+}
+
 // Ray through image position `pixel` (pixel units). The direction has unit length; a distance along
 // it times `depth_scale` is a depth: along the viewing axis, of other lenses than perspective ones along the
 // ray. False beyond the range of the lens.
@@ -150,34 +187,14 @@ bool camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction,
 {
     vec2 distorted = (pixel - vec2(camera.center_x, camera.center_y)) /
                      vec2(camera.focal_x, camera.focal_y);
-    bool reached;
     vec3 local;
-    if (camera.lens != LENS_PERSPECTIVE) {
-        reached = camera.lens == LENS_FISHEYE ? fisheye_ray(camera, distorted, local)
-                                              : equirectangular_ray(distorted, local);
-        depth_scale = 1.0;
-    } else {
-        vec2 p;
-        reached = camera_undistort(camera, distorted, p);
-        local = normalize(vec3(p.x, -p.y, -1.0));
-        depth_scale = -local.z;
-    }
+    bool reached = lens_ray(camera, distorted, local);
+    depth_scale = camera.lens == LENS_PERSPECTIVE ? -local.z : 1.0;
     float m[12] = camera.pose;
     origin = vec3(m[3], m[7], m[11]);
     direction = vec3(dot(vec3(m[0], m[1], m[2]), local), dot(vec3(m[4], m[5], m[6]), local),
                      dot(vec3(m[8], m[9], m[10]), local));
     return reached;
-}
-
-bool perspective_project(Camera camera, vec3 local, out vec2 distorted)
-{
-    if (local.z >= 0.0)
-        return false;
-    vec2 p = vec2(local.x, -local.y) / -local.z, back;
-    distorted = camera_distort(camera, p);
-    // Far outside of the picture the polynomial can fold back into it: the inverse must agree.
-    return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
-           distance(back, p) <= 1e-2;
 }
 
 // Whether the camera has the point in its picture; `pixel` is its place there.
@@ -188,12 +205,7 @@ bool camera_sees(Camera camera, vec3 point, out vec2 pixel)
     vec3 local = vec3(m[0] * d.x + m[4] * d.y + m[8] * d.z, m[1] * d.x + m[5] * d.y + m[9] * d.z,
                       m[2] * d.x + m[6] * d.y + m[10] * d.z);
     vec2 distorted = vec2(0.0);
-    bool seen;
-    if (camera.lens == LENS_EQUIRECTANGULAR)
-        seen = equirectangular_project(local, distorted);
-    else
-        seen = camera.lens == LENS_FISHEYE ? fisheye_project(camera, local, distorted)
-                                           : perspective_project(camera, local, distorted);
+    bool seen = lens_project(camera, local, distorted);
     pixel = distorted * vec2(camera.focal_x, camera.focal_y) +
             vec2(camera.center_x, camera.center_y);
     return seen && all(greaterThanEqual(pixel, vec2(0.0))) &&

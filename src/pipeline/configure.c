@@ -261,13 +261,6 @@ struct buffer_counts setup_counts(const struct setup *setup)
     return counts;
 }
 
-static uint32_t lens_of(const struct scene_camera *camera)
-{
-    return camera->lens == VKN_LENS_FISHEYE           ? LENS_FISHEYE
-           : camera->lens == VKN_LENS_EQUIRECTANGULAR ? LENS_EQUIRECTANGULAR
-                                                      : LENS_PERSPECTIVE;
-}
-
 struct Camera setup_camera(const struct scene_camera *camera)
 {
     struct Camera result = {
@@ -278,16 +271,12 @@ struct Camera setup_camera(const struct scene_camera *camera)
         .focal_y = camera->focal_y,
         .center_x = camera->center_x,
         .center_y = camera->center_y,
-        .lens = lens_of(camera),
-        .k1 = camera->k1,
-        .k2 = camera->k2,
-        .p1 = camera->p1,
-        .p2 = camera->p2,
-        .k3 = camera->k3,
-        .k4 = camera->k4,
+        .lens = (uint32_t)camera->lens, /* the numbers LENS_* are those of enum vkn_lens */
         .limit = (float)scene_camera_limit(camera),
         .time = camera->time,
     };
+#define COPY(name) result.name = camera->name;
+    SCENE_COEFFICIENTS(COPY)
     memcpy(result.pose, camera->pose, sizeof result.pose);
     return result;
 }

@@ -57,7 +57,7 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
     camera->center_x *= (float)width / (float)camera->width;
     camera->center_y *= ratio;
     camera->focal_x *=
-        camera->lens == VKN_LENS_EQUIRECTANGULAR ? (float)width / (float)camera->width : ratio;
+        scene_sees_around(camera->lens) ? (float)width / (float)camera->width : ratio;
     camera->focal_y *= ratio;
     camera->width = width;
     camera->height = height;

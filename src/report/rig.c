@@ -210,7 +210,7 @@ static void draw_camera(struct rig *rig, const struct panel *panel, const struct
     /* Of a panorama, what a picture of 90 degrees in its middle shows. */
     static const double corners[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
     static const double part[4][2] = {{0.375, 0.25}, {0.625, 0.25}, {0.625, 0.75}, {0.375, 0.75}};
-    const double(*places)[2] = view->lens == VKN_LENS_EQUIRECTANGULAR ? part : corners;
+    const double(*places)[2] = scene_sees_around(view->lens) ? part : corners;
     double ends[4][3], at[3], middle[2], length = rig->frustum;
     for (int corner = 0; corner < 4; corner++) {
         double direction[3], forward = 0;
@@ -220,7 +220,7 @@ static void draw_camera(struct rig *rig, const struct panel *panel, const struct
             forward -= direction[i] * (double)view->pose[4 * i + 2];
         /* Pyramids of the same height; those of others than perspective lenses have sides of that
          * length. */
-        double along = view->lens == VKN_LENS_PERSPECTIVE ? length / fmax(forward, 0.3) : length;
+        double along = scene_is_perspective(view->lens) ? length / fmax(forward, 0.3) : length;
         for (int i = 0; i < 3; i++)
             ends[corner][i] = at[i] + along * direction[i];
     }

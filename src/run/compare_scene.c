@@ -109,15 +109,16 @@ static void add_part(struct base_text *list, const char *part, size_t view,
 
 static void add_view(struct base_text *list, size_t view, const struct scene_camera *camera)
 {
-    const float lens[] = {camera->focal_x, camera->focal_y, camera->center_x,   camera->center_y,
-                          camera->k1,      camera->k2,      camera->p1,         camera->p2,
-                          camera->k3,      camera->k4,      (float)camera->lens};
+    const float lens[] = {camera->focal_x, camera->focal_y, camera->center_x, camera->center_y,
+                          (float)camera->lens};
+    uint64_t hash = parallel_hash(0, lens, sizeof lens);
     char item[64], value[160];
     snprintf(item, sizeof item, "train view %zu", view);
     snprintf(value, sizeof value, "%.80s of %ux%u pixels", name_of(camera->image_path),
              camera->width, camera->height);
     compare_add_value(list, item, value);
-    add_part(list, "lens", view, camera, parallel_hash(0, lens, sizeof lens));
+    add_part(list, "lens", view, camera,
+             parallel_hash(hash, camera->distortion, sizeof camera->distortion));
     add_part(list, "pose", view, camera, parallel_hash(0, camera->pose, sizeof camera->pose));
     add_part(list, "time", view, camera, parallel_hash(0, &camera->time, sizeof camera->time));
     snprintf(item, sizeof item, "mask of train view %zu", view);

@@ -90,7 +90,7 @@ struct scene_camera camera_path_undistorted(const struct scene_camera *like)
                                    .focal_y = like->focal_y,
                                    .center_x = like->center_x,
                                    .center_y = like->center_y};
-    if (like->lens == VKN_LENS_PERSPECTIVE)
+    if (lens_kinds[like->lens].perspective)
         return pinhole;
     float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
                         0.5F * (float)like->height / like->focal_y);

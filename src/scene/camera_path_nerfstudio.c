@@ -129,18 +129,18 @@ static vkn_status read_lens(const cJSON *json, const char *file, enum vkn_lens *
 {
     const char *type = "perspective";
     BASE_TRY(base_json_string(json, "camera_type", file, false, &type));
-    *lens = VKN_LENS_PERSPECTIVE;
     if (strcasecmp(type, "omnidirectional") == 0 || strcasecmp(type, "vr180") == 0)
         return base_json_fail(file, "camera_type",
                               "%s, a picture for each eye, is not supported; equirectangular is",
                               type);
-    if (strcasecmp(type, "fisheye") == 0)
-        *lens = VKN_LENS_FISHEYE;
-    else if (strcasecmp(type, "equirectangular") == 0)
-        *lens = VKN_LENS_EQUIRECTANGULAR;
-    else if (strcasecmp(type, "perspective") != 0)
-        base_log(BASE_LOG_WARNING,
-                 "%s: camera_type: %.40s is taken for perspective, as nerfstudio does", file, type);
+    for (unsigned kind = 0; kind < SCENE_LENSES; kind++)
+        if (strcasecmp(type, lens_kinds[kind].camera_type) == 0) {
+            *lens = (enum vkn_lens)kind;
+            return VKN_OK;
+        }
+    *lens = VKN_LENS_PERSPECTIVE;
+    base_log(BASE_LOG_WARNING,
+             "%s: camera_type: %.40s is taken for perspective, as nerfstudio does", file, type);
     return VKN_OK;
 }
 
@@ -160,7 +160,7 @@ static vkn_status read_common(const cJSON *json, struct export *export)
 
 static bool is_panorama(const struct export *export)
 {
-    return export->like.lens == VKN_LENS_EQUIRECTANGULAR;
+    return lens_kinds[export->like.lens].around;
 }
 
 /* The old viewer's keyframes have matrices as JSON in a string, column by column. */

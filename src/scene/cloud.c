@@ -24,7 +24,7 @@ struct view {
 static struct view view_of(const struct transforms_frame *frame)
 {
     const struct vkn_scene dataset = {.scale = 1};
-    struct view view = {.widest = frame->lens.kind == VKN_LENS_EQUIRECTANGULAR ? -1 : 1};
+    struct view view = {.widest = lens_kinds[frame->lens.kind].around ? -1 : 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
     scene_place_camera(&dataset, frame, &view.camera);

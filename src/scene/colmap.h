@@ -45,23 +45,6 @@ colmap_parser colmap_text_cameras, colmap_text_images, colmap_text_points;
 vkn_status colmap_check_cameras(const char *file, const struct colmap *model);
 vkn_status colmap_check_images(const char *file, const struct colmap *model);
 
-/* A camera's lens from COLMAP's model and parameters. */
-struct colmap_model {
-    int id; /* in cameras.bin */
-    const char *name;
-    unsigned count;         /* parameters */
-    const char *parameters; /* what each of them is, a letter each (colmap_lens); NULL: unsupported
-                             */
-};
-#define COLMAP_MAX_PARAMETERS 16
-/* NULL when there is none such. */
-const struct colmap_model *colmap_model_by_id(int id);
-const struct colmap_model *colmap_model_by_name(const char *name, size_t length);
-/* `where` begins messages: "cameras.bin: camera 3". */
-vkn_status colmap_lens(const struct colmap_model *model, const char *where, const double size[2],
-                       const double *parameters, struct transforms_lens *lens);
-vkn_status colmap_unsupported(const char *where, const char *name);
-
 /* Frames without images found, from cameras and images. `file` is that of the images. */
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms);
 /* Points, and each frame's bounds from those that it sees. frame->index is still the image's place

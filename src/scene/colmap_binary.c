@@ -95,7 +95,7 @@ static vkn_status check_end(const struct bytes *bytes, const char *what)
 static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
                               struct colmap_camera *camera)
 {
-    double parameters[COLMAP_MAX_PARAMETERS] = {0};
+    double parameters[LENS_MAX_PARAMETERS] = {0};
     char where[512];
     camera->id = take_u32(bytes);
     int32_t id = (int32_t)take_u32(bytes);
@@ -103,16 +103,16 @@ static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
     if (bytes->short_of)
         return cut_off(bytes, "camera", index, count);
     snprintf(where, sizeof(where), "%s: camera %u", bytes->file, camera->id);
-    const struct colmap_model *model = colmap_model_by_id(id);
+    const struct lens_model *model = lens_model_by_id(id);
     if (model == NULL) {
         char name[32];
         snprintf(name, sizeof(name), "number %d", id);
-        return colmap_unsupported(where, name);
+        return lens_model_unsupported(where, name);
     }
     take_doubles(bytes, parameters, model->count);
     if (bytes->short_of)
         return cut_off(bytes, "camera", index, count);
-    return colmap_lens(model, where, size, parameters, &camera->lens);
+    return lens_from_model(model, where, size, parameters, &camera->lens);
 }
 
 vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size,

@@ -135,7 +135,7 @@ static vkn_status take_id(struct lines *lines, const char *what, uint32_t *id)
 static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
 {
     static const char *const size_names[2] = {"WIDTH", "HEIGHT"};
-    double size[2], parameters[COLMAP_MAX_PARAMETERS] = {0};
+    double size[2], parameters[LENS_MAX_PARAMETERS] = {0};
     char where[512], name[64];
     BASE_TRY(take_id(lines, "CAMERA_ID", &camera->id));
     camera->line = lines->number;
@@ -144,10 +144,10 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
     size_t length = find_word(lines);
     if (length == 0)
         return bad_word(lines, "MODEL", "missing");
-    const struct colmap_model *model = colmap_model_by_name(lines->at, length);
+    const struct lens_model *model = lens_model_by_name(lines->at, length);
     snprintf(name, sizeof(name), "%.*s", (int)(length < 63 ? length : 63), lines->at);
     if (model == NULL)
-        return colmap_unsupported(where, name);
+        return lens_model_unsupported(where, name);
     lines->at += length;
     BASE_TRY(take_numbers(lines, size_names, 2, size));
     for (int axis = 0; axis < 2; axis++)
@@ -157,7 +157,7 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
         BASE_TRY(take_number(lines, "PARAMS", &parameters[i]));
     if (find_word(lines) > 0)
         return bad_word(lines, "PARAMS", "more than the model has");
-    return colmap_lens(model, where, size, parameters, &camera->lens);
+    return lens_from_model(model, where, size, parameters, &camera->lens);
 }
 
 vkn_status colmap_text_cameras(const char *file, const char *data, size_t size,

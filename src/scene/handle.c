@@ -5,8 +5,6 @@
 
 #include "scene/camera_path.h"
 
-#define PI 3.14159265358979323846
-
 /* ---- scenes ---------------------------------------------------------------------------------- */
 
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config)
@@ -116,14 +114,10 @@ struct vkn_camera scene_public_camera(const struct scene_camera *camera, double 
         .center_x = (double)camera->center_x,
         .center_y = (double)camera->center_y,
         .lens = camera->lens,
-        .k1 = (double)camera->k1,
-        .k2 = (double)camera->k2,
-        .p1 = (double)camera->p1,
-        .p2 = (double)camera->p2,
-        .k3 = (double)camera->k3,
-        .k4 = (double)camera->k4,
         .time = (double)camera->time,
     };
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        lens_set_coefficient(&made, i, (double)camera->distortion[i]);
     for (size_t i = 0; i < 12; i++)
         made.pose[i] = (double)camera->pose[i];
     for (size_t row = 0; row < 3; row++)
@@ -135,13 +129,24 @@ struct vkn_camera scene_public_camera(const struct scene_camera *camera, double 
 
 static bool is_finite(const struct vkn_camera *camera)
 {
-    const double numbers[] = {camera->focal_x, camera->focal_y, camera->center_x, camera->center_y,
-                              camera->k1,      camera->k2,      camera->p1,       camera->p2,
-                              camera->k3,      camera->k4};
-    for (size_t i = 0; i < BASE_COUNT(numbers); i++)
-        if (!isfinite(numbers[i]))
-            return false;
-    return true;
+    bool finite = isfinite(camera->focal_x) && isfinite(camera->focal_y) &&
+                  isfinite(camera->center_x) && isfinite(camera->center_y);
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        finite = finite && isfinite(lens_coefficient(camera, i));
+    return finite;
+}
+
+static vkn_status refuse_infinite(const struct vkn_camera *camera)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "focal_x %g, focal_y %g, center_x %g, center_y %g", camera->focal_x,
+                  camera->focal_y, camera->center_x, camera->center_y);
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        base_text_add(&text, ", %s %g", lens_coefficient_names[i], lens_coefficient(camera, i));
+    vkn_status status =
+        base_fail(VKN_BAD_INPUT, "camera: %s: not all are finite", text.failed ? "" : text.data);
+    free(text.data);
+    return status;
 }
 
 #define SQUARE_TOLERANCE 1e-3
@@ -164,19 +169,15 @@ static vkn_status check_camera(const struct vkn_camera *camera)
     if (camera->width == 0 || camera->height == 0)
         return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels are none",
                          camera->width, camera->height);
-    bool all_around = camera->lens == VKN_LENS_EQUIRECTANGULAR && camera->focal_x == 0.0 &&
+    bool known = (unsigned)camera->lens < SCENE_LENSES;
+    bool all_around = known && lens_kinds[camera->lens].around && camera->focal_x == 0.0 &&
                       camera->focal_y == 0.0;
     if (!is_finite(camera))
-        return base_fail(
-            VKN_BAD_INPUT,
-            "camera: focal_x %g, focal_y %g, center_x %g, center_y %g, k1 %g, k2 %g, p1 %g, "
-            "p2 %g, k3 %g, k4 %g: not all are finite",
-            camera->focal_x, camera->focal_y, camera->center_x, camera->center_y, camera->k1,
-            camera->k2, camera->p1, camera->p2, camera->k3, camera->k4);
+        return refuse_infinite(camera);
     if ((camera->focal_x <= 0.0 && !all_around) || camera->focal_y < 0.0)
         return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: not of a lens",
                          camera->focal_x, camera->focal_y);
-    if ((unsigned)camera->lens > VKN_LENS_EQUIRECTANGULAR)
+    if (!known)
         return base_fail(VKN_BAD_INPUT, "camera: lens: %u is none", (unsigned)camera->lens);
     if (!(camera->time >= 0.0 && camera->time <= 1.0))
         return base_fail(VKN_BAD_INPUT, "camera: time: %g is not from 0 to 1", camera->time);
@@ -190,8 +191,8 @@ vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *
     BASE_TRY(BASE_READ("vkn_camera", vkn_camera, given, camera, pose));
     BASE_TRY(check_camera(camera));
     if (camera->focal_x == 0.0) {
-        camera->focal_x = camera->width / (2 * PI);
-        camera->focal_y = camera->height / PI;
+        camera->focal_x = lens_focal_around(camera->width, 0);
+        camera->focal_y = lens_focal_around(camera->height, 1);
     }
     if (camera->focal_y == 0.0)
         camera->focal_y = camera->focal_x;
@@ -215,14 +216,10 @@ vkn_status scene_own_camera(const struct vkn_camera *given, double scale, const 
         .center_x = (float)read.center_x,
         .center_y = (float)read.center_y,
         .lens = read.lens,
-        .k1 = (float)read.k1,
-        .k2 = (float)read.k2,
-        .p1 = (float)read.p1,
-        .p2 = (float)read.p2,
-        .k3 = (float)read.k3,
-        .k4 = (float)read.k4,
         .time = (float)read.time,
     };
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        camera->distortion[i] = (float)lens_coefficient(&read, i);
     for (size_t i = 0; i < 12; i++)
         camera->pose[i] = (float)read.pose[i];
     for (size_t row = 0; row < 3; row++)

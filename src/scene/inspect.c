@@ -80,14 +80,8 @@ static void measure_lenses(struct inspection *inspection)
 {
     for (size_t n = 0; n < inspection->views; n++) {
         const struct scene_camera *view = inspect_view(inspection->scene, n, NULL);
-        bool bent = view->k1 != 0 || view->k2 != 0 || view->p1 != 0 || view->p2 != 0 ||
-                    view->k3 != 0 || view->k4 != 0;
-        if (view->lens == VKN_LENS_FISHEYE)
-            inspection->fisheye++;
-        else if (view->lens == VKN_LENS_EQUIRECTANGULAR)
-            inspection->equirectangular++;
-        else
-            *(bent ? &inspection->distorted : &inspection->pinhole) += 1;
+        bool pinhole = view->lens == VKN_LENS_PERSPECTIVE && !lens_is_distorted(view);
+        *(pinhole ? &inspection->pinhole : &inspection->lenses[view->lens]) += 1;
         widen(&inspection->focal_x, (double)view->focal_x, n == 0);
         widen(&inspection->focal_y, (double)view->focal_y, n == 0);
         widen(&inspection->fov_x, field_of_view(view, false), n == 0);

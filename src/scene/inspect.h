@@ -3,7 +3,7 @@
 #define SCENE_INSPECT_H
 
 #include "scene/photo_consistency.h"
-#include "scene/scene.h"
+#include "scene/lens.h"
 
 /* A finding and what to do about it: one line each, fresh memory. */
 struct inspect_problem {
@@ -27,10 +27,11 @@ struct inspection {
     size_t views;               /* of all splits */
     struct inspect_size *sizes; /* most frequent first */
     size_t size_count;
-    struct inspect_range focal_x, focal_y;               /* pixels */
-    struct inspect_range fov_x, fov_y;                   /* degrees, through the image's middle */
-    size_t pinhole, distorted, fisheye, equirectangular; /* views by their lens */
-    struct inspect_range box[3];                         /* of the camera positions */
+    struct inspect_range focal_x, focal_y; /* pixels */
+    struct inspect_range fov_x, fov_y;     /* degrees, through the image's middle */
+    size_t pinhole, lenses[SCENE_LENSES];  /* views by their lens: perspective ones without
+                                            distortion; the others by kind */
+    struct inspect_range box[3];           /* of the camera positions */
     double spread[3]; /* standard deviations of the training cameras' positions along their
                          principal axes, largest first */
     bool attentive;

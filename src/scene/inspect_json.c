@@ -73,18 +73,23 @@ static void add_lenses(cJSON *json, const struct inspection *inspection)
 {
     cJSON *lenses = cJSON_AddObjectToObject(json, "lenses");
     cJSON_AddNumberToObject(lenses, "pinhole", (double)inspection->pinhole);
-    cJSON_AddNumberToObject(lenses, "opencv", (double)inspection->distorted);
-    cJSON_AddNumberToObject(lenses, "fisheye", (double)inspection->fisheye);
-    cJSON_AddNumberToObject(lenses, "equirectangular", (double)inspection->equirectangular);
+    for (size_t i = 0; i < SCENE_LENSES; i++)
+        cJSON_AddNumberToObject(lenses, lens_kinds[i].name, (double)inspection->lenses[i]);
     add_range(lenses, "focal_x", inspection->focal_x);
     add_range(lenses, "focal_y", inspection->focal_y);
     add_range(lenses, "fov_x", inspection->fov_x);
     add_range(lenses, "fov_y", inspection->fov_y);
     const struct scene_camera *first = inspect_view(inspection->scene, 0, NULL);
-    const double distortion[6] = {(double)first->k1, (double)first->k2, (double)first->p1,
-                                  (double)first->p2, (double)first->k3, (double)first->k4};
-    if (inspection->pinhole < inspection->views)
-        add_numbers(lenses, "first_k1_k2_p1_p2_k3_k4", distortion, 6);
+    double distortion[SCENE_COEFFICIENT_COUNT];
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        distortion[i] = (double)first->distortion[i];
+    if (inspection->pinhole == inspection->views)
+        return;
+    add_numbers(lenses, "first_k1_k2_p1_p2_k3_k4", distortion, 6);
+    cJSON *named = cJSON_AddObjectToObject(lenses, "first_distortion");
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        if (distortion[i] != 0)
+            cJSON_AddNumberToObject(named, lens_coefficient_names[i], distortion[i]);
 }
 
 static void add_space(cJSON *json, const struct inspection *inspection)

@@ -33,7 +33,6 @@ struct key {
 
 static const char no_ftheta[] = "f-theta lenses are not supported";
 static const char no_skew[] = "lenses with skew are not supported; undistort the images first";
-static const char no_prism[] = "thin prism lenses are not supported; undistort the images first";
 static const char no_latent[] = "appearance is not learnt for each image";
 static const char region[] = "is not used; scale and offset say where the scene is";
 static const char near[] = "is not used; rays begin at march.near_distance";
@@ -76,6 +75,8 @@ static const struct key keys[] = {
     {"k6", BOTH, READ, NULL},
     {"p1", BOTH, READ, NULL},
     {"p2", BOTH, READ, NULL},
+    {"sx1", BOTH, READ, NULL},
+    {"sy1", BOTH, READ, NULL},
     {"distortion_params", BOTH, READ, NULL},
     {"camera_model", BOTH, READ, NULL},
     {"is_fisheye", BOTH, READ, NULL},
@@ -93,8 +94,6 @@ static const struct key keys[] = {
     {"sk_x", BOTH, REFUSED, no_skew},
     {"sk_y", BOTH, REFUSED, no_skew},
     {"omega", BOTH, REFUSED, "FOV lenses are not supported; undistort the images first"},
-    {"sx1", BOTH, REFUSED, no_prism},
-    {"sy1", BOTH, REFUSED, no_prism},
     /* the training space */
     {"aabb_scale", TOP, READ, NULL},
     {"scale", TOP, READ, NULL},

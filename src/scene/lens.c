@@ -6,49 +6,33 @@
 
 #include "scene/transforms.h"
 
-#define LARGEST_PIXELS 1e7
-#define PI             3.14159265358979323846
+#define PI 3.14159265358979323846
 
 const struct transforms_lens lens_none = {.center = {NAN, NAN}};
+
+/* A fisheye of any distortion. */
+static bool is_fisheye(enum vkn_lens kind)
+{
+    return !lens_kinds[kind].perspective && !lens_kinds[kind].around;
+}
 
 /* The kind of lens, from COLMAP's names as nerfstudio writes them or instant-ngp's is_fisheye and
  * latlong; where none is given, that from further up holds. */
 static vkn_status read_kind(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
-    static const struct {
-        const char *name;
-        enum vkn_lens kind;
-    } models[] = {
-        {"PINHOLE", VKN_LENS_PERSPECTIVE},
-        {"OPENCV", VKN_LENS_PERSPECTIVE},
-        {"SIMPLE_PINHOLE", VKN_LENS_PERSPECTIVE},
-        {"SIMPLE_RADIAL", VKN_LENS_PERSPECTIVE},
-        {"RADIAL", VKN_LENS_PERSPECTIVE},
-        {"OPENCV_FISHEYE", VKN_LENS_FISHEYE},
-        {"RADIAL_FISHEYE", VKN_LENS_FISHEYE},
-        {"SIMPLE_RADIAL_FISHEYE", VKN_LENS_FISHEYE},
-        {"FISHEYE", VKN_LENS_FISHEYE},
-        {"SIMPLE_FISHEYE", VKN_LENS_FISHEYE},
-        {"EQUIRECTANGULAR", VKN_LENS_EQUIRECTANGULAR},
-    };
-    const char *model = NULL;
-    BASE_TRY(base_json_string(object, "camera_model", where, false, &model));
-    bool known = model == NULL;
-    for (size_t i = 0; i < BASE_COUNT(models) && !known; i++) {
-        known = strcmp(model, models[i].name) == 0;
-        lens->kind = known ? models[i].kind : lens->kind;
-    }
-    if (!known)
+    const char *name = NULL;
+    BASE_TRY(base_json_string(object, "camera_model", where, false, &name));
+    const struct lens_model *model = name != NULL ? lens_model_by_name(name, strlen(name)) : NULL;
+    if (name != NULL && (model == NULL || model->parameters == NULL))
         return base_json_fail(where, "camera_model",
-                              "%s is not supported (PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, "
-                              "OPENCV_FISHEYE and EQUIRECTANGULAR are); undistort the images first",
-                              model);
+                              "%s is not supported (%s are); undistort the images first", name,
+                              lens_models_supported);
+    lens->kind = model != NULL ? model->kind : lens->kind;
     const cJSON *fisheye = cJSON_GetObjectItemCaseSensitive(object, "is_fisheye");
     if (fisheye != NULL && !cJSON_IsBool(fisheye))
         return base_json_fail(where, "is_fisheye", "neither true nor false");
-    if (fisheye != NULL && model != NULL &&
-        cJSON_IsTrue(fisheye) != (lens->kind == VKN_LENS_FISHEYE))
-        return base_json_fail(where, "is_fisheye", "does not agree with camera_model %s", model);
+    if (fisheye != NULL && model != NULL && cJSON_IsTrue(fisheye) != is_fisheye(lens->kind))
+        return base_json_fail(where, "is_fisheye", "does not agree with camera_model %s", name);
     if (fisheye != NULL && model == NULL)
         lens->kind = cJSON_IsTrue(fisheye) ? VKN_LENS_FISHEYE : VKN_LENS_PERSPECTIVE;
     return VKN_OK;
@@ -74,7 +58,7 @@ static vkn_status refuse_crop(const cJSON *object, const char *where,
     double radius = INFINITY;
     BASE_TRY(base_json_number(object, "fisheye_crop_radius", where, false, 0, 1e9, &radius));
     double corner = 0.5 * hypot(lens->size[0], lens->size[1]);
-    if (lens->kind != VKN_LENS_FISHEYE || isinf(radius) || (corner > 0 && radius >= corner))
+    if (!is_fisheye(lens->kind) || isinf(radius) || (corner > 0 && radius >= corner))
         return VKN_OK;
     return base_json_fail(where, "fisheye_crop_radius",
                           "not supported; hide what is farther from the middle by masks "
@@ -82,7 +66,7 @@ static vkn_status refuse_crop(const cJSON *object, const char *where,
 }
 
 /* nerfstudio's list in the order k1 k2 k3 k4 p1 p2, which replaces the single keys. */
-static vkn_status read_params(const cJSON *object, const char *where, double values[8])
+static vkn_status read_params(const cJSON *object, const char *where, double *values)
 {
     static const unsigned order[] = {0, 1, 4, 5, 2, 3};
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "distortion_params");
@@ -94,7 +78,8 @@ static vkn_status read_params(const cJSON *object, const char *where, double val
     for (size_t i = 0; i < BASE_COUNT(order); i++, item = item->next) {
         char element[32];
         snprintf(element, sizeof(element), "distortion_params[%zu]", i);
-        BASE_TRY(base_json_value(item, element, where, -1e3, 1e3, &values[order[i]]));
+        BASE_TRY(base_json_value(item, element, where, -LENS_MOST_COEFFICIENT,
+                                 LENS_MOST_COEFFICIENT, &values[order[i]]));
     }
     return VKN_OK;
 }
@@ -103,20 +88,21 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
                                   struct transforms_lens *lens)
 {
     /* OpenCV's k4 k5 k6 of a perspective lens make its model rational. */
-    static const char *const names[] = {"k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"};
-    double values[8] = {0};
+    static const char *const names[] = {SCENE_COEFFICIENTS(LENS_NAME)
+                                            SCENE_OTHER_COEFFICIENTS(LENS_NAME)};
+    const char *has = lens_kinds[lens->kind].distortion;
+    double values[BASE_COUNT(names)] = {0};
     memcpy(values, lens->distortion, sizeof(lens->distortion));
     for (size_t i = 0; i < BASE_COUNT(names); i++)
-        BASE_TRY(base_json_number(object, names[i], where, false, -1e3, 1e3, &values[i]));
+        BASE_TRY(base_json_number(object, names[i], where, false, -LENS_MOST_COEFFICIENT,
+                                  LENS_MOST_COEFFICIENT, &values[i]));
     BASE_TRY(read_params(object, where, values));
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
-        bool fisheye = lens->kind == VKN_LENS_FISHEYE, tangential = i == 2 || i == 3;
-        if (values[i] != 0 && lens->kind == VKN_LENS_EQUIRECTANGULAR)
+        if (values[i] == 0 || strstr(has, names[i]) != NULL)
+            continue;
+        if (has[0] == '\0')
             return base_json_fail(where, names[i], "a panorama has no distortion");
-        if (values[i] != 0 && (i > 5 || (fisheye ? tangential : i == 5)))
-            return base_json_fail(where, names[i], "not supported unless 0 (%s are)",
-                                  fisheye ? "of a fisheye lens k1, k2, k3 and k4"
-                                          : "k1, k2, k3, p1 and p2");
+        return base_json_fail(where, names[i], "not supported unless 0 (%s are)", has);
     }
     memcpy(lens->distortion, values, sizeof(lens->distortion));
     return VKN_OK;
@@ -134,7 +120,7 @@ static vkn_status read_focal(const cJSON *object, const char *where, int axis,
     double angle = 0, focal = 0, degrees = 0;
     BASE_TRY(base_json_number(object, angle_names[axis], where, false, 1e-4, 3.1415, &angle));
     BASE_TRY(
-        base_json_number(object, focal_names[axis], where, false, 1e-3, LARGEST_PIXELS, &focal));
+        base_json_number(object, focal_names[axis], where, false, 1e-3, LENS_MOST_PIXELS, &focal));
     BASE_TRY(base_json_number(object, degree_names[axis], where, false, 0.01, 179.99, &degrees));
     if (degrees > 0) {
         angle = degrees * PI / 180;
@@ -167,9 +153,9 @@ static vkn_status read_axis(const cJSON *object, const char *where, int axis,
 {
     static const char *const center_names[2] = {"cx", "cy"};
     static const char *const size_names[2] = {"w", "h"};
-    BASE_TRY(base_json_number(object, center_names[axis], where, false, -LARGEST_PIXELS,
-                              LARGEST_PIXELS, &lens->center[axis]));
-    return base_json_number(object, size_names[axis], where, false, 1, LARGEST_PIXELS,
+    BASE_TRY(base_json_number(object, center_names[axis], where, false, -LENS_MOST_PIXELS,
+                              LENS_MOST_PIXELS, &lens->center[axis]));
+    return base_json_number(object, size_names[axis], where, false, 1, LENS_MOST_PIXELS,
                             &lens->size[axis]);
 }
 
@@ -189,7 +175,7 @@ vkn_status lens_read(const struct cJSON *object, const char *where, struct trans
 bool lens_has_focal(const struct transforms_lens *lens)
 {
     return lens->focal[0] > 0 || lens->focal[1] > 0 || lens->angle[0] > 0 || lens->angle[1] > 0 ||
-           lens->kind == VKN_LENS_EQUIRECTANGULAR;
+           lens_kinds[lens->kind].around;
 }
 
 static double focal_of_axis(const struct transforms_lens *lens, int axis, double size)
@@ -207,15 +193,15 @@ static void panorama_focal(const struct transforms_lens *lens, const double give
 {
     bool all_around = lens->whole || (focal[0] == 0 && focal[1] == 0);
     for (int axis = 0; axis < 2; axis++)
-        focal[axis] =
-            all_around ? given[axis] / (2 - axis) / PI : focal[axis] / (lens->per_radian ? 1 : PI);
+        focal[axis] = all_around ? lens_focal_around(given[axis], axis)
+                                 : focal[axis] / (lens->per_radian ? 1 : PI);
 }
 
 void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t height, uint32_t k,
                 struct scene_camera *camera)
 {
     const double actual[2] = {width, height};
-    bool panorama = lens->kind == VKN_LENS_EQUIRECTANGULAR;
+    bool panorama = lens_kinds[lens->kind].around;
     double given[2], focal[2], center[2];
     for (int axis = 0; axis < 2; axis++) {
         given[axis] = lens->size[axis] > 0 ? lens->size[axis] : actual[axis];
@@ -239,12 +225,8 @@ void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t hei
     camera->center_x = (float)center[0];
     camera->center_y = (float)center[1];
     camera->lens = lens->kind;
-    camera->k1 = (float)lens->distortion[0];
-    camera->k2 = (float)lens->distortion[1];
-    camera->p1 = (float)lens->distortion[2];
-    camera->p2 = (float)lens->distortion[3];
-    camera->k3 = (float)lens->distortion[4];
-    camera->k4 = (float)lens->distortion[5];
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        camera->distortion[i] = (float)lens->distortion[i];
 }
 
 bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t height)

@@ -15,8 +15,7 @@
 #include "scene/capture.h"
 #include "scene/reader.h"
 
-#define COLUMNS        17
-#define LARGEST_PIXELS 1e7
+#define COLUMNS 17
 
 static vkn_status read_row(const char *file, const double row[COLUMNS],
                            struct transforms_frame *frame)
@@ -33,8 +32,8 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
         return base_fail(VKN_BAD_INPUT, "%s: poses[%zu]: %s", file, frame->index, problem);
 
     double height = row[4], width = row[9], focal = row[14];
-    bool possible = height >= 1 && height <= LARGEST_PIXELS && width >= 1 &&
-                    width <= LARGEST_PIXELS && focal >= 1e-3 && focal <= LARGEST_PIXELS;
+    bool possible = height >= 1 && height <= LENS_MOST_PIXELS && width >= 1 &&
+                    width <= LENS_MOST_PIXELS && focal >= 1e-3 && focal <= LENS_MOST_PIXELS;
     if (!possible)
         return base_fail(VKN_BAD_INPUT,
                          "%s: poses[%zu]: height %g, width %g and focal length %g make no camera",

@@ -77,11 +77,11 @@ static vkn_status make_frame(const struct views *views, size_t index,
                  .center = {camera->center_x, camera->center_y},
                  .size = {camera->width, camera->height},
                  .kind = camera->lens,
-                 .per_radian = true,
-                 .distortion = {camera->k1, camera->k2, camera->p1, camera->p2, camera->k3,
-                                camera->k4}},
+                 .per_radian = true},
         .time = camera->time,
     };
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        frame->lens.distortion[i] = lens_coefficient(camera, i);
     memcpy(frame->pose, camera->pose, sizeof frame->pose);
     return frame->file_path && frame->image_path ? VKN_OK : VKN_ERROR;
 }

@@ -23,11 +23,10 @@
 #include "scene/find.h"
 #include "scene/reader.h"
 
-#define MAX_FILE_SIZE  ((size_t)64 << 10) /* of a text with a few numbers */
-#define MOST_NUMBERS   16u
-#define LARGEST_PIXELS 1e7
-#define LARGEST        1e9  /* coordinate */
-#define ZERO           1e-3 /* what a matrix may have where a camera's has 0 or 1 */
+#define MAX_FILE_SIZE ((size_t)64 << 10) /* of a text with a few numbers */
+#define MOST_NUMBERS  16u
+#define LARGEST       1e9  /* coordinate */
+#define ZERO          1e-3 /* what a matrix may have where a camera's has 0 or 1 */
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -175,9 +174,9 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
     lens->center[0] = matrix ? k[2] : k[1];
     lens->center[1] = matrix ? k[columns + 2] : k[2];
     for (int i = 0; i < 2; i++)
-        if (!(lens->focal[i] >= 1e-3 && lens->focal[i] <= LARGEST_PIXELS))
+        if (!(lens->focal[i] >= 1e-3 && lens->focal[i] <= LENS_MOST_PIXELS))
             return base_fail(VKN_BAD_INPUT, "%s: focal length %g: out of range (0.001 to %g)", file,
-                             lens->focal[i], LARGEST_PIXELS);
+                             lens->focal[i], LENS_MOST_PIXELS);
     return VKN_OK;
 }
 

@@ -40,7 +40,7 @@ vkn_status scene_find_attention(const struct scene_split *train, bool *found, do
         return VKN_ERROR;
     size_t looking = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
-        if (train->cameras[n].lens == VKN_LENS_EQUIRECTANGULAR)
+        if (lens_kinds[train->cameras[n].lens].around)
             continue; /* looks everywhere */
         for (int i = 0; i < 3; i++) {
             views[looking][i] = train->cameras[n].pose[4 * i + 3];

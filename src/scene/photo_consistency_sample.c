@@ -119,7 +119,7 @@ static vkn_status decode_view(const struct vkn_scene *scene, const struct consis
     struct vkn_scene plain = {
         .path = scene->path, .format = scene->format, .load_downscale = scene->load_downscale};
     camera.lens = VKN_LENS_PERSPECTIVE;
-    camera.k1 = camera.k2 = camera.k3 = camera.k4 = camera.p1 = camera.p2 = 0;
+    memset(camera.distortion, 0, sizeof camera.distortion);
     plain.splits[sight->split] = (struct scene_split){.cameras = &camera, .camera_count = 1};
     return scene_read_view(&plain, sight->split, 0, shrink, sight->pixels);
 }

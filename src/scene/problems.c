@@ -166,8 +166,8 @@ static vkn_status check_lenses(struct inspection *inspection)
         double y = fabs((double)view->center_y / view->height - 0.5);
         off += x > FAR_OFF_CENTER || y > FAR_OFF_CENTER ? 1 : 0;
     }
-    bool wide = inspection->fov_x.high > WIDEST && inspection->fisheye == 0 &&
-                inspection->equirectangular == 0;
+    size_t perspective = inspection->pinhole + inspection->lenses[VKN_LENS_PERSPECTIVE];
+    bool wide = inspection->fov_x.high > WIDEST && perspective == inspection->views;
     if (wide || inspection->fov_x.low < NARROWEST)
         BASE_TRY(inspect_add_problem(
             inspection, "focal lengths are in pixels of w x h; check fl_x or camera_angle_x",

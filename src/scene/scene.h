@@ -20,6 +20,14 @@
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
+/* X(name): coefficients of lenses' distortion, which vkn_camera and the device's Camera have too;
+ * and others that files name and no lens has. */
+#define SCENE_COEFFICIENTS(X)       X(k1) X(k2) X(p1) X(p2) X(k3) X(k4)
+#define SCENE_OTHER_COEFFICIENTS(X) X(k5) X(k6) X(sx1) X(sy1)
+#define SCENE_COEFFICIENT(name)     SCENE_##name,
+enum { SCENE_COEFFICIENTS(SCENE_COEFFICIENT) SCENE_COEFFICIENT_COUNT };
+#define SCENE_LENSES (VKN_LENS_EQUIRECTANGULAR + 1) /* kinds of lenses */
+
 /* One view. Pixel (x, y) has its centre at (x + 0.5, y + 0.5), y down. The camera looks down its
  * -z, y up (OpenGL / Blender convention). A pixel's ideal coordinates are u = (x + 0.5 - center_x)
  * / focal_x, v likewise; the lens maps undistorted to distorted ideal coordinates, so ray
@@ -27,17 +35,20 @@ extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "te
 struct scene_camera {
     uint32_t width, height;                     /* pixels */
     float focal_x, focal_y, center_x, center_y; /* pixels */
-    enum vkn_lens lens;                         /* of COLMAP's models OPENCV_FISHEYE is a fisheye */
-    /* Distortion, 0: none; p1 p2 only of a perspective lens, k4 only of a fisheye. */
-    float k1, k2, p1, p2, k3, k4;
+    enum vkn_lens lens;
+    union { /* distortion, 0: none */
+        struct {
+            float k1, k2, p1, p2, k3, k4; /* the order of SCENE_COEFFICIENTS */
+        };
+        float distortion[SCENE_COEFFICIENT_COUNT];
+    };
     float time;           /* 0..1 for dynamic scenes, else 0 */
     float pose[12];       /* camera to world, 3 rows x 4 columns, in training space */
     uint64_t first_pixel; /* index of this view's first pixel in its split's `pixels`, or 0 */
     char *image_path;     /* for messages; owned by the scene */
     char *mask_path;      /* NULL: every pixel counts; owned by the scene */
     bool mask_hides;      /* the mask is bright where pixels do not count, instead of dark */
-    unsigned turned_by;   /* EXIF orientation by which pixels are turned; EXIF_UPRIGHT, 0: as stored
-                           */
+    unsigned turned_by;   /* EXIF orientation by which pixels are turned; 0, 1: as stored */
     struct scene_point *tracked; /* points of the sparse model that its tracks say are seen here,
                                     some of many; */
     size_t tracked_count;        /* owned by the scene; NULL and 0: no tracks, or not in a split */
@@ -78,9 +89,8 @@ struct vkn_scene {
     float near;                   /* the nearest content's depth in training units; 0: not known */
     enum vkn_scene_format format; /* never AUTO after scene_open */
     uint32_t downscale;
-    uint32_t load_downscale; /* what of it is left for loading: images_N folders are smaller already
-                              */
-    bool dynamic;            /* frames carry different times */
+    uint32_t load_downscale;  /* what of it is left for loading: images_N folders are smaller */
+    bool dynamic;             /* frames carry different times */
     _Atomic uint32_t holders; /* beside the one who opened it: the last to close it frees it */
 };
 
@@ -172,9 +182,7 @@ vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
 /* The same, and that it has this view. */
 vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t view,
                            enum scene_split_name *name);
-/* From training space to the dataset's and back; VKN_BAD_INPUT names what is wrong with it. */
-struct vkn_camera scene_public_camera(const struct scene_camera *camera, double scale,
-                                      const double offset[3]);
+/* From the dataset's space to training space; VKN_BAD_INPUT names what is wrong with it. */
 vkn_status scene_own_camera(const struct vkn_camera *given, double scale, const double offset[3],
                             struct scene_camera *camera);
 /* The folder of a scene's images: `path`, or above a model's, such as SCENE/sparse/1. The caller
@@ -252,9 +260,8 @@ vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count,
 struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t width,
                                    uint32_t height, const double *up);
 
-/* The mean of the training cameras' up vectors, made the nearest axis when that is within 30
- * degrees: cameras that look down on an object all tilt, and datasets have an axis up. Unit length.
- */
+/* The mean of the training cameras' up vectors, of unit length; the nearest axis when that is
+ * within 30 degrees: cameras that look down on an object all tilt, and datasets have an axis up. */
 void scene_up(const struct scene_split *train, double up[3]);
 
 /* CPU camera model, the definition that shaders are tested against. Direction of the ray through
@@ -263,14 +270,13 @@ void scene_up(const struct scene_split *train, double up[3]);
  * end of that range or nearby. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
                       double direction[3]);
+bool scene_is_perspective(enum vkn_lens lens), scene_sees_around(enum vkn_lens lens); /* lens.h */
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
  * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an
  * angle, at most pi, of others. */
 double scene_camera_limit(const struct scene_camera *camera);
-double scene_nearest_point(const struct vkn_scene *scene,
-                           const struct scene_camera *camera); /* that 1 % of the points in the
-                                                                  picture do not exceed; 0: fewer
-                                                                  than 100 */
+/* The distance that 1 % of the points in the picture do not exceed; 0: fewer than 100 are there. */
+double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
 #define SCENE_NO_LIMIT 1e9
 
 /* Image files. 8-bit RGBA rows from the top, R first in memory; PNG or JPEG; 1 to 4 channels, or a

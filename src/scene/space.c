@@ -80,7 +80,7 @@ static vkn_status find_gaze(const struct transforms_frame *const *frames, size_t
         return VKN_ERROR;
     size_t looking = 0;
     for (size_t n = 0; n < count; n++) {
-        bool looks = frames[n]->lens.kind != VKN_LENS_EQUIRECTANGULAR; /* else everywhere */
+        bool looks = !lens_kinds[frames[n]->lens.kind].around; /* else everywhere */
         for (int i = 0; i < 3; i++) {
             gaze->position[i] += (position(frames[n], i) - position(frames[0], i)) / (double)count;
             if (!looks)

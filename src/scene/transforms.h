@@ -13,23 +13,7 @@
 #ifndef SCENE_TRANSFORMS_H
 #define SCENE_TRANSFORMS_H
 
-#include "scene/scene.h"
-
-struct cJSON;
-
-/* Intrinsics as given, in pixels of an image of size[0] x size[1]. A frame starts from the values
- * at the top of the file and overrides what it names. */
-struct transforms_lens {
-    double focal[2];  /* 0: not given */
-    double angle[2];  /* full field of view in radians, used where focal is 0; 0: not given */
-    double center[2]; /* NAN: not given, the middle */
-    double size[2];   /* 0: not given */
-    enum vkn_lens kind;
-    bool per_radian; /* focal lengths of a panorama are pixels to a radian; else, as nerfstudio has
-                        them, half of the picture's width and all of its height */
-    bool whole;      /* a panorama all around, whatever the focal lengths are */
-    double distortion[6]; /* k1 k2 p1 p2 k3 k4 */
-};
+#include "scene/lens.h"
 
 struct transforms_point;
 struct transforms_frame {
@@ -97,6 +81,9 @@ struct transforms {
 
 /* The settings scene.* of a configuration. */
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config);
+/* From training space to the dataset's. */
+struct vkn_camera scene_public_camera(const struct scene_camera *camera, double scale,
+                                      const double offset[3]);
 /* A camera of the caller's, complete; VKN_BAD_INPUT names what is wrong with it. */
 vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera);
 
@@ -160,18 +147,6 @@ vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
 /* Reads the training space that the file names, or whether its dialect names none (chooses_space).
  */
 vkn_status transforms_read_space(const struct cJSON *json, struct transforms *transforms);
-
-/* Adds the keys of one JSON object to *lens. `where` is the message prefix (base_json_number). */
-vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens);
-extern const struct transforms_lens lens_none;
-bool lens_has_focal(const struct transforms_lens *lens);
-/* Fills size, focal, centre and distortion of *camera for an image of width x height pixels as
- * stored, then for downscaling by k. The lens must have a focal length. */
-void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t height, uint32_t k,
-                struct scene_camera *camera);
-/* Whether an image of width x height can be a resized picture of what the lens was given for: equal
- * shapes up to the rounding of either side. */
-bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t height);
 
 /* Reads a 4x4 or 3x4 matrix into `pose`; the rotation, up to a uniform scale, is made orthonormal.
  */
