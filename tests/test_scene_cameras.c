@@ -367,22 +367,76 @@ static void test_attention(void **state)
     assert_near(point[1], 0, 1e-9);
 }
 
-/* Undistortion converges to 1e-12 in ideal coordinates. */
+/* In double precision, corners included; of a panorama not: a pole is in every column, the seam at
+ * two sides. */
 static void test_undistortion_converges(void **state)
 {
     (void)state;
-    struct scene_camera camera = pinhole;
-    camera.k1 = -0.3F;
-    camera.k2 = 0.12F;
-    camera.p1 = 0.01F;
-    for (int y = 0; y <= 80; y += 10) {
-        for (int x = 0; x <= 100; x += 10) {
-            double origin[3], direction[3], back_x = 0, back_y = 0;
-            scene_camera_ray(&camera, x, y, origin, direction);
-            assert_true(scene_camera_project(&camera, direction, &back_x, &back_y));
-            assert_near(back_x, x, 1e-10);
-            assert_near(back_y, y, 1e-10);
+    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
+        struct scene_camera camera = test_lenses[i].camera;
+        memcpy(camera.pose, pinhole.pose, sizeof camera.pose);
+        const int margin = camera.lens == VKN_LENS_EQUIRECTANGULAR ? 1 : 0;
+        for (int row = margin; row <= 21 - margin; row++)
+            for (int column = margin; column <= 21 - margin; column++) {
+                const double x = column / 21.0 * camera.width, y = row / 21.0 * camera.height;
+                double origin[3], direction[3], pixel[2];
+                assert_true(scene_camera_ray(&camera, x, y, origin, direction));
+                reference_project(&camera, direction, pixel);
+                assert_near(pixel[0], x, 1e-4);
+                assert_near(pixel[1], y, 1e-4);
+                assert_true(scene_camera_project(&camera, direction, &pixel[0], &pixel[1]));
+                assert_near(pixel[0], x, 1e-4);
+                assert_near(pixel[1], y, 1e-4);
+            }
+    }
+}
+
+/* Whatever the coefficients are, there is a ray, and nothing takes long. */
+static void test_hostile_coefficients(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < SCENE_LENSES; kind++)
+        for (int round = 0; round < 500; round++) {
+            struct scene_camera camera = pinhole;
+            double origin[3], d[3], x = 0, y = 0;
+            camera.lens = (enum vkn_lens)kind;
+            for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+                camera.distortion[i] =
+                    (float)((random_unit() - 0.5) * pow(10, 8 * random_unit() - 5));
+            assert_true(scene_camera_limit(&camera) >= 0);
+            for (int n = 0; n < 9; n++) {
+                const int column = n % 3, row = n / 3;
+                bool there = scene_camera_ray(&camera, 50.0 * column, 40.0 * row, origin, d);
+                assert_near(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 1, 1e-12);
+                assert_true(!there || scene_camera_depth_scale(&camera, d) > 0);
+                (void)scene_camera_project(&camera, d, &x, &y);
+            }
         }
+}
+
+/* Cameras of the interface, by way of a scene in memory, and back. */
+static void test_lenses_in_memory(void **state)
+{
+    (void)state;
+    static const uint8_t pixels[8 * 6 * 4];
+    const double origin[3] = {0};
+    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
+        struct scene_camera camera = test_lenses[i].camera, again;
+        camera.width = 8;
+        camera.height = 6;
+        memcpy(camera.pose, pinhole.pose, sizeof camera.pose);
+        struct vkn_camera given = scene_public_camera(&camera, 1, origin), read;
+        given.size = read.size = sizeof read;
+        const struct vkn_view view = {.size = sizeof view, .camera = &given, .pixels = pixels};
+        const struct vkn_view *const views[] = {&view, &view};
+        vkn_scene *scene = NULL;
+        assert_ok(vkn_scene_create("lens", views, 2, NULL, &scene));
+        assert_ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &read));
+        assert_ok(scene_own_camera(&read, 1, origin, &again));
+        assert_int_equal(again.lens, camera.lens);
+        assert_memory_equal(again.distortion, camera.distortion, sizeof camera.distortion);
+        assert_near(again.focal_x, camera.focal_x, 1e-4);
+        scene_close(&scene);
     }
 }
 
@@ -877,6 +931,8 @@ int main(void)
         TEST(test_range_of_every_coefficient),
         TEST(test_attention),
         TEST(test_undistortion_converges),
+        TEST(test_hostile_coefficients),
+        TEST(test_lenses_in_memory),
         TEST(test_every_coefficient_is_undone),
         TEST(test_short_of_the_corners),
         TEST(test_orbit),
