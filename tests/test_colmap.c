@@ -24,14 +24,23 @@ struct lens {
     int model;
     const char *name;
     unsigned count;
-    double parameters[8];
-    /* The same, spelled out: focal lengths, centre, radial k1 to k4, tangential p1 p2. */
+    double parameters[12];
+    /* The same, spelled out: focal lengths, centre, radial k1 to k4, tangential p1 p2 and those of
+     * a thin prism sx1 sy1. */
     bool fisheye;
-    double f[2], c[2], k[4], p[2];
+    double f[2], c[2], k[4], p[4];
 };
 
 static const struct lens lenses[] = {
-    {0, "SIMPLE_PINHOLE", 3, {350, 201, 149}, false, {350, 350}, {201, 149}, {0}, {0}},
+    {10,
+     "THIN_PRISM_FISHEYE",
+     12,
+     {350, 340, 201, 149, 0.03, -0.02, 0.003, -0.004, 0.004, -0.001, 0.02, -0.03},
+     true,
+     {350, 340},
+     {201, 149},
+     {0.03, -0.02, 0.004, -0.001},
+     {0.003, -0.004, 0.02, -0.03}},
     {1, "PINHOLE", 4, {350, 340, 201, 149}, false, {350, 340}, {201, 149}, {0}, {0}},
     {2, "SIMPLE_RADIAL", 4, {350, 201, 149, 0.1}, false, {350, 350}, {201, 149}, {0.1}, {0}},
     {3, "RADIAL", 5, {350, 201, 149, -0.2, 0.05}, false, {350, 350}, {201, 149}, {-0.2, 0.05}, {0}},
@@ -78,7 +87,15 @@ static const struct lens lenses[] = {
 static void pixel_of(const struct lens *lens, const double ideal[2], double pixel[2])
 {
     double u = ideal[0], v = ideal[1], r2 = u * u + v * v, du, dv;
-    if (lens->fisheye) {
+    if (strcmp(lens->name, "THIN_PRISM_FISHEYE") == 0) {
+        double ratio = atan(sqrt(r2)) / sqrt(r2);
+        u *= ratio;
+        v *= ratio;
+        r2 *= ratio * ratio;
+        double radial = r2 * (lens->k[0] + r2 * (lens->k[1] + r2 * (lens->k[2] + r2 * lens->k[3])));
+        du = u * radial + 2 * lens->p[0] * u * v + lens->p[1] * (r2 + 2 * u * u) + lens->p[2] * r2;
+        dv = v * radial + 2 * lens->p[1] * u * v + lens->p[0] * (r2 + 2 * v * v) + lens->p[3] * r2;
+    } else if (lens->fisheye) {
         double r = sqrt(r2), theta = atan(r), t2 = theta * theta;
         double bent =
             theta *
@@ -810,7 +827,6 @@ static void test_bad_cameras(void **state)
     check_camera_refused(11, 100, 90,
                          "camera 3: model RAD_TAN_THIN_PRISM_FISHEYE is not supported");
     check_camera_refused(7, 100, 90, "camera 3: model FOV is not supported");
-    check_camera_refused(10, 100, 90, "camera 3: model THIN_PRISM_FISHEYE is not supported");
     check_camera_refused(12, 100, 90, "camera 3: model SIMPLE_DIVISION is not supported");
     check_camera_refused(13, 100, 90, "camera 3: model DIVISION is not supported");
     check_camera_refused(16, 100, 90, "camera 3: model EUCM is not supported");
@@ -824,8 +840,8 @@ static void test_bad_cameras(void **state)
     check_camera_refused(0, 100, NAN, "camera 3: parameter 1 of SIMPLE_PINHOLE, ");
 }
 
-/* Models that COLMAP has had since 4.0. */
-static void test_new_models(void **state)
+/* Those of COLMAP's models that have no coefficients. */
+static void test_plain_models(void **state)
 {
     (void)state;
     static const struct {
@@ -833,6 +849,7 @@ static void test_new_models(void **state)
         enum vkn_lens lens;
         double focal[2];
     } cases[] = {
+        {"1 SIMPLE_PINHOLE 100 80 60 49 41", VKN_LENS_PERSPECTIVE, {60, 60}},
         {"1 SIMPLE_FISHEYE 100 80 60 49 41", VKN_LENS_FISHEYE, {60, 60}},
         {"1 FISHEYE 100 80 60 61 49 41", VKN_LENS_FISHEYE, {60, 61}},
         {"1 EQUIRECTANGULAR 100 80 100 80", VKN_LENS_EQUIRECTANGULAR, {0, 0}},
@@ -870,7 +887,8 @@ static void test_as_transforms(void **state)
         } keys[] = {{"w", WIDTH},         {"h", HEIGHT},      {"fl_x", lens->f[0]},
                     {"fl_y", lens->f[1]}, {"cx", lens->c[0]}, {"cy", lens->c[1]},
                     {"k1", lens->k[0]},   {"k2", lens->k[1]}, {"k3", lens->k[2]},
-                    {"k4", lens->k[3]},   {"p1", lens->p[0]}, {"p2", lens->p[1]}};
+                    {"k4", lens->k[3]},   {"p1", lens->p[0]}, {"p2", lens->p[1]},
+                    {"sx1", lens->p[2]},  {"sy1", lens->p[3]}};
         for (size_t k = 0; k < BASE_COUNT(keys); k++)
             cJSON_AddNumberToObject(json, keys[k].name, keys[k].value);
         assert_ok(lens_read(json, "x.json", &read[0]));
@@ -1178,7 +1196,7 @@ int main(void)
         TEST(test_precedence),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_bad_cameras),
-        cmocka_unit_test(test_new_models),
+        cmocka_unit_test(test_plain_models),
         cmocka_unit_test(test_as_transforms),
         cmocka_unit_test(test_bad_text),
         TEST(test_bad_models),

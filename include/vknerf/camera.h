@@ -14,11 +14,15 @@ enum vkn_lens {
                              ("Camera Calibration and 3D Reconstruction"); zeros: a pinhole */
     VKN_LENS_FISHEYE, /* theta, distorted to theta (1 + k1 theta^2 + k2 theta^4 + k3 theta^6 + k4
                          theta^8) (OpenCV's fisheye, Kannala and Brandt 2006) */
-    VKN_LENS_EQUIRECTANGULAR /* since 0.2: a panorama: u is the longitude, from the viewing axis to
+    VKN_LENS_EQUIRECTANGULAR, /* since 0.2: a panorama: u is the longitude, from the viewing axis to
                              the right, and -v the latitude, from the camera's horizontal plane
                              upwards, both in radians, -pi to pi and -pi/2 to pi/2: the ray's
                              direction is (sin u cos v, -sin v, -cos u cos v) in the camera's axes.
                              It has no distortion */
+    VKN_LENS_THIN_PRISM_FISHEYE /* since 0.2: theta, as (u, v) of that length in the direction of
+                             the ray, distorted by a perspective lens's k1 k2 k3 p1 p2, by k4 in the
+                             radial part, and by sx1 and sy1 times theta^2 in u and in v (COLMAP's
+                             THIN_PRISM_FISHEYE) */
 };
 
 /* Pixel (x, y), y down, has its centre at (x + 0.5, y + 0.5); its ideal coordinates are u = (x +
@@ -31,11 +35,12 @@ struct vkn_camera {
     double focal_x, focal_y;
     double center_x, center_y; /* principal point, pixels; both 0: the picture's middle */
     enum vkn_lens lens;        /* what its u and v are */
-    /* Distortion; p1 p2 of a perspective lens alone, k4 of a fisheye. */
+    /* Distortion; p1 p2 not of a fisheye, k4 not of a perspective lens. */
     double k1, k2, p1, p2, k3, k4;
     double time;     /* 0..1 in scenes that move */
     double pose[12]; /* camera to world, 3 rows x 4 columns, the last one the position; in
                         the dataset's axes and units */
+    double sx1, sy1; /* since 0.2: distortion of a thin prism fisheye */
 };
 
 /* At `eye`, looking at `target`, with `up` upwards (any roll when it looks along that), all 3

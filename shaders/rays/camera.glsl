@@ -2,7 +2,7 @@
 
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 
-// ---- perspective ----------------------------------------------------------------------------------
+// ---- distortion -----------------------------------------------------------------------------------
 
 bool camera_is_pinhole(Camera camera)
 {
@@ -19,11 +19,22 @@ vec2 camera_distort(Camera camera, vec2 p)
                              camera.p1 * (r2 + 2.0 * p.y * p.y) + 2.0 * camera.p2 * p.x * p.y);
 }
 
-// Newton's method on the distortion; its Jacobian is symmetric. False where the lens has no ray.
+// That model, and what COLMAP's THIN_PRISM_FISHEYE adds to it.
+vec2 lens_distort(Camera camera, vec2 p)
+{
+    vec2 distorted = camera_distort(camera, p);
+    float r2 = dot(p, p);
+    if (camera.lens == LENS_THIN_PRISM_FISHEYE)
+        distorted += r2 * (camera.k4 * r2 * r2 * r2 * p + vec2(camera.sx1, camera.sy1));
+    return distorted;
+}
+
+// Newton's method on the distortion. False where the lens has no ray.
 bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
 {
+    bool prism = camera.lens == LENS_THIN_PRISM_FISHEYE;
     p = distorted;
-    if (camera_is_pinhole(camera))
+    if (!prism && camera_is_pinhole(camera))
         return true;
     for (int i = 0; i < 8; i++) {
         float r2 = dot(p, p);
@@ -33,33 +44,23 @@ bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
         float xx = radial + slope * p.x * p.x + 2.0 * camera.p1 * p.y + 6.0 * camera.p2 * p.x;
         float yy = radial + slope * p.y * p.y + 6.0 * camera.p1 * p.y + 2.0 * camera.p2 * p.x;
         float xy = slope * p.x * p.y + 2.0 * camera.p1 * p.x + 2.0 * camera.p2 * p.y;
-        vec2 residual = camera_distort(camera, p) - distorted;
-        float determinant = xx * yy - xy * xy;
+        float yx = xy;
+        if (prism) {
+            float k4 = camera.k4 * r2 * r2 * r2;
+            vec2 by_x = 8.0 * k4 * p + 2.0 * vec2(camera.sx1, camera.sy1);
+            xx += k4 * r2 + by_x.x * p.x;
+            xy += by_x.x * p.y;
+            yx += by_x.y * p.x;
+            yy += k4 * r2 + by_x.y * p.y;
+        }
+        vec2 residual = lens_distort(camera, p) - distorted;
+        float determinant = xx * yy - xy * yx;
         if (abs(determinant) < 1e-6)
             break; // folded over: outside of where the model means anything
-        p -= vec2(yy * residual.x - xy * residual.y, xx * residual.y - xy * residual.x) / determinant;
+        p -= vec2(yy * residual.x - xy * residual.y, xx * residual.y - yx * residual.x) / determinant;
     }
     return length(p) <= camera.limit * 1.00001 &&
-           distance(camera_distort(camera, p), distorted) < 1e-4;
-}
-
-bool perspective_ray(Camera camera, vec2 distorted, out vec3 local)
-{
-    vec2 p;
-    bool reached = camera_undistort(camera, distorted, p);
-    local = normalize(vec3(p.x, -p.y, -1.0));
-    return reached;
-}
-
-bool perspective_project(Camera camera, vec3 local, out vec2 distorted)
-{
-    if (local.z >= 0.0)
-        return false;
-    vec2 p = vec2(local.x, -local.y) / -local.z, back;
-    distorted = camera_distort(camera, p);
-    // Far outside of the picture the polynomial can fold back into it: the inverse must agree.
-    return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
-           distance(back, p) <= 1e-2;
+           distance(lens_distort(camera, p), distorted) < 1e-4;
 }
 
 // ---- fisheye --------------------------------------------------------------------------------------
@@ -116,14 +117,19 @@ float fisheye_undistort(Camera camera, float distorted)
     return angle;
 }
 
+// The direction at that angle to the axis, towards a position, of that length, in the picture.
+vec3 turn_to(vec2 position, float size, float angle)
+{
+    vec2 turn = sine_cosine(angle);
+    vec2 p = position * (size > 0.0 ? turn.x / size : 1.0);
+    return normalize(vec3(p.x, -p.y, -turn.y));
+}
+
 bool fisheye_ray(Camera camera, vec2 distorted, out vec3 local)
 {
     float size = length(distorted);
     bool reached = size <= fisheye_distort(camera, camera.limit).x;
-    float angle = reached ? fisheye_undistort(camera, size) : camera.limit;
-    vec2 turn = sine_cosine(angle);
-    vec2 p = distorted * (size > 0.0 ? turn.x / size : 1.0);
-    local = normalize(vec3(p.x, -p.y, -turn.y));
+    local = turn_to(distorted, size, reached ? fisheye_undistort(camera, size) : camera.limit);
     return reached;
 }
 
@@ -133,6 +139,39 @@ bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
     distorted = across > 0.0 ? vec2(local.x, -local.y) * (fisheye_distort(camera, angle).x / across)
                              : vec2(0.0);
     return angle <= camera.limit && (across > 0.0 || local.z < 0.0);
+}
+
+// ---- perspective and thin prism fisheye -----------------------------------------------------------
+
+// Undistorted positions are tangents; those of a thin prism fisheye have the angle to the axis as their length.
+bool polynomial_ray(Camera camera, vec2 distorted, out vec3 local)
+{
+    vec2 p;
+    bool reached = camera_undistort(camera, distorted, p);
+    if (camera.lens == LENS_THIN_PRISM_FISHEYE)
+        local = turn_to(p, length(p), min(length(p), camera.limit));
+    else
+        local = normalize(vec3(p.x, -p.y, -1.0));
+    return reached;
+}
+
+bool polynomial_project(Camera camera, vec3 local, out vec2 distorted)
+{
+    vec2 p, back;
+    if (camera.lens == LENS_THIN_PRISM_FISHEYE) {
+        float across = length(local.xy);
+        if (across == 0.0 && local.z >= 0.0)
+            return false;
+        p = vec2(local.x, -local.y) * (angle_of(across, -local.z) / max(across, 1e-20));
+    } else {
+        if (local.z >= 0.0)
+            return false;
+        p = vec2(local.x, -local.y) / -local.z;
+    }
+    distorted = lens_distort(camera, p);
+    // Far outside of the picture the polynomial can fold back into it: the inverse must agree.
+    return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
+           distance(back, p) <= 1e-2;
 }
 
 // ---- equirectangular ------------------------------------------------------------------------------
@@ -167,7 +206,7 @@ bool lens_ray(Camera camera, vec2 distorted, out vec3 local)
         return fisheye_ray(camera, distorted, local);
     if (camera.lens == LENS_EQUIRECTANGULAR)
         return equirectangular_ray(distorted, local);
-    return perspective_ray(camera, distorted, local);
+    return polynomial_ray(camera, distorted, local);
 }
 
 bool lens_project(Camera camera, vec3 local, out vec2 distorted)
@@ -176,7 +215,7 @@ bool lens_project(Camera camera, vec3 local, out vec2 distorted)
         return fisheye_project(camera, local, distorted);
     if (camera.lens == LENS_EQUIRECTANGULAR)
         return equirectangular_project(local, distorted);
-    return perspective_project(camera, local, distorted);
+    return polynomial_project(camera, local, distorted);
 }
 
 // Ray through image position `pixel` (pixel units). The direction has unit length; a distance along

@@ -116,9 +116,10 @@ typedef struct Dispatch Dispatch;
 #define FIRST_MOMENTS 0.1f /* share of the time whose views a curriculum begins with */
 
 /* Kinds of lenses: enum vkn_lens. */
-#define LENS_PERSPECTIVE     0
-#define LENS_FISHEYE         1
-#define LENS_EQUIRECTANGULAR 2
+#define LENS_PERSPECTIVE        0
+#define LENS_FISHEYE            1
+#define LENS_EQUIRECTANGULAR    2
+#define LENS_THIN_PRISM_FISHEYE 3
 
 #define MAX_LEVELS 32
 #define MAX_GROUPS 8 /* of parameters */
@@ -398,7 +399,7 @@ struct Camera {
     SHARED_UINT width, height, first_pixel;
     SHARED_UINT lens; /* LENS_* */
     SHARED_FLOAT focal_x, focal_y, center_x, center_y;
-    SHARED_FLOAT k1, k2, p1, p2, k3, k4;
+    SHARED_FLOAT k1, k2, p1, p2, k3, k4, sx1, sy1;
     SHARED_FLOAT limit;    /* scene_camera_limit: nothing lies further out */
     SHARED_FLOAT time;     /* 0..1 for dynamic scenes, else 0 */
     SHARED_FLOAT pose[12]; /* camera to world, row-major 3 x 4 */

@@ -90,6 +90,20 @@ double scene_camera_limit(const struct scene_camera *camera)
 
 /* ---- perspective ----------------------------------------------------------------------------- */
 
+/* What COLMAP's THIN_PRISM_FISHEYE (src/colmap/sensor/models.h) adds to OpenCV's model: k4 r8 in
+ * the radial part, sx1 r2 and sy1 r2. */
+static void add_prism(const struct scene_camera *c, const double u[2], double d[2], double j[4])
+{
+    double x = u[0], y = u[1], r2 = x * x + y * y, r6 = r2 * r2 * r2;
+    double radial = c->k4 * r6 * r2, slope = 8 * c->k4 * r6;
+    d[0] += x * radial + c->sx1 * r2;
+    d[1] += y * radial + c->sy1 * r2;
+    j[0] += radial + x * x * slope + 2 * c->sx1 * x;
+    j[1] += x * y * slope + 2 * c->sx1 * y;
+    j[2] += x * y * slope + 2 * c->sy1 * x;
+    j[3] += radial + y * y * slope + 2 * c->sy1 * y;
+}
+
 /* Undistorted to distorted ideal coordinates, and the Jacobian (OpenCV, "Camera Calibration and 3D
  * Reconstruction": x'' = x (1 + k1 r2 + k2 r4 + k3 r6) + 2 p1 x y + p2 (r2 + 2 x2), y'' likewise).
  */
@@ -106,6 +120,8 @@ static void distort(const struct scene_camera *c, const double u[2], double d[2]
     j[1] = x * y * slope + 2 * p1 * x + 2 * p2 * y;
     j[2] = j[1];
     j[3] = radial + y * y * slope + 6 * p1 * y + 2 * p2 * x;
+    if (c->lens == VKN_LENS_THIN_PRISM_FISHEYE)
+        add_prism(c, u, d, j);
 }
 
 /* Inverts distort by Newton's method, each step halved until it helps. Returns the distance that
@@ -183,28 +199,60 @@ static double fisheye_angle(const struct scene_camera *camera, double distorted,
     return angle;
 }
 
+/* The direction at an angle to the axis, towards a position in the picture. */
+static void turn(double angle, const double towards[2], double local[3])
+{
+    double length = hypot(towards[0], towards[1]), ratio = length > 0 ? sin(angle) / length : 1;
+    local[0] = towards[0] * ratio;
+    local[1] = -towards[1] * ratio;
+    local[2] = -cos(angle);
+}
+
 static bool fisheye_ray(const struct scene_camera *camera, const double d[2], double local[3])
 {
     double limit = scene_camera_limit(camera), distorted = hypot(d[0], d[1]);
     bool reached = distorted <= radial_value(camera, limit);
-    double angle = reached ? fisheye_angle(camera, distorted, limit) : limit;
-    double ratio = distorted > 0 ? sin(angle) / distorted : 1;
-    local[0] = d[0] * ratio;
-    local[1] = -d[1] * ratio;
-    local[2] = -cos(angle);
+    turn(reached ? fisheye_angle(camera, distorted, limit) : limit, d, local);
     return reached;
+}
+
+/* The position towards `local` at the distance of its angle, or the distorted one; false beyond
+ * `limit`. */
+static bool project_angle(const struct scene_camera *camera, double limit, const double local[3],
+                          bool distorted, double d[2])
+{
+    double across = hypot(local[0], local[1]), angle = atan2(across, -local[2]);
+    if (!(angle <= limit) || (across == 0 && !(local[2] < 0)))
+        return false;
+    double ratio = across > 0 ? (distorted ? radial_value(camera, angle) : angle) / across : 0;
+    d[0] = local[0] * ratio;
+    d[1] = -local[1] * ratio;
+    return true;
 }
 
 static bool fisheye_project(const struct scene_camera *camera, double limit, const double local[3],
                             double d[2])
 {
-    double across = hypot(local[0], local[1]), angle = atan2(across, -local[2]);
-    if (!(angle <= limit) || (across == 0 && !(local[2] < 0)))
-        return false;
-    double ratio = across > 0 ? radial_value(camera, angle) / across : 0;
-    d[0] = local[0] * ratio;
-    d[1] = -local[1] * ratio;
-    return true;
+    return project_angle(camera, limit, local, true, d);
+}
+
+/* ---- thin prism fisheye ---------------------------------------------------------------------- */
+
+static bool thin_prism_ray(const struct scene_camera *camera, const double d[2], double local[3])
+{
+    double limit = scene_camera_limit(camera), u[2];
+    bool reached = undistort(camera, d, u) <= 1e-9 && hypot(u[0], u[1]) <= limit * (1 + 1e-9);
+    turn(fmin(hypot(u[0], u[1]), limit), u, local);
+    return reached;
+}
+
+static bool thin_prism_project(const struct scene_camera *camera, double limit,
+                               const double local[3], double d[2])
+{
+    double u[2] = {0}, j[4];
+    bool seen = project_angle(camera, limit, local, false, u);
+    distort(camera, u, d, j);
+    return seen;
 }
 
 /* ---- equirectangular ------------------------------------------------------------------------- */
@@ -259,6 +307,12 @@ const struct lens_kind lens_kinds[SCENE_LENSES] = {
                                   .around = true,
                                   .ray = equirectangular_ray,
                                   .project = equirectangular_project},
+    [VKN_LENS_THIN_PRISM_FISHEYE] = {.name = "thin_prism_fisheye",
+                                     .camera_type = "fisheye",
+                                     .distortion = "of a thin prism fisheye k1, k2, k3, k4, p1, "
+                                                   "p2, sx1 and sy1",
+                                     .ray = thin_prism_ray,
+                                     .project = thin_prism_project},
 };
 
 /* src/colmap/sensor/models.h of COLMAP's repository lists ids and parameters: f is the focal length
@@ -275,7 +329,8 @@ static const struct lens_model models[] = {
     {7, "FOV", 5, VKN_LENS_PERSPECTIVE, NULL},
     {8, "SIMPLE_RADIAL_FISHEYE", 4, VKN_LENS_FISHEYE, "f cx cy k1"},
     {9, "RADIAL_FISHEYE", 5, VKN_LENS_FISHEYE, "f cx cy k1 k2"},
-    {10, "THIN_PRISM_FISHEYE", 12, VKN_LENS_FISHEYE, NULL},
+    {10, "THIN_PRISM_FISHEYE", 12, VKN_LENS_THIN_PRISM_FISHEYE,
+     "fx fy cx cy k1 k2 p1 p2 k3 k4 sx1 sy1"},
     {11, "RAD_TAN_THIN_PRISM_FISHEYE", 16, VKN_LENS_FISHEYE, NULL},
     {12, "SIMPLE_DIVISION", 4, VKN_LENS_PERSPECTIVE, NULL},
     {13, "DIVISION", 5, VKN_LENS_PERSPECTIVE, NULL},
@@ -285,8 +340,8 @@ static const struct lens_model models[] = {
     {17, "EQUIRECTANGULAR", 2, VKN_LENS_EQUIRECTANGULAR, "w h"},
 };
 
-const char lens_models_supported[] =
-    "PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, OPENCV_FISHEYE and EQUIRECTANGULAR";
+const char lens_models_supported[] = "PINHOLE, SIMPLE_RADIAL, RADIAL, OPENCV, OPENCV_FISHEYE, "
+                                     "THIN_PRISM_FISHEYE and EQUIRECTANGULAR";
 
 const struct lens_model *lens_model_by_id(int id)
 {

@@ -22,11 +22,11 @@ extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "te
 
 /* X(name): coefficients of lenses' distortion, which vkn_camera and the device's Camera have too;
  * and others that files name and no lens has. */
-#define SCENE_COEFFICIENTS(X)       X(k1) X(k2) X(p1) X(p2) X(k3) X(k4)
-#define SCENE_OTHER_COEFFICIENTS(X) X(k5) X(k6) X(sx1) X(sy1)
+#define SCENE_COEFFICIENTS(X)       X(k1) X(k2) X(p1) X(p2) X(k3) X(k4) X(sx1) X(sy1)
+#define SCENE_OTHER_COEFFICIENTS(X) X(k5) X(k6)
 #define SCENE_COEFFICIENT(name)     SCENE_##name,
 enum { SCENE_COEFFICIENTS(SCENE_COEFFICIENT) SCENE_COEFFICIENT_COUNT };
-#define SCENE_LENSES (VKN_LENS_EQUIRECTANGULAR + 1) /* kinds of lenses */
+#define SCENE_LENSES (VKN_LENS_THIN_PRISM_FISHEYE + 1) /* kinds of lenses */
 
 /* One view. Pixel (x, y) has its centre at (x + 0.5, y + 0.5), y down. The camera looks down its
  * -z, y up (OpenGL / Blender convention). A pixel's ideal coordinates are u = (x + 0.5 - center_x)
@@ -38,7 +38,7 @@ struct scene_camera {
     enum vkn_lens lens;
     union { /* distortion, 0: none */
         struct {
-            float k1, k2, p1, p2, k3, k4; /* the order of SCENE_COEFFICIENTS */
+            float k1, k2, p1, p2, k3, k4, sx1, sy1; /* the order of SCENE_COEFFICIENTS */
         };
         float distortion[SCENE_COEFFICIENT_COUNT];
     };

@@ -44,6 +44,21 @@ static void panorama(const double p[3], double image[2])
     image[1] = asin(p[1] / sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]));
 }
 
+/* COLMAP, src/colmap/sensor/models.h: the point's direction at the distance of its angle, to which
+ * the distortion of each axis is added. */
+static void thin_prism(const struct scene_camera *c, const double p[3], double image[2])
+{
+    double across = sqrt(p[0] * p[0] + p[1] * p[1]);
+    double theta = acos(p[2] / sqrt(across * across + p[2] * p[2]));
+    double u = theta * p[0] / across, v = theta * p[1] / across;
+    double radial = c->k1 * pow(theta, 2) + c->k2 * pow(theta, 4) + c->k3 * pow(theta, 6) +
+                    c->k4 * pow(theta, 8);
+    image[0] = u + u * radial + 2 * c->p1 * u * v + c->p2 * (theta * theta + 2 * u * u) +
+               c->sx1 * theta * theta;
+    image[1] = v + v * radial + 2 * c->p2 * u * v + c->p1 * (theta * theta + 2 * v * v) +
+               c->sy1 * theta * theta;
+}
+
 void reference_project(const struct scene_camera *camera, const double point[3], double pixel[2])
 {
     double local[3], image[2];
@@ -52,6 +67,8 @@ void reference_project(const struct scene_camera *camera, const double point[3],
         fisheye(camera, local, image);
     else if (camera->lens == VKN_LENS_EQUIRECTANGULAR)
         panorama(local, image);
+    else if (camera->lens == VKN_LENS_THIN_PRISM_FISHEYE)
+        thin_prism(camera, local, image);
     else
         perspective(camera, local, image);
     pixel[0] = camera->focal_x * image[0] + camera->center_x;
