@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 
-#include "scene/camera_path.h"
+#include "scene/transforms.h"
 #include "scene/keys.h"
 #include "scene/space.h"
 
@@ -166,26 +166,6 @@ static vkn_status check_space(const struct scene_options *options)
     return VKN_OK;
 }
 
-#define FAR_OFFSET 16.0
-
-bool scene_is_far(const double offset[3])
-{
-    return !(fabs(offset[0]) < FAR_OFFSET && fabs(offset[1]) < FAR_OFFSET &&
-             fabs(offset[2]) < FAR_OFFSET);
-}
-
-double scene_number(double number, const double offset[3])
-{
-    return scene_is_far(offset) ? number : (double)(float)number;
-}
-
-void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3])
-{
-    double scale = scene_number(scene->scale, scene->offset);
-    for (int i = 0; i < 3; i++)
-        result[i] = position[i] * scale + scene_number(scene->offset[i], scene->offset);
-}
-
 /* The shortest decimal of the nearest number of single precision. */
 static double shorten(double number)
 {
@@ -298,7 +278,7 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
                               struct scene_camera *camera)
 {
     lens_apply(&frame->lens, frame->width, frame->height, scene->load_downscale, camera);
-    scene_place_camera(scene, frame, camera);
+    pose_place_frame(scene, frame, camera);
     camera->image_path = base_format("%s", frame->image_path);
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
@@ -307,13 +287,6 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
     bool complete =
         camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
     return complete ? place_tracked(scene, frame, camera) : VKN_ERROR;
-}
-
-void scene_place_camera(const struct vkn_scene *scene, const struct transforms_frame *frame,
-                        struct scene_camera *camera)
-{
-    camera->time = (float)frame->time;
-    camera_path_place(scene, frame->pose, camera);
 }
 
 static vkn_status make_split(struct vkn_scene *scene, const struct selection *selection,

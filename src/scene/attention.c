@@ -3,22 +3,15 @@
 
 #include "scene/transforms.h"
 
-static double determinant(const double m[3][3])
-{
-    return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
-           m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
-           m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
-}
-
 /* Cramer's rule: replaces one column after the other. */
 static void solve(const double m[3][3], const double b[3], double x[3])
 {
-    double d = determinant(m);
+    double d = pose_determinant(m);
     for (int column = 0; column < 3; column++) {
         double replaced[3][3];
         for (int i = 0; i < 9; i++)
             replaced[i / 3][i % 3] = i % 3 == column ? b[i / 3] : m[i / 3][i % 3];
-        x[column] = determinant(replaced) / d;
+        x[column] = pose_determinant(replaced) / d;
     }
 }
 
@@ -39,7 +32,7 @@ bool scene_attention(const double (*views)[6], size_t count, double point[3])
         }
     }
     /* The eigenvalues sum to 2 and none exceeds 1; parallel axes make one of them vanish. */
-    if (count < 2 || !(determinant(m) > 1e-3))
+    if (count < 2 || !(pose_determinant(m) > 1e-3))
         return false;
     solve(m, b, point);
     for (int i = 0; i < 3; i++)

@@ -57,7 +57,7 @@ vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct trans
             lens_apply(&frame->lens, size[0], size[1], 1, &made[i]);
         else
             lens_like(like, size, &made[i]);
-        scene_place_camera(scene, frame, &made[i]);
+        pose_place_frame(scene, frame, &made[i]);
     }
     *cameras = made;
     *count = camera_path->count;
@@ -114,16 +114,6 @@ vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const
     if (array == NULL)
         return required ? base_json_fail(where, name, "missing") : VKN_OK;
     return pose_read_numbers(array, name, where, count, values);
-}
-
-void camera_path_place(const struct vkn_scene *scene, const double pose[12],
-                       struct scene_camera *camera)
-{
-    const double position[3] = {pose[3], pose[7], pose[11]};
-    double placed[3];
-    scene_to_training(scene, position, placed);
-    for (int i = 0; i < 12; i++)
-        camera->pose[i] = (float)(i % 4 < 3 ? pose[i] : placed[i / 4]);
 }
 
 static vkn_status parse_frames(const struct vkn_scene *scene, const char *file, const cJSON *json,

@@ -45,9 +45,6 @@ double camera_path_angle(const struct scene_camera *camera); /* its vertical fie
  * absent. */
 vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
                                bool required, int count, double *values);
-/* Puts *camera where `pose`, in the dataset's space, is in the scene's training space. */
-void camera_path_place(const struct vkn_scene *scene, const double pose[12],
-                       struct scene_camera *camera);
 
 /* From nerfstudio's space to the dataset's. */
 struct camera_path_space {

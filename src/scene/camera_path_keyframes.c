@@ -145,7 +145,7 @@ static void place(const struct vkn_scene *scene, const double values[CHANNELS], 
     if (vector_dot(to, to) > 0)
         memcpy(back, to, sizeof(to));
     look_along(values + POSITION, back, values + UP, pose);
-    camera_path_place(scene, pose, camera);
+    pose_place(scene, pose, camera);
 }
 
 static vkn_status make_frames(const struct vkn_scene *scene, const struct keyframes *keys,

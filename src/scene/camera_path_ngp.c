@@ -307,7 +307,7 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct path *
                              path->file, i);
         to_dataset(space, values, pose);
         camera_path->cameras[i] = camera_path_camera(like, same_size, values[ANGLE] * PI / 180);
-        camera_path_place(scene, pose, &camera_path->cameras[i]);
+        pose_place(scene, pose, &camera_path->cameras[i]);
     }
     return VKN_OK;
 }

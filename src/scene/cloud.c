@@ -27,7 +27,7 @@ static struct view view_of(const struct transforms_frame *frame)
     struct view view = {.widest = lens_kinds[frame->lens.kind].around ? -1 : 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
-    scene_place_camera(&dataset, frame, &view.camera);
+    pose_place_frame(&dataset, frame, &view.camera);
     for (int i = 0; i < 3; i++)
         view.camera.pose[4 * i + 3] = 0;
     for (unsigned corner = 0; corner < 4; corner++) {

@@ -1,4 +1,4 @@
-/* Camera poses: 4x4 or 3x4 matrices of numbers. */
+/* Camera poses: 4x4 or 3x4 matrices of numbers, and their place in training space. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static vkn_status read_row(const cJSON *row, const char *name, const char *where
     return VKN_OK;
 }
 
-static double determinant(const double m[3][3])
+double pose_determinant(const double m[3][3])
 {
     return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
            m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
@@ -35,7 +35,7 @@ static double determinant(const double m[3][3])
 /* The inverse's transpose: cofactors over the determinant. */
 static void inverse_transpose(const double m[3][3], double result[3][3])
 {
-    double d = determinant(m);
+    double d = pose_determinant(m);
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
             int a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, e = (j + 2) % 3;
@@ -61,7 +61,7 @@ static double skewness(const double m[3][3])
  * (Higham 1986). Starts near the answer, so it has converged long before the last round. */
 static const char *make_rotation(double m[3][3])
 {
-    double d = determinant(m);
+    double d = pose_determinant(m);
     double scale = cbrt(d);
     if (!(fabs(scale) > 1e-12))
         return "the rotation part is degenerate";
@@ -173,4 +173,42 @@ vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const ch
     double values[4][4];
     BASE_TRY(pose_read_numbers(matrix, name, where, 16, values[0]));
     return make_pose(values, name, where, pose);
+}
+
+/* ---- training space -------------------------------------------------------------------------- */
+
+#define FAR_OFFSET 16.0
+
+bool scene_is_far(const double offset[3])
+{
+    return !(fabs(offset[0]) < FAR_OFFSET && fabs(offset[1]) < FAR_OFFSET &&
+             fabs(offset[2]) < FAR_OFFSET);
+}
+
+double scene_number(double number, const double offset[3])
+{
+    return scene_is_far(offset) ? number : (double)(float)number;
+}
+
+void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3])
+{
+    double scale = scene_number(scene->scale, scene->offset);
+    for (int i = 0; i < 3; i++)
+        result[i] = position[i] * scale + scene_number(scene->offset[i], scene->offset);
+}
+
+void pose_place(const struct vkn_scene *scene, const double pose[12], struct scene_camera *camera)
+{
+    const double position[3] = {pose[3], pose[7], pose[11]};
+    double placed[3];
+    scene_to_training(scene, position, placed);
+    for (int i = 0; i < 12; i++)
+        camera->pose[i] = (float)(i % 4 < 3 ? pose[i] : placed[i / 4]);
+}
+
+void pose_place_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,
+                      struct scene_camera *camera)
+{
+    camera->time = (float)frame->time;
+    pose_place(scene, frame->pose, camera);
 }

@@ -148,7 +148,7 @@ static void corner_at(const struct transforms_frame *frame, unsigned corner, dou
     struct scene_camera camera = {0};
     double origin[3], direction[3];
     lens_apply(&frame->lens, frame->width, frame->height, 1, &camera);
-    scene_place_camera(&dataset, frame, &camera);
+    pose_place_frame(&dataset, frame, &camera);
     scene_camera_ray(&camera, (corner & 1) * (double)camera.width,
                      (corner >> 1) * (double)camera.height, origin, direction);
     double distance = depth / scene_camera_depth_scale(&camera, direction);

@@ -159,6 +159,7 @@ const char *pose_from_rows(const double (*rows)[4], double pose[12]);
 const char *pose_from_matrix(const double (*rows)[4], double pose[12]);
 /* Inverts a matrix whose last row is 0 0 0 w; not finite where there is no inverse. */
 void pose_invert_matrix(double rows[4][4]);
+double pose_determinant(const double m[3][3]);
 
 /* Reads an array of `count` numbers up to 1e9; VKN_BAD_INPUT for anything else. */
 vkn_status pose_read_numbers(const struct cJSON *array, const char *name, const char *where,
@@ -177,9 +178,11 @@ vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE
  * stand for. */
 double scene_number(double number, const double offset[3]);
 void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3]);
-/* Time and pose of *camera: from the frame, in the scene's training space. */
-void scene_place_camera(const struct vkn_scene *scene, const struct transforms_frame *frame,
-                        struct scene_camera *camera);
+/* Puts *camera where `pose`, in the dataset's space, is in the scene's training space; or where a
+ * frame is, at its time. */
+void pose_place(const struct vkn_scene *scene, const double pose[12], struct scene_camera *camera);
+void pose_place_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,
+                      struct scene_camera *camera);
 /* The cameras of a camera path that has been parsed (scene_read_camera_path). */
 vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *path,
                                const struct scene_camera *like, struct scene_camera **cameras,
