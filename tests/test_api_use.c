@@ -23,6 +23,7 @@ static const double zero[3];
     X(vkn_config_parse_json(NULL, NULL, NULL, false)) X(vkn_config_setting(0, NULL))               \
     X(vkn_scene_open(NULL, NULL, NULL)) X(vkn_scene_create(NULL, NULL, 0, NULL, NULL))             \
     X(vkn_scene_camera(NULL, VKN_SPLIT_TRAIN, 0, NULL)) X(vkn_scene_look_at(NULL, NULL, NULL))     \
+    X(vkn_scene_find_look(NULL, NULL))                                                             \
     X(vkn_scene_image(NULL, VKN_SPLIT_TRAIN, 0, VKN_BACKGROUND_WHITE, NULL))                       \
     X(vkn_scene_check_path(NULL, NULL)) X(vkn_scene_info_json(NULL, &text))                        \
     X(vkn_camera_look_at(NULL, zero, zero, zero)) X(vkn_picture_write(NULL, VKN_MAP_COLOR, NULL))  \

@@ -267,7 +267,8 @@ static const struct member camera_members[] = {
     MEMBER(vkn_camera, k2, REAL),       MEMBER(vkn_camera, p1, REAL),
     MEMBER(vkn_camera, p2, REAL),       MEMBER(vkn_camera, k3, REAL),
     MEMBER(vkn_camera, k4, REAL),       MEMBER(vkn_camera, time, AMOUNT),
-    ARRAY(vkn_camera, pose, REAL)};
+    ARRAY(vkn_camera, pose, REAL),      MEMBER(vkn_camera, sx1, REAL),
+    MEMBER(vkn_camera, sy1, REAL)};
 static const struct member picture_members[] = {MEMBER(vkn_picture_params, background, CHOICE),
                                                 MEMBER(vkn_picture_params, supersample, LIMIT),
                                                 ARRAY(vkn_picture_params, crop, REAL)};

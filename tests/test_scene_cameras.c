@@ -789,7 +789,20 @@ static void test_far(void **state)
         assert_same_cameras(far->splits[SCENE_TRAIN].cameras, near->splits[SCENE_TRAIN].cameras,
                             RING);
         /* And back. */
+        struct vkn_scene_look look = {.size = sizeof look};
         assert_ok(vkn_scene_look_at(far, point, up));
+        assert_ok(vkn_scene_find_look(far, &look));
+        double away = 0;
+        for (int n = 0; n < RING; n++)
+            away += size * hypot(1, 0.3 + 0.1 * (n % 3)) / RING;
+        assert_near(look.distance, away, 1e-5 * size);
+        assert_memory_equal(look.point, point, sizeof point);
+        assert_memory_equal(look.up, up, sizeof up);
+        for (int i = 0; i < 6; i++)
+            assert_near(look.cube[i],
+                        (0.5 + (i < 3 ? -0.5 : 0.5) * far->aabb_scale - far->offset[i % 3]) /
+                            far->scale,
+                        0);
         for (int i = 0; i < 3; i++) {
             assert_near(point[i], middle[i], 1e-6 * size);
             assert_near(up[i], i == 2, 0);
@@ -852,6 +865,7 @@ static void test_looking_around(void **state)
     free(cameras);
     assert_int_equal(vkn_scene_look_at(NULL, point, NULL), VKN_BAD_INPUT);
     assert_int_equal(vkn_scene_look_at(scene, NULL, NULL), VKN_BAD_INPUT);
+    assert_int_equal(vkn_scene_find_look(scene, NULL), VKN_BAD_INPUT);
     scene_close(&scene);
 }
 

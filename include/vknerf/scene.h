@@ -50,6 +50,15 @@ VKN_API vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split
  * pictures, of unit length; may be NULL. Both 3 numbers in the dataset's axes and units, as `vknerf
  * render --orbit` and the viewer have them (since 0.2). */
 VKN_API vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up);
+/* Of vkn_scene_find_look (since 0.2): in the dataset's axes and units. */
+struct vkn_scene_look {
+    size_t size;            /* see <vknerf/api.h> */
+    double point[3], up[3]; /* as vkn_scene_look_at has them */
+    double distance;        /* of the training cameras from the point, their mean */
+    double cube[6];         /* that is reconstructed: its low corner, its high corner */
+};
+/* Finds from where to look at the scene. */
+VKN_API vkn_status vkn_scene_find_look(const vkn_scene *scene, struct vkn_scene_look *look);
 /* Its photograph as a picture of colours and opacities, composited on the background in sRGB space
  * as vkn_render and evaluations do; `used` says which pixels count. The caller frees *picture. */
 VKN_API vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,

@@ -144,12 +144,8 @@ static vkn_status measure_attention(struct inspection *inspection)
     BASE_TRY(scene_find_attention(train, &inspection->attentive, inspection->attention));
     if (!inspection->attentive)
         memset(inspection->attention, 0, sizeof(inspection->attention));
-    for (size_t n = 0; n < train->camera_count && inspection->attentive; n++) {
-        double squared = 0;
-        for (int i = 0; i < 3; i++)
-            squared += pow((double)train->cameras[n].pose[4 * i + 3] - inspection->attention[i], 2);
-        inspection->distance += sqrt(squared) / (double)train->camera_count;
-    }
+    else
+        inspection->distance = scene_mean_distance(train, inspection->attention);
     return VKN_OK;
 }
 

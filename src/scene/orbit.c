@@ -63,15 +63,44 @@ static vkn_status find_center(const struct scene_split *train, double center[3])
     return VKN_OK;
 }
 
-vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up)
+double scene_mean_distance(const struct scene_split *train, const double point[3])
+{
+    double distance = 0;
+    for (size_t n = 0; n < train->camera_count; n++) {
+        double from[3];
+        for (int i = 0; i < 3; i++)
+            from[i] = train->cameras[n].pose[4 * i + 3] - point[i];
+        distance += sqrt(vector_dot(from, from)) / (double)train->camera_count;
+    }
+    return distance;
+}
+
+vkn_status vkn_scene_find_look(const vkn_scene *scene, struct vkn_scene_look *look)
 {
     BASE_NEED(scene);
+    BASE_NEED(look);
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    struct vkn_scene_look own, *found = &own;
+    BASE_TRY(find_center(train, own.point));
+    scene_up(train, own.up);
+    own.distance = scene_mean_distance(train, own.point) / scene->scale;
+    for (int i = 0; i < 3; i++) {
+        own.point[i] = (own.point[i] - scene->offset[i]) / scene->scale;
+        own.cube[i] = (0.5 - 0.5 * scene->aabb_scale - scene->offset[i]) / scene->scale;
+        own.cube[3 + i] = (0.5 + 0.5 * scene->aabb_scale - scene->offset[i]) / scene->scale;
+    }
+    return BASE_FILL(vkn_scene_look, found, look, cube);
+}
+
+vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up)
+{
+    struct vkn_scene_look look = {.size = sizeof look};
+    BASE_NEED(scene);
     BASE_NEED(point);
-    BASE_TRY(find_center(&scene->splits[SCENE_TRAIN], point));
-    for (int i = 0; i < 3; i++)
-        point[i] = (point[i] - scene->offset[i]) / scene->scale;
+    BASE_TRY(vkn_scene_find_look(scene, &look));
+    memcpy(point, look.point, sizeof look.point);
     if (up)
-        scene_up(&scene->splits[SCENE_TRAIN], up);
+        memcpy(up, look.up, sizeof look.up);
     return VKN_OK;
 }
 
@@ -81,17 +110,16 @@ static vkn_status find_circle(const struct scene_split *train, struct circle *ci
 {
     BASE_TRY(find_center(train, circle->center));
     scene_up(train, circle->up);
-    double distance = 0, height = 0;
+    double height = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
         double from[3];
         for (int i = 0; i < 3; i++)
             from[i] = train->cameras[n].pose[4 * i + 3] - circle->center[i];
-        distance += sqrt(vector_dot(from, from)) / (double)train->camera_count;
         height += vector_dot(from, circle->up) / (double)train->camera_count;
         if (n == 0)
             memcpy(circle->start, from, sizeof(from));
     }
-    distance = fmax(distance, 1e-3);
+    double distance = fmax(scene_mean_distance(train, circle->center), 1e-3);
     circle->height = height;
     circle->radius = sqrt(fmax(distance * distance - height * height, 0.01 * distance * distance));
 

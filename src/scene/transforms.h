@@ -194,6 +194,8 @@ vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct trans
 bool scene_attention(const double (*views)[6], size_t count, double point[3]);
 /* The same of training cameras, in training space; *found tells whether there is such a point. */
 vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3]);
+/* Returns the mean distance of the training cameras from a point. */
+double scene_mean_distance(const struct scene_split *train, const double point[3]);
 
 /* Whether the lens reaches the corners of the image: its distortion can be undone there (it folds
  * over otherwise). */

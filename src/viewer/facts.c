@@ -8,11 +8,6 @@
 
 #include <cjson/cJSON.h>
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 /* ---- the configuration ----------------------------------------------------------------------- */
 
 static bool config_is(const vkn_config *config, const char *key, const char *wanted)
@@ -37,39 +32,30 @@ static void config_numbers(const vkn_config *config, const char *key, double *nu
     vkn_free(text);
 }
 
-/* The training cube in the dataset's space. */
-static void find_box(const vkn_config *config, double box[6], double *scale)
+/* Without a scene: what the training space tells. */
+static struct vkn_scene_look look_of_config(const vkn_config *config)
 {
-    double offset[3] = {0.5, 0.5, 0.5}, side = 1;
-    *scale = 1;
-    config_numbers(config, "scene.scale", scale, 1);
+    struct vkn_scene_look look = {.size = sizeof look, .up = {0, 0, 1}};
+    double offset[3] = {0.5, 0.5, 0.5}, side = 1, scale = 1;
+    config_numbers(config, "scene.scale", &scale, 1);
     config_numbers(config, "scene.offset", offset, 3);
     config_numbers(config, "scene.aabb_scale", &side, 1);
     for (int i = 0; i < 6; i++)
-        box[i] = (0.5 + (i < 3 ? -0.5 : 0.5) * side - offset[i % 3]) / *scale;
+        look.cube[i] = (0.5 + (i < 3 ? -0.5 : 0.5) * side - offset[i % 3]) / scale;
+    for (int i = 0; i < 3; i++)
+        look.point[i] = 0.5 * (look.cube[i] + look.cube[i + 3]);
+    look.distance = 1.32 / scale;
+    return look;
 }
 
 /* ---- the cameras ----------------------------------------------------------------------------- */
 
 /* What is looked at, and how. */
 struct look {
-    double up[3], at[3], distance, fov;
+    struct vkn_scene_look from;
+    double fov;
     uint32_t width, height;
 };
-
-static double mean_distance(const vkn_scene *scene, size_t count, const double at[3])
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct vkn_camera camera = {.size = sizeof camera};
-        if (vkn_scene_camera(scene, VKN_SPLIT_TRAIN, i, &camera) != VKN_OK)
-            continue;
-        const double away[3] = {camera.pose[3] - at[0], camera.pose[7] - at[1],
-                                camera.pose[11] - at[2]};
-        sum += sqrt(dot(away, away));
-    }
-    return sum / (double)count;
-}
 
 /* Where the cameras look, from how far and how wide. */
 static void find_look(const vkn_scene *scene, struct look *look)
@@ -87,10 +73,11 @@ static void find_look(const vkn_scene *scene, struct look *look)
             look->height = camera.height;
         }
     }
-    if (count == 0 || vkn_scene_look_at(scene, look->at, look->up) != VKN_OK)
+    double least = 1e-6 * look->from.distance;
+    if (count == 0 || vkn_scene_find_look(scene, &look->from) != VKN_OK)
         return;
     look->fov = fmin(fmax(fov / (double)count, 20), 90);
-    look->distance = fmax(mean_distance(scene, count, look->at), 1e-6 * look->distance);
+    look->from.distance = fmax(look->from.distance, least);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -163,8 +150,7 @@ static bool add_maps(cJSON *json, const char *model)
     return cJSON_AddItemToObject(json, "maps", cJSON_CreateStringArray(has, count));
 }
 
-static char *write_facts(const struct viewer *viewer, const char *model, const double box[6],
-                         const struct look *look)
+static char *write_facts(const struct viewer *viewer, const char *model, const struct look *look)
 {
     cJSON *json = cJSON_CreateObject();
     bool white = viewer->background == VKN_BACKGROUND_WHITE;
@@ -173,10 +159,11 @@ static char *write_facts(const struct viewer *viewer, const char *model, const d
         cJSON_AddStringToObject(json, "mode", viewer->state == STATE_VIEWING ? "view" : "train") &&
         add_text(json, "model", model) &&
         cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
-        add_maps(json, model) && add_numbers(json, "up", look->up, 3) &&
-        add_numbers(json, "look_at", look->at, 3) &&
-        cJSON_AddNumberToObject(json, "distance", look->distance) &&
-        add_numbers(json, "box", box, 6) && cJSON_AddNumberToObject(json, "fov", look->fov) &&
+        add_maps(json, model) && add_numbers(json, "up", look->from.up, 3) &&
+        add_numbers(json, "look_at", look->from.point, 3) &&
+        cJSON_AddNumberToObject(json, "distance", look->from.distance) &&
+        add_numbers(json, "box", look->from.cube, 6) &&
+        cJSON_AddNumberToObject(json, "fov", look->fov) &&
         cJSON_AddNumberToObject(json, "width", look->width) &&
         cJSON_AddNumberToObject(json, "height", look->height) &&
         cJSON_AddStringToObject(json, "background", white ? "white" : "black") &&
@@ -210,21 +197,16 @@ static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_f
 vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
                       enum vkn_scene_format format, const vkn_config *config)
 {
-    double box[6], scale;
     char *model = NULL;
-    find_box(config, box, &scale);
-    struct look look = {
-        .up = {0, 0, 1}, .distance = 1.32 / scale, .fov = 45, .width = 800, .height = 800};
-    for (int i = 0; i < 3; i++)
-        look.at[i] = 0.5 * (box[i] + box[i + 3]);
+    struct look look = {.from = look_of_config(config), .fov = 45, .width = 800, .height = 800};
     open_scene(viewer, scene, format, config);
     find_look(viewer->scene, &look);
-    viewer->typical = look.distance;
+    viewer->typical = look.from.distance;
     viewer->background =
         config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
     viewer->run = strdup(run);
     vkn_status status = viewer->run ? vkn_config_get(config, "model", &model) : VKN_ERROR;
-    char *facts = status == VKN_OK ? write_facts(viewer, model, box, &look) : NULL;
+    char *facts = status == VKN_OK ? write_facts(viewer, model, &look) : NULL;
     vkn_free(model);
     pthread_mutex_lock(&viewer->lock);
     viewer->facts = facts;
