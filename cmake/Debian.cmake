@@ -84,14 +84,14 @@ set(CPACK_COMPONENTS_ALL ${components})
 set(CPACK_DEBIAN_VKNERF_PACKAGE_DEPENDS libvulkan1)
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_DEPENDS libvulkan1)
 set(CPACK_DEBIAN_VKNERF_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ffmpeg, colmap, \
-libmicrohttpd12 | libmicrohttpd12t64, libturbojpeg0 | libturbojpeg")
+libmicrohttpd12 | libmicrohttpd12t64")
 set(CPACK_DEBIAN_VKNERF_PACKAGE_SUGGESTS vknerf-mpi)
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvknerf 0 libvknerf0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_CONTROL_EXTRA
     ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
-set(CPACK_DEBIAN_LIBVKNERF-DEV_PACKAGE_DEPENDS "libvknerf0 (= ${PROJECT_VERSION}-1), libcjson-dev, libpng-dev")
+set(CPACK_DEBIAN_LIBVKNERF-DEV_PACKAGE_DEPENDS "libvknerf0 (= ${PROJECT_VERSION}-1), libcjson-dev, libpng-dev, libjpeg-dev")
 set(CPACK_DEBIAN_VKNERF-MPI_PACKAGE_DEPENDS "vknerf (= ${PROJECT_VERSION}-1) | libvknerf0 (= ${PROJECT_VERSION}-1)")
 
 include(CPack)

@@ -1,4 +1,4 @@
-# Imported targets vknerf-vulkan, vknerf-cjson, vknerf-stb and vknerf-png.
+# Imported targets vknerf-vulkan, vknerf-cjson, vknerf-stb, vknerf-png and vknerf-jpeg.
 
 find_package(Threads REQUIRED)
 
@@ -84,3 +84,17 @@ set(png_includes ${VKNERF_PNG_INCLUDE})
 list(REMOVE_ITEM png_includes /usr/include)
 target_include_directories(vknerf-png SYSTEM INTERFACE ${png_includes})
 target_link_libraries(vknerf-png INTERFACE ${VKNERF_PNG_LIBRARY} ${VKNERF_Z_LIBRARY} m)
+
+# ---- libjpeg-turbo -------------------------------------------------------------------------------
+# Static where it can be had, as libpng.
+
+find_path(VKNERF_JPEG_INCLUDE jpeglib.h)
+find_library(VKNERF_JPEG_LIBRARY NAMES libjpeg.a jpeg)
+if(NOT VKNERF_JPEG_INCLUDE OR NOT VKNERF_JPEG_LIBRARY)
+    message(FATAL_ERROR "vknerf needs libjpeg-turbo: install libjpeg-dev")
+endif()
+add_library(vknerf-jpeg INTERFACE)
+set(jpeg_includes ${VKNERF_JPEG_INCLUDE})
+list(REMOVE_ITEM jpeg_includes /usr/include)
+target_include_directories(vknerf-jpeg SYSTEM INTERFACE ${jpeg_includes})
+target_link_libraries(vknerf-jpeg INTERFACE ${VKNERF_JPEG_LIBRARY})

@@ -5,6 +5,7 @@
 find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
 find_library(VKNERF_PNG_SHARED_LIBRARY NAMES libpng.so png)
 find_library(VKNERF_Z_SHARED_LIBRARY NAMES libz.so z)
+find_library(VKNERF_JPEG_SHARED_LIBRARY NAMES libjpeg.so jpeg)
 set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(vknerf-shared SHARED $<TARGET_OBJECTS:vknerf-core>)
@@ -15,7 +16,8 @@ set_target_properties(vknerf-shared PROPERTIES OUTPUT_NAME vknerf VERSION ${PROJ
     SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
 target_include_directories(vknerf-shared INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(vknerf-shared PRIVATE ${VKNERF_CJSON_SHARED_LIBRARY} ${VKNERF_PNG_SHARED_LIBRARY} ${VKNERF_Z_SHARED_LIBRARY} ${library_needs} $<BUILD_INTERFACE:vknerf-options>)
+target_link_libraries(vknerf-shared PRIVATE ${VKNERF_CJSON_SHARED_LIBRARY} ${VKNERF_PNG_SHARED_LIBRARY} ${VKNERF_Z_SHARED_LIBRARY}
+    ${VKNERF_JPEG_SHARED_LIBRARY} ${library_needs} $<BUILD_INTERFACE:vknerf-options>)
 if(NOT VKNERF_SANITIZE)
     # Sanitizers' own functions are the program's.
     target_link_options(vknerf-shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
@@ -36,4 +38,4 @@ add_custom_target(vknerf-static-archive ALL DEPENDS ${static_archive})
 add_library(vknerf-static INTERFACE)
 add_dependencies(vknerf-static vknerf-static-archive)
 target_include_directories(vknerf-static INTERFACE ${PROJECT_SOURCE_DIR}/include)
-target_link_libraries(vknerf-static INTERFACE ${static_archive} vknerf-cjson vknerf-png ${library_needs})
+target_link_libraries(vknerf-static INTERFACE ${static_archive} vknerf-cjson vknerf-png vknerf-jpeg ${library_needs})

@@ -1,15 +1,14 @@
-# The viewer of the program (src/viewer), where the headers of its libraries are; it loads these when it starts.
+# The viewer of the program (src/viewer), where the header of libmicrohttpd is, which it loads when it starts.
 
 include(Page)
 find_path(VKNERF_MICROHTTPD_INCLUDE microhttpd.h)
-find_path(VKNERF_TURBOJPEG_INCLUDE turbojpeg.h)
 set(have_viewer OFF)
-if(VKNERF_MICROHTTPD_INCLUDE AND VKNERF_TURBOJPEG_INCLUDE)
+if(VKNERF_MICROHTTPD_INCLUDE)
     set(have_viewer ON)
 endif()
-option(VKNERF_VIEWER "Build the viewer (needs libmicrohttpd-dev and libturbojpeg0-dev)" ${have_viewer})
+option(VKNERF_VIEWER "Build the viewer (needs libmicrohttpd-dev)" ${have_viewer})
 if(VKNERF_VIEWER AND NOT have_viewer)
-    message(FATAL_ERROR "VKNERF_VIEWER needs libmicrohttpd and libjpeg-turbo: install libmicrohttpd-dev and libturbojpeg0-dev")
+    message(FATAL_ERROR "VKNERF_VIEWER needs libmicrohttpd: install libmicrohttpd-dev")
 endif()
 
 # Adds it to the program TARGET, or what says that it is not there.
@@ -17,16 +16,15 @@ function(vknerf_add_viewer target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer)
     if(NOT VKNERF_VIEWER)
         target_sources(${target} PRIVATE ${folder}/absent.c)
-        message(STATUS "Without the viewer: with libmicrohttpd-dev and libturbojpeg0-dev there is one")
+        message(STATUS "Without the viewer: with libmicrohttpd-dev there is one")
         return()
     endif()
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     list(REMOVE_ITEM sources ${folder}/absent.c)
-    target_sources(${target} PRIVATE ${sources})
-    foreach(include ${VKNERF_MICROHTTPD_INCLUDE} ${VKNERF_TURBOJPEG_INCLUDE})
-        if(NOT include STREQUAL "/usr/include") # the compiler's own must not be named
-            target_include_directories(${target} SYSTEM PRIVATE ${include})
-        endif()
-    endforeach()
+    # The library shows nothing of its room jpeg, so the viewer has its own.
+    target_sources(${target} PRIVATE ${sources} ${PROJECT_SOURCE_DIR}/src/jpeg/write.c)
+    if(NOT VKNERF_MICROHTTPD_INCLUDE STREQUAL "/usr/include") # the compiler's own must not be named
+        target_include_directories(${target} SYSTEM PRIVATE ${VKNERF_MICROHTTPD_INCLUDE})
+    endif()
     vknerf_embed_page(${target})
 endfunction()

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include <zlib.h>
+
 #include "scene/image.h"
 #include "scenes.h"
 
@@ -153,7 +155,7 @@ static inline char *tagged_picture(struct temporary *folder, const char *name, u
     put(chunk, (uint32_t)size, 4, false);
     memcpy(chunk + 4, "eXIf", 4);
     memcpy(chunk + 8, exif + 12, size);
-    put(chunk + 8 + size, image_crc32(chunk + 4, size + 4), 4, false);
+    put(chunk + 8 + size, (uint32_t)crc32(0, chunk + 4, (uInt)size + 4), 4, false);
     assert_ok(base_file_read(path, 1 << 20, &data, &whole));
     base_text_add_bytes(&text, data, 33);
     base_text_add_bytes(&text, chunk, size + 12);

@@ -480,15 +480,14 @@ def check_alone(run, folder):
 
 
 def check_missing(run, folder):
-    """Without a library, and without the viewer: one line that names packages."""
+    """Without its library, and without the viewer: one line that names packages."""
     program = os.path.join(os.environ["VKNERF_BUILD_DIR"], "vknerf")
-    for library, package in (("libmicrohttpd.so.12", "libmicrohttpd12"), ("libturbojpeg.so.0", "libturbojpeg0")):
-        place = os.path.join(folder, library + ".none")
-        os.makedirs(place)
-        with open(os.path.join(place, library), "w", encoding="utf-8"):
-            pass
-        done = vknerf("view", run, program=program, environment={"LD_LIBRARY_PATH": place})
-        assert done.returncode == 1 and done.stderr.count("\n") == 1 and package in done.stderr, done
+    place = os.path.join(folder, "none")
+    os.makedirs(place)
+    with open(os.path.join(place, "libmicrohttpd.so.12"), "w", encoding="utf-8"):
+        pass
+    done = vknerf("view", run, program=program, environment={"LD_LIBRARY_PATH": place})
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "libmicrohttpd12" in done.stderr, done
     done = vknerf("view", run, program=os.path.join(os.environ["VKNERF_BUILD_DIR"], "tests/vknerf_without_viewer"))
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "libmicrohttpd-dev" in done.stderr, done
 

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stb_image.h>
 
 #include "render/depths.h"
 #include "render/render.h"
 #include "render/writer.h"
+#include "scene/image.h"
 #include "scenes.h"
 
 /* $FAKE: part of the names of videos that fail. */
@@ -321,7 +321,7 @@ static void test_one_depth(void **state)
     free(rgba);
 }
 
-/* In equal steps on one scale, as stb reads them; neither colours nor 8-bit maps come with them. */
+/* In equal steps on one scale; neither colours nor 8-bit maps come with them. */
 static void test_16_bits(void **state)
 {
     struct temporary *folder = *state;
@@ -330,21 +330,17 @@ static void test_16_bits(void **state)
     assert_ok(make(&params, FRAMES, VKN_OK, &result));
     assert_true(fabs(result.depth_unit - 1e-4) < 1e-12);
     for (unsigned frame = 0; frame < FRAMES; frame++) {
-        char name[32], *data = NULL;
-        size_t size = 0;
-        int width, height, channels;
+        char name[32];
+        struct image_mask *steps;
+        uint32_t width, height;
         snprintf(name, sizeof name, "out/frame_%04u_depth16.png", frame);
-        assert_ok(base_file_read(temporary_path(folder, name), 1 << 20, &data, &size));
-        assert_true(stbi_is_16_bit_from_memory((const stbi_uc *)data, (int)size));
-        stbi_us *steps = stbi_load_16_from_memory((const stbi_uc *)data, (int)size, &width, &height,
-                                                  &channels, 0);
-        assert_true(steps && width == WIDTH && height == HEIGHT && channels == 1);
+        assert_ok(image_read_mask(temporary_path(folder, name), &steps, &width, &height));
+        assert_true(width == WIDTH && height == HEIGHT);
         for (unsigned i = 0; i < PIXELS; i++) {
             bool solid = opacities[frame][i] >= 0.5f;
-            assert_int_equal(steps[i], solid ? lround((double)depths[frame][i] / 1e-4) : 0);
+            assert_int_equal(steps[i].value, solid ? lround((double)depths[frame][i] / 1e-4) : 0);
         }
         free(steps);
-        free(data);
     }
     assert_int_equal(count_in(folder, "out"), FRAMES + 2); /* their scale, and the list */
     params = (struct vkn_render_params){.opacity = true, .out = params.out};

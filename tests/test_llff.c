@@ -512,7 +512,7 @@ static void test_broken_images(void **state)
     make_capture(folder, "images", 40, 30);
     temporary_text(folder, "images/02.png", "no picture");
     temporary_picture(folder, "masks/05.png", 7, 7, 0);
-    assert_open_fails(&options, "/images/02.png: neither a PNG nor a JPEG");
+    assert_open_fails(&options, "/images/02.png: not a PNG, JPEG, ");
     struct vkn_scene *scene = look_over(&options, &findings);
     assert_int_equal(findings.broken, 2);
     assert_int_equal(findings.missing, 0);

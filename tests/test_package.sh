@@ -46,7 +46,7 @@ for name in vknerf libvknerf0; do
     says $name Depends libc6
     says $name Recommends 'mesa-vulkan-drivers | vulkan-icd'
 done
-for tool in ffmpeg colmap libmicrohttpd12 libturbojpeg0; do
+for tool in ffmpeg colmap libmicrohttpd12; do
     says vknerf Recommends $tool
 done
 says vknerf Section graphics

@@ -119,7 +119,9 @@ static void test_odd_entries(void **state)
     temporary_text(folder, "given/j\n\033[31m.png", "\x89PNG broken");
     /* 40000x40000 pixels. */
     temporary_file(folder, "given/k.png",
-                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x9c\x40\0\0\x9c\x40\x08\6\0\0\0\0\0\0\0", 33);
+                   "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x9c\x40\0\0\x9c\x40\x08\6\0\0\0"
+                   "\121\014\016\005\0\0\0\0IDAT",
+                   41);
     vkn_log_to(keep_line, NULL);
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);

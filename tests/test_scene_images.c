@@ -8,6 +8,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <jpeglib.h>
+
 #include <cjson/cJSON.h>
 
 #include <vknerf/context.h>
@@ -15,6 +18,7 @@
 #include "scene/capture.h"
 #include "scene/find.h"
 #include "scene/image.h"
+#include "memory_limit.h"
 #include "photographs.h"
 #include "scenes.h"
 
@@ -27,6 +31,12 @@ static void read_seed(const char *name, uint8_t **data, size_t *size)
     assert_ok(base_file_read(path, 1 << 20, &bytes, size));
     *data = (uint8_t *)bytes;
     free(path);
+}
+
+static void put_32(uint8_t *data, uint32_t value)
+{
+    for (unsigned i = 0; i < 4; i++)
+        data[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
 /* ---- PNG ----------------------------------------------------------------------------------- */
@@ -90,7 +100,7 @@ static void add_chunk(struct base_text *png, const char *type, const uint8_t *da
     uint8_t body[256];
     memcpy(body, type, 4);
     memcpy(body + 4, data, size);
-    uint32_t crc = image_crc32(body, size + 4);
+    uint32_t crc = (uint32_t)crc32(0, body, size + 4);
     const uint8_t length[4] = {0, 0, (uint8_t)(size >> 8), (uint8_t)size};
     const uint8_t check[4] = {(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8),
                               (uint8_t)crc};
@@ -216,6 +226,43 @@ static void test_jpeg_kinds(void **state)
     check_jpeg("grey.jpg", (const uint8_t[3]){65, 65, 65}, (const uint8_t[3]){123, 123, 123});
 }
 
+/* Four inks as libjpeg writes them with Adobe's marker, inverted: a colour is the product of its
+ * own and of black. */
+static void test_jpeg_inks(void **state)
+{
+    (void)state;
+    enum { SIDE = 16 };
+    struct jpeg_compress_struct info;
+    struct jpeg_error_mgr errors;
+    unsigned char *data = NULL;
+    unsigned long size = 0;
+    uint8_t row[4 * SIDE], *rgba = NULL;
+    uint32_t width = 0, height = 0;
+    for (size_t i = 0; i < sizeof(row); i++)
+        row[i] = (uint8_t[]){204, 102, 255, 128}[i % 4];
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&info);
+    jpeg_mem_dest(&info, &data, &size);
+    info.image_width = info.image_height = SIDE;
+    info.input_components = 4;
+    info.in_color_space = JCS_CMYK;
+    jpeg_set_defaults(&info);
+    jpeg_start_compress(&info, TRUE);
+    while (info.next_scanline < SIDE)
+        jpeg_write_scanlines(&info, &(JSAMPROW){row}, 1);
+    jpeg_finish_compress(&info);
+    jpeg_destroy_compress(&info);
+    assert_ok(image_decode("inks", data, size, &rgba, &width, &height));
+    assert_int_equal(width * height, SIDE * SIDE);
+    for (uint32_t i = 0; i < width * height; i++) {
+        const uint8_t wanted[4] = {102, 51, 128, 255};
+        for (size_t c = 0; c < 4; c++)
+            assert_true(abs(rgba[4 * i + c] - wanted[c]) <= 2);
+    }
+    free(rgba);
+    free(data);
+}
+
 /* A header behind a long comment is found, too. */
 static void test_jpeg_long_prelude(void **state)
 {
@@ -236,6 +283,69 @@ static void test_jpeg_long_prelude(void **state)
     assert_error("a.jpg: truncated JPEG");
     free(longer);
     free(data);
+}
+
+static void test_png_long_prelude(void **state)
+{
+    struct temporary *folder = *state;
+    uint8_t *data = NULL;
+    size_t size = 0, padding = 70000, header = 33;
+    uint32_t width = 0, height = 0;
+    read_seed("rgba.png", &data, &size);
+    uint8_t *longer = base_alloc(size + 12 + padding, 1), *chunk = longer + header;
+    memcpy(longer, data, header);
+    put_32(chunk, (uint32_t)padding);
+    memcpy(chunk + 4, "teXt", 4);
+    put_32(chunk + 8 + padding, (uint32_t)crc32(0, chunk + 4, (uInt)padding + 4));
+    memcpy(chunk + 12 + padding, data + header, size - header);
+    char *path = temporary_file(folder, "a.png", longer, size + 12 + padding);
+    assert_ok(scene_image_size(path, &width, &height));
+    assert_int_equal(width, 4);
+    path = temporary_file(folder, "a.png", longer, padding);
+    assert_int_equal(scene_image_size(path, &width, &height), VKN_BAD_INPUT);
+    assert_error("a.png: truncated PNG");
+    free(longer);
+    free(data);
+}
+
+/* ---- other formats --------------------------------------------------------------------------- */
+
+static void check_other(const char *name, uint32_t size_wanted, const uint8_t *wanted)
+{
+    uint8_t *data = NULL, *rgba = NULL;
+    size_t size = 0;
+    uint32_t width = 0, height = 0;
+    read_seed(name, &data, &size);
+    assert_ok(image_decode(name, data, size, &rgba, &width, &height));
+    assert_int_equal(100 * width + height, size_wanted);
+    for (uint32_t x = 0; x < 5; x++) /* of the second row */
+        assert_memory_equal(rgba + (size_t)4 * (width + x), wanted + (size_t)4 * x, 4);
+    free(rgba);
+    for (size_t cut = 0; cut + 2 < size; cut++) { /* what ends a GIF is no part of its picture */
+        assert_int_equal(image_decode("x", data, cut, &rgba, &width, &height), VKN_BAD_INPUT);
+        assert_error("x: ");
+    }
+    assert_error("x: truncated");
+    free(data);
+}
+
+static void test_other_formats(void **state)
+{
+    (void)state;
+    uint8_t colors[5 * 4], light[5 * 4];
+    for (uint32_t x = 0; x < 5; x++) {
+        const uint8_t color[4] = {(uint8_t)(40 * x), 110, (uint8_t)(200 - 30 * x), 255};
+        /* x fifteenths of 1, rounded down to 8 bits, in stb's sRGB, a power */
+        uint8_t grey = (uint8_t)lround(255 * pow(floor(256.0 * x / 15) / 256, 1 / 2.2));
+        memcpy(colors + (size_t)4 * x, color, 4);
+        memcpy(light + (size_t)4 * x, (uint8_t[]){grey, grey, 0, 255}, 4);
+    }
+    check_other("rgb.bmp", 502, colors);
+    check_other("colors.gif", 502, colors);
+    for (uint32_t x = 0; x < 5; x++)
+        colors[4 * x + 3] = (uint8_t)(255 - 50 * x);
+    check_other("rgba.tga", 502, colors);
+    check_other("light.hdr", 1602, light);
 }
 
 /* ---- broken files -------------------------------------------------------------------------- */
@@ -281,12 +391,6 @@ static void test_every_changed_byte(void **state)
     free(data);
 }
 
-static void put_32(uint8_t *data, uint32_t value)
-{
-    for (unsigned i = 0; i < 4; i++)
-        data[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
 static void test_hostile_sizes(void **state)
 {
     struct temporary *folder = *state;
@@ -296,22 +400,18 @@ static void test_hostile_sizes(void **state)
     read_seed("rgba.png", &data, &size);
     put_32(data + 16, 16384);
     put_32(data + 20, 16384);
-    put_32(data + 29, image_crc32(data + 12, 17));
-    check_refused(data, size, "x: truncated PNG (too little data)");
-    data[24] = 16; /* bits: 2 GiB of samples and a byte a row */
-    put_32(data + 29, image_crc32(data + 12, 17));
-    check_refused(data, size, "x: 16384x16384 pixels of 16 bits are too many");
-    data[24] = 8;
+    put_32(data + 29, (uint32_t)crc32(0, data + 12, 17));
+    check_refused(data, size, "x: truncated (too little data)");
     put_32(data + 16, 16385);
-    put_32(data + 29, image_crc32(data + 12, 17));
+    put_32(data + 29, (uint32_t)crc32(0, data + 12, 17));
     check_refused(data, size, "x: 16385x16384 pixels are more than the limit of 16384x16384");
     char *path = temporary_file(folder, "huge.png", data, size);
     assert_int_equal(scene_image_size(path, &width, &height), VKN_BAD_INPUT);
     assert_error("huge.png: 16385x16384 pixels are more than the limit");
     put_32(data + 16, 0);
-    check_refused(data, size, "x: corrupt PNG (empty image)");
+    check_refused(data, size, "x: cannot be decoded (");
     put_32(data + 8, 0xffffffffu);
-    check_refused(data, size, "x: corrupt PNG (no header)");
+    check_refused(data, size, "x: cannot be decoded (");
     free(data);
 }
 
@@ -324,11 +424,50 @@ static void test_corrupt_jpeg(void **state)
     while (data[table] != 0xff || data[table + 1] != 0xc4)
         table++;
     data[table + 5] = 255; /* more codes of one bit than there can be */
-    check_refused(data, size, "x: corrupt JPEG (Huffman table)");
+    check_refused(data, size, "x: cannot be decoded (Bogus Huffman table definition)");
     static const uint8_t bare[] = {0xff, 0xd8, 0xff, 0xd9, 0, 0};
-    check_refused(bare, sizeof(bare), "x: corrupt JPEG (no picture)");
-    static const uint8_t short_segment[] = {0xff, 0xd8, 0xff, 0xe0, 0, 1, 0, 0};
-    check_refused(short_segment, sizeof(short_segment), "x: corrupt JPEG (segment length)");
+    check_refused(bare, sizeof(bare), "x: cannot be decoded (JPEG datastream contains no image)");
+    static const uint8_t short_segment[] = {0xff, 0xd8, 0xff, 0xc4, 0, 1, 0, 0};
+    check_refused(short_segment, sizeof(short_segment),
+                  "x: cannot be decoded (Bogus marker length)");
+    free(data);
+}
+
+/* Data that end before the picture does, more scans than any picture needs, and a picture whose
+ * coefficients do not fit into memory. */
+static void test_hostile_jpeg(void **state)
+{
+    (void)state;
+    uint8_t *data = NULL;
+    size_t size = 0, scan = 0;
+    read_seed("bits_past_end.jpg", &data, &size);
+    check_refused(data, size, "premature end of data segment)");
+    free(data);
+    read_seed("progressive.jpg", &data, &size);
+    while (data[scan] != 0xff || data[scan + 1] != 0xda)
+        scan++;
+    size_t end = scan + 2;
+    while (data[end] != 0xff || data[end + 1] == 0)
+        end++;
+    struct base_text text = {0};
+    base_text_add_bytes(&text, data, scan);
+    for (int i = 0; i < 200; i++)
+        base_text_add_bytes(&text, data + scan, end - scan);
+    base_text_add_bytes(&text, data + end, size - end);
+    check_refused((const uint8_t *)text.data, text.size,
+                  "x: cannot be decoded (more than 100 scans)");
+    free(text.data);
+    size_t frame = 0;
+    while (data[frame] != 0xff || data[frame + 1] != 0xc2)
+        frame++;
+    memcpy(data + frame + 5, (uint8_t[]){16, 0, 16, 0}, 4);
+    const struct rlimit before = limit_memory(RLIMIT_DATA, (64 + 24) << 20);
+    uint8_t *rgba = NULL;
+    uint32_t width = 0, height = 0;
+    vkn_status status = image_decode("x", data, size, &rgba, &width, &height);
+    assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+    assert_int_equal(status, VKN_ERROR);
+    assert_error("x: out of memory for its pixels");
     free(data);
 }
 
@@ -348,7 +487,7 @@ static void test_not_images(void **state)
     assert_error("none.png: No such file or directory");
     char *text = temporary_text(folder, "text.png", "GIF89a and so on");
     assert_int_equal(scene_image_read(text, &rgba, &width, &height), VKN_BAD_INPUT);
-    assert_error("text.png: neither a PNG nor a JPEG file");
+    assert_error("text.png: not a PNG, JPEG, BMP, TGA, GIF or HDR file");
 }
 
 /* ---- downscaling --------------------------------------------------------------------------- */
@@ -1070,11 +1209,15 @@ int main(void)
         TEST(test_png_16_bits),
         TEST(test_png_in_memory),
         TEST(test_jpeg_kinds),
+        TEST(test_jpeg_inks),
         TEST(test_jpeg_long_prelude),
+        TEST(test_png_long_prelude),
+        TEST(test_other_formats),
         TEST(test_every_truncation),
         TEST(test_every_changed_byte),
         TEST(test_hostile_sizes),
         TEST(test_corrupt_jpeg),
+        TEST(test_hostile_jpeg),
         TEST(test_not_images),
         TEST(test_downscale_by_hand),
         TEST(test_downscale_drops_edges),

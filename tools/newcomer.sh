@@ -148,7 +148,7 @@ lavapipe='tools/lavapipe.sh build/'
 printf '\n(What happens without reading: vknerf train says what to do.)\n'
 ! inside sh -c "cd $folder && ${lavapipe}vknerf train /root/photographs" >"$work/said" 2>&1 || die "photographs without cameras train"
 cat "$work/said"
-step 1 'apt-get install -q -y --no-install-recommends colmap ffmpeg libmicrohttpd12 libturbojpeg0'
+step 1 'apt-get install -q -y --no-install-recommends colmap ffmpeg libmicrohttpd12'
 step 8 'vknerf prepare /root/photographs --out /root/scene'
 step 8 'vknerf info /root/scene'
 step 6 "${lavapipe}vknerf train /root/scene --downscale 8 --seconds $seconds --out /root/mine"

@@ -39,7 +39,7 @@ command -v apt-get >/dev/null ||
 # ---- distribution packages ---------------------------------------------------------------------
 
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
-    libcjson-dev libpng-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev libturbojpeg0-dev'
+    libcjson-dev libpng-dev libjpeg-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev'
 # For tools/lint.sh, for tests in Python, of several processes, of
 # the library, of the man page, completions and packages, and of vknerf prepare.
 test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jpeg/jpeg.h"
 #include "scene/find.h"
 #include "scene/image.h"
 #include "scene/transforms.h"
@@ -66,7 +67,7 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
 
 /* ---- upright --------------------------------------------------------------------------------- */
 
-#define QUALITY 97 /* of 100; above 90 stb keeps colours in full resolution */
+#define QUALITY 97 /* of 100 */
 
 /* Where the pixel (x, y) of the upright picture is in the stored one of width x height pixels
  * (Exif 2.32, tag 274: where the first row and the first column are). */
@@ -103,42 +104,17 @@ uint8_t *image_turn(const uint8_t *stored, size_t size, unsigned orientation, ui
     return upright;
 }
 
-/* stb's JPEG, and where its first segment goes. */
-struct jpeg {
-    struct base_text text;
-    const void *segment;
-    size_t size;
-};
-
-static void append(void *context, void *data, int size)
-{
-    struct jpeg *jpeg = context;
-    bool at_start = jpeg->text.size < 2;
-    base_text_add_bytes(&jpeg->text, data, (size_t)size);
-    if (!at_start || jpeg->text.size < 2 || jpeg->size == 0)
-        return;
-    /* What came at once with the two bytes of the start stands behind the segment. */
-    size_t rest = jpeg->text.size - 2;
-    char *behind = base_alloc(rest + 1, 1);
-    if (behind == NULL) {
-        jpeg->text.failed = true;
-        return;
-    }
-    memcpy(behind, jpeg->text.data + 2, rest);
-    jpeg->text.size = 2;
-    base_text_add_bytes(&jpeg->text, jpeg->segment, jpeg->size);
-    base_text_add_bytes(&jpeg->text, behind, rest);
-    free(behind);
-}
+#define MARKER_SIZE 4 /* of a segment: what it is, and its length */
 
 static vkn_status write_jpeg(const uint8_t *rgba, uint32_t width, uint32_t height,
-                             struct jpeg *jpeg, const char *path)
+                             const uint8_t *segment, size_t size, const char *path)
 {
-    bool made = stb_write_jpeg(append, jpeg, (int)width, (int)height, rgba, QUALITY);
-    vkn_status status = made && !jpeg->text.failed
-                            ? no_fault(base_file_replace(path, jpeg->text.data, jpeg->text.size))
-                            : base_fail(VKN_ERROR, "%s: out of memory", path);
-    free(jpeg->text.data);
+    const struct jpeg_picture picture = {
+        rgba, width, height, 4, QUALITY, segment + MARKER_SIZE, size - MARKER_SIZE};
+    void *jpeg = jpeg_write(&picture, &size);
+    vkn_status status = jpeg != NULL ? no_fault(base_file_replace(path, jpeg, size))
+                                     : base_fail(VKN_ERROR, "%s: out of memory", path);
+    free(jpeg);
     return status;
 }
 
@@ -147,13 +123,12 @@ vkn_status scene_copy_upright(const char *image, unsigned orientation, const voi
 {
     uint8_t *rgba = NULL;
     uint32_t width, height;
-    struct jpeg jpeg = {.segment = segment, .size = size};
     BASE_TRY(scene_image_read(image, &rgba, &width, &height));
     uint8_t *upright = image_turn(rgba, 4, orientation, &width, &height);
     free(rgba);
     if (upright == NULL)
         return VKN_ERROR;
-    vkn_status status = size > 0 ? write_jpeg(upright, width, height, &jpeg, path)
+    vkn_status status = size > 0 ? write_jpeg(upright, width, height, segment, size, path)
                                  : no_fault(scene_image_write_png(path, upright, width, height, 4));
     free(upright);
     return status;

@@ -4,23 +4,46 @@
 
 #include "scene/scene.h"
 
-enum image_kind { IMAGE_UNKNOWN, IMAGE_PNG, IMAGE_JPEG };
+/* ---- formats: png.c, jpeg.c, stb.c ------------------------------------------------------------
+ */
+
+/* The bytes of a picture's file and what its format says of them. */
+struct image_file {
+    const uint8_t *data;
+    size_t size;
+    bool whole;             /* false: these are the first bytes of the file */
+    uint32_t width, height; /* as stored; 0: the header goes on behind the bytes */
+    size_t least_size;      /* that a whole file of this size of pixels has */
+    bool wide;              /* samples have 16 bits; set to false, they are rounded to 8 */
+    bool short_of_memory;
+    char problem[256]; /* what is wrong with the file */
+};
+/* Notes what is wrong, unless something is noted already; whether something is. */
+__attribute__((format(printf, 2, 3))) void image_problem(struct image_file *file,
+                                                         const char *format, ...);
+bool image_failed(const struct image_file *file);
+
+struct image_format {
+    /* Whether a file that begins with these bytes, one at least, is of this format. */
+    bool (*is)(const uint8_t *data, size_t size);
+    /* Reads the size from the header. False: image_failed says why. */
+    bool (*measure)(struct image_file *file);
+    /* Decodes a whole file that was measured into RGBA of 8 or, where it is wide, 16 bits. Files
+     * that are cut off or damaged fail. */
+    bool (*decode)(struct image_file *file, void *rgba);
+};
+extern const struct image_format image_png, image_jpeg, image_stb;
+
+/* ---- files ----------------------------------------------------------------------------------- */
 
 struct image_header {
-    enum image_kind kind;
     uint32_t width, height;
-    uint64_t decoded_size; /* bytes that the file's compressed data must make; 0 when unknown */
-    unsigned orientation;  /* EXIF's, 1 to 8 (exif.h); the size is that of the pixels as stored */
+    unsigned orientation; /* EXIF's, 1 to 8 (exif.h); the size is that of the pixels as stored */
 };
-
-/* Reads the header from the first `size` bytes of a file. Returns NULL, or what is wrong with it
- * ("truncated PNG"). When the bytes end before the size is known: NULL with width 0. */
-const char *image_header_read(const uint8_t *data, size_t size, struct image_header *header);
-/* Walks a whole file: every part there, checksums right, the end mark present. stb decodes files
- * that were cut off into half-grey pictures; this is what tells. */
-const char *image_check(const uint8_t *data, size_t size, const struct image_header *header);
-uint32_t image_crc32(const uint8_t *data, size_t size);
-
+/* Reads the header of a whole file, or of its first bytes: a width of 0 where it goes on behind
+ * them. */
+vkn_status image_read_header(const char *name, const uint8_t *data, size_t size, bool whole,
+                             struct image_header *header);
 /* Reads as much of a file as its size and orientation take. */
 vkn_status image_measure(const char *path, struct image_header *header);
 /* Turns pixels of `size` bytes each as EXIF's orientation says: into fresh memory, NULL without.
@@ -42,16 +65,7 @@ vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_
 vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
                         uint32_t *width, uint32_t *height);
 
-/* ---- stb.c: what stb does not say of itself -------------------------------------------------- */
-
-/* Set where this thread's decoding failed for want of memory, which looks like a broken file. */
-extern _Thread_local bool stb_short_of_memory;
-/* stb's JPEG of RGBA without its alpha; it allocates nothing. False for sizes that are none. */
-typedef void (*stb_write)(void *context, void *data, int size);
-bool stb_write_jpeg(stb_write write, void *context, int width, int height, const uint8_t *rgba,
-                    int quality);
-
-/* ---- png.c: libpng's writer ------------------------------------------------------------------ */
+/* ---- writing PNG ----------------------------------------------------------------------------- */
 
 struct image_png {
     const void *pixels; /* rows from the top, of 8-bit or 16-bit numbers */

@@ -1,5 +1,5 @@
-/* The one place where stb is compiled: its decoder, PNG and JPEG from memory, and its writer of
- * JPEG. */
+/* Reads by stb what has no library of its own here: BMP, TGA, GIF (its first picture) and Radiance
+ * HDR (as sRGB). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,21 +7,20 @@
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-_Thread_local bool stb_short_of_memory;
+static _Thread_local bool short_of_memory;
 
-/* Zeroed: where a corrupt JPEG leaves out a table or a part of the picture, stb 2.27 would read
- * what happened to be there. */
+/* Zeroed: stb 2.27 would read what happened to be there where a file leaves out a part. */
 static void *decoder_alloc(size_t size)
 {
     void *memory = base_realloc(NULL, size ? size : 1);
-    stb_short_of_memory |= memory == NULL;
+    short_of_memory |= memory == NULL;
     return memory ? memset(memory, 0, size) : NULL;
 }
 
 static void *decoder_realloc(void *memory, size_t size)
 {
     void *moved = base_realloc(memory, size);
-    stb_short_of_memory |= moved == NULL;
+    short_of_memory |= moved == NULL;
     return moved;
 }
 
@@ -48,27 +47,109 @@ static void *decoder_realloc(void *memory, size_t size)
 /* stb's assertions are about corrupt files, which must not end the program. */
 #define STBI_ASSERT(condition)      ((void)0)
 
-#define STBI_ONLY_PNG
-#define STBI_ONLY_JPEG
+#define STBI_ONLY_BMP
+#define STBI_ONLY_TGA
+#define STBI_ONLY_GIF
+#define STBI_ONLY_HDR
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
-#define STBI_NO_HDR
 #define STBI_MAX_DIMENSIONS 16384 /* SCENE_MAX_IMAGE_SIZE */
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb_image.h>
-
-#define STBI_WRITE_NO_STDIO
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#include <stb_image_write.h>
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- the source of bytes --------------------------------------------------------------------- */
 
-bool stb_write_jpeg(stb_write write, void *context, int width, int height, const uint8_t *rgba,
-                    int quality)
+struct source {
+    const struct image_file *file;
+    size_t at;
+    bool cut_off; /* stb asked for bytes behind the end */
+    int made_up;  /* bytes that it got from there */
+};
+
+/* Behind the end stb takes zeros for ever, and its reader of HDR waits for ever for a run of pixels
+ * that is not empty. So many bytes of all ones before them are runs enough for the widest row. */
+#define MADE_UP 4096
+
+static int make_up(struct source *source, char *data, int size)
 {
-    return stbi_write_jpg_to_func(write, context, width, height, 4, rgba, quality) != 0;
+    int left = MADE_UP - source->made_up, made = left < size ? left : size;
+    source->cut_off = true;
+    source->made_up += made;
+    memset(data, 0xff, (size_t)made);
+    return made;
 }
+
+static int take(void *user, char *data, int size)
+{
+    struct source *source = user;
+    size_t left = source->file->size - source->at;
+    size_t taken = left < (size_t)size ? left : (size_t)size;
+    if (taken == 0)
+        return make_up(source, data, size);
+    memcpy(data, source->file->data + source->at, taken);
+    source->at += taken;
+    return (int)taken;
+}
+
+static void skip(void *user, int count)
+{
+    struct source *source = user;
+    size_t left = source->file->size - source->at;
+    source->cut_off |= count > 0 && (size_t)count > left;
+    source->at += count < 0 ? 0 : (size_t)count < left ? (size_t)count : left;
+}
+
+static int is_at_end(void *user)
+{
+    struct source *source = user;
+    return source->at == source->file->size;
+}
+
+static const stbi_io_callbacks callbacks = {take, skip, is_at_end};
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+static bool stb_measure(struct image_file *file)
+{
+    struct source source = {.file = file};
+    int width = 0, height = 0, channels = 0;
+    short_of_memory = false;
+    if (stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels)) {
+        file->width = (uint32_t)width;
+        file->height = (uint32_t)height;
+        return true;
+    }
+    file->short_of_memory = short_of_memory;
+    image_problem(file, "cannot be decoded (%s)", stbi_failure_reason());
+    return false;
+}
+
+static bool stb_is(const uint8_t *data, size_t size)
+{
+    return stb_measure(&(struct image_file){.data = data, .size = size});
+}
+
+static bool stb_decode(struct image_file *file, void *rgba)
+{
+    struct source source = {.file = file};
+    int width = 0, height = 0, channels = 0;
+    short_of_memory = false;
+    void *pixels = stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels, 4);
+    file->short_of_memory = short_of_memory;
+    if (source.cut_off)
+        image_problem(file, "truncated");
+    else if (pixels == NULL)
+        image_problem(file, "cannot be decoded (%s)", stbi_failure_reason());
+    else if ((uint32_t)width != file->width || (uint32_t)height != file->height)
+        image_problem(file, "corrupt (two sizes in one file)");
+    else
+        memcpy(rgba, pixels, (size_t)4 * file->width * file->height);
+    free(pixels);
+    return !image_failed(file);
+}
+
+const struct image_format image_stb = {stb_is, stb_measure, stb_decode};

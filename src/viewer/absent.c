@@ -1,4 +1,4 @@
-/* The viewer of a build for which its libraries' headers were not there. */
+/* The viewer of a build for which libmicrohttpd's header was not there. */
 #include "viewer/viewer.h"
 
 #include <stdio.h>
@@ -9,9 +9,8 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     (void)params;
     *viewer = NULL;
     snprintf(message, VIEWER_MESSAGE,
-             "this vknerf was built without its viewer: install libmicrohttpd-dev and "
-             "libturbojpeg0-dev, then build "
-             "it again");
+             "this vknerf was built without its viewer: install libmicrohttpd-dev, then build it "
+             "again");
     return VKN_ERROR;
 }
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "jpeg/jpeg.h"
 #include "viewer/libraries.h"
 #include "viewer/viewer.h"
 
@@ -331,8 +332,6 @@ void picture_colors(const struct vkn_picture *picture, const struct frame_reques
                     double typical, uint8_t *rgb, size_t pitch);
 void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
                      const uint32_t to[2]);
-/* malloc'd; NULL: it failed. */
-void *picture_jpeg(const uint8_t *rgb, uint32_t width, uint32_t height, int quality, size_t *size);
 
 vkn_status stage_renderer(struct stage *stage, const struct frame_request *request,
                           vkn_renderer **renderer);

@@ -1,4 +1,4 @@
-/* The libraries that a viewer needs, loaded when one starts: the program starts without them. */
+/* The library that a viewer needs, loaded when one starts: the program starts without it. */
 #ifndef VIEWER_LIBRARIES_H
 #define VIEWER_LIBRARIES_H
 
@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <microhttpd.h>
-#include <turbojpeg.h>
 
 /* NAME, result, parameters: those that are used, as their headers declare them. */
 #define MHD_FUNCTIONS(X)                                                                     \
@@ -32,22 +31,11 @@
       (struct MHD_Response * response, const char *header, const char *content))             \
     X(destroy_response, void, (struct MHD_Response * response))
 
-#define JPEG_FUNCTIONS(X)                                                                          \
-    X(InitCompress, tjhandle, (void))                                                              \
-    X(Compress2, int,                                                                              \
-      (tjhandle handle, const unsigned char *pixels, int width, int pitch, int height, int format, \
-       unsigned char **jpeg, unsigned long *size, int subsampling, int quality, int flags))        \
-    X(BufSize, unsigned long, (int width, int height, int subsampling))                            \
-    X(Destroy, int, (tjhandle handle))
-
 // NOLINTBEGIN(bugprone-macro-parentheses): types and names
 #define POINTER(name, result, parameters) result(*name) parameters;
 extern struct mhd {
     MHD_FUNCTIONS(POINTER)
 } mhd;
-extern struct jpeg {
-    JPEG_FUNCTIONS(POINTER)
-} jpeg;
 #undef POINTER
 // NOLINTEND(bugprone-macro-parentheses)
 

@@ -36,7 +36,8 @@ static struct answer encode(const struct vkn_picture *picture, uint32_t most)
     uint8_t *rgb = malloc(3 * (size_t)width * height);
     if (rgb) {
         shrink(picture, width, height < picture->height ? height : picture->height, rgb);
-        answer.data = picture_jpeg(rgb, width, height, PHOTO_QUALITY, &answer.size);
+        const struct jpeg_picture jpeg = {rgb, width, height, 3, PHOTO_QUALITY, NULL, 0};
+        answer.data = jpeg_write(&jpeg, &answer.size);
     }
     free(rgb);
     return answer.data ? answer : answer_error(500, "out of memory");

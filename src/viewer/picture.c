@@ -1,4 +1,4 @@
-/* Maps of pictures as colours, larger pictures from smaller ones, JPEG. */
+/* Maps of pictures as colours, larger pictures from smaller ones. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -90,24 +90,4 @@ void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *larg
             }
         }
     }
-}
-
-void *picture_jpeg(const uint8_t *rgb, uint32_t width, uint32_t height, int quality, size_t *size)
-{
-    int subsampling = quality > 90 ? TJSAMP_444 : TJSAMP_420;
-    unsigned long room = jpeg.BufSize((int)width, (int)height, subsampling);
-    unsigned char *data = malloc(room);
-    tjhandle handle = jpeg.InitCompress();
-    bool made = data && handle &&
-                jpeg.Compress2(handle, rgb, (int)width, 0, (int)height, TJPF_RGB, &data, &room,
-                               subsampling, quality, TJFLAG_NOREALLOC) == 0;
-    if (handle)
-        jpeg.Destroy(handle);
-    if (!made) {
-        free(data);
-        return NULL;
-    }
-    *size = room;
-    void *fitting = realloc(data, room);
-    return fitting ? fitting : data;
 }

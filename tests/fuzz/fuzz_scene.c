@@ -1,12 +1,13 @@
 /* Fuzzes what a scene is read from: transforms.json texts become cameras without images being
- * there, which are looked over and drawn, and camera paths; PNG and JPEG bytes are checked and
- * decoded. Whatever the bytes, they are refused or give sane values. */
+ * there, which are looked over and drawn, and camera paths; and all bytes are decoded as a
+ * picture. Whatever the bytes, they are refused or give sane values. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <math.h>
 
 #include <cjson/cJSON.h>
+#include <zlib.h>
 
 #include "config/config.h"
 
@@ -198,7 +199,7 @@ static void repair_png(uint8_t *data, size_t size)
                         (size_t)data[at + 2] << 8 | data[at + 3];
         if (length > size - at - 12)
             return;
-        uint32_t crc = image_crc32(data + at + 4, length + 4);
+        uint32_t crc = (uint32_t)crc32(0, data + at + 4, (uInt)length + 4);
         for (unsigned i = 0; i < 4; i++)
             data[at + 8 + length + i] = (uint8_t)(crc >> (24 - 8 * i));
         at += length + 12;
@@ -208,15 +209,15 @@ static void repair_png(uint8_t *data, size_t size)
 static void fuzz_image(const uint8_t *data, size_t size)
 {
     struct image_header header;
-    if (image_header_read(data, size, &header) != NULL)
-        return;
-    image_check(data, size, &header);
-    if ((uint64_t)header.width * header.height > MAX_DECODED_PIXELS)
+    if (image_read_header("fuzz", data, size, true, &header) != VKN_OK ||
+        (uint64_t)header.width * header.height > MAX_DECODED_PIXELS)
         return;
     uint8_t *rgba = NULL;
     uint32_t width = 0, height = 0;
-    if (image_decode("fuzz", data, size, &rgba, &width, &height) != VKN_OK)
+    if (image_decode("fuzz", data, size, &rgba, &width, &height) != VKN_OK) {
+        require_message();
         return;
+    }
     uint32_t k = width < 3 || height < 3 ? 1 : 3;
     uint32_t *pixels = base_alloc((size_t)(width / k) * (height / k), sizeof(*pixels));
     require(pixels != NULL, "out of memory");
@@ -228,14 +229,9 @@ static void fuzz_image(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     base_log_threshold(BASE_LOG_NOTHING); /* warnings by the thousand are no help */
-    bool png = size > 8 && data[0] == 0x89;
-    bool jpeg = size > 2 && data[0] == 0xff;
-    if (!png && !jpeg) {
-        fuzz_json(data, size);
-        return 0;
-    }
+    fuzz_json(data, size);
     fuzz_image(data, size);
-    if (png) {
+    if (size > 8 && data[0] == 0x89) { /* PNG */
         uint8_t *repaired = malloc(size);
         require(repaired != NULL, "out of memory");
         memcpy(repaired, data, size);
