@@ -21,8 +21,8 @@ function(vknerf_add_viewer target)
     endif()
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     list(REMOVE_ITEM sources ${folder}/absent.c)
-    # The library shows nothing of its room jpeg, so the viewer has its own.
-    target_sources(${target} PRIVATE ${sources} ${PROJECT_SOURCE_DIR}/src/jpeg/write.c)
+    # The library shows nothing of its room pixels, so the viewer has its own.
+    target_sources(${target} PRIVATE ${sources} ${PROJECT_SOURCE_DIR}/src/pixels/jpeg.c)
     if(NOT VKNERF_MICROHTTPD_INCLUDE STREQUAL "/usr/include") # the compiler's own must not be named
         target_include_directories(${target} SYSTEM PRIVATE ${VKNERF_MICROHTTPD_INCLUDE})
     endif()

@@ -3,41 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pixels/pixels.h"
 #include "scene/scene.h"
 
 #define FILE_LIMIT ((size_t)256 << 20)
 
-/* The first pixel of the `index`-th of `parts` nearly equal parts of `size` pixels. */
-static uint32_t part_begin(uint32_t index, uint32_t parts, uint32_t size)
+struct shrinking {
+    const uint8_t *rgba;
+    uint8_t *rgb;
+    uint64_t sums[3];
+};
+
+static inline void add(void *context, size_t pixel)
 {
-    return (uint32_t)((uint64_t)index * size / parts);
+    struct shrinking *shrinking = context;
+    for (size_t c = 0; c < 3; c++)
+        shrinking->sums[c] += shrinking->rgba[4 * pixel + c];
 }
 
-/* Mean of the pixels that make one of the thumbnail's, 3 channels, rounded. */
-static void average(const uint8_t *rgba, uint32_t width, const uint32_t x[2], const uint32_t y[2],
-                    uint8_t rgb[3])
+static inline void put(void *context, size_t pixel, uint64_t count)
 {
-    uint64_t sums[3] = {0}, count = 0;
-    for (uint32_t row = y[0]; row < y[1]; row++) {
-        for (uint32_t column = x[0]; column < x[1]; column++, count++)
-            for (size_t c = 0; c < 3; c++)
-                sums[c] += rgba[4 * ((size_t)row * width + column) + c];
-    }
-    for (size_t c = 0; c < 3 && count > 0; c++)
-        rgb[c] = (uint8_t)((sums[c] + count / 2) / count);
-}
-
-static void shrink(const uint8_t *rgba, uint32_t width, uint32_t height, const struct thumbnail *to,
-                   uint8_t *rgb)
-{
-    for (uint32_t row = 0; row < to->height; row++) {
-        const uint32_t y[2] = {part_begin(row, to->height, height),
-                               part_begin(row + 1, to->height, height)};
-        for (uint32_t column = 0; column < to->width; column++) {
-            const uint32_t x[2] = {part_begin(column, to->width, width),
-                                   part_begin(column + 1, to->width, width)};
-            average(rgba, width, x, y, rgb + 3 * ((size_t)row * to->width + column));
-        }
+    struct shrinking *shrinking = context;
+    for (size_t c = 0; c < 3; c++) {
+        shrinking->rgb[3 * pixel + c] = (uint8_t)((shrinking->sums[c] + count / 2) / count);
+        shrinking->sums[c] = 0;
     }
 }
 
@@ -60,7 +49,8 @@ static vkn_status make(const char *path, uint32_t edge, struct thumbnail *thumbn
     uint8_t *rgb = base_alloc((size_t)thumbnail->width * thumbnail->height, 3);
     vkn_status status = VKN_ERROR;
     if (rgb) {
-        shrink(rgba, width, height, thumbnail, rgb);
+        const uint32_t from[2] = {width, height}, to[2] = {thumbnail->width, thumbnail->height};
+        pixels_shrink(from, width, to, add, put, &(struct shrinking){rgba, rgb, {0}});
         status = scene_image_encode_png(rgb, thumbnail->width, thumbnail->height, 3,
                                         &thumbnail->png, &thumbnail->size);
     }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jpeg/jpeg.h"
+#include "pixels/pixels.h"
 #include "scene/find.h"
 #include "scene/image.h"
 #include "scene/transforms.h"
@@ -109,9 +109,9 @@ uint8_t *image_turn(const uint8_t *stored, size_t size, unsigned orientation, ui
 static vkn_status write_jpeg(const uint8_t *rgba, uint32_t width, uint32_t height,
                              const uint8_t *segment, size_t size, const char *path)
 {
-    const struct jpeg_picture picture = {
+    const struct pixels_jpeg picture = {
         rgba, width, height, 4, QUALITY, segment + MARKER_SIZE, size - MARKER_SIZE};
-    void *jpeg = jpeg_write(&picture, &size);
+    void *jpeg = pixels_write_jpeg(&picture, &size);
     vkn_status status = jpeg != NULL ? no_fault(base_file_replace(path, jpeg, size))
                                      : base_fail(VKN_ERROR, "%s: out of memory", path);
     free(jpeg);

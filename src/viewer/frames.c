@@ -112,8 +112,8 @@ bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange
                  const uint8_t *rgb, const struct frame_facts *facts, int quality)
 {
     struct answer picture = {.code = 200, .type = "image/jpeg", .framed = true, .facts = *facts};
-    const struct jpeg_picture jpeg = {rgb, facts->width, facts->height, 3, quality, NULL, 0};
-    picture.data = jpeg_write(&jpeg, &picture.size);
+    const struct pixels_jpeg jpeg = {rgb, facts->width, facts->height, 3, quality, NULL, 0};
+    picture.data = pixels_write_jpeg(&jpeg, &picture.size);
     if (!picture.data)
         picture = answer_error(500, "out of memory");
     return answer(viewer, client, exchange, &picture);

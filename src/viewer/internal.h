@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "jpeg/jpeg.h"
+#include "pixels/pixels.h"
 #include "viewer/libraries.h"
 #include "viewer/viewer.h"
 

@@ -6,25 +6,26 @@
 
 #define PHOTO_QUALITY 85 /* of JPEG */
 
-/* The mean of the pixels that fall into each pixel of the smaller picture. */
-static void shrink(const struct vkn_picture *picture, uint32_t width, uint32_t height, uint8_t *rgb)
+struct shrinking {
+    const float *color;
+    uint8_t *rgb;
+    double sums[3];
+};
+
+static inline void add(void *context, size_t pixel)
 {
-    for (uint32_t y = 0; y < height; y++) {
-        uint32_t rows[2] = {(uint32_t)((uint64_t)y * picture->height / height),
-                            (uint32_t)((uint64_t)(y + 1) * picture->height / height)};
-        for (uint32_t x = 0; x < width; x++) {
-            uint32_t columns[2] = {(uint32_t)((uint64_t)x * picture->width / width),
-                                   (uint32_t)((uint64_t)(x + 1) * picture->width / width)};
-            double sum[3] = {0}, count = (double)(rows[1] - rows[0]) * (columns[1] - columns[0]);
-            for (uint32_t row = rows[0]; row < rows[1]; row++)
-                for (uint32_t column = columns[0]; column < columns[1]; column++)
-                    for (size_t c = 0; c < 3; c++)
-                        sum[c] +=
-                            (double)picture->color[3 * ((size_t)row * picture->width + column) + c];
-            for (size_t c = 0; c < 3; c++)
-                rgb[3 * ((size_t)y * width + x) + c] =
-                    (uint8_t)lround(255.0 * fmin(fmax(sum[c] / count, 0.0), 1.0));
-        }
+    struct shrinking *shrinking = context;
+    for (size_t c = 0; c < 3; c++)
+        shrinking->sums[c] += (double)shrinking->color[3 * pixel + c];
+}
+
+static inline void put(void *context, size_t pixel, uint64_t count)
+{
+    struct shrinking *shrinking = context;
+    for (size_t c = 0; c < 3; c++) {
+        double mean = shrinking->sums[c] / (double)count;
+        shrinking->rgb[3 * pixel + c] = (uint8_t)lround(255.0 * fmin(fmax(mean, 0.0), 1.0));
+        shrinking->sums[c] = 0;
     }
 }
 
@@ -35,9 +36,11 @@ static struct answer encode(const struct vkn_picture *picture, uint32_t most)
     uint32_t height = (uint32_t)fmax(1.0, round((double)picture->height * width / picture->width));
     uint8_t *rgb = malloc(3 * (size_t)width * height);
     if (rgb) {
-        shrink(picture, width, height < picture->height ? height : picture->height, rgb);
-        const struct jpeg_picture jpeg = {rgb, width, height, 3, PHOTO_QUALITY, NULL, 0};
-        answer.data = jpeg_write(&jpeg, &answer.size);
+        const uint32_t from[2] = {picture->width, picture->height};
+        const uint32_t to[2] = {width, height < from[1] ? height : from[1]};
+        pixels_shrink(from, from[0], to, add, put, &(struct shrinking){picture->color, rgb, {0}});
+        const struct pixels_jpeg jpeg = {rgb, width, height, 3, PHOTO_QUALITY, NULL, 0};
+        answer.data = pixels_write_jpeg(&jpeg, &answer.size);
     }
     free(rgb);
     return answer.data ? answer : answer_error(500, "out of memory");

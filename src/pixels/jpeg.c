@@ -6,14 +6,14 @@
 
 #include <jpeglib.h>
 
-#include "jpeg/jpeg.h"
+#include "pixels/pixels.h"
 
 #define FULL_COLOR 90 /* the highest quality whose colours have half the resolution */
 
 struct writing {
     struct jpeg_compress_struct info;
     struct jpeg_error_mgr errors;
-    const struct jpeg_picture *picture;
+    const struct pixels_jpeg *picture;
     unsigned char *data;
     unsigned long size;
     jmp_buf leave;
@@ -28,14 +28,14 @@ static void fail(j_common_ptr info)
 
 /* An upper bound of the file's size, two bytes for each sample and the headers, so that libjpeg
  * never has to enlarge the buffer. */
-static size_t bound(const struct jpeg_picture *picture)
+static size_t bound(const struct pixels_jpeg *picture)
 {
     return (size_t)(picture->width + 16) * (picture->height + 16) * 6 + 4096 + picture->exif_size;
 }
 
 static void write_picture(struct writing *writing)
 {
-    const struct jpeg_picture *picture = writing->picture;
+    const struct pixels_jpeg *picture = writing->picture;
     struct jpeg_compress_struct *info = &writing->info;
     jpeg_create_compress(info);
     jpeg_mem_dest(info, &writing->data, &writing->size);
@@ -70,7 +70,7 @@ static bool succeeds(struct writing *writing)
     return true;
 }
 
-void *jpeg_write(const struct jpeg_picture *picture, size_t *size)
+void *pixels_write_jpeg(const struct pixels_jpeg *picture, size_t *size)
 {
     struct writing writing = {.picture = picture, .size = bound(picture)};
     unsigned char *room = writing.data = malloc(writing.size);
