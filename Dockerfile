@@ -13,7 +13,7 @@ FROM debian:${DEBIAN}-slim
 # driver wants of the system, which comes with the container toolkit.
 RUN --mount=type=bind,from=build,source=/packages,target=/packages \
     apt-get update && apt-get install -y --no-install-recommends /packages/vknerf.deb \
-        colmap ffmpeg libmicrohttpd12 mesa-vulkan-drivers libegl1 libx11-6 libxext6 && \
+        colmap ffmpeg libmicrohttpd12 libtiff6 libwebp7 mesa-vulkan-drivers libegl1 libx11-6 libxext6 && \
     rm -rf /var/lib/apt/lists/*
 # Where the toolkit brings no such file; where it does, its own stands in the place of this one.
 RUN mkdir -p /etc/vulkan/icd.d && \

@@ -83,10 +83,11 @@ set(CPACK_COMPONENTS_ALL ${components})
 # Loaders that are loaded when they are needed are not seen by dpkg-shlibdeps.
 set(CPACK_DEBIAN_VKNERF_PACKAGE_DEPENDS libvulkan1)
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_DEPENDS libvulkan1)
+set(pictures "libwebp7, libtiff6")
 set(CPACK_DEBIAN_VKNERF_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ffmpeg, colmap, \
-libmicrohttpd12 | libmicrohttpd12t64")
+libmicrohttpd12 | libmicrohttpd12t64, ${pictures}")
 set(CPACK_DEBIAN_VKNERF_PACKAGE_SUGGESTS vknerf-mpi)
-set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd")
+set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ${pictures}")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvknerf 0 libvknerf0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_CONTROL_EXTRA

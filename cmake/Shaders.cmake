@@ -22,7 +22,7 @@
 set(compile_programs_source ${CMAKE_CURRENT_LIST_DIR}/compile_programs.c)
 set(compile_programs_binary ${PROJECT_BINARY_DIR}/compile_programs)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_programs_source}
-    ${PROJECT_SOURCE_DIR}/src/gpu/shaderc.h)
+    ${PROJECT_SOURCE_DIR}/src/gpu/shaderc.h ${PROJECT_SOURCE_DIR}/src/loading/loading.h)
 try_compile(compiled ${compile_programs_binary}.build ${compile_programs_source}
     CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src
     LINK_LIBRARIES ${VKNERF_Z_LIBRARY} ${CMAKE_DL_LIBS}

@@ -98,12 +98,8 @@ static bool load_libraries(void)
 {
     void *library = shaderc_load(&shaderc);
     bool complete = library != NULL;
-#define FIND(name, result, parameters)                          \
-    {                                                           \
-        void *symbol = complete ? dlsym(library, #name) : NULL; \
-        memcpy(&spirv.name, &symbol, sizeof symbol);            \
-        complete = symbol != NULL;                              \
-    }
+#define FIND(name, result, parameters) \
+    complete = loading_find(library, #name, &spirv.name) && complete;
     SPIRV_FUNCTIONS(FIND)
     if (!complete) {
         const char *why = library || dlopen("libshaderc.so.1", RTLD_NOW) ? NULL : dlerror();

@@ -259,6 +259,19 @@ contains out 'no problems found'
 refuses 2 'not/there' info not/there
 refuses 2 'svg' info --svg rig.svg
 
+# Formats whose libraries are loaded when they are needed: without them a line names the package.
+mkdir none
+: >none/libwebp.so.7
+: >none/libtiff.so.6
+for picture in rgba.webp turned.tif; do
+    scene pictures "$(frame $picture)"
+    cp "$VKNERF_SOURCE_DIR/tests/fuzz/corpus/scene/$picture" pictures
+    succeeds info pictures
+    contains out '^ *5  *2  *1$'
+    LD_LIBRARY_PATH=$PWD/none "${VKNERF_BUILD_DIR:?}/vknerf" info pictures >out 2>err && fail "$picture: without its library"
+    contains err "pictures/$picture: .* takes lib.*, which is not there: install lib\(webp7\|tiff6\)\$"
+done
+
 # ---- a COLMAP capture ----------------------------------------------------------------------------
 
 mkdir -p capture/sparse/0 capture/images

@@ -60,7 +60,7 @@ grep -lE '#include "|"(base|gpu|config)/' prefix/include/vknerf/* && fail "a hea
 # Its own headers, those of the prefix, and cJSON's; linked without the viewer's libraries, whose own files are looked
 # at alone. -O0: nothing is run for long.
 mkdir cli
-ln -s "$source/src/cli" "$source/src/pixels" "$source/src/viewer" cli
+ln -s "$source/src/cli" "$source/src/loading" "$source/src/pixels" "$source/src/viewer" cli
 # shellcheck disable=SC2086  # lists of words
 if cc -std=c11 -D_GNU_SOURCE -fsyntax-only -Icli "$source"/src/pixels/*.c "$source"/src/viewer/*.c $flags 2>errors &&
     cc -std=c11 -O0 -D_GNU_SOURCE -Wall -Wextra -Werror -Icli "$source"/src/cli/*.c "$source/src/viewer/absent.c" \

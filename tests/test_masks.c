@@ -346,7 +346,8 @@ static void test_bad_masks(void **state)
     scene_close(&scene);
     assert_open_fails(&options, "/masks/a.png: this mask of 3x2 pixels does not fit");
     temporary_text(folder, "masks/a.png", "P5 no mask");
-    assert_open_fails(&options, "/masks/a.png: not a PNG, JPEG, BMP, TGA, GIF or HDR file");
+    assert_open_fails(&options,
+                      "/masks/a.png: not a PNG, JPEG, WebP, TIFF, BMP, TGA, GIF or HDR file");
     unlink(temporary_path(folder, "masks/a.png"));
     assert_open_fails(&options,
                       "transforms_train.json: frames[0].mask_path: no file ./masks/a.png");

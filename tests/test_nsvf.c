@@ -391,7 +391,7 @@ static void test_missing(void **state)
     remove_tree(temporary_path(folder, "rgb"));
     assert_open_fails(&options, "/rgb: No such file or directory");
     temporary_text(folder, "rgb/notes.txt", "no image");
-    assert_open_fails(&options, "/rgb: no PNG or JPEG images in this folder");
+    assert_open_fails(&options, "/rgb: no images in this folder");
 }
 
 /* ---- what is refused ------------------------------------------------------------------------- */

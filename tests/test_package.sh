@@ -45,6 +45,7 @@ for name in vknerf libvknerf0; do
     says $name Depends libvulkan1
     says $name Depends libc6
     says $name Recommends 'mesa-vulkan-drivers | vulkan-icd'
+    says $name Recommends 'libwebp7, libtiff6'
 done
 for tool in ffmpeg colmap libmicrohttpd12; do
     says vknerf Recommends $tool

@@ -1047,7 +1047,8 @@ static void test_missing_files(void **state)
     assert_open_fails(&options,
                       "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
     assert_ok(base_file_replace(image, "no picture......................................", 40));
-    assert_open_fails(&options, "test/r_0.png: not a PNG, JPEG, BMP, TGA, GIF or HDR file");
+    assert_open_fails(&options,
+                      "test/r_0.png: not a PNG, JPEG, WebP, TIFF, BMP, TGA, GIF or HDR file");
     assert_ok(base_file_replace(image, "", 0));
     assert_open_fails(&options, "test/r_0.png: empty file");
     assert_ok(base_file_replace(image, "\x89PNG\r\n", 6));

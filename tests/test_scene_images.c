@@ -310,7 +310,8 @@ static void test_png_long_prelude(void **state)
 
 /* ---- other formats --------------------------------------------------------------------------- */
 
-static void check_other(const char *name, uint32_t size_wanted, const uint8_t *wanted)
+static void check_other(const char *name, uint32_t size_wanted, const uint8_t *wanted,
+                        const char *cut_off)
 {
     uint8_t *data = NULL, *rgba = NULL;
     size_t size = 0;
@@ -325,13 +326,20 @@ static void check_other(const char *name, uint32_t size_wanted, const uint8_t *w
         assert_int_equal(image_decode("x", data, cut, &rgba, &width, &height), VKN_BAD_INPUT);
         assert_error("x: ");
     }
-    assert_error("x: truncated");
+    assert_error(cut_off);
     free(data);
 }
 
 static void test_other_formats(void **state)
 {
     (void)state;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    struct image_header header;
+    read_seed("turned.tif", &data, &size);
+    assert_ok(image_read_header("x", data, size, true, &header));
+    assert_int_equal(header.orientation, 6);
+    free(data);
     uint8_t colors[5 * 4], light[5 * 4];
     for (uint32_t x = 0; x < 5; x++) {
         const uint8_t color[4] = {(uint8_t)(40 * x), 110, (uint8_t)(200 - 30 * x), 255};
@@ -340,12 +348,14 @@ static void test_other_formats(void **state)
         memcpy(colors + (size_t)4 * x, color, 4);
         memcpy(light + (size_t)4 * x, (uint8_t[]){grey, grey, 0, 255}, 4);
     }
-    check_other("rgb.bmp", 502, colors);
-    check_other("colors.gif", 502, colors);
+    check_other("rgb.bmp", 502, colors, "x: truncated");
+    check_other("colors.gif", 502, colors, "x: truncated");
+    check_other("turned.tif", 502, colors, "x: cannot be decoded (Read error");
     for (uint32_t x = 0; x < 5; x++)
         colors[4 * x + 3] = (uint8_t)(255 - 50 * x);
-    check_other("rgba.tga", 502, colors);
-    check_other("light.hdr", 1602, light);
+    check_other("rgba.tga", 502, colors, "x: truncated");
+    check_other("rgba.webp", 502, colors, "x: cannot be decoded (a WebP picture that is cut off");
+    check_other("light.hdr", 1602, light, "x: truncated");
 }
 
 /* ---- broken files -------------------------------------------------------------------------- */
@@ -487,7 +497,7 @@ static void test_not_images(void **state)
     assert_error("none.png: No such file or directory");
     char *text = temporary_text(folder, "text.png", "GIF89a and so on");
     assert_int_equal(scene_image_read(text, &rgba, &width, &height), VKN_BAD_INPUT);
-    assert_error("text.png: not a PNG, JPEG, BMP, TGA, GIF or HDR file");
+    assert_error("text.png: not a PNG, JPEG, WebP, TIFF, BMP, TGA, GIF or HDR file");
 }
 
 /* ---- downscaling --------------------------------------------------------------------------- */
@@ -1008,6 +1018,8 @@ static const struct {
     {"Images/f.jpg", "images/f.jpg", "images/f.jpg", "/images/f.jpg for Images/f.jpg"},
     {"images/f.jpg", "images/F.jpg\nimages/f.JPG", "!images/f.jpg is not there, and both ", NULL},
     {"images/f.tif", "images/f.png\nimages/f.jpg", "!/images/f.jpg may be meant", NULL},
+    {"images/f.jpg", "images/f.webp\nimages/F.png", "images/F.png", "another case or extension"},
+    {"images/f.jpg", "images/f.tiff", "images/f.tiff", "another extension: f.tiff for f.jpg"},
     {"IMAGES/f.jpg", "images/f.jpg\nImages/f.jpg", "!both ", NULL},
     {"./images/f.jpg", "rgb/f.jpg", "rgb/f.jpg", "another folder: "},
     {"f.jpg", "input/f.jpg", "input/f.jpg", "another folder"},
@@ -1150,7 +1162,8 @@ static void test_names_hostile(void **state)
     base_log_threshold(BASE_LOG_INFO);
 }
 
-/* Pictures of a folder are files alone. */
+/* Pictures of a folder are files alone, and others than PNG and JPEG only where there is neither.
+ */
 static void test_list(void **state)
 {
     struct temporary *folder = *state;
@@ -1162,6 +1175,12 @@ static void test_list(void **state)
     assert_int_equal(count, 2);
     assert_string_equal(names[0], "a.JPG");
     assert_string_equal(names[1], "b.png");
+    capture_free_names(names, count);
+    path = write_pictures(folder, "list", "b.TIFF\nc.webp\n.hidden.bmp\nd.txt");
+    assert_ok(capture_list(path, &names, &count));
+    assert_int_equal(count, 2);
+    assert_string_equal(names[0], "b.TIFF");
+    assert_string_equal(names[1], "c.webp");
     capture_free_names(names, count);
 }
 

@@ -41,10 +41,10 @@ command -v apt-get >/dev/null ||
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libpng-dev libjpeg-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev'
 # For tools/lint.sh, for tests in Python, of several processes, of
-# the library, of the man page, completions and packages, and of vknerf prepare.
+# the library, of the man page, completions and packages, of vknerf prepare, and of pictures in other formats.
 test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
     python3-meshio assimp-utils
-    mandoc man-db zsh fish colmap ffmpeg locales'
+    mandoc man-db zsh fish colmap ffmpeg locales libwebp7 libtiff6'
 # For cpack: dpkg-shlibdeps, and what tells programs from other files.
 package_packages='dpkg-dev file'
 # shaderc compiles the shaders, in the build and at run time.

@@ -2,11 +2,11 @@
  * transposed product B' * A' = C', so B comes first and no matrix is moved. */
 #include "bench/vendor.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/vendor_symbols.h"
+#include "loading/loading.h"
 
 #define WORKSPACE (32u << 20)
 
@@ -49,14 +49,6 @@ struct vendor {
 
 /* ---- libraries ------------------------------------------------------------------------------- */
 
-static void *open_first(const char *const *names)
-{
-    void *library = NULL;
-    for (; *names && !library; names++)
-        library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
 static bool open_libraries(struct vendor *vendor, char *why, size_t size)
 {
     const char *given = getenv("VKNERF_CUBLASLT");
@@ -64,33 +56,24 @@ static bool open_libraries(struct vendor *vendor, char *why, size_t size)
     const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11",
                                  "libcublasLt.so", NULL};
     const char *const driver[] = {"libcuda.so.1", NULL};
-    vendor->libraries[0] = open_first(given ? given_names : names);
-    vendor->libraries[1] = open_first(driver);
+    vendor->libraries[0] = loading_open(given ? given_names : names);
+    vendor->libraries[1] = loading_open(driver);
     if (vendor->libraries[0])
         return true;
     snprintf(why, size, "cuBLASLt: no %s", given ? given : "libcublasLt.so on this machine");
     return false;
 }
 
-static void *find_symbol(const struct vendor *vendor, const char *name)
-{
-    void *symbol = NULL;
-    for (int i = 0; i < 2 && !symbol; i++)
-        if (vendor->libraries[i])
-            symbol = dlsym(vendor->libraries[i], name);
-    return symbol;
-}
-
 static bool find_symbols(struct vendor *vendor, char *why, size_t size)
 {
-    void *symbol;
+    bool found;
 #define FIND(result, name, parameters)                                                 \
-    symbol = find_symbol(vendor, #name);                                               \
-    if (!symbol) {                                                                     \
+    found = loading_find(vendor->libraries[0], #name, &vendor->call.name) ||           \
+            loading_find(vendor->libraries[1], #name, &vendor->call.name);             \
+    if (!found) {                                                                      \
         snprintf(why, size, "cuBLASLt: neither it nor the CUDA driver has %s", #name); \
         return false;                                                                  \
-    }                                                                                  \
-    memcpy((void *)&vendor->call.name, (void *)&symbol, sizeof symbol);
+    }
     VENDOR_SYMBOLS(FIND)
     return true;
 }

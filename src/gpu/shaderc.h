@@ -3,11 +3,10 @@
 #ifndef GPU_SHADERC_H
 #define GPU_SHADERC_H
 
-#include <dlfcn.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "loading/loading.h"
 
 enum {
     shaderc_compute_shader = 2,
@@ -66,25 +65,15 @@ struct shaderc {
     SHADERC_FUNCTIONS(SHADERC_POINTER)
 };
 
-/* Sets one pointer; `complete` becomes false where the library lacks the function. C has no cast
- * from objects to functions. */
-#define SHADERC_FIND(name, result, parameters)           \
-    {                                                    \
-        void *symbol = dlsym(library, "shaderc_" #name); \
-        memcpy(&shaderc->name, &symbol, sizeof symbol);  \
-        complete = complete && symbol;                   \
-    }
-
-/* Loads the library and fills *shaderc. Returns the library for dlsym; NULL where it is not
+/* Loads the library and fills *shaderc. Returns the library for loading_find; NULL where it is not
  * installed. */
 static inline void *shaderc_load(struct shaderc *shaderc)
 {
-    void *library = dlopen("libshaderc.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        library = dlopen("libshaderc_shared.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return NULL;
-    bool complete = true;
+    static const char *const files[] = {"libshaderc.so.1", "libshaderc_shared.so.1", NULL};
+    void *library = loading_open(files);
+    bool complete = library != NULL;
+#define SHADERC_FIND(name, result, parameters) \
+    complete = loading_find(library, "shaderc_" #name, &shaderc->name) && complete;
     SHADERC_FUNCTIONS(SHADERC_FIND)
     return complete ? library : NULL;
 }

@@ -188,14 +188,12 @@ vkn_status capture_find_images(const char *folder, uint32_t downscale,
 
 /* ---- what is in it --------------------------------------------------------------------------- */
 
-static bool is_image(const char *name)
+static bool is_image(const char *name, const char *const *endings)
 {
-    static const char *const extensions[] = {".png", ".jpg", ".jpeg"};
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && i < BASE_COUNT(extensions); i++)
-        if (name[0] != '.' && strcasecmp(dot, extensions[i]) == 0)
-            return true;
-    return false;
+    while (dot != NULL && *endings != NULL && strcasecmp(dot + 1, *endings) != 0)
+        endings++;
+    return dot != NULL && name[0] != '.' && *endings != NULL;
 }
 
 /* Neither a folder nor a pipe or device. What cannot be looked at is told of when it is opened. */
@@ -233,9 +231,10 @@ vkn_status capture_list(const char *folder, char ***names, size_t *count)
         return base_fail(VKN_BAD_INPUT, "%s: %s", folder, strerror(errno));
     size_t capacity = 0;
     vkn_status status = VKN_OK;
-    for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;)
-        if (is_image(entry->d_name) && is_regular(stream, entry->d_name))
-            status = add_name(names, count, &capacity, entry->d_name);
+    for (size_t i = 0; i < IMAGE_ENDINGS && *count == 0; i++, rewinddir(stream))
+        for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;)
+            if (is_image(entry->d_name, image_endings[i]) && is_regular(stream, entry->d_name))
+                status = add_name(names, count, &capacity, entry->d_name);
     closedir(stream);
     if (status != VKN_OK) {
         capture_free_names(*names, *count);

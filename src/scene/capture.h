@@ -37,8 +37,8 @@ vkn_status capture_find_images(const char *folder, uint32_t downscale,
 vkn_status capture_measure(const char *folder, struct scene_findings *findings,
                            struct transforms *transforms);
 
-/* Names of the PNG and JPEG files in a folder, which are regular files, in order; the caller frees
- * them with capture_free_names. */
+/* Names of the PNG and JPEG files in a folder, or where it has none those of other pictures, which
+ * are regular files, in order; the caller frees them with capture_free_names. */
 vkn_status capture_list(const char *folder, char ***names, size_t *count);
 void capture_free_names(char **names, size_t count);
 

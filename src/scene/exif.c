@@ -119,7 +119,12 @@ static unsigned png_orientation(const uint8_t *data, size_t size)
 unsigned exif_orientation(const uint8_t *data, size_t size)
 {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G'};
+    struct exif exif = {.orientation = EXIF_UPRIGHT};
     if (size >= sizeof(png) && memcmp(data, png, sizeof(png)) == 0)
         return png_orientation(data, size);
+    if (size >= 2 && data[0] == data[1] && (data[0] == 'I' || data[0] == 'M')) {
+        read_block(data, size, 0, &exif);
+        return exif.orientation;
+    }
     return exif_read(data, size).orientation;
 }

@@ -18,7 +18,8 @@ struct exif {
 struct exif exif_read(const uint8_t *data, size_t size);
 #define EXIF_BYTES ((size_t)128 << 10) /* of a file, which hold it */
 
-/* The orientation of a JPEG, or of a PNG whose chunk eXIf stands before the pixels. */
+/* The orientation of a JPEG, of a PNG whose chunk eXIf stands before the pixels, or of a TIFF, all
+ * of which has to be there. */
 unsigned exif_orientation(const uint8_t *data, size_t size);
 
 #endif

@@ -2,7 +2,8 @@
  * by itself, and only where it leaves one file to choose:
  *   1. the name as it is written, or with .png, .jpg or .jpeg added where it has no extension;
  *   2. another Unicode form of it, then another case;
- *   3. another extension (.png, .jpg, .jpeg), of the same form and case first;
+ *   3. another extension (.png, .jpg, .jpeg, then the others of image_endings), of the same form
+ * and case first;
  *   4. the same of the name with / for \ and without file://, then with %20 and the like decoded;
  *   5. where nothing in the folder that is written was found: the name without its first folder,
  *      without its first two, and so on, in the finder's folder and its places. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const extensions[] = {"png", "jpg", "jpeg"};
+#include "scene/image.h"
 
 /* ---- folders -----------------------------------------------------------------------------------
  */
@@ -270,10 +270,10 @@ vkn_status part_like(struct finder *finder, const char *folder, const char *name
 }
 
 static vkn_status take_extensions(const struct listing *listing, const struct wanted *stem,
-                                  unsigned way, struct found *found)
+                                  const char *const *endings, unsigned way, struct found *found)
 {
-    for (size_t k = 0; k < BASE_COUNT(extensions); k++) {
-        char *key = base_format("%s.%s", stem->key, extensions[k]);
+    for (; *endings != NULL; endings++) {
+        char *key = base_format("%s.%s", stem->key, *endings);
         vkn_status status = key != NULL
                                 ? take_entries(listing, key, stem, way, PART_REGULAR_FILE, found)
                                 : VKN_ERROR;
@@ -292,8 +292,10 @@ vkn_status part_picture(struct finder *finder, const char *folder, const char *s
     struct wanted wanted;
     BASE_TRY(list(finder, folder, &listing));
     vkn_status status = prepare(stem, &wanted);
-    for (size_t i = 0; i < BASE_COUNT(ways) && found->path == NULL && status == VKN_OK; i++)
-        status = take_extensions(listing, &wanted, ways[i], found);
+    for (size_t i = 0; i < IMAGE_ENDINGS * BASE_COUNT(ways); i++)
+        if (found->path == NULL && status == VKN_OK)
+            status = take_extensions(listing, &wanted, image_endings[i / BASE_COUNT(ways)],
+                                     ways[i % BASE_COUNT(ways)], found);
     forget(&wanted);
     return status;
 }

@@ -11,7 +11,13 @@
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-static const struct image_format *const formats[] = {&image_png, &image_jpeg, &image_stb};
+static const struct image_format *const formats[] = {&image_png, &image_jpeg, &image_webp,
+                                                     &image_tiff, &image_stb};
+
+static const char *const usual_endings[] = {"png", "jpg", "jpeg", NULL};
+static const char *const other_endings[] = {"webp", "tif", "tiff", "bmp",
+                                            "tga",  "gif", "hdr",  NULL};
+const char *const *const image_endings[IMAGE_ENDINGS] = {usual_endings, other_endings};
 
 void image_problem(struct image_file *file, const char *format, ...)
 {
@@ -39,8 +45,8 @@ static const struct image_format *format_of(struct image_file *file)
     for (size_t i = 0; i < BASE_COUNT(formats) && file->size > 0; i++)
         if (formats[i]->is(file->data, file->size))
             return formats[i];
-    image_problem(file,
-                  file->size > 0 ? "not a PNG, JPEG, BMP, TGA, GIF or HDR file" : "empty file");
+    image_problem(file, file->size > 0 ? "not a PNG, JPEG, WebP, TIFF, BMP, TGA, GIF or HDR file"
+                                       : "empty file");
     return NULL;
 }
 

@@ -4,7 +4,7 @@
 
 #include "scene/scene.h"
 
-/* ---- formats: png.c, jpeg.c, stb.c ------------------------------------------------------------
+/* ---- formats: png.c, jpeg.c, webp.c, tiff.c, stb.c ---------------------------------------------
  */
 
 /* The bytes of a picture's file and what its format says of them. */
@@ -32,7 +32,11 @@ struct image_format {
      * that are cut off or damaged fail. */
     bool (*decode)(struct image_file *file, void *rgba);
 };
-extern const struct image_format image_png, image_jpeg, image_stb;
+extern const struct image_format image_png, image_jpeg, image_webp, image_tiff, image_stb;
+
+/* How names of pictures end. Where some files fit the first list, others are not looked at. */
+#define IMAGE_ENDINGS 2
+extern const char *const *const image_endings[IMAGE_ENDINGS];
 
 /* ---- files ----------------------------------------------------------------------------------- */
 

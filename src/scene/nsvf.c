@@ -349,7 +349,7 @@ static vkn_status make_frames(const struct layout *layout, char *const *names, s
                               struct transforms *transforms)
 {
     if (count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: no PNG or JPEG images in this folder", layout->images);
+        return base_fail(VKN_BAD_INPUT, "%s: no images in this folder", layout->images);
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;

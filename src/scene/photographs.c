@@ -93,11 +93,14 @@ static size_t count_endings(const char *folder, const char *endings, char **firs
 static vkn_status count_pictures(const char *folder, size_t *count)
 {
     char **names = NULL;
+    size_t listed = 0;
     *count = 0;
     if (!base_is_folder(folder))
         return VKN_OK;
-    vkn_status status = capture_list(folder, &names, count);
-    capture_free_names(names, *count);
+    vkn_status status = capture_list(folder, &names, &listed);
+    for (size_t i = 0; i < listed; i++)
+        *count += !has_ending(names[i], CONVERTED);
+    capture_free_names(names, listed);
     *count += status == VKN_OK ? count_endings(folder, CONVERTED, NULL) : 0;
     return status;
 }

@@ -279,9 +279,9 @@ double scene_camera_limit(const struct scene_camera *camera);
 double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
 #define SCENE_NO_LIMIT 1e9
 
-/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG, JPEG, BMP, TGA, GIF or HDR; 1
- * to 4 channels, or a palette, become RGBA; 16-bit samples are rounded. The caller frees *rgba.
- * Truncated or hostile files: VKN_BAD_INPUT names the file. */
+/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG, JPEG, WebP, TIFF, BMP, TGA,
+ * GIF or HDR; 1 to 4 channels, or a palette, become RGBA; 16-bit samples are rounded. The caller
+ * frees *rgba. Truncated or hostile files: VKN_BAD_INPUT names the file. */
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height);
 vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height);
 /* PNG with 1 (grey), 3 or 4 channels, or grey of 16 bits, written atomically. */

@@ -215,11 +215,12 @@ static vkn_status measure_frame(struct transforms *transforms, const char *folde
     }
     if (frame->has_sharpness || frame->passed_over)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT,
-                     "%s: frames[%zu].file_path: no image %s in %s (nor with .png, .jpg or .jpeg, "
-                     "in another case or "
-                     "folder)",
-                     transforms->file, frame->index, frame->file_path, folder);
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: frames[%zu].file_path: no image %s in %s (nor with .png, .jpg or another extension, "
+        "in another case or "
+        "folder)",
+        transforms->file, frame->index, frame->file_path, folder);
 }
 
 static vkn_status find_masks(struct transforms *transforms, const char *folder,

@@ -1,31 +1,25 @@
-/* Loads libmicrohttpd through dlopen. */
+/* Loads libmicrohttpd. */
 #include "viewer/libraries.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "loading/loading.h"
 
 struct mhd mhd;
 
 #define MHD_FILE "libmicrohttpd.so.12"
 
-static bool find_function(void *library, const char *name, void *pointer)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(pointer, &symbol, sizeof symbol); /* C has no cast from objects to functions */
-    return symbol != NULL;
-}
-
 bool libraries_load(char *message, size_t size)
 {
-    void *library = dlopen(MHD_FILE, RTLD_NOW | RTLD_LOCAL);
+    static const char *const files[] = {MHD_FILE, NULL};
+    void *library = loading_open(files);
     bool complete = library != NULL;
     if (!library)
         snprintf(message, size,
                  MHD_FILE " is not there, which the viewer needs: install libmicrohttpd12 (since "
                           "Debian 13 libmicrohttpd12t64)");
 #define FIND(name, result, parameters) \
-    complete = complete && find_function(library, "MHD_" #name, &mhd.name);
+    complete = loading_find(library, "MHD_" #name, &mhd.name) && complete;
     MHD_FUNCTIONS(FIND)
 #undef FIND
     if (library && !complete)

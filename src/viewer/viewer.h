@@ -1,5 +1,5 @@
 /* viewer: a page that shows a run while it trains, or afterwards. Part of the program, not of the
- * library: it takes include/vknerf/ alone, a JPEG writer of its own, and libmicrohttpd, which is
+ * library: it takes include/vknerf/, the rooms pixels and loading, and libmicrohttpd, which is
  * loaded when a viewer starts. */
 #ifndef VIEWER_VIEWER_H
 #define VIEWER_VIEWER_H

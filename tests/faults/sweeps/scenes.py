@@ -129,6 +129,8 @@ def pictures_of():
             "depth 3": png(24, 24, rows, 3, 6), "color 7": png(24, 24, rows, 8, 7), "no palette": png(24, 24, rows, 8, 3),
             "cut stream": png(24, 24, zlib.compress(bytes(24 * 97))[:20]), "no stream": png(24, 24, b"\xff" * 50),
             "too many rows": png(24, 24, zlib.compress(bytes(10**7))), "gif": b"GIF89a" + bytes(100), "empty": b"",
+            "hdr, cut": b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 9 +X 9\n\2\2\0\x09", "bmp, cut": b"BM" + bytes(20),
+            "webp of zeros": b"RIFF\x20\0\0\0WEBPVP8 " + bytes(30), "tiff of ones": b"II*\0\x08\0\0\0" + b"\xff" * 40,
             "html": b"<html>", "jpeg begins": b"\xff\xd8\xff", "jpeg ends": b"\xff\xd8\xff\xd9", "jpeg 65535": jpeg,
             "a million chunks": lambda: b"\x89PNG\r\n\x1a\n" + header + faults.png_chunk(b"teXt", b"") * 10**6}
 
