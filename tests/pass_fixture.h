@@ -9,7 +9,17 @@
 #include <math.h>
 
 #include "reference/reference.h"
+#include "config/config.h"
+#include "optim/optim.h"
 #include "pipeline/pipeline.h"
+
+/* Returns the optimiser behind `kind`, and the default behind the last: loops go from the default
+ * to it. */
+static inline enum vkn_optimizer next_optimizer(enum vkn_optimizer kind)
+{
+    return config_optimizer_names[kind + 1] ? (enum vkn_optimizer)(kind + 1)
+                                            : VKN_OPTIMIZER_DEFAULT;
+}
 
 /* Whether all is tried, however long lavapipe compiles. */
 static inline bool tries_all(void)
@@ -253,6 +263,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES];
     cells *= bench->constants.values[SPEC_SLICES];
     counts.params = bench->config.param_count;
+    optim_count(&bench->settings, &counts);
     counts.entries = bench->config.entry_count;
     counts.summed = bench->config.summed_params;
     counts.cameras = cameras;

@@ -59,20 +59,20 @@ static double take_step(vkn_adam *adam, const struct vkn_adam_params *params, fl
     }
     double norm = sqrt(squares), clip = params->clip_norm;
     double factor = clip > 0 && norm > clip ? clip / norm : 1;
-    const struct reference_adam reference = {rate,
-                                             params->beta1 > 0 ? params->beta1 : 0.9F,
-                                             0.99F,
-                                             params->epsilon > 0 ? params->epsilon : 1e-15F,
-                                             params->weight_decay,
-                                             false,
-                                             false};
+    const struct reference_optimizer reference = {rate,
+                                                  params->beta1 > 0 ? params->beta1 : 0.9F,
+                                                  0.99F,
+                                                  params->epsilon > 0 ? params->epsilon : 1e-15F,
+                                                  params->weight_decay,
+                                                  false,
+                                                  false};
     for (uint32_t i = 0; i < p->count; i++) {
         bool any = false;
         for (uint32_t k = i / p->entry * p->entry; k < i / p->entry * p->entry + p->entry; k++)
             any = any || gradients[k] != 0;
         if (any || !params->sparse)
-            reference_adam_update(&reference, ++p->steps[i], factor * gradients[i], &p->weights[i],
-                                  &p->moments1[i], &p->moments2[i]);
+            reference_updates[VKN_OPTIMIZER_ADAM](&reference, ++p->steps[i], factor * gradients[i],
+                                                  &p->weights[i], &p->moments1[i], &p->moments2[i]);
     }
     return norm;
 }

@@ -1,16 +1,14 @@
-/* From gradients to weights: update_weights (Adam), update_average, and the 16-bit copies that
- * these and round_parameters make. */
+/* From gradients to weights: update_weights of every optimiser, update_average, and the 16-bit
+ * copies that these and round_parameters make. */
 #include "pass_fixture.h"
 
-#include "optim/optim.h"
-
-static struct bench bench_of(struct gpu_device *device, uint32_t features,
+static struct bench bench_of(struct gpu_device *device, enum vkn_optimizer kind, uint32_t features,
                              enum vkn_gradient_sums sums)
 {
     struct vkn_config settings = {
         .gradient_sums = sums,
         .grid = {.levels = 3, .features = features},
-        .optimizer.weight_decay = 0.3f, /* enough to see it */
+        .optimizer = {.kind = kind, .weight_decay = 0.3f /* enough to see it */},
     };
     struct bench bench = bench_configure(device, settings);
     bench_allocate(&bench, 1, 1);
@@ -18,9 +16,10 @@ static struct bench bench_of(struct gpu_device *device, uint32_t features,
 }
 
 /* The same number of parameters in groups that differ in everything. */
-static struct bench bench_of_groups(struct gpu_device *device)
+static struct bench bench_of_groups(struct gpu_device *device, enum vkn_optimizer kind)
 {
-    struct vkn_config settings = {.grid.levels = 3, .optimizer.weight_decay = 0.3f};
+    struct vkn_config settings = {.grid.levels = 3,
+                                  .optimizer = {.kind = kind, .weight_decay = 0.3f}};
     struct bench bench = bench_configure(device, settings);
     const struct parameter_group groups[] = {
         {.count = 3000, .entry = 4, .sparse = true, .rate = 1},
@@ -131,6 +130,18 @@ static void run_rows(struct bench *bench, uint32_t row)
     ok(gpu_run_once(&recording));
 }
 
+static bool has_moment2(const struct bench *bench)
+{
+    return optim_kind(&bench->settings)->moments == 2;
+}
+
+static float *copy_floats(const float *from, uint64_t bytes)
+{
+    float *copy = base_alloc(bytes, 1);
+    memcpy(copy, from, bytes);
+    return copy;
+}
+
 static struct weights run_update(struct bench *bench, const struct weights *w, struct State state)
 {
     uint64_t size = 4ull * bench->model.param_count;
@@ -138,7 +149,8 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     bench_put(bench, BIND_PARAMS, w->params, size);
     put_gradients(bench, w);
     bench_put(bench, BIND_MOMENT1, w->moment1, size);
-    bench_put(bench, BIND_MOMENT2, w->moment2, size);
+    if (has_moment2(bench))
+        bench_put(bench, BIND_MOMENT2, w->moment2, size);
     bench_put(bench, BIND_COUNTS, w->counts, 4ull * bench->config.entry_count);
     bench_poison(bench, BIND_F16_PARAMS);
     run_rows(bench, 7);
@@ -146,7 +158,8 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
         .params = bench_take(bench, BIND_PARAMS),
         .gradients = bench_take_gradients(bench),
         .moment1 = bench_take(bench, BIND_MOMENT1),
-        .moment2 = bench_take(bench, BIND_MOMENT2),
+        .moment2 =
+            has_moment2(bench) ? bench_take(bench, BIND_MOMENT2) : copy_floats(w->moment2, size),
         .counts = bench_take(bench, BIND_COUNTS),
         .halves = bench_take(bench, BIND_F16_PARAMS),
     };
@@ -174,35 +187,37 @@ static void check_weight(const struct bench *bench, const struct weights *before
     const struct Config *c = &bench->config;
     const struct Group *group = group_of(bench, i);
     uint32_t rounded = bench->constants.values[SPEC_ROUNDED];
-    struct reference_adam adam = {state->learning_rate * (double)group->rate,
-                                  c->beta1,
-                                  c->beta2,
-                                  c->epsilon,
-                                  group->decay,
-                                  (rounded & ROUND_MOMENTS) != 0,
-                                  (rounded & ROUND_MASTERS) != 0};
+    struct reference_optimizer optimizer = {state->learning_rate * (double)group->rate,
+                                            c->beta1,
+                                            c->beta2,
+                                            c->epsilon,
+                                            group->decay,
+                                            (rounded & ROUND_MOMENTS) != 0,
+                                            (rounded & ROUND_MASTERS) != 0};
     bool moved = is_moved(bench, before, i);
     uint32_t entry;
     entry_of(bench, i, &entry);
     double weight = before->params[i], m = before->moment1[i], v = before->moment2[i];
     if (moved)
-        reference_adam_update(&adam, before->counts[entry] + 1,
-                              before->gradients[i] * (double)state->gradient_factor, &weight, &m,
-                              &v);
+        reference_updates[bench->settings.optimizer.kind](
+            &optimizer, before->counts[entry] + 1,
+            before->gradients[i] * (double)state->gradient_factor, &weight, &m, &v);
     else
         assert_true(after->params[i] == before->params[i] &&
                     after->moment1[i] == before->moment1[i] &&
                     after->moment2[i] == before->moment2[i]);
     assert_int_equal(after->counts[entry], before->counts[entry] + moved);
     /* What is rounded to 16 bits may come out on either side of the middle between two. */
-    double moment_unit = adam.half_moments ? 1e-3 : 1e-6, unit = adam.half_weights ? 1e-3 : 0;
+    double moment_unit = optimizer.half_moments ? 1e-3 : 1e-6,
+           unit = optimizer.half_weights ? 1e-3 : 0;
     assert_close(after->moment1[i], m, moment_unit, 0.1 + fabs(m), "first moment", i);
     assert_close(after->moment2[i], v, moment_unit, 0.01 + v, "second moment", i);
-    assert_true(!moved || !adam.half_moments ||
-                (is_half(after->moment1[i]) && is_half(after->moment2[i])));
-    assert_true(!moved || !adam.half_weights || is_half(after->params[i]));
+    assert_true(
+        !moved || !optimizer.half_moments ||
+        (is_half(after->moment1[i]) && (!has_moment2(bench) || is_half(after->moment2[i]))));
+    assert_true(!moved || !optimizer.half_weights || is_half(after->params[i]));
     /* pow(beta, count) in float leaves a young entry's rate a few units in the last place. */
-    double change = fabs(weight - before->params[i]) * (adam.half_moments ? 50 : 1);
+    double change = fabs(weight - before->params[i]) * (optimizer.half_moments ? 50 : 1);
     assert_close(after->params[i], weight, 1, 3e-7 + unit * fabs(weight) + 2e-5 * change, "weight",
                  i);
     assert_true(after->gradients[i] == 0);
@@ -250,33 +265,41 @@ static void check_model(const struct bench *bench, uint32_t features)
     assert_memory_equal(c->groups, groups, sizeof groups);
 }
 
-static void test_update_weights(void **state)
+static void check_updates(struct gpu_device *device, enum vkn_optimizer kind)
 {
     for (uint32_t n = 0; n < 8; n++) {
         uint32_t features = 2 + n % 2 * 2;
-        struct bench bench = bench_of(*state, features, n < 4 ? VKN_SUMS_DEFAULT : VKN_SUMS_HALF);
+        struct bench bench =
+            bench_of(device, kind, features, n < 4 ? VKN_SUMS_DEFAULT : VKN_SUMS_HALF);
         check_model(&bench, features);
         check_update(&bench, n / 2 % 2, n % 2 ? 0.01f : 1e-15f, 820 + features);
         bench_destroy(&bench);
     }
 }
 
+static void test_update_weights(void **state)
+{
+    for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind))
+        check_updates(*state, kind);
+}
+
 /* Masters and moments that the policy keeps in 16 bits. */
 static void test_rounded(void **state)
 {
-    for (uint32_t n = 0; n < 2; n++) {
-        struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
-        bench_set_constant(&bench, SPEC_ROUNDED, n ? ROUND_MOMENTS : ROUND_MASTERS);
-        check_update(&bench, n == 0, 0.01f, 827 + n);
-        bench_destroy(&bench);
-    }
+    for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind))
+        for (uint32_t n = 0; n < 2; n++) {
+            struct bench bench = bench_of(*state, kind, 2, VKN_SUMS_DEFAULT);
+            bench_set_constant(&bench, SPEC_ROUNDED, n ? ROUND_MOMENTS : ROUND_MASTERS);
+            check_update(&bench, n == 0, 0.01f, 827 + n);
+            bench_destroy(&bench);
+        }
 }
 
 /* By hand: at a rate below half of what tells 16-bit numbers below 1 apart, a weight of 1 stays. */
 static void test_lost_updates(void **state)
 {
     const struct State running = {.learning_rate = 2e-4f, .gradient_factor = 1};
-    struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
+    struct bench bench = bench_of(*state, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT);
     bench_set_constant(&bench, SPEC_ROUNDED, ROUND_MASTERS);
     struct weights before = weights_create(&bench, 829);
     before.params[0] = before.params[1] = 1;
@@ -295,16 +318,19 @@ static void test_lost_updates(void **state)
 /* Of another model: a rate, a decay and a size of entries for each group, one that is frozen. */
 static void test_groups(void **state)
 {
-    struct bench bench = bench_of_groups(*state);
-    check_update(&bench, false, 1e-8f, 825);
-    check_update(&bench, true, 1e-15f, 826);
-    bench_destroy(&bench);
+    for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind)) {
+        struct bench bench = bench_of_groups(*state, kind);
+        check_update(&bench, false, 1e-8f, 825);
+        check_update(&bench, true, 1e-15f, 826);
+        bench_destroy(&bench);
+    }
 }
 
 /* Gradients that are not finite are thrown away; everything else keeps its bits. */
-static void check_skip(struct gpu_device *device, enum vkn_gradient_sums sums)
+static void check_skip(struct gpu_device *device, enum vkn_optimizer kind,
+                       enum vkn_gradient_sums sums)
 {
-    struct bench bench = bench_of(device, 2, sums);
+    struct bench bench = bench_of(device, kind, 2, sums);
     bench.backend.f16 = bench.backend.copies = true;
     const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
     struct weights before = weights_create(&bench, 830);
@@ -327,8 +353,10 @@ static void check_skip(struct gpu_device *device, enum vkn_gradient_sums sums)
 
 static void test_skip(void **state)
 {
-    check_skip(*state, VKN_SUMS_DEFAULT);
-    check_skip(*state, VKN_SUMS_HALF);
+    for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind)) {
+        check_skip(*state, kind, VKN_SUMS_DEFAULT);
+        check_skip(*state, kind, VKN_SUMS_HALF);
+    }
 }
 
 /* ---- update_average ------------------------------------------------------------------------ */
@@ -365,7 +393,7 @@ static void check_average(struct bench *bench, const float *params, const float 
 
 static void test_average(void **state)
 {
-    struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
+    struct bench bench = bench_of(*state, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT);
     struct random random = {840};
     uint32_t count = bench.model.param_count;
     float *params = random_floats(&random, count, -1, 1),
@@ -410,7 +438,7 @@ static void test_round_parameters(void **state)
         INFINITY,
         -INFINITY,
     };
-    struct bench bench = bench_of(*state, 2, VKN_SUMS_DEFAULT);
+    struct bench bench = bench_of(*state, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT);
     struct random random = {850};
     uint32_t count = bench.model.param_count;
     float *params = random_floats(&random, count, -2, 2);

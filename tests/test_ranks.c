@@ -633,7 +633,11 @@ static void test_average(void **state)
 {
     struct vkn_config config = tiny_config(true);
     config.grid.log2_entries = 12;
-    check_averaged(*state, config, 0);
+    for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind)) {
+        config.optimizer.kind = kind;
+        check_averaged(*state, config, 0);
+    }
+    config.optimizer.kind = VKN_OPTIMIZER_DEFAULT;
     tiny_propose(&config);
     config.proposal.log2_entries = 14; /* some of one rank alone */
     config.proposal.finest = 64;

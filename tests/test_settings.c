@@ -577,6 +577,7 @@ static const struct row {
     {IS("loss.distortion", "0.02"),
      .changes = {REAL(constants.loss_distortion, 0.02), SPEC(DISTORTION, 1)}},
 
+    {IS("optimizer.kind", "adam")},
     {IS("optimizer.learning_rate", "0.003"),
      .changes = {REAL(constants.learning_rate, 0.003), REAL(constants.final_rate, 0.003f / 100)}},
     {IS("optimizer.beta1", "0.7"), .changes = {REAL(constants.beta1, 0.7)}},
@@ -978,6 +979,7 @@ static const struct standard {
     {"loss.delta", "0.1", NULL},
     {"loss.distortion", "0", NULL},
     {"loss.interlevel", "1", NULL},
+    {"optimizer.kind", "adam", NULL},
     {"optimizer.learning_rate", "0.01", NULL},
     {"optimizer.beta1", "0.9", NULL},
     {"optimizer.beta2", "0.99", NULL},

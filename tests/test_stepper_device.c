@@ -424,7 +424,7 @@ static void test_adam(void **state)
     const struct step_tests *tests = *state;
     const struct vkn_adam_params params = {
         .size = sizeof params, .count = 1000, .learning_rate = 0.1F};
-    const struct reference_adam reference = {0.1F, 0.9F, 0.99F, 1e-15F, 0, false, false};
+    const struct reference_optimizer reference = {0.1F, 0.9F, 0.99F, 1e-15F, 0, false, false};
     double weights[1000], moments1[1000] = {0}, moments2[1000] = {0};
     float values[1000], gradients[1000];
     struct own own;
@@ -438,8 +438,8 @@ static void test_adam(void **state)
     for (uint32_t step = 1; step <= 5; step++) {
         for (size_t i = 0; i < 1000; i++) {
             gradients[i] = (float)random_between(&random, -1, 1);
-            reference_adam_update(&reference, step, gradients[i], &weights[i], &moments1[i],
-                                  &moments2[i]);
+            reference_updates[VKN_OPTIMIZER_ADAM](&reference, step, gradients[i], &weights[i],
+                                                  &moments1[i], &moments2[i]);
         }
         own_write(&own, vkn_adam_gradients(adam), gradients, sizeof gradients);
         ok(vkn_adam_step(adam, 0, NULL));

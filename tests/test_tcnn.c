@@ -64,6 +64,7 @@ static void test_all(void **state)
         {"optimizer.decay_start", 2000},
         {"optimizer.decay_interval", 1000},
         {"optimizer.decay_factor", 0.5},
+        {"optimizer.kind", VKN_OPTIMIZER_ADAM},
         {"optimizer.learning_rate", 2e-2},
         {"optimizer.beta1", 0.8},
         {"optimizer.beta2", 0.98},

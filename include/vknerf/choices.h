@@ -118,6 +118,9 @@
     X(VKN_LOSS_L2, l2)                                                                                  \
     X(VKN_LOSS_L1, l1)                                                                                  \
     X(VKN_LOSS_CHARBONNIER, charbonnier)
+/* How parameters follow from gradients, in the order of the shaders' OPTIMIZER_*. */
+#define VKN_OPTIMIZERS(X)                                                                               \
+    X(VKN_OPTIMIZER_ADAM, adam)
 /* How the learning rate falls: at milestones; exponentially (NeRF) or along half a cosine to a final
  * rate; as points say. */
 #define VKN_RATE_SCHEDULES(X)                                                                           \
@@ -180,6 +183,7 @@
     X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
     X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \
     X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
+    X(optimizer, VKN_OPTIMIZER_DEFAULT, default, VKN_OPTIMIZERS)                                        \
     X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
     X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)                                 \

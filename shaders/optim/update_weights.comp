@@ -1,13 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per entry of a group of parameters (the features of a hash slot; some MLP weights): unscale, clip,
-// Adam (Kingma and Ba, 2015) on the FP32 masters, clear the gradient. An entry of a sparse group that no
+// the optimiser's step on the FP32 masters, clear the gradient. An entry of a sparse group that no
 // sample touched is left alone and keeps its own count of steps, so that its bias correction stays right.
 // FP16: also refreshes the f16 copies that the 16-bit field reads.
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "shared/rounding.glsl"
 #include "optim/gradients.glsl"
+#include "optim/optimizers.glsl"
 
 layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
@@ -89,40 +90,24 @@ void clear_entry(Entry e, Group group)
     }
 }
 
-// One parameter's weight and moments by its gradient.
-void adam(float gradient, Group group, float rate, inout float w, inout float m, inout float v)
-{
-    float g = gradient * state.gradient_factor;
-    if (group.decay != 0.0)
-        g += group.decay * w;
-    m = round_to(ROUND_MOMENTS, mix(g, m, config.beta1));
-    v = round_to(ROUND_MOMENTS, mix(g * g, v, config.beta2));
-    w = round_to(ROUND_MASTERS, w - rate * m / (sqrt(v) + config.epsilon));
-}
-
 void update_parameter(uint i, float gradient, Group group, float rate)
 {
-    float w = params[i], m = moment1[i], v = moment2[i];
-    adam(gradient, group, rate, w, m, v);
+    float w = params[i], m = moment1[i], v = 0.0;
+    if (HAS_MOMENT2)
+        v = moment2[i];
+    take_step(gradient * state.gradient_factor, group.decay, rate, w, m, v);
     moment1[i] = m;
-    moment2[i] = v;
+    if (HAS_MOMENT2)
+        moment2[i] = v;
     params[i] = w;
 #ifdef FP16
     put_f16(i, w);
 #endif
 }
 
-// Of the step that the entry takes next, with the correction of its moments' bias.
-float rate_of(uint count, Group group)
-{
-    float correction1 = 1.0 - exp2(log2(config.beta1) * float(count));
-    float correction2 = 1.0 - exp2(log2(config.beta2) * float(count));
-    return state.learning_rate * group.rate * sqrt(correction2) / correction1;
-}
-
 void update_parameters(Entry e, Group group, uint count)
 {
-    float rate = rate_of(count, group);
+    float rate = rate_of_step(state.learning_rate * group.rate, count);
     [[unroll]] for (uint k = 0; k < ENTRY; k++)
         if (k < group.entry)
             update_parameter(e.first + k, e.gradient[k], group, rate);
@@ -135,15 +120,19 @@ void update_pairs(Entry e, Group group, uint count)
     [[unroll]] for (uint k = 0; k < ENTRY / 2u; k++) {
         w[k] = param_pairs[pair_of(e, k)];
         m[k] = moment1_pairs[pair_of(e, k)];
-        v[k] = moment2_pairs[pair_of(e, k)];
+        v[k] = vec2(0.0);
+        if (HAS_MOMENT2)
+            v[k] = moment2_pairs[pair_of(e, k)];
     }
-    float rate = rate_of(count, group);
+    float rate = rate_of_step(state.learning_rate * group.rate, count);
     [[unroll]] for (uint k = 0; k < ENTRY / 2u; k++) {
-        adam(e.gradient[2u * k], group, rate, w[k].x, m[k].x, v[k].x);
-        adam(e.gradient[2u * k + 1u], group, rate, w[k].y, m[k].y, v[k].y);
+        vec2 g = vec2(e.gradient[2u * k], e.gradient[2u * k + 1u]) * state.gradient_factor;
+        take_step(g.x, group.decay, rate, w[k].x, m[k].x, v[k].x);
+        take_step(g.y, group.decay, rate, w[k].y, m[k].y, v[k].y);
         param_pairs[pair_of(e, k)] = w[k];
         moment1_pairs[pair_of(e, k)] = m[k];
-        moment2_pairs[pair_of(e, k)] = v[k];
+        if (HAS_MOMENT2)
+            moment2_pairs[pair_of(e, k)] = v[k];
 #ifdef FP16
         f16_param_pairs[pair_of(e, k)] = f16vec2(w[k]);
         put_transposed(2u * pair_of(e, k), w[k].x);

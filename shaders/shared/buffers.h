@@ -34,7 +34,8 @@
  *                   negative where no camera sees. Where the scene moves the last 8 bits are the
  *                   time at which that was found (shaders/rays/moments.glsl)
  * occupancy bits    32 cells a word; then one uint per 8x8x8 block
- * step counts       Adam steps taken by each entry
+ * moments           of gradients, which the optimiser keeps: as many as its kind has (src/optim/kinds.c)
+ * step counts       steps of the optimiser taken by each entry
  * partial gradients, backward scratch   by workgroup of field_backward: sums of weights; its tiles
  * partial sums      by workgroup, see REDUCE_*
  * input gradients   [sample]: by position (xyz, 0), by direction (xyz, 0); of live samples, where
@@ -67,8 +68,8 @@
            GPU_DEVICE, LOST)                                                                       \
     BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))           \
     BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                   \
-    BUFFER(23, MOMENT1, "first moments", float, n->params, GPU_DEVICE, KEPT("moment1"))            \
-    BUFFER(24, MOMENT2, "second moments", float, n->params, GPU_DEVICE, KEPT("moment2"))           \
+    BUFFER(23, MOMENT1, "first moments", float, n->moments[0], GPU_DEVICE, KEPT("moment1"))        \
+    BUFFER(24, MOMENT2, "second moments", float, n->moments[1], GPU_DEVICE, KEPT("moment2"))       \
     BUFFER(25, COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, KEPT("counts"))            \
     BUFFER(11, STATE, "state", struct State, 1, GPU_DEVICE, KEPT("state"))                         \
     BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)      \

@@ -71,7 +71,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_SPACING            41 /* SPACING_* */
 #define SPEC_ACTIVATION         42 /* ACTIVATION_* */
 #define SPEC_DIRECTION          43 /* DIRECTION_* */
-#define SPEC_COUNT              44
+#define SPEC_OPTIMIZER          44 /* enum vkn_optimizer: shaders/optim/optimizers.glsl */
+#define SPEC_COUNT              45
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -348,7 +349,7 @@ struct State {
     SHARED_FLOAT loss_scale;
     SHARED_UINT good_steps; /* since the loss scale last changed */
     SHARED_UINT skipped_steps;
-    SHARED_UINT updates;          /* weight updates done: Adam's t of groups that are not sparse */
+    SHARED_UINT updates;          /* weight updates done: steps of groups that are not sparse */
     SHARED_UINT nonfinite;        /* a gradient of this step was not finite: the step is skipped */
     SHARED_FLOAT gradient_factor; /* unscale and clip */
     SHARED_FLOAT grad_norm;

@@ -7,6 +7,7 @@
 #include "checkpoint/internal.h"
 #include "config/config.h"
 #include "field/field.h"
+#include "optim/optim.h"
 #include "rays/rays.h"
 
 #define MOST_RAYS  4194304u /* of batch.max_rays */
@@ -130,21 +131,21 @@ static vkn_status check_state(const struct check *check, const struct State *sta
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-/* The place of a buffer among those that are kept. */
-static size_t place_of(uint32_t number)
+/* The state among tensors, which are those of the buffers that are kept. */
+static const struct safetensors_tensor *state_of(const struct safetensors_tensor *tensors,
+                                                 const struct kept_buffer *kept, size_t count)
 {
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(false, kept), i = 0;
-    while (i + 1 < count && kept[i].number != number)
+    size_t i = 0;
+    while (i + 1 < count && kept[i].number != BIND_STATE)
         i++;
-    return i;
+    return &tensors[i];
 }
 
 static vkn_status check_tensors(const struct check *check, const struct safetensors_tensor *tensors,
                                 const struct kept_buffer *kept, size_t count)
 {
     struct State state = {0};
-    const struct safetensors_tensor *words = &tensors[place_of(BIND_STATE)];
+    const struct safetensors_tensor *words = state_of(tensors, kept, count);
     memcpy(&state, words->data, words->size < sizeof(state) ? (size_t)words->size : sizeof(state));
     for (size_t i = 0; i < count; i++)
         if (tensors[i].type == SAFETENSORS_F32)
@@ -248,12 +249,13 @@ vkn_status checkpoint_check(const char *path, const struct safetensors_file *fil
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS] = {0};
     BASE_TRY(read_models(path, file, &config, models));
-    size_t count = buffers_kept(rays_have_coarse(&config), kept);
+    size_t count = buffers_kept(optim_buffers(&config), rays_have_coarse(&config), kept);
     for (size_t i = 0; i < 2 && models[i].kind; i++) {
         field_count(&models[i], &counts[i]);
         rays_count(&config, &counts[i]);
+        optim_count(&config, &counts[i]);
     }
     BASE_TRY(find_tensors(path, file, counts, kept, count, tensors));
-    BASE_TRY(check_step(path, file, &tensors[place_of(BIND_STATE)]));
+    BASE_TRY(check_step(path, file, state_of(tensors, kept, count)));
     return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, kept, count);
 }

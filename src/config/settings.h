@@ -193,7 +193,7 @@
     X(G, weight_sums, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of the MLPs' gradients, over samples") \
     X(G, compositing, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "transmittance, colour, depth of rays") \
     X(G, masters, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "parameters that the optimiser changes")    \
-    X(G, moments, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of Adam")
+    X(G, moments, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of gradients, which the optimiser keeps")
 
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
     X(G, samples, U32, RANGE(1024, 16777216),                                                           \
@@ -255,7 +255,8 @@
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are
  * shares of the training; decay_start and decay_interval take their place where it has no limit. */
 #define VKN_SETTINGS_OPTIMIZER(X, G)                                                                    \
-    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ", vanilla 1e-3, CPU 4e-3"), "of Adam")         \
+    X(G, kind, ENUM(optimizer), ANY, VALUE(VKN_OPTIMIZER_ADAM), "how parameters follow from gradients") \
+    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ", vanilla 1e-3, CPU 4e-3"), "learning rate before warm-up and schedule") \
     X(G, beta1, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.9), "first moment")                               \
     X(G, beta2, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.99), "second moment")                             \
     X(G, epsilon, FLOAT, RANGE(1e-30, 1), VALUE(1e-15), "of Adam")                                      \

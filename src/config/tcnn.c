@@ -71,7 +71,7 @@ static const struct name_row names[] = {
     {"loss", "otype", "L1", "loss.kind", "l1"},
     {"optimizer", "otype", "Ema", NULL, NULL},
     {"optimizer", "otype", "ExponentialDecay", NULL, NULL},
-    {"optimizer", "otype", "Adam", NULL, NULL},
+    {"optimizer", "otype", "Adam", "optimizer.kind", "adam"},
 };
 
 /* What may be there as long as it does nothing. */

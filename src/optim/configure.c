@@ -106,6 +106,7 @@ void optim_configure_groups(const struct vkn_config *config, const struct parame
         largest = groups[i].entry > largest ? groups[i].entry : largest;
     }
     constants->entry_count = recipe_entries(groups, count);
+    specialization->values[SPEC_OPTIMIZER] = config->optimizer.kind;
     specialization->values[SPEC_ENTRY] = largest;
     specialization->values[SPEC_PAIRED] = are_paired(constants->groups, count, largest);
 }

@@ -1,9 +1,24 @@
-/* optim: gradients to weights: check, loss scale, Adam, schedules, average. */
+/* optim: gradients to weights: check, loss scale, optimisers, schedules, average. */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
 
 #include "config/config.h"
 #include "recipe/recipe.h"
+
+/* A kind of optimiser, whose step is a function of shaders/optim/optimizers.glsl. */
+struct optim_kind {
+    uint32_t moments; /* buffers of a number for each parameter, BIND_MOMENT1 first */
+    const char *moment_names[MOST_MOMENTS];
+    /* Operations for a parameter, for one that decays besides, and for an entry. */
+    double parameter, decay, entry;
+};
+/* Returns the kind of a configuration: Adam of one that names none, a checkpoint's from before
+ * there was a choice. */
+const struct optim_kind *optim_kind(const struct vkn_config *config);
+/* Fills in the counts of moments; those of parameters are there. */
+void optim_count(const struct vkn_config *config, struct buffer_counts *counts);
+/* Returns all buffers but moments that the configuration's optimiser does not have. */
+uint32_t optim_buffers(const struct vkn_config *config);
 
 /* From gradients to the masters. */
 extern const struct recipe optim_update;

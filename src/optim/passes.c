@@ -5,11 +5,8 @@
 
 /* Operations for one parameter or entry, counted in the shader that the pass is named after; square
  * roots, exponentials and divisions are one each. */
-#define CHECK      3
-#define ADAM       13
-#define ADAM_DECAY 2 /* of a weight that decays */
-#define ADAM_ENTRY 7 /* bias correction */
-#define AVERAGE    3
+#define CHECK   3
+#define AVERAGE 3
 
 /* Workgroups that check_gradients shares the parameters out to. */
 static double check_groups(const struct cost_model *m)
@@ -52,6 +49,7 @@ static struct cost cost_check(const struct cost_model *m, const struct cost_coun
 
 static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)
 {
+    const struct optim_kind *kind = optim_kind(m->config);
     double entries = 0, params = 0, decaying = 0, first = 0, cleared = 0;
     for (uint32_t i = 0; i < m->group_count; i++) {
         const struct parameter_group *group = &m->groups[i];
@@ -62,9 +60,9 @@ static struct cost cost_weights(const struct cost_model *m, const struct cost_co
         first += group->count;
         decaying += group->decay > 0 ? group->count : 0;
     }
-    /* Weight and both moments read and written; the entry's steps. */
-    double param = 3 * 8 + half_bytes(m);
-    return cost_streaming(ADAM * params + ADAM_DECAY * decaying + ADAM_ENTRY * entries,
+    /* Weight and moments read and written; the entry's steps. */
+    double param = (1 + kind->moments) * 8 + half_bytes(m);
+    return cost_streaming(kind->parameter * params + kind->decay * decaying + kind->entry * entries,
                           all_sum_bytes(m) + cleared + param * params + 8 * entries);
 }
 
@@ -183,16 +181,21 @@ static double changed(const struct cost_model *m, const struct cost_counts *n)
     return params;
 }
 
-/* Of all four numbers of a parameter: itself, its average, two moments. */
+/* Of a parameter: itself, its average, its moments. */
+static double numbers(const struct cost_model *m)
+{
+    return 2 + optim_kind(m->config)->moments;
+}
+
 static struct cost cost_leave_numbers(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = changed(m, n);
-    return cost_streaming(4 * params, 4 * (8 * params + 4 * all_entries(m)));
+    return cost_streaming(numbers(m) * params, numbers(m) * (8 * params + 4 * all_entries(m)));
 }
 
 static struct cost cost_take_numbers(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(0, 4 * (12 * changed(m, n) + 4 * all_entries(m)));
+    return cost_streaming(0, numbers(m) * (12 * changed(m, n) + 4 * all_entries(m)));
 }
 
 static const struct pass blend[] = {

@@ -1,20 +1,21 @@
 /* Ranks that take periods alone, and average what they have come to: weights, their moving average
- * and the moments of Adam, each weighted by the steps that a rank has taken with it, so that what
- * one rank alone has touched becomes its; and the larger value of each occupancy cell. The device
- * weighs its numbers where gradients are in a step, and takes the means over from there.
+ * and the optimiser's moments, each weighted by the steps that a rank has taken with it, so that
+ * what one rank alone has touched becomes its; and the larger value of each occupancy cell. The
+ * device weighs its numbers where gradients are in a step, and takes the means over from there.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "optim/optim.h"
 #include "pipeline/internal.h"
 #include "rays/rays.h"
 
-/* What is averaged of a field. */
+/* What is averaged of a field: the first of these, as many moments as its optimiser has. */
 static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
 
-#define NUMBERS    4u
-#define MOST_PARTS (STEP_FIELDS * (1 + NUMBERS) + 1)
-#define ROOMS      2u /* one for the host to work on, one for the device */
+#define MOST_NUMBERS (2 + MOST_MOMENTS)
+#define MOST_PARTS   (STEP_FIELDS * (1 + MOST_NUMBERS) + 1)
+#define ROOMS        2u /* one for the host to work on, one for the device */
 
 /* What is exchanged at once. */
 struct part {
@@ -28,12 +29,12 @@ struct part {
 };
 
 struct step_blend {
-    uint32_t fields, count;
+    uint32_t fields, numbers, count;
     bool direct; /* the host works on values where they are */
     struct gpu_arena *arena;
     struct gpu_buffer before[STEP_FIELDS], steps[STEP_FIELDS]; /* BIND_COUNTS_BEFORE, BIND_STEPS */
     struct gpu_buffer rooms[ROOMS];                            /* host memory */
-    struct gpu_bindings *bindings[STEP_FIELDS][NUMBERS];
+    struct gpu_bindings *bindings[STEP_FIELDS][MOST_NUMBERS];
     struct part parts[MOST_PARTS];
 };
 
@@ -66,7 +67,7 @@ static void list_parts(const struct step *step, struct step_blend *blend)
                                       .bindings = blend->bindings[field][0]});
     add_part(blend, (struct part){.values = &step->buffers.at[BIND_OCCUPANCY], .largest = true});
     for (uint32_t field = 0; field < blend->fields; field++)
-        for (uint32_t i = 0; i < NUMBERS; i++)
+        for (uint32_t i = 0; i < blend->numbers; i++)
             add_part(blend,
                      (struct part){.values = &pipeline_field(step, field)->at[BIND_GRADIENTS],
                                    .field = field,
@@ -120,7 +121,7 @@ static vkn_status bind(const struct step *step, struct step_blend *blend, uint32
         buffers_bind(&step->coarse, BUFFERS_ALL, bound);
     bound[BIND_COUNTS_BEFORE] = &blend->before[field];
     bound[BIND_STEPS] = &blend->steps[field];
-    for (uint32_t i = 0; i < NUMBERS; i++) {
+    for (uint32_t i = 0; i < blend->numbers; i++) {
         bound[BIND_PARAMS] = &pipeline_field(step, field)->at[numbers[i]];
         BASE_TRY(gpu_bindings_create(step->device, bound, &blend->bindings[field][i]));
     }
@@ -172,6 +173,7 @@ static vkn_status record_take(const struct step *step, struct part *part,
 static vkn_status create(struct step *step, struct step_blend *blend)
 {
     blend->fields = pipeline_fields(step);
+    blend->numbers = 2 + optim_kind(&step->setup.config)->moments;
     blend->direct = step->buffers.at[BIND_GRADIENTS].mapped != NULL;
     BASE_TRY(allocate(step, blend));
     for (uint32_t field = 0; field < blend->fields; field++)
@@ -201,7 +203,7 @@ void pipeline_blend_destroy(struct step_blend **destroyed)
         gpu_recording_destroy(&blend->parts[i].take);
     }
     for (uint32_t field = 0; field < STEP_FIELDS; field++)
-        for (uint32_t i = 0; i < NUMBERS; i++)
+        for (uint32_t i = 0; i < MOST_NUMBERS; i++)
             gpu_bindings_destroy(&blend->bindings[field][i]);
     gpu_arena_destroy(&blend->arena);
     free(blend);

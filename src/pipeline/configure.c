@@ -123,8 +123,8 @@ static vkn_status check_passes(const struct setup *setup)
     return VKN_OK;
 }
 
-/* Where noise decides, Adam takes steps of one length whatever the gradient's; the mean of R ranks'
- * steps is sqrt(R) times shorter than the step of all their rays together would be. */
+/* Where noise decides, optimisers take steps of one length whatever the gradient's; the mean of R
+ * ranks' steps is sqrt(R) times shorter than the step of all their rays together would be. */
 static void scale_rates(struct Config *constants, float factor)
 {
     for (size_t i = 0; i < MAX_GROUPS; i++)
@@ -257,6 +257,7 @@ struct buffer_counts setup_counts(const struct setup *setup)
     };
     field_count(&setup->model, &counts);
     field_backend_count(&setup->backend, &setup->model, &counts);
+    optim_count(&setup->config, &counts);
     rays_count(&setup->config, &counts);
     return counts;
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "optim/optim.h"
 #include "pipeline/internal.h"
 
 #define MOST_F16 65504.0f /* the largest number of 16 bits */
@@ -140,12 +141,13 @@ static size_t list_fields(const struct step *step, struct examined fields[STEP_F
 
 bool step_find_weights(struct step *step, char text[STEP_FOUND])
 {
-    static const struct {
+    const char *const *moments = optim_kind(&step->setup.config)->moment_names;
+    const struct {
         uint32_t number;
         const char *what;
     } buffers[] = {{BIND_PARAMS, "the weights"},
-                   {BIND_MOMENT1, "Adam's first moments"},
-                   {BIND_MOMENT2, "Adam's second moments"},
+                   {BIND_MOMENT1, moments[0]},
+                   {BIND_MOMENT2, moments[1]},
                    {BIND_AVERAGE, "the averaged weights"}};
     struct examined fields[STEP_FIELDS];
     size_t count = list_fields(step, fields);

@@ -157,14 +157,16 @@ vkn_status step_begin(struct step *step);
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
                              const struct step_images *images, uint64_t exchange, uint64_t ranks);
-/* Of the step's buffers the one that a checkpoint keeps. */
+/* Lists the buffers of the step that a checkpoint keeps, in their order. Returns their number. */
+size_t step_list_kept(const struct step *step, struct kept_buffer kept[MAX_KEPT_BUFFERS]);
+/* Returns the step's buffer of one of them. */
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept);
 vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's
                                                       threshold */
 vkn_status step_round_parameters(struct step *step); /* refreshes the 16-bit copies of what was
                                                         uploaded */
-/* Bytes of a text that names what is not finite, the first that is computed: of weights, Adam's
- * moments and the average; with occupancy; of what one more step computes, which changes nothing.
+/* Bytes of a text that names what is not finite, the first that is computed: of weights, moments
+ * and the average; with occupancy; of what one more step computes, which changes nothing.
  */
 #define STEP_FOUND 384u
 bool step_find_weights(struct step *step, char text[STEP_FOUND]);

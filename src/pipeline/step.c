@@ -64,7 +64,7 @@ static uint64_t copied_bytes(const struct setup *setup)
 {
     const struct buffer_counts counts = setup_counts(setup);
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(false, kept);
+    size_t count = buffers_kept(optim_buffers(&setup->config), false, kept);
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts);
@@ -144,6 +144,11 @@ static vkn_status add_coarse(struct step *step)
     for (; step->set_count < COARSE_SETS; step->set_count++)
         BASE_TRY(bind(step, &sets[step->set_count]));
     return VKN_OK;
+}
+
+size_t step_list_kept(const struct step *step, struct kept_buffer kept[MAX_KEPT_BUFFERS])
+{
+    return buffers_kept(optim_buffers(&step->setup.config), step->coarse.arena, kept);
 }
 
 const struct gpu_buffer *step_kept(const struct step *step, const struct kept_buffer *kept)

@@ -96,6 +96,10 @@ static const struct {
      "grid.log2_entries (grid.levels, proposal.log2_entries)"},
     {offsetof(struct buffer_counts, f16_params),
      "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, moments[0]),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, moments[1]),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
     {offsetof(struct buffer_counts, entries),
      "grid.log2_entries (grid.levels, proposal.log2_entries)"},
     {offsetof(struct buffer_counts, panels), "mlp.density_width"},
@@ -187,8 +191,8 @@ static size_t add_kept(bool coarse, uint32_t mask, size_t count,
     return count;
 }
 
-size_t buffers_kept(bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS])
+size_t buffers_kept(uint32_t mask, bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS])
 {
-    size_t count = add_kept(false, BUFFERS_ALL, 0, kept);
-    return coarse ? add_kept(true, BUFFERS_OF_PARAMETERS, count, kept) : count;
+    size_t count = add_kept(false, mask, 0, kept);
+    return coarse ? add_kept(true, mask & BUFFERS_OF_PARAMETERS, count, kept) : count;
 }

@@ -13,12 +13,16 @@ struct pass;
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
+#define MOST_MOMENTS 2u /* of a parameter, which the optimiser keeps: BIND_MOMENT1 and the next */
+
 /* What the sizes of buffers in shared/buffers.h are made of. */
 struct buffer_counts {
     uint64_t rays, samples, cameras, pixels;
-    uint64_t params, entries; /* floats of the field; groups of them with Adam steps of their own */
-    uint64_t summed;          /* of the parameters: those whose gradients workgroups sum up */
-    uint64_t f16_params;      /* 0 or params: whether f16 copies are kept */
+    uint64_t params;                /* floats of the field */
+    uint64_t entries;               /* groups of parameters with a count of steps */
+    uint64_t moments[MOST_MOMENTS]; /* each 0, or params where the optimiser has it */
+    uint64_t summed;                /* of the parameters: those whose gradients workgroups sum up */
+    uint64_t f16_params;            /* 0 or params: whether f16 copies are kept */
     uint64_t panels;        /* instead: weights as products of layers read them, in 16 bits each */
     uint64_t feature_bytes; /* of one sample */
     uint64_t layer_bytes;   /* of a chunk of rows' activations, where layers are passes, */
@@ -88,8 +92,9 @@ struct kept_buffer {
     const char *fine; /* then the tensor of the fine one */
 };
 #define MAX_KEPT_BUFFERS 16u
-/* In the order of a checkpoint, those of a coarse field last where there is one; their number. */
-size_t buffers_kept(bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS]);
+/* Lists those in `mask` in the order of a checkpoint, those of a coarse field last where there is
+ * one. Returns their number. */
+size_t buffers_kept(uint32_t mask, bool coarse, struct kept_buffer kept[MAX_KEPT_BUFFERS]);
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 

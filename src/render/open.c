@@ -19,7 +19,7 @@ static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     const struct safetensors_tensor *tensor = NULL;
-    size_t count = buffers_kept(coarse, kept), i = 0;
+    size_t count = buffers_kept(BUFFERS_ALL, coarse, kept), i = 0;
     while (i + 1 < count && (kept[i].number != number || kept[i].coarse != coarse))
         i++;
     BASE_TRY(checkpoint_find(file, &kept[i], buffer->size / 4, &tensor));

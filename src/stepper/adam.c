@@ -91,12 +91,13 @@ static vkn_status resolve(struct vkn_adam_params *params)
 }
 
 /* A run of one group of parameters, whose learning rate stays what it is set to. */
-static struct parameter_group configure(struct vkn_adam *a)
+static struct buffer_counts configure(struct vkn_adam *a)
 {
     const struct vkn_adam_params *params = &a->params;
     const struct gpu_capabilities *device = gpu_device_capabilities(a->device);
     const struct vkn_config config = {
-        .optimizer = {.learning_rate = params->learning_rate,
+        .optimizer = {.kind = VKN_OPTIMIZER_ADAM,
+                      .learning_rate = params->learning_rate,
                       .beta1 = params->beta1,
                       .beta2 = params->beta2,
                       .epsilon = params->epsilon,
@@ -124,19 +125,20 @@ static struct parameter_group configure(struct vkn_adam *a)
         FIRST_GROUPS < device->max_groups ? FIRST_GROUPS : device->max_groups;
     a->specialization.count = SPEC_COUNT;
     a->specialization.values[SPEC_CPU_SHAPED] = gpu_cpu_shaped(device);
-    return group;
+    struct buffer_counts counts = {.params = constants->param_count,
+                                   .entries = constants->entry_count};
+    optim_count(&config, &counts);
+    return counts;
 }
 
-static vkn_status allocate(struct vkn_adam *a, const struct parameter_group *group)
+static vkn_status allocate(struct vkn_adam *a, const struct buffer_counts *counts)
 {
-    const struct buffer_counts counts = {.params = a->constants.param_count,
-                                         .entries = recipe_entries(group, 1)};
     enum gpu_memory_kind kind = a->params.host ? GPU_HOST : GPU_DEVICE;
     const struct gpu_buffer_request requests[] = {
-        {&a->values, "adam parameters", 4ull * counts.params, kind},
-        {&a->gradients, "adam gradients", 4ull * counts.params, kind},
+        {&a->values, "adam parameters", 4ull * counts->params, kind},
+        {&a->gradients, "adam gradients", 4ull * counts->params, kind},
     };
-    BASE_TRY(buffers_create(a->device, BUFFERS_OF_STEP, OF_ADAM, &counts, &a->buffers));
+    BASE_TRY(buffers_create(a->device, BUFFERS_OF_STEP, OF_ADAM, counts, &a->buffers));
     BASE_TRY(gpu_arena_create(a->device, requests, BASE_COUNT(requests), &a->arena));
     a->public_values = listing_array(&a->values, a->params.host);
     a->public_gradients = listing_array(&a->gradients, a->params.host);
@@ -190,8 +192,8 @@ static vkn_status record(struct vkn_adam *a)
 
 static vkn_status prepare(struct vkn_adam *a)
 {
-    const struct parameter_group group = configure(a);
-    BASE_TRY(allocate(a, &group));
+    const struct buffer_counts counts = configure(a);
+    BASE_TRY(allocate(a, &counts));
     BASE_TRY(create_programs(a));
     BASE_TRY(upload(a));
     return record(a);

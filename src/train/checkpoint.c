@@ -65,7 +65,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
     void *data[MAX_KEPT_BUFFERS] = {NULL};
-    size_t count = buffers_kept(trainer->step.coarse.arena, kept);
+    size_t count = step_list_kept(&trainer->step, kept);
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
         const struct gpu_buffer *buffer = step_kept(&trainer->step, &kept[i]);
@@ -140,7 +140,7 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
     const struct safetensors_tensor *tensors[MAX_KEPT_BUFFERS] = {NULL};
     const struct step *step = &trainer->step;
-    size_t count = buffers_kept(step->coarse.arena, kept);
+    size_t count = step_list_kept(step, kept);
     /* All are checked before the first one changes anything. */
     for (size_t i = 0; i < count; i++)
         if (!weights_only || kept[i].weights)
@@ -199,6 +199,22 @@ static vkn_status check_field(const vkn_trainer *trainer, const char *path,
                      path);
 }
 
+/* Moments mean nothing to another optimiser than the one that made them. Checkpoints from before
+ * there was a choice name none: they are Adam's. */
+static vkn_status check_optimizer(const vkn_trainer *trainer, const char *path,
+                                  const struct vkn_config *then)
+{
+    enum vkn_optimizer kind = then->optimizer.kind ? then->optimizer.kind : VKN_OPTIMIZER_ADAM;
+    enum vkn_optimizer now = trainer->config.optimizer.kind;
+    if (kind == now)
+        return VKN_OK;
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: optimizer.kind: %s, not %s: a run goes on with the one that it began with; "
+        "--init takes over its weights",
+        path, config_optimizer_names[kind], config_optimizer_names[now]);
+}
+
 /* What was seen of other weights says nothing about these. */
 static void watch_anew(vkn_trainer *trainer, uint32_t skipped_steps)
 {
@@ -208,17 +224,13 @@ static void watch_anew(vkn_trainer *trainer, uint32_t skipped_steps)
 }
 
 static vkn_status resume_state(vkn_trainer *trainer, const char *path,
-                               const struct safetensors_file *file)
+                               const struct vkn_config *then)
 {
     struct State state;
-    struct vkn_config then = {0};
     const struct gpu_buffer *buffer = &trainer->step.buffers.at[BIND_STATE];
-    const char *text = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
-    if (text)
-        BASE_TRY(vkn_config_parse_json(&then, path, text, true));
     BASE_TRY(gpu_download(trainer->device, buffer, 0, &state, sizeof state));
-    BASE_TRY(fit_rays(path, &then, trainer->step.setup.constants.ray_capacity, &state));
-    renew_loss_scale(&then, &trainer->config, &state);
+    BASE_TRY(fit_rays(path, then, trainer->step.setup.constants.ray_capacity, &state));
+    renew_loss_scale(then, &trainer->config, &state);
     trainer->steps_done = state.step;
     trainer->sought = false;
     trainer->rate_cuts = state.rate_cuts;
@@ -229,7 +241,11 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
 static vkn_status resume_from(vkn_trainer *trainer, const char *path,
                               const struct safetensors_file *file)
 {
+    struct vkn_config then = {0};
     BASE_TRY(check_field(trainer, path, file));
+    BASE_TRY(vkn_config_parse_json(&then, path, safetensors_metadata_value(file, CHECKPOINT_CONFIG),
+                                   true));
+    BASE_TRY(check_optimizer(trainer, path, &then));
     BASE_TRY(upload_tensors(trainer, file, false));
     const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
     char *end = NULL;
@@ -237,7 +253,7 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
     if (!seconds || end == seconds || !(value >= 0.0))
         return base_fail(VKN_BAD_INPUT, "%s: %s: not a number of seconds", path,
                          CHECKPOINT_SECONDS);
-    BASE_TRY(resume_state(trainer, path, file));
+    BASE_TRY(resume_state(trainer, path, &then));
     trainer->seconds = value;
     trainer->seconds_before = value;
     return step_pack_occupancy(&trainer->step);

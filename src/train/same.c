@@ -8,7 +8,7 @@
 static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(t->step.coarse.arena, kept);
+    size_t count = step_list_kept(&t->step, kept);
     *hash = 0;
     for (size_t i = 0; i < count; i++) {
         const struct gpu_buffer *buffer = step_kept(&t->step, &kept[i]);
@@ -67,7 +67,7 @@ static vkn_status spread_buffer(struct vkn_trainer *t, const struct gpu_buffer *
 vkn_status train_spread(vkn_trainer *t)
 {
     struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    size_t count = buffers_kept(t->step.coarse.arena, kept);
+    size_t count = step_list_kept(&t->step, kept);
     struct progress progress = {t->steps_done,           t->seconds,
                                 t->seconds_before,       t->rate_cuts,
                                 t->monitor.skips.before, t->monitor.course.plain};

@@ -1,10 +1,11 @@
-/* Adam (Kingma and Ba 2015), loss scaling (PyTorch's GradScaler), learning rate and ray count. */
+/* Optimisers, loss scaling (PyTorch's GradScaler), learning rate and ray count. */
 #include "reference/reference.h"
 
 #include <math.h>
 
-void reference_adam_update(const struct reference_adam *adam, uint32_t count, double gradient,
-                           double *weight, double *moment1, double *moment2)
+/* Kingma and Ba 2015. */
+static void update_adam(const struct reference_optimizer *adam, uint32_t count, double gradient,
+                        double *weight, double *moment1, double *moment2)
 {
     double g = gradient + adam->decay * *weight;
     *moment1 = adam->beta1 * *moment1 + (1 - adam->beta1) * g;
@@ -20,6 +21,10 @@ void reference_adam_update(const struct reference_adam *adam, uint32_t count, do
     if (adam->half_weights)
         *weight = reference_round_to_half(*weight);
 }
+
+reference_update *const reference_updates[] = {
+    [VKN_OPTIMIZER_ADAM] = update_adam,
+};
 
 static double stepped_rate(const struct Config *config, uint32_t step, double progress)
 {

@@ -269,13 +269,14 @@ double reference_interlevel(const struct reference_ray_bins *ray,
 
 /* ---- optimisation (optim.c) ---------------------------------------------------------------- */
 
-struct reference_adam {
+struct reference_optimizer {
     double rate, beta1, beta2, epsilon, decay;
     bool half_moments, half_weights; /* rounded to f16 */
 };
-/* One weight's update number `count` (from 1). */
-void reference_adam_update(const struct reference_adam *adam, uint32_t count, double gradient,
-                           double *weight, double *moment1, double *moment2);
+/* Takes one weight's step number `count` (from 1); moment2 is left alone where a kind has none. */
+typedef void reference_update(const struct reference_optimizer *optimizer, uint32_t count,
+                              double gradient, double *weight, double *moment1, double *moment2);
+extern reference_update *const reference_updates[]; /* by enum vkn_optimizer */
 /* Learning rate of the step that follows `step` finished ones, before a falling loss scale cuts it.
  */
 double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress);

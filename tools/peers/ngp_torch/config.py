@@ -31,7 +31,7 @@ SETTINGS = {
     "scene.downscale": (1, 1), "scene.scale": (0, 0), "scene.aabb_scale": (0, 0),
 }
 # What this trainer does in one way only.
-FIXED = {"model": "ngp", "loss.kind": "huber", "background": "random", "optimizer.clip_norm": 0,
+FIXED = {"model": "ngp", "loss.kind": "huber", "optimizer.kind": "adam", "background": "random", "optimizer.clip_norm": 0,
          "optimizer.schedule": "step",
          "mlp.sh_degree": 4, "scene.contraction": "none"}
 

@@ -1,0 +1,38 @@
+// Optimisers: the step that a parameter takes by its gradient, and the moments that it keeps for the next one. Another
+// one is two functions and their cases here, a name in include/vknerf/choices.h and a row in src/optim/kinds.c.
+
+// enum vkn_optimizer of include/vknerf/choices.h
+const uint OPTIMIZER_ADAM = 1u;
+
+layout(constant_id = SPEC_OPTIMIZER) const uint OPTIMIZER = OPTIMIZER_ADAM;
+const bool HAS_MOMENT2 = OPTIMIZER == OPTIMIZER_ADAM; // else programs neither read nor write BIND_MOMENT2
+
+// Adam (Kingma and Ba, 2015), with the correction of the moments' bias in the rate. The decay is L2 regularisation: a
+// part of the gradient.
+float adam_rate(float rate, uint count)
+{
+    float correction1 = 1.0 - exp2(log2(config.beta1) * float(count));
+    float correction2 = 1.0 - exp2(log2(config.beta2) * float(count));
+    return rate * sqrt(correction2) / correction1;
+}
+
+void adam(float g, float decay, float rate, inout float w, inout float m, inout float v)
+{
+    if (decay != 0.0)
+        g += decay * w;
+    m = round_to(ROUND_MOMENTS, mix(g, m, config.beta1));
+    v = round_to(ROUND_MOMENTS, mix(g * g, v, config.beta2));
+    w = round_to(ROUND_MASTERS, w - rate * m / (sqrt(v) + config.epsilon));
+}
+
+// The rate of an entry's step number `count`, which counts from 1.
+float rate_of_step(float rate, uint count)
+{
+    return adam_rate(rate, count);
+}
+
+// Changes a weight and its moments by its unscaled gradient.
+void take_step(float g, float decay, float rate, inout float w, inout float m, inout float v)
+{
+    adam(g, decay, rate, w, m, v);
+}
