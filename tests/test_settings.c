@@ -578,6 +578,9 @@ static const struct row {
      .changes = {REAL(constants.loss_distortion, 0.02), SPEC(DISTORTION, 1)}},
 
     {IS("optimizer.kind", "adam")},
+    {IS("optimizer.kind", "lion"),
+     .changes = {SPEC(OPTIMIZER, VKN_OPTIMIZER_LION), REAL(constants.learning_rate, 0.003),
+                 REAL(constants.final_rate, 0.003f / 100)}},
     {IS("optimizer.learning_rate", "0.003"),
      .changes = {REAL(constants.learning_rate, 0.003), REAL(constants.final_rate, 0.003f / 100)}},
     {IS("optimizer.beta1", "0.7"), .changes = {REAL(constants.beta1, 0.7)}},
@@ -1082,6 +1085,8 @@ static const struct variant {
     {"field.activation=tanh", 1, 0, "mlp.geometry", "32", NULL},
     {"field.activation=tanh", 1, 0, "batch.samples", "4096", "262144"},
     {"seconds=60", 1, 0, "steps", "null", NULL},
+    {"optimizer.kind=lion model=vanilla", 1, 0, "optimizer.learning_rate", "0.0012", "0.0003"},
+    {"optimizer.kind=lion optimizer.rates=RATES", 1, 0, "optimizer.learning_rate", "0.02", NULL},
     {"seconds=60", 1, 0, "optimizer.warmup_steps", "100", NULL},
     /* a twentieth of short runs */
     {"steps=1", 1, 0, "optimizer.warmup_steps", "1", NULL},

@@ -120,7 +120,8 @@
     X(VKN_LOSS_CHARBONNIER, charbonnier)
 /* How parameters follow from gradients, in the order of the shaders' OPTIMIZER_*. */
 #define VKN_OPTIMIZERS(X)                                                                               \
-    X(VKN_OPTIMIZER_ADAM, adam)
+    X(VKN_OPTIMIZER_ADAM, adam)                                                                         \
+    X(VKN_OPTIMIZER_LION, lion)
 /* How the learning rate falls: at milestones; exponentially (NeRF) or along half a cosine to a final
  * rate; as points say. */
 #define VKN_RATE_SCHEDULES(X)                                                                           \

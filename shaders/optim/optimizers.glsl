@@ -3,6 +3,7 @@
 
 // enum vkn_optimizer of include/vknerf/choices.h
 const uint OPTIMIZER_ADAM = 1u;
+const uint OPTIMIZER_LION = 2u;
 
 layout(constant_id = SPEC_OPTIMIZER) const uint OPTIMIZER = OPTIMIZER_ADAM;
 const bool HAS_MOMENT2 = OPTIMIZER == OPTIMIZER_ADAM; // else programs neither read nor write BIND_MOMENT2
@@ -25,14 +26,29 @@ void adam(float g, float decay, float rate, inout float w, inout float m, inout 
     w = round_to(ROUND_MASTERS, w - rate * m / (sqrt(v) + config.epsilon));
 }
 
+// Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, 2023). The decay is no part of the gradient: of a
+// weight without one, the sign would make a whole step.
+void lion(float g, float decay, float rate, inout float w, inout float m)
+{
+    float direction = sign(mix(g, m, config.beta1)) + decay * w;
+    m = round_to(ROUND_MOMENTS, mix(g, m, config.beta2));
+    w = round_to(ROUND_MASTERS, w - rate * direction);
+}
+
 // The rate of an entry's step number `count`, which counts from 1.
 float rate_of_step(float rate, uint count)
 {
-    return adam_rate(rate, count);
+    return OPTIMIZER == OPTIMIZER_LION ? rate : adam_rate(rate, count);
 }
 
 // Changes a weight and its moments by its unscaled gradient.
 void take_step(float g, float decay, float rate, inout float w, inout float m, inout float v)
 {
-    adam(g, decay, rate, w, m, v);
+    switch (OPTIMIZER) {
+    case OPTIMIZER_LION:
+        lion(g, decay, rate, w, m);
+        break;
+    default:
+        adam(g, decay, rate, w, m, v);
+    }
 }

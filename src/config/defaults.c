@@ -220,10 +220,12 @@ static bool is_drawn(const struct vkn_config *config)
            (config->optimizer.schedule == VKN_RATE_DEFAULT && is_given(config->optimizer.rates));
 }
 
+/* Adam's steps become short where gradients disagree, Lion's never. */
 RULE(learning_rate)
 {
+    double factor = config->optimizer.kind == VKN_OPTIMIZER_LION ? 0.3 : 1.0;
     return is_drawn(config) ? (double)config->optimizer.rates[0].value
-                            : vanilla_or(config, facts->cpu ? 4e-3 : 1e-3, value);
+                            : factor * vanilla_or(config, facts->cpu ? 4e-3 : 1e-3, value);
 }
 
 /* A short run must not spend itself on warming up, and a file says how the rate rises. */

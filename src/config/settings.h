@@ -256,12 +256,12 @@
  * shares of the training; decay_start and decay_interval take their place where it has no limit. */
 #define VKN_SETTINGS_OPTIMIZER(X, G)                                                                    \
     X(G, kind, ENUM(optimizer), ANY, VALUE(VKN_OPTIMIZER_ADAM), "how parameters follow from gradients") \
-    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ", vanilla 1e-3, CPU 4e-3"), "learning rate before warm-up and schedule") \
-    X(G, beta1, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.9), "first moment")                               \
-    X(G, beta2, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.99), "second moment")                             \
+    X(G, learning_rate, FLOAT, RANGE(1e-9, 10), VALUE_RULE(learning_rate, 1e-2, ", vanilla 1e-3, CPU 4e-3; with lion times 0.3"), "learning rate before warm-up and schedule") \
+    X(G, beta1, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.9), "decay of the first moment; with lion its share of a step") \
+    X(G, beta2, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.99), "decay of the second moment; with lion of the only one") \
     X(G, epsilon, FLOAT, RANGE(1e-30, 1), VALUE(1e-15), "of Adam")                                      \
     X(G, weight_decay, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(1e-6),                                         \
-      "L2 on MLP weights; 0 or negative: none")                                                         \
+      "L2 on MLP weights, decoupled with lion; 0 or negative: none")                                    \
     X(G, warmup_steps, U32, RANGE(1, UINT32_MAX),                                                       \
       VALUE_RULE(warmup_steps, 100, ", fewer in short runs, none with rates"),                          \
       "linear rise of the learning rate")                                                               \

@@ -11,6 +11,8 @@ static const struct optim_kind kinds[] = {
                             .parameter = 13,
                             .decay = 2,
                             .entry = 7},
+    [VKN_OPTIMIZER_LION] =
+        {.moments = 1, .moment_names = {"Lion's moments"}, .parameter = 10, .decay = 2, .entry = 1},
 };
 
 const struct optim_kind *optim_kind(const struct vkn_config *config)

@@ -22,8 +22,25 @@ static void update_adam(const struct reference_optimizer *adam, uint32_t count, 
         *weight = reference_round_to_half(*weight);
 }
 
+/* Chen et al. 2023, algorithm 2: the decay is decoupled from the gradient. */
+static void update_lion(const struct reference_optimizer *lion, uint32_t count, double gradient,
+                        /* A reference_update's: NOLINTNEXTLINE(readability-non-const-parameter) */
+                        double *weight, double *moment1, double *moment2)
+{
+    (void)count, (void)moment2;
+    double update = lion->beta1 * *moment1 + (1 - lion->beta1) * gradient;
+    update = (update > 0) - (update < 0);
+    *moment1 = lion->beta2 * *moment1 + (1 - lion->beta2) * gradient;
+    if (lion->half_moments)
+        *moment1 = reference_round_to_half(*moment1);
+    *weight -= lion->rate * (update + lion->decay * *weight);
+    if (lion->half_weights)
+        *weight = reference_round_to_half(*weight);
+}
+
 reference_update *const reference_updates[] = {
     [VKN_OPTIMIZER_ADAM] = update_adam,
+    [VKN_OPTIMIZER_LION] = update_lion,
 };
 
 static double stepped_rate(const struct Config *config, uint32_t step, double progress)
