@@ -14,6 +14,7 @@
 
 #include "scenes.h"
 
+#include "render/formats.h"
 #include "render/mesh.h"
 #include "render/neighbours.h"
 #include "render/render.h"
@@ -50,12 +51,11 @@ static struct glb write_glb(struct temporary *folder, const struct render_mesh *
     struct glb glb = {0};
     struct base_file_writer writer;
     const char *path = temporary_path(folder, "mesh.GLB");
-    enum mesh_format format;
+    const struct render_format *format;
     size_t size;
-    assert_ok(render_mesh_format(path, &format));
-    assert_int_equal(format, MESH_GLB);
+    assert_ok(render_find_format(RENDER_MESH, path, &format));
     assert_ok(base_file_begin(&writer, path));
-    assert_ok(render_mesh_write(&writer, format, mesh));
+    assert_ok(format->write(&writer, mesh));
     assert_ok(base_file_commit(&writer));
     assert_ok(base_file_read(path, 1 << 20, &glb.data, &size));
     assert_memory_equal(glb.data, "glTF\2\0\0\0", 8);
@@ -262,12 +262,12 @@ static char *write_mesh(struct temporary *folder, const char *name, const struct
 {
     const char *path = temporary_path(folder, name);
     struct base_file_writer writer;
-    enum mesh_format format;
+    const struct render_format *format;
     char *data;
     size_t size;
-    assert_ok(render_mesh_format(path, &format));
+    assert_ok(render_find_format(RENDER_MESH, path, &format));
     assert_ok(base_file_begin(&writer, path));
-    assert_ok(render_mesh_write(&writer, format, mesh));
+    assert_ok(format->write(&writer, mesh));
     assert_ok(base_file_commit(&writer));
     assert_ok(base_file_read(path, 1 << 20, &data, &size));
     return data;
@@ -366,7 +366,7 @@ static void write_splat(struct temporary *folder, struct Splat *splat, double va
     char *data, expected[2048];
     size_t size, used;
     assert_ok(base_file_begin(&writer, path));
-    assert_ok(render_splats_write(&writer, &splats));
+    assert_ok(ply_write_splats(&writer, &splats));
     assert_ok(base_file_commit(&writer));
     assert_ok(base_file_read(path, 1 << 20, &data, &size));
     used =
@@ -402,7 +402,7 @@ static void test_far_splat(void **state)
     size_t size;
     memcpy(splats.origin, far_origin, sizeof far_origin);
     assert_ok(base_file_begin(&writer, path));
-    assert_ok(render_splats_write(&writer, &splats));
+    assert_ok(ply_write_splats(&writer, &splats));
     assert_ok(base_file_commit(&writer));
     assert_ok(base_file_read(path, 1 << 20, &data, &size));
     assert_non_null(strstr(data, "\ncomment origin 512345 5412345 -312.5\nelement vertex 1\n"));
@@ -464,7 +464,7 @@ static void test_full_disk(void **state)
     struct base_file_writer writer;
     splats.splats = calloc(splats.count, sizeof *splats.splats);
     assert_ok(base_file_begin(&writer, "/dev/full"));
-    assert_int_equal(render_splats_write(&writer, &splats), VKN_ERROR);
+    assert_int_equal(ply_write_splats(&writer, &splats), VKN_ERROR);
     assert_non_null(
         strstr(vkn_last_error(), "/dev/full: cannot be written: No space left on device"));
     base_file_abort(&writer);

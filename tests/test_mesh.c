@@ -639,11 +639,11 @@ static void test_small_atlas(void **state)
 static char *written(const struct render_mesh *mesh, const char *name, size_t *size)
 {
     char *path = base_path_join(cache_dir, name), *data;
-    enum mesh_format format;
+    const struct render_format *format;
     struct base_file_writer writer;
-    ok(render_mesh_format(path, &format));
+    ok(render_find_format(RENDER_MESH, path, &format));
     ok(base_file_begin(&writer, path));
-    ok(render_mesh_write(&writer, format, mesh));
+    ok(format->write(&writer, mesh));
     ok(base_file_commit(&writer));
     ok(base_file_read(path, 1 << 20, &data, size));
     unlink(path);
@@ -712,16 +712,20 @@ static void test_obj(void **state)
 static void test_file_errors(void **state)
 {
     (void)state;
-    enum mesh_format format;
-    assert_int_equal(render_mesh_format("a/b.stl", &format), VKN_BAD_INPUT);
+    static const char *const names[] = {"a.ply", "a.obj", "a.glb"};
+    const struct render_format *format;
+    assert_int_equal(render_find_format(RENDER_MESH, "a/b.stl", &format), VKN_BAD_INPUT);
     assert_message("a/b.stl: ends in neither .ply, .obj nor .glb");
-    assert_int_equal(render_mesh_format("ply", &format), VKN_BAD_INPUT);
+    assert_int_equal(render_find_format(RENDER_MESH, ".ply", &format), VKN_BAD_INPUT);
+    assert_int_equal(render_find_format(RENDER_POINTS, "a.obj", &format), VKN_BAD_INPUT);
+    assert_message("a.obj: does not end in .ply");
     /* A full disk, seen before the last byte. */
     struct render_mesh mesh = tetrahedra(20000);
-    for (format = MESH_PLY; format <= MESH_GLB; format++) {
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
         struct base_file_writer writer;
+        ok(render_find_format(RENDER_MESH, names[i], &format));
         ok(base_file_begin(&writer, "/dev/full"));
-        assert_int_equal(render_mesh_write(&writer, format, &mesh), VKN_ERROR);
+        assert_int_equal(format->write(&writer, &mesh), VKN_ERROR);
         assert_message("/dev/full: cannot be written: No space left on device");
         base_file_abort(&writer);
     }

@@ -7,6 +7,7 @@
 
 #include "geometry.h"
 #include "meshes.h"
+#include "render/formats.h"
 
 #define STEPS      320u
 #define SAMPLES    6144u
@@ -164,7 +165,7 @@ static void test_splats(void **state)
     double psnr[2];
     ok(render_splats(trained->renderer, trained->scene, &request, NULL, NULL, &splats));
     ok(base_file_begin(&writer, file));
-    ok(render_splats_write(&writer, &splats));
+    ok(ply_write_splats(&writer, &splats));
     ok(base_file_commit(&writer));
     render_splats_free(&splats);
     write_picture(trained, camera, picture);

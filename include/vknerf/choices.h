@@ -148,6 +148,16 @@
     X(VKN_PART_ALL, all)                                                                                \
     X(VKN_PART_SHARE, share)
 
+/* Files that vkn_run_export writes, by the end of their names, and what they hold: a mesh, a mesh with a texture,
+ * points, splats; points of .obj and .glb files hardly any program reads. LOCAL: positions have single precision and
+ * count from vkn_export_result.origin, as those of all splats do. Writers are in src/render/formats.h. */
+#define VKN_EXPORT_FORMATS(MESH, TEXTURE, POINTS, SPLATS, LOCAL)                                        \
+    MESH(ply) POINTS(ply) SPLATS(ply)                                                                   \
+    MESH(obj)                                                                                           \
+    MESH(glb) TEXTURE(glb) LOCAL(glb)
+/* In the place of what is not asked for. */
+#define VKN_NO_FORMAT(extension)
+
 /* Which pairs of pictures vkn_prepare compares: all, or those near each other in the order of their names and a
  * few far apart. */
 #define VKN_MATCHERS(X)                                                                                 \

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <vknerf/choices.h>
+
 #include "base/base.h"
 
 /* The end of `text` without the number that it ends in and the dot before; NULL when it has none.
@@ -19,11 +21,17 @@ static const char *before_number(const char *text, const char *end)
     return digits < end && digits > text + 1 && digits[-1] == '.' ? digits - 1 : NULL;
 }
 
+#define END(extension) "." #extension,
+
 /* Whether a file that vknerf writes has this name, up to `end`: no other file is ours to remove. */
 static bool is_written(const char *name, const char *end)
 {
-    static const char *const kinds[] = {".safetensors", ".json", ".jsonl", ".html", ".png", ".npy",
-                                        ".ply",         ".obj",  ".svg",   ".mp4",  ".gif"};
+    static const char *const kinds[] = {
+        ".safetensors", ".json",
+        ".jsonl",       ".html",
+        ".png",         ".npy",
+        ".svg",         ".mp4",
+        ".gif",         VKN_EXPORT_FORMATS(END, END, END, END, VKN_NO_FORMAT)};
     for (size_t i = 0; i < BASE_COUNT(kinds); i++) {
         size_t size = strlen(kinds[i]);
         if ((size_t)(end - name) > size && memcmp(end - size, kinds[i], size) == 0)

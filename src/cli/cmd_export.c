@@ -19,6 +19,18 @@ static int parse_positive(const char *name, const char *text, double *number)
     return code;
 }
 
+/* ---- files --------------------------------------------------------------------------------- */
+
+#define NO                 VKN_NO_FORMAT
+/* "FILE.ply|FILE.obj", "a .glb mesh" */
+#define OR_FILE(extension) "|FILE." #extension
+#define A(extension)       "a ." #extension " "
+#define OR_ENDS(extension) || ends_in(params->mesh, "." #extension)
+#define TEXTURED           "of " VKN_EXPORT_FORMATS(NO, A, NO, NO, NO)
+#define MESH_FILES         (&("" VKN_EXPORT_FORMATS(OR_FILE, NO, NO, NO, NO))[1])
+#define POINT_FILES        (&("" VKN_EXPORT_FORMATS(NO, NO, OR_FILE, NO, NO))[1])
+#define SPLAT_FILES        (&("" VKN_EXPORT_FORMATS(NO, NO, NO, OR_FILE, NO))[1])
+
 /* ---- the command --------------------------------------------------------------------------- */
 
 /* So that they read back as the same ones. */
@@ -31,16 +43,21 @@ static void print_numbers(const double numbers[3], char between)
     }
 }
 
+static bool ends_in(const char *path, const char *end)
+{
+    size_t length = strlen(path), size = strlen(end);
+    return length > size && strcasecmp(path + length - size, end) == 0;
+}
+
 /* What positions of formats with single precision alone count from, where that is not the dataset's
  * origin. */
 static void print_origin(const struct vkn_export_params *params, const double origin[3])
 {
-    size_t length = params->mesh ? strlen(params->mesh) : 0;
-    bool glb = length > 4 && strcasecmp(params->mesh + length - 4, ".glb") == 0;
-    if (!(glb || params->splats) || (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
+    bool local = params->mesh && (false VKN_EXPORT_FORMATS(NO, NO, NO, NO, OR_ENDS));
+    if (!(local || params->splats) || (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
         return;
-    printf("%s%s%s: positions count from the origin ", glb ? params->mesh : "",
-           glb && params->splats ? ", " : "", params->splats ? params->splats : "");
+    printf("%s%s%s: positions count from the origin ", local ? params->mesh : "",
+           local && params->splats ? ", " : "", params->splats ? params->splats : "");
     print_numbers(origin, ' ');
     puts(" of the dataset");
 }
@@ -111,15 +128,18 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
 {
     struct texts texts = {0};
     const char *trust = NULL;
+    char usage[160];
+    snprintf(usage, sizeof usage, "export RUN [--mesh %s] [--points %s] [--splats %s] [OPTION ...]",
+             MESH_FILES, POINT_FILES, SPLAT_FILES);
     const struct option options[] = {
         {.name = "--mesh",
-         .value = "FILE.ply|FILE.obj|FILE.glb",
+         .value = MESH_FILES,
          .help = "the mesh",
          .kind = OPTION_TEXT,
          .target = (void *)&params->mesh},
         {.name = "--texture",
          .value = "SIZE",
-         .help = "of a .glb mesh: the field's colours in so many pixels along an edge, or as suits",
+         .help = TEXTURED "mesh: the field's colours in so many pixels along an edge, or as suits",
          .kind = OPTION_MAYBE_COUNT,
          .target = &params->texture},
         {.name = "--resolution",
@@ -155,12 +175,12 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
          .kind = OPTION_FLAG,
          .target = &params->largest},
         {.name = "--points",
-         .value = "FILE.ply",
+         .value = POINT_FILES,
          .help = "where random rays of the training views end",
          .kind = OPTION_TEXT,
          .target = (void *)&params->points},
         {.name = "--splats",
-         .value = "FILE.ply",
+         .value = SPLAT_FILES,
          .help = "the same places as Gaussians, in the layout of 3D Gaussian Splatting",
          .kind = OPTION_TEXT,
          .target = (void *)&params->splats},
@@ -185,8 +205,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     };
     const struct options_command command = {
         .name = "export",
-        .usage = "export RUN [--mesh FILE.ply|FILE.obj|FILE.glb] [--points FILE.ply] "
-                 "[--splats FILE.ply] [OPTION ...]",
+        .usage = usage,
         .summary =
             "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh, as\n"
             "points, as splats, with normals and colours, in the dataset's coordinates.",

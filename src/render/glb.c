@@ -1,4 +1,4 @@
-#include "render/glb.h"
+#include "render/formats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,24 +1,11 @@
-/* Meshes as PLY (binary, little-endian) and OBJ. */
+/* Meshes and points as PLY (binary, little-endian), meshes as OBJ, and the table of all formats. */
 #include "render/mesh.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "render/glb.h"
+#include "render/formats.h"
 #include "render/sink.h"
-
-vkn_status render_mesh_format(const char *path, enum mesh_format *format)
-{
-    size_t length = strlen(path);
-    const char *end = length > 4 ? path + length - 4 : "";
-    static const char *const ends[] = {".ply", ".obj", ".glb"}; /* enum mesh_format */
-    for (size_t i = 0; i < BASE_COUNT(ends); i++)
-        if (strcasecmp(end, ends[i]) == 0) {
-            *format = (enum mesh_format)i;
-            return VKN_OK;
-        }
-    return base_fail(VKN_BAD_INPUT, "%s: ends in neither .ply, .obj nor .glb", path);
-}
 
 /* ---- PLY ----------------------------------------------------------------------------------- */
 
@@ -95,17 +82,66 @@ static void put_obj(struct sink *sink, const struct render_mesh *mesh)
     }
 }
 
-vkn_status render_mesh_write(struct base_file_writer *writer, enum mesh_format format,
-                             const struct render_mesh *mesh)
+/* ---- formats ------------------------------------------------------------------------------- */
+
+static vkn_status write(struct base_file_writer *writer, const struct render_mesh *mesh,
+                        void (*put)(struct sink *, const struct render_mesh *))
 {
-    if (format == MESH_GLB)
-        return glb_write(writer, mesh);
     struct sink *sink = sink_open(writer);
     if (!sink)
         return VKN_ERROR;
-    if (format == MESH_PLY)
-        put_ply(sink, mesh);
-    else
-        put_obj(sink, mesh);
+    put(sink, mesh);
     return sink_close(sink);
+}
+
+static vkn_status ply_write(struct base_file_writer *writer, const struct render_mesh *mesh)
+{
+    return write(writer, mesh, put_ply);
+}
+
+static vkn_status obj_write(struct base_file_writer *writer, const struct render_mesh *mesh)
+{
+    return write(writer, mesh, put_obj);
+}
+
+#define MESH(extension) {RENDER_MESH, "." #extension, extension##_write, NULL},
+#define TEXTURE(extension) \
+    {RENDER_TEXTURE, "." #extension, NULL, NULL}, /* a mesh is what is written */
+#define POINTS(extension) {RENDER_POINTS, "." #extension, extension##_write, NULL},
+#define SPLATS(extension) {RENDER_SPLATS, "." #extension, NULL, extension##_write_splats},
+static const struct render_format formats[] = {
+    VKN_EXPORT_FORMATS(MESH, TEXTURE, POINTS, SPLATS, VKN_NO_FORMAT)};
+
+void render_list_formats(enum render_content content, const char *last,
+                         char text[RENDER_FORMATS_TEXT])
+{
+    size_t left = 0, used = 0;
+    for (size_t i = 0; i < BASE_COUNT(formats); i++)
+        left += formats[i].content == content;
+    for (size_t i = 0; i < BASE_COUNT(formats); i++)
+        if (formats[i].content == content)
+            used +=
+                (size_t)snprintf(text + used, RENDER_FORMATS_TEXT - used, "%s%s", formats[i].end,
+                                 --left > 1 ? ", "
+                                 : left > 0 ? last
+                                            : "");
+}
+
+vkn_status render_find_format(enum render_content content, const char *path,
+                              const struct render_format **format)
+{
+    static const char nor[] = " nor ";
+    size_t length = strlen(path);
+    char ends[RENDER_FORMATS_TEXT];
+    for (size_t i = 0; i < BASE_COUNT(formats); i++) {
+        size_t end = strlen(formats[i].end);
+        if (formats[i].content == content && length > end &&
+            strcasecmp(path + length - end, formats[i].end) == 0) {
+            *format = &formats[i];
+            return VKN_OK;
+        }
+    }
+    render_list_formats(content, nor, ends);
+    return base_fail(VKN_BAD_INPUT, "%s: %s %s", path,
+                     strstr(ends, nor) ? "ends in neither" : "does not end in", ends);
 }

@@ -209,14 +209,6 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_mesh *cloud);
 
-enum mesh_format { MESH_PLY, MESH_OBJ, MESH_GLB };
-/* By the path's end, .ply, .obj or .glb. VKN_BAD_INPUT names the path. */
-vkn_status render_mesh_format(const char *path, enum mesh_format *format);
-/* Into a writer that the caller has begun, and commits or aborts. A mesh without triangles becomes
- * a point cloud. Errors name the file. */
-vkn_status render_mesh_write(struct base_file_writer *writer, enum mesh_format format,
-                             const struct render_mesh *mesh);
-
 /* Gaussians. Zero-initialise, free with render_splats_free. */
 struct render_splats {
     double origin[3]; /* as render_mesh has it */
@@ -232,9 +224,25 @@ vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_splats *splats);
 void render_splats_free(struct render_splats *splats);
-/* A PLY file in the layout of Kerbl et al. 2023, into a writer as render_mesh_write takes it; a
- * comment says an origin. */
-vkn_status render_splats_write(struct base_file_writer *writer, const struct render_splats *splats);
+
+/* What a file of an export holds. */
+enum render_content { RENDER_MESH, RENDER_TEXTURE, RENDER_POINTS, RENDER_SPLATS };
+/* A format of VKN_EXPORT_FORMATS. Writes into a writer that the caller has begun, and commits or
+ * aborts; errors name the file. */
+struct render_format {
+    enum render_content content;
+    const char *end; /* of its files' names */
+    vkn_status (*write)(struct base_file_writer *writer, const struct render_mesh *mesh);
+    vkn_status (*write_splats)(struct base_file_writer *writer, const struct render_splats *splats);
+};
+/* Finds the format of a path by its end. VKN_BAD_INPUT names the path, and the ends that there are.
+ */
+vkn_status render_find_format(enum render_content content, const char *path,
+                              const struct render_format **format);
+/* Lists the ends of files: ".ply, .obj or .glb" where `last` is " or ". */
+#define RENDER_FORMATS_TEXT 64u
+void render_list_formats(enum render_content content, const char *last,
+                         char text[RENDER_FORMATS_TEXT]);
 
 /* ---- what is shown --------------------------------------------------------------------------- */
 

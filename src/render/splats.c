@@ -220,7 +220,7 @@ static void put_splat(struct sink *sink, const struct Splat *splat)
     put_rotation(sink, splat->normal);
 }
 
-vkn_status render_splats_write(struct base_file_writer *writer, const struct render_splats *splats)
+vkn_status ply_write_splats(struct base_file_writer *writer, const struct render_splats *splats)
 {
     struct sink *sink = sink_open(writer);
     if (!sink)

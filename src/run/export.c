@@ -15,15 +15,6 @@
 #define DEFAULT_RESOLUTION 256u
 #define DEFAULT_POINTS     100000u
 
-/* Points as OBJ files hold them nobody reads; as .glb neither. */
-static vkn_status check_ply(const char *path)
-{
-    enum mesh_format format;
-    if (render_mesh_format(path, &format) != VKN_OK || format != MESH_PLY)
-        return base_fail(VKN_BAD_INPUT, "%s: does not end in .ply", path);
-    return VKN_OK;
-}
-
 static vkn_status check_choices(const char *what, const struct vkn_export_params *params)
 {
     const struct {
@@ -42,20 +33,33 @@ static vkn_status check_choices(const char *what, const struct vkn_export_params
     return base_check_choice(what, "unseen", params->unseen, VKN_UNSEEN_KEEP);
 }
 
-/* What can be said of them before a run is opened. */
-static vkn_status check_files(const struct vkn_export_params *params)
+/* NULL: there is no file to check. */
+static vkn_status check_file(enum render_content content, const char *path)
 {
-    enum mesh_format format = MESH_PLY;
-    if (params->mesh)
-        BASE_TRY(render_mesh_format(params->mesh, &format));
-    if (params->texture && (!params->mesh || format != MESH_GLB))
-        return base_fail(VKN_BAD_INPUT, "texture: only a mesh in a .glb file has one");
+    const struct render_format *format;
+    return path ? render_find_format(content, path, &format) : VKN_OK;
+}
+
+static vkn_status check_texture(const struct vkn_export_params *params)
+{
+    char ends[RENDER_FORMATS_TEXT];
+    render_list_formats(RENDER_TEXTURE, " or ", ends);
+    if (!params->mesh || check_file(RENDER_TEXTURE, params->mesh) != VKN_OK)
+        return base_fail(VKN_BAD_INPUT, "texture: only a mesh in a %s file has one", ends);
     if (params->texture > RENDER_MOST_TEXTURE && params->texture != VKN_TEXTURE_FITTING)
         return base_fail(VKN_BAD_INPUT, "texture: %u is more than %u pixels", params->texture,
                          RENDER_MOST_TEXTURE);
-    if (params->points)
-        BASE_TRY(check_ply(params->points));
-    return params->splats ? check_ply(params->splats) : VKN_OK;
+    return VKN_OK;
+}
+
+/* What can be said of them before a run is opened. */
+static vkn_status check_files(const struct vkn_export_params *params)
+{
+    BASE_TRY(check_file(RENDER_MESH, params->mesh));
+    if (params->texture)
+        BASE_TRY(check_texture(params));
+    BASE_TRY(check_file(RENDER_POINTS, params->points));
+    return check_file(RENDER_SPLATS, params->splats);
 }
 
 static vkn_status check_params(const struct vkn_export_params *params)
@@ -153,47 +157,55 @@ static vkn_status make_points(const struct vkn_export_params *params, struct run
     return VKN_OK;
 }
 
-/* The file is begun before the work, so that a path that cannot be written is known at once. */
-static vkn_status
-export_file(const struct vkn_export_params *params, const char *path, struct run_opened *opened,
-            vkn_status (*make)(const struct vkn_export_params *, struct run_opened *,
-                               struct render_mesh *, struct vkn_export_result *),
-            struct vkn_export_result *result)
-{
-    enum mesh_format format;
-    struct base_file_writer writer;
-    struct render_mesh mesh = {0};
-    BASE_TRY(render_mesh_format(path, &format));
-    BASE_TRY(base_file_begin(&writer, path));
-    vkn_status status = make(params, opened, &mesh, result);
-    if (status == VKN_OK)
-        status = render_mesh_write(&writer, format, &mesh);
-    if (mesh.device_bytes > result->gpu_memory_bytes)
-        result->gpu_memory_bytes = mesh.device_bytes;
-    render_mesh_free(&mesh);
-    if (status == VKN_OK)
-        return base_file_commit(&writer);
-    base_file_abort(&writer);
-    return status;
-}
-
-static vkn_status export_splats(const struct vkn_export_params *params, struct run_opened *opened,
-                                struct vkn_export_result *result)
+static vkn_status make_splats(const struct vkn_export_params *params, struct run_opened *opened,
+                              struct render_splats *splats, struct vkn_export_result *result)
 {
     const struct render_points_params request = points_of(params);
-    struct base_file_writer writer;
+    BASE_TRY(render_splats(opened->renderer, opened->scene, &request, opened->progress,
+                           params->job->stop, splats));
+    warn_of_few(params->splats, splats->count, request.count, "splats");
+    result->splats = splats->count;
+    return VKN_OK;
+}
+
+/* What a file is made of: a mesh or points, or splats. */
+struct made {
+    struct render_mesh mesh;
     struct render_splats splats;
-    BASE_TRY(base_file_begin(&writer, params->splats));
-    vkn_status status = render_splats(opened->renderer, opened->scene, &request, opened->progress,
-                                      params->job->stop, &splats);
-    if (status == VKN_OK) {
-        warn_of_few(params->splats, splats.count, request.count, "splats");
-        status = render_splats_write(&writer, &splats);
+};
+
+static vkn_status make(const struct vkn_export_params *params, const struct render_format *format,
+                       struct run_opened *opened, struct base_file_writer *writer,
+                       struct made *made, struct vkn_export_result *result)
+{
+    if (format->write_splats) {
+        BASE_TRY(make_splats(params, opened, &made->splats, result));
+        return format->write_splats(writer, &made->splats);
     }
-    result->splats = splats.count;
-    if (splats.device_bytes > result->gpu_memory_bytes)
-        result->gpu_memory_bytes = splats.device_bytes;
-    render_splats_free(&splats);
+    BASE_TRY(format->content == RENDER_MESH ? make_mesh(params, opened, &made->mesh, result)
+                                            : make_points(params, opened, &made->mesh, result));
+    return format->write(writer, &made->mesh);
+}
+
+/* The file is begun before the work, so that a path that cannot be written is known at once. NULL:
+ * there is none. */
+static vkn_status export_file(const struct vkn_export_params *params, enum render_content content,
+                              const char *path, struct run_opened *opened,
+                              struct vkn_export_result *result)
+{
+    const struct render_format *format;
+    struct base_file_writer writer;
+    struct made made = {0};
+    if (!path)
+        return VKN_OK;
+    BASE_TRY(render_find_format(content, path, &format));
+    BASE_TRY(base_file_begin(&writer, path));
+    vkn_status status = make(params, format, opened, &writer, &made, result);
+    uint64_t held = made.mesh.device_bytes + made.splats.device_bytes; /* one of them is 0 */
+    if (held > result->gpu_memory_bytes)
+        result->gpu_memory_bytes = held;
+    render_mesh_free(&made.mesh);
+    render_splats_free(&made.splats);
     if (status == VKN_OK)
         return base_file_commit(&writer);
     base_file_abort(&writer);
@@ -215,13 +227,9 @@ static vkn_status export_files(const struct vkn_export_params *params, struct ru
                                struct vkn_export_result *result)
 {
     BASE_TRY(choose_moment(params, opened));
-    if (params->mesh)
-        BASE_TRY(export_file(params, params->mesh, opened, make_mesh, result));
-    if (params->points)
-        BASE_TRY(export_file(params, params->points, opened, make_points, result));
-    if (params->splats)
-        BASE_TRY(export_splats(params, opened, result));
-    return VKN_OK;
+    BASE_TRY(export_file(params, RENDER_MESH, params->mesh, opened, result));
+    BASE_TRY(export_file(params, RENDER_POINTS, params->points, opened, result));
+    return export_file(params, RENDER_SPLATS, params->splats, opened, result);
 }
 
 vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_export_result *result)
