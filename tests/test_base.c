@@ -469,7 +469,7 @@ static void test_json_file(void **state)
     cJSON *json = NULL;
     char *path = temporary_text(folder, "a.json", "{\"a\": [1, 2}");
     assert_int_equal(base_json_read(path, 1000, &json), VKN_BAD_INPUT);
-    assert_error("a.json: line 1, column 12: not valid JSON near }");
+    assert_error("a.json: line 1, column 11: not valid JSON near 2}");
     assert_int_equal(base_json_read(path, 3, &json), VKN_BAD_INPUT);
     assert_error("a.json: larger than the limit of 3 bytes");
     assert_int_equal(base_json_read("none.json", 3, &json), VKN_BAD_INPUT);

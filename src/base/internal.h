@@ -4,22 +4,6 @@
 
 #include "base/base.h"
 
-/* ---- json.c ---------------------------------------------------------------------------------- */
-
-/* "NAME: line L, column C: PROBLEM"; VKN_BAD_INPUT. */
-vkn_status json_fail_at(const char *name, const char *text, size_t position, const char *problem);
-/* The same: "not valid JSON near ...", with the next few characters. */
-vkn_status json_fail_near(const char *name, const char *text, size_t size, size_t position);
-
-/* ---- json_syntax.c --------------------------------------------------------------------------- */
-
-/* VKN_BAD_INPUT unless the text is JSON within the limits that base_json_read names. NaN, Infinity
- * and -Infinity are numbers to it, of which it says how many there are. */
-vkn_status json_check_syntax(const char *name, const char *text, size_t size, size_t *not_finite);
-/* Such a text in fresh memory with 9e999, which is read as infinity, for these words; NULL with an
- * error recorded. */
-char *json_replace_words(const char *text, size_t size, size_t *new_size);
-
 /* ---- available.c ----------------------------------------------------------------------------- */
 
 /* What base_memory and base_memory_available tell; `root` goes before the paths of /proc and /sys:

@@ -1,4 +1,5 @@
-/* JSON on cJSON: positions in syntax errors, and typed access with messages that name the field. */
+/* Parses and prints JSON by cJSON, with positions in syntax errors, and gives typed access with
+ * messages that name the field. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,58 +29,162 @@ __attribute__((constructor)) static void install_hooks(void)
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-vkn_status json_fail_at(const char *name, const char *text, size_t position, const char *problem)
+#define MAX_DEPTH 64
+
+/* Copies a text for cJSON with 9e999, which is read as infinity, for NaN and Infinity, which Python
+ * writes. Bounds depth and number of values: a hostile file decides neither stack nor memory. */
+struct scan {
+    const char *name, *text;
+    size_t size, at;
+    struct base_text copy;
+    bool quoted;
+    size_t opened; /* where in the copy the last string began */
+    size_t last;   /* where the last character outside of strings is that is no space */
+    unsigned depth, values;
+};
+
+static vkn_status fail_at(const struct scan *scan, size_t position, const char *problem)
 {
     size_t line = 1, column = 1;
     for (size_t i = 0; i < position; i++) {
-        bool break_here = text[i] == '\n';
+        bool break_here = scan->text[i] == '\n';
         line += break_here ? 1 : 0;
         column = break_here ? 1 : column + 1;
     }
-    return base_fail(VKN_BAD_INPUT, "%s: line %zu, column %zu: %s", name, line, column, problem);
+    return base_fail(VKN_BAD_INPUT, "%s: line %zu, column %zu: %s", scan->name, line, column,
+                     problem);
 }
 
-vkn_status json_fail_near(const char *name, const char *text, size_t size, size_t position)
+/* With the characters up to the next space. */
+static vkn_status fail_near(const struct scan *scan, size_t position)
 {
-    char problem[64], excerpt[21] = {0};
-    size_t length = 0;
-    while (length < sizeof(excerpt) - 1 && position + length < size &&
-           (unsigned char)text[position + length] > ' ' &&
-           (unsigned char)text[position + length] < 0x7f) {
-        excerpt[length] = text[position + length];
+    char problem[64];
+    int length = 0, left = scan->size - position < 20 ? (int)(scan->size - position) : 20;
+    while (length < left && scan->text[position + (size_t)length] > ' ' &&
+           scan->text[position + (size_t)length] < 0x7f)
         length++;
-    }
-    snprintf(problem, sizeof(problem), length > 0 ? "not valid JSON near %s" : "not valid JSON",
-             excerpt);
-    return json_fail_at(name, text, position, problem);
+    snprintf(problem, sizeof(problem), "not valid JSON%s%.*s", length > 0 ? " near " : "", length,
+             scan->text + position);
+    return fail_at(scan, position, problem);
 }
 
-static vkn_status parse(const char *name, const char *text, size_t size, struct cJSON **json)
+/* A character outside of strings. */
+static vkn_status check_character(struct scan *scan)
 {
-    const char *end = text;
-    unsigned before = failures;
-    *json = cJSON_ParseWithLengthOpts(text, size, &end, 0);
-    if (*json != NULL)
+    const char character = scan->text[scan->at];
+    if (character == ' ' || character == '\t' || character == '\r' || character == '\n')
         return VKN_OK;
-    if (failures != before)
-        return base_fail(VKN_ERROR, "%s: out of memory", name);
-    return json_fail_near(name, text, size, (size_t)(end - text));
+    if ((unsigned char)character < ' ') /* cJSON skips it */
+        return fail_near(scan, scan->at);
+    bool opens = character == '[' || character == '{',
+         closes = character == ']' || character == '}';
+    if (closes && scan->text[scan->last] == ',')
+        return fail_at(scan, scan->last, "not valid JSON: a comma after the last item");
+    if (opens && scan->depth == MAX_DEPTH)
+        return fail_at(scan, scan->at, "nested too deeply");
+    scan->depth += opens ? 1 : 0;
+    scan->depth -= closes && scan->depth > 0 ? 1 : 0;
+    scan->values += opens || character == ',' ? 1 : 0;
+    scan->last = scan->at;
+    if (scan->values < BASE_JSON_VALUES)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: more than the limit of %u values", scan->name,
+                     BASE_JSON_VALUES);
+}
+
+/* Bytes of the word for a number that is not finite that comes next; 0: another. */
+static size_t word_size(const struct scan *scan)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; !scan->quoted && i < BASE_COUNT(words); i++) {
+        size_t size = strlen(words[i]);
+        if (scan->size - scan->at >= size && memcmp(scan->text + scan->at, words[i], size) == 0)
+            return size;
+    }
+    return 0;
+}
+
+/* cJSON takes other digits for zeros. */
+static vkn_status check_escape(const struct scan *scan)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *at = scan->text + scan->at, *end = scan->text + scan->size;
+    for (int i = 2; *at == '\\' && at + 1 < end && at[1] == 'u' && i < 6; i++)
+        if (at + i >= end || memchr(digits, at[i], sizeof(digits) - 1) == NULL)
+            return fail_at(scan, scan->at, "not valid JSON: \\u needs four hexadecimal digits");
+    return VKN_OK;
+}
+
+/* Goes on by a character, by one with a backslash before it, or by a word. */
+static vkn_status scan_next(struct scan *scan)
+{
+    const char *at = scan->text + scan->at;
+    size_t length = word_size(scan);
+    BASE_TRY(scan->quoted ? check_escape(scan) : check_character(scan));
+    if (length > 0) {
+        base_text_add(&scan->copy, *at == '-' ? " -9e999 " : " 9e999 ");
+    } else {
+        length = *at == '\\' && scan->size - scan->at > 1 ? 2 : 1;
+        scan->opened = *at == '"' && !scan->quoted ? scan->copy.size : scan->opened;
+        scan->quoted = scan->quoted != (*at == '"');
+        base_text_add_bytes(&scan->copy, at, length);
+    }
+    scan->at += length;
+    return VKN_OK;
+}
+
+/* The same position in the text. */
+static size_t source_of(const struct scan *scan, size_t position)
+{
+    struct scan again = {.name = scan->name, .text = scan->text, .size = scan->size};
+    while (again.copy.size < position && !again.copy.failed)
+        scan_next(&again);
+    free(again.copy.data);
+    return again.at;
+}
+
+/* cJSON stopped at `position` of the copy: the error begins there, or with the word around it. */
+static vkn_status fail_in_copy(const struct scan *scan, size_t position)
+{
+    if (position >= scan->copy.size || (scan->quoted && position == scan->opened + 1))
+        return fail_at(scan, scan->size, "not valid JSON: the file ends too early");
+    size_t at = source_of(scan, position);
+    while (at > 0 && strchr(" \t\r\n[]{},:\"", scan->text[at - 1]) == NULL)
+        at--;
+    return fail_near(scan, at);
+}
+
+static vkn_status parse(const struct scan *scan, struct cJSON **json)
+{
+    const char *begin = scan->copy.data, *end = begin;
+    unsigned before = failures;
+    /* With the zero byte behind it: cJSON places what is missing at the last byte. */
+    *json = cJSON_ParseWithLengthOpts(begin, scan->copy.size + 1, &end, 0);
+    if (*json == NULL)
+        return failures != before ? base_fail(VKN_ERROR, "%s: out of memory", scan->name)
+                                  : fail_in_copy(scan, (size_t)(end - begin));
+    end += strspn(end, " \t\r\n");
+    if (end == begin + scan->copy.size)
+        return VKN_OK;
+    cJSON_Delete(*json);
+    *json = NULL;
+    return fail_at(scan, source_of(scan, (size_t)(end - begin)),
+                   "not valid JSON: text after the end");
 }
 
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json)
 {
-    size_t mark = 0, not_finite = 0;
+    size_t mark = 0;
     *json = NULL;
     BASE_TRY(base_text_mark(name, text, size, &mark));
-    BASE_TRY(json_check_syntax(name, text + mark, size - mark, &not_finite));
-    if (not_finite == 0)
-        return parse(name, text + mark, size - mark, json);
-    size_t replaced_size = 0;
-    char *replaced = json_replace_words(text + mark, size - mark, &replaced_size);
-    vkn_status status = VKN_ERROR;
-    if (replaced != NULL)
-        status = parse(name, replaced, replaced_size, json);
-    free(replaced);
+    struct scan scan = {.name = name, .text = text + mark, .size = size - mark};
+    base_text_add_bytes(&scan.copy, "", 0);
+    vkn_status status = VKN_OK;
+    while (status == VKN_OK && scan.at < scan.size)
+        status = scan_next(&scan);
+    if (status == VKN_OK)
+        status = scan.copy.failed ? VKN_ERROR : parse(&scan, json);
+    free(scan.copy.data);
     return status;
 }
 

@@ -19,8 +19,7 @@ const char *cli_text_of(const cJSON *object, const char *name)
 
 double cli_number_of(const cJSON *object, const char *name)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+    return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
 /* "12.3 GFLOP/s" */

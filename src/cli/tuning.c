@@ -5,12 +5,6 @@
 
 #include "cli/cli.h"
 
-static double number_of(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
 void cli_print_tuning(const cJSON *tuning)
 {
     const cJSON *row;
@@ -18,12 +12,12 @@ void cli_print_tuning(const cJSON *tuning)
     printf("path: %s\n\n%-16s %8s %8s\n", cli_text_of(tuning, "path"), "tunable", "default",
            "chosen");
     cJSON_ArrayForEach (row, cJSON_GetObjectItemCaseSensitive(tuning, "tunables"))
-        printf("%-16s %8.0f %8.0f\n", cli_text_of(row, "name"), number_of(row, "default"),
-               number_of(row, "chosen"));
+        printf("%-16s %8.0f %8.0f\n", cli_text_of(row, "name"), cli_number_of(row, "default"),
+               cli_number_of(row, "chosen"));
     printf("\n%-16s %11s %11s %9s\n", "pass", "default", "chosen", "speed-up");
     cJSON_ArrayForEach (row, cJSON_GetObjectItemCaseSensitive(tuning, "passes"))
         printf("%-16s %8.3g ms %8.3g ms %9.2f\n", cli_text_of(row, "name"),
-               number_of(row, "default_milliseconds"), number_of(row, "chosen_milliseconds"),
-               number_of(row, "speedup"));
+               cli_number_of(row, "default_milliseconds"),
+               cli_number_of(row, "chosen_milliseconds"), cli_number_of(row, "speedup"));
     printf("\n%s%s\n", cli_text_of(tuning, "result"), cJSON_IsTrue(kept) ? " (remembered)" : "");
 }

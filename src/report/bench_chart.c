@@ -40,11 +40,9 @@ const char *chart_text_of(const cJSON *object, const char *name)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-/* 0 when there is none. */
-static double number_of(const cJSON *object, const char *name)
+double chart_number_of(const cJSON *object, const char *name)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+    return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
 static bool is_suite(const cJSON *result, const char *suite)
@@ -54,14 +52,14 @@ static bool is_suite(const cJSON *result, const char *suite)
 
 static bool is_timed(const cJSON *result)
 {
-    return number_of(result, "rate") > 0;
+    return chart_number_of(result, "rate") > 0;
 }
 
 /* Under the rooflines: operations and traffic are both known. */
 static bool is_point(const cJSON *result)
 {
     return is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0 &&
-           number_of(result, "flops") > 0 && number_of(result, "bytes") > 0;
+           chart_number_of(result, "flops") > 0 && chart_number_of(result, "bytes") > 0;
 }
 
 static void list_backends(struct chart *chart)
@@ -133,12 +131,12 @@ static bool fit(struct chart *chart)
     cJSON_ArrayForEach (result, chart->results) {
         if (!is_timed(result) || strcmp(chart_text_of(result, "unit"), "FLOP/s") != 0)
             continue;
-        double rate = number_of(result, "rate");
+        double rate = chart_number_of(result, "rate");
         y_low = fmin(y_low, rate);
         y_high = fmax(y_high, rate);
         if (!is_point(result))
             continue;
-        double intensity = number_of(result, "flops") / number_of(result, "bytes");
+        double intensity = chart_number_of(result, "flops") / chart_number_of(result, "bytes");
         x_low = fmin(x_low, intensity);
         x_high = fmax(x_high, intensity);
     }
@@ -181,7 +179,7 @@ static void add_roofs(struct chart *chart)
     cJSON_ArrayForEach (result, chart->results) {
         if (!is_suite(result, "peak") || !is_timed(result))
             continue;
-        double rate = number_of(result, "rate");
+        double rate = chart_number_of(result, "rate");
         if (strcmp(chart_text_of(result, "path"), "copy") == 0) {
             bandwidth = rate;
             continue;
@@ -207,8 +205,8 @@ static void add_points(struct chart *chart)
     cJSON_ArrayForEach (result, chart->results) {
         if (!is_point(result))
             continue;
-        double x = to_x(chart, number_of(result, "flops") / number_of(result, "bytes"));
-        double y = to_y(chart, number_of(result, "rate"));
+        double x = to_x(chart, chart_number_of(result, "flops") / chart_number_of(result, "bytes"));
+        double y = to_y(chart, chart_number_of(result, "rate"));
         const char *color = color_of(chart, chart_text_of(result, "path"));
         char rate[32];
         if (is_suite(result, "mlp"))
@@ -220,7 +218,7 @@ static void add_points(struct chart *chart)
                 &chart->svg,
                 "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"point\"><title>",
                 color, x, y);
-        write_rate(number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
+        write_rate(chart_number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
         page_text(&chart->svg, chart_text_of(result, "suite"));
         base_text_add(&chart->svg, " ");
         page_text(&chart->svg, chart_text_of(result, "case"));
@@ -277,7 +275,7 @@ struct section {
 
 static bool is_forward(const cJSON *result)
 {
-    return number_of(cJSON_GetObjectItemCaseSensitive(result, "sizes"), "training") == 0;
+    return !(chart_number_of(cJSON_GetObjectItemCaseSensitive(result, "sizes"), "training") > 0);
 }
 
 static bool is_training(const cJSON *result)
@@ -325,7 +323,8 @@ static const char *choose_case(const struct chart *chart, const struct section *
         if (!is_in(section, result))
             continue;
         int count = count_case(chart, section, chart_text_of(result, "case"));
-        if (count < most || (count == most && number_of(result, "rate") <= number_of(best, "rate")))
+        if (count < most ||
+            (count == most && chart_number_of(result, "rate") <= chart_number_of(best, "rate")))
             continue;
         most = count;
         best = result;
@@ -336,10 +335,11 @@ static const char *choose_case(const struct chart *chart, const struct section *
 static void add_bar(struct chart *chart, const cJSON *result, double most, double y)
 {
     char label[96], rate[32];
-    double width = BAR_WIDTH * number_of(result, "rate") / most;
-    write_rate(number_of(result, "rate"), chart_text_of(result, "unit"), rate, sizeof rate);
-    if (number_of(result, "share") > 0)
-        snprintf(label, sizeof label, "%s, %.0f%% of peak", rate, 100 * number_of(result, "share"));
+    double width = BAR_WIDTH * chart_number_of(result, "rate") / most;
+    write_rate(chart_number_of(result, "rate"), chart_text_of(result, "unit"), rate, sizeof rate);
+    if (chart_number_of(result, "share") > 0)
+        snprintf(label, sizeof label, "%s, %.0f%% of peak", rate,
+                 100 * chart_number_of(result, "share"));
     else
         snprintf(label, sizeof label, "%s", rate);
     base_text_add(&chart->svg,
@@ -366,7 +366,7 @@ static double add_bars(struct chart *chart, const struct section *section, doubl
         return y;
     const cJSON *result;
     cJSON_ArrayForEach (result, chart->results)
-        most = fmax(most, is_case(section, result, name) ? number_of(result, "rate") : 0);
+        most = fmax(most, is_case(section, result, name) ? chart_number_of(result, "rate") : 0);
     add_title(chart, section, name, y);
     y += 24;
     cJSON_ArrayForEach (result, chart->results) {

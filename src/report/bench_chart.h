@@ -15,7 +15,9 @@ extern const char *const chart_colors[CHART_COLORS];
 
 /* A text of a class of the style: "middle", "end", "start", "title", "faint". */
 void chart_text(struct base_text *svg, double x, double y, const char *kind, const char *text);
+/* Return the text or the number of a member; "" or NaN where there is none. */
 const char *chart_text_of(const struct cJSON *object, const char *name);
+double chart_number_of(const struct cJSON *object, const char *name);
 
 /* PSNR over seconds of training, of "sampling" of the results; NULL: nothing. Returns where what
  * comes next begins. */

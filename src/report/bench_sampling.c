@@ -16,13 +16,6 @@ struct frame {
     double x_low, x_high, y_low, y_high; /* x in log10 of seconds, y in dB */
 };
 
-/* NaN when there is none. */
-static double number_of(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
-}
-
 static const cJSON *marks_of(const cJSON *run)
 {
     return cJSON_GetObjectItemCaseSensitive(run, "marks");
@@ -42,7 +35,7 @@ static double to_y(const struct frame *frame, double psnr)
 
 static bool is_point(const cJSON *mark)
 {
-    return number_of(mark, "seconds") > 0.0 && isfinite(number_of(mark, "psnr"));
+    return chart_number_of(mark, "seconds") > 0.0 && isfinite(chart_number_of(mark, "psnr"));
 }
 
 /* False when there is nothing to draw. */
@@ -54,10 +47,10 @@ static bool fit(const cJSON *runs, struct frame *frame)
         cJSON_ArrayForEach (mark, marks_of(run)) {
             if (!is_point(mark))
                 continue;
-            low = fmin(low, number_of(mark, "psnr"));
-            high = fmax(high, number_of(mark, "psnr"));
-            first = fmin(first, number_of(mark, "seconds"));
-            last = fmax(last, number_of(mark, "seconds"));
+            low = fmin(low, chart_number_of(mark, "psnr"));
+            high = fmax(high, chart_number_of(mark, "psnr"));
+            first = fmin(first, chart_number_of(mark, "seconds"));
+            last = fmax(last, chart_number_of(mark, "seconds"));
         }
     if (!(low <= high))
         return false;
@@ -98,8 +91,9 @@ static void add_curve(struct base_text *svg, const struct frame *frame, const cJ
     base_text_add(svg, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" d=\"", color);
     cJSON_ArrayForEach (mark, marks_of(run)) {
         if (is_point(mark)) {
-            base_text_add(svg, "%s%.1f %.1f", command, to_x(frame, number_of(mark, "seconds")),
-                          to_y(frame, number_of(mark, "psnr")));
+            base_text_add(svg, "%s%.1f %.1f", command,
+                          to_x(frame, chart_number_of(mark, "seconds")),
+                          to_y(frame, chart_number_of(mark, "psnr")));
             command = "L";
         }
     }
@@ -109,9 +103,9 @@ static void add_curve(struct base_text *svg, const struct frame *frame, const cJ
             base_text_add(svg,
                           "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" "
                           "class=\"point\"><title>%.3g s: %.2f dB</title></circle>\n",
-                          color, to_x(frame, number_of(mark, "seconds")),
-                          to_y(frame, number_of(mark, "psnr")), number_of(mark, "seconds"),
-                          number_of(mark, "psnr"));
+                          color, to_x(frame, chart_number_of(mark, "seconds")),
+                          to_y(frame, chart_number_of(mark, "psnr")),
+                          chart_number_of(mark, "seconds"), chart_number_of(mark, "psnr"));
     }
 }
 
@@ -124,7 +118,8 @@ static bool is_uniform(const cJSON *run)
 static void add_equal(struct base_text *svg, const struct frame *frame, const cJSON *run,
                       const char *color)
 {
-    double psnr = number_of(run, "uniform_psnr"), seconds = number_of(run, "seconds_to_uniform");
+    double psnr = chart_number_of(run, "uniform_psnr"),
+           seconds = chart_number_of(run, "seconds_to_uniform");
     if (!isfinite(psnr))
         return;
     base_text_add(svg,
@@ -144,9 +139,10 @@ static void add_legend(struct base_text *svg, const cJSON *run, const char *colo
     char text[128];
     const cJSON *marks = marks_of(run);
     const cJSON *last = cJSON_GetArrayItem(marks, cJSON_GetArraySize(marks) - 1);
-    double seconds = number_of(run, "seconds_to_uniform"), psnr = number_of(last, "psnr");
+    double seconds = chart_number_of(run, "seconds_to_uniform"),
+           psnr = chart_number_of(last, "psnr");
     int used = snprintf(text, sizeof text, "%.24s, seed %.0f", chart_text_of(run, "kind"),
-                        number_of(run, "seed"));
+                        chart_number_of(run, "seed"));
     if (isfinite(psnr))
         used += snprintf(text + used, sizeof text - (size_t)used, ": %.2f dB", psnr);
     if (isfinite(seconds) && !is_uniform(run))

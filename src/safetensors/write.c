@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cjson/cJSON.h>
+
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tensors are written as they lie in memory: a little-endian machine is needed"
 #endif
@@ -38,39 +40,15 @@ char *safetensors_checksum_digits(char *header, size_t size)
     return NULL;
 }
 
-/* A JSON string of UTF-8 in the shortest form, as serde_json writes it. */
-static void add_clean_string(struct base_text *text, const char *string)
-{
-    static const char short_escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
-    base_text_add(text, "\"");
-    while (*string) {
-        size_t plain = 0;
-        while ((unsigned char)string[plain] >= 0x20 && string[plain] != '"' &&
-               string[plain] != '\\')
-            plain++;
-        base_text_add_bytes(text, string, plain);
-        string += plain;
-        if (!*string)
-            break;
-        const char *escape = short_escapes;
-        while (*escape && *escape != *string)
-            escape += 2;
-        if (*escape)
-            base_text_add(text, "\\%c", escape[1]);
-        else
-            base_text_add(text, "\\u%04x", (unsigned)(unsigned char)*string);
-        string++;
-    }
-    base_text_add(text, "\"");
-}
-
+/* In the shortest form, as serde_json writes it. */
 static void add_string(struct base_text *text, const char *string)
 {
-    char *clean = vkn_to_utf8(string);
-    if (clean)
-        add_clean_string(text, clean);
-    text->failed |= clean == NULL;
-    free(clean);
+    cJSON *json = cJSON_CreateString(string);
+    char *printed = base_json_print_unformatted(json);
+    base_text_add(text, "%s", printed != NULL ? printed : "");
+    text->failed |= printed == NULL;
+    free(printed);
+    cJSON_Delete(json);
 }
 
 /* Larger elements first (then as given), so that every tensor is aligned when the data section is.

@@ -19,16 +19,26 @@ struct answer answer_text(unsigned code, const char *type, char *text)
     return (struct answer){.code = code, .type = type, .data = text, .size = strlen(text)};
 }
 
+struct answer answer_json(unsigned code, cJSON *json)
+{
+    char *printed = cJSON_PrintUnformatted(json);
+    cJSON_Delete(json);
+    return answer_text(code, "application/json", printed);
+}
+
+bool answer_add_text(cJSON *json, const char *name, const char *text)
+{
+    char *clean = text ? vkn_to_utf8(text) : NULL;
+    bool added = clean && cJSON_AddStringToObject(json, name, clean);
+    vkn_free(clean);
+    return added;
+}
+
 struct answer answer_error(unsigned code, const char *message)
 {
-    char *clean = vkn_to_utf8(message);
     cJSON *json = cJSON_CreateObject();
-    char *printed = clean && cJSON_AddStringToObject(json, "error", clean)
-                        ? cJSON_PrintUnformatted(json)
-                        : NULL;
-    cJSON_Delete(json);
-    vkn_free(clean);
-    return answer_text(code, "application/json", printed);
+    answer_add_text(json, "error", message);
+    return answer_json(code, json);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

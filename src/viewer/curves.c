@@ -23,10 +23,10 @@ static char *path_of(const char *folder, const char *name)
     return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
+/* NaN when there is none. */
 static double number_of(const cJSON *object, const char *name)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+    return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

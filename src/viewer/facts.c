@@ -87,14 +87,6 @@ static bool add_numbers(cJSON *object, const char *name, const double *numbers, 
     return cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, count));
 }
 
-static bool add_text(cJSON *object, const char *name, const char *text)
-{
-    char *clean = vkn_to_utf8(text);
-    bool added = clean && cJSON_AddStringToObject(object, name, clean);
-    vkn_free(clean);
-    return added;
-}
-
 static bool add_view(cJSON *views, const vkn_scene *scene, enum vkn_split split, const char *name,
                      size_t index)
 {
@@ -108,10 +100,10 @@ static bool add_view(cJSON *views, const vkn_scene *scene, enum vkn_split split,
     bool middle = camera.center_x == 0 && camera.center_y == 0;
     return cJSON_AddStringToObject(view, "split", name) &&
            cJSON_AddNumberToObject(view, "index", (double)index) &&
-           add_text(view, "name",
-                    slash  ? slash + 1
-                    : file ? file
-                           : "") &&
+           answer_add_text(view, "name",
+                           slash  ? slash + 1
+                           : file ? file
+                                  : "") &&
            cJSON_AddNumberToObject(view, "width", camera.width) &&
            cJSON_AddNumberToObject(view, "height", camera.height) &&
            cJSON_AddNumberToObject(view, "focal_x", camera.focal_x) &&
@@ -155,9 +147,9 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
     cJSON *json = cJSON_CreateObject();
     bool white = viewer->background == VKN_BACKGROUND_WHITE;
     bool complete =
-        json && add_text(json, "run", viewer->run) &&
+        json && answer_add_text(json, "run", viewer->run) &&
         cJSON_AddStringToObject(json, "mode", viewer->state == STATE_VIEWING ? "view" : "train") &&
-        add_text(json, "model", model) &&
+        answer_add_text(json, "model", model) &&
         cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
         add_maps(json, model) && add_numbers(json, "up", look->from.up, 3) &&
         add_numbers(json, "look_at", look->from.point, 3) &&

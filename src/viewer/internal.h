@@ -14,6 +14,8 @@
 #include "viewer/libraries.h"
 #include "viewer/viewer.h"
 
+struct cJSON;
+
 #define VIEWER_CLIENTS     8u
 #define VIEWER_CONNECTIONS 192u        /* that have shown the token */
 #define VIEWER_JOBS        24u         /* that wait for the worker */
@@ -272,6 +274,10 @@ void server_park(struct exchange *exchange); /* until server_answer */
 enum MHD_Result answer_queue(struct exchange *exchange);
 struct answer answer_text(unsigned code, const char *type,
                           char *text); /* malloc'd, NULL: out of memory */
+/* Prints and deletes the tree; NULL: out of memory. */
+struct answer answer_json(unsigned code, struct cJSON *json);
+/* Adds a text, of which bytes that are not UTF-8 become U+FFFD; false without memory or text. */
+bool answer_add_text(struct cJSON *json, const char *name, const char *text);
 struct answer answer_error(unsigned code, const char *message);
 /* A page with a nonce of its own. */
 struct answer answer_page(unsigned code, const char *begin, const char *end);

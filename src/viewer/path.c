@@ -69,24 +69,21 @@ static struct answer save(struct viewer *viewer, const char *name, const char *t
 
 static struct answer describe(const char *run, const char *file, const char *name)
 {
-    char *command = NULL, *clean_file = vkn_to_utf8(file), *clean = NULL;
-    char *run_word = vkn_shell_word(run), *file_word = vkn_shell_word(file);
+    char *command = NULL, *run_word = vkn_shell_word(run), *file_word = vkn_shell_word(file);
     cJSON *json = cJSON_CreateObject();
     bool made =
         run_word && file_word &&
         asprintf(&command, "vknerf render %s --path %s --out %s", run_word, file_word, name) >= 0;
-    clean = made ? vkn_to_utf8(command) : NULL;
-    bool complete = clean && clean_file && cJSON_AddStringToObject(json, "file", clean_file) &&
-                    cJSON_AddStringToObject(json, "command", clean);
-    char *text = complete ? cJSON_PrintUnformatted(json) : NULL;
-    cJSON_Delete(json);
+    if (!made || !answer_add_text(json, "file", file) ||
+        !answer_add_text(json, "command", command)) {
+        cJSON_Delete(json);
+        json = NULL;
+    }
     if (made)
         free(command);
     vkn_free(run_word);
     vkn_free(file_word);
-    vkn_free(clean);
-    vkn_free(clean_file);
-    return answer_text(200, "application/json", text);
+    return answer_json(200, json);
 }
 
 static struct answer save_in(struct viewer *viewer, const char *folder, const char *name,
