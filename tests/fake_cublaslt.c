@@ -226,21 +226,11 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *description, void *a, voi
     return 0;
 }
 
-/* From a table: there are many to convert. */
-static float from_half(uint16_t half)
-{
-    static float table[1 << 16];
-    if (table[0x3c00] == 0)
-        for (uint32_t i = 0; i < 1 << 16; i++)
-            table[i] = bench_from_half((uint16_t)i);
-    return table[half];
-}
-
 static double read_at(const void *matrix, const struct layout *layout, uint64_t row,
                       uint64_t column)
 {
     uint64_t at = column * (uint64_t)layout->stride + row;
-    return layout->type == VENDOR_R_16F ? (double)from_half(((const uint16_t *)matrix)[at])
+    return layout->type == VENDOR_R_16F ? (double)base_from_f16(((const uint16_t *)matrix)[at])
                                         : (double)((const float *)matrix)[at];
 }
 
@@ -260,7 +250,7 @@ static void write_at(void *matrix, const struct layout *layout, uint64_t row, ui
 {
     uint64_t at = column * (uint64_t)layout->stride + row;
     if (layout->type == VENDOR_R_16F)
-        ((uint16_t *)matrix)[at] = bench_to_half((float)value);
+        ((uint16_t *)matrix)[at] = base_to_f16((float)value);
     else
         ((float *)matrix)[at] = (float)value;
 }

@@ -278,6 +278,23 @@ static void test_comma_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
+/* All f16 survive, and floats between two go to the nearest, ties to even. */
+static void test_f16(void **state)
+{
+    (void)state;
+    for (uint32_t half = 0; half < 0x7c00; half++) {
+        float value = base_from_f16((uint16_t)half), next = base_from_f16((uint16_t)(half + 1));
+        assert_int_equal(base_to_f16(value), half);
+        assert_int_equal(base_to_f16(-value), half | 0x8000);
+        if (half == 0x7bff)
+            continue;
+        assert_int_equal(base_to_f16(value + 0.25f * (next - value)), half);
+        assert_int_equal(base_to_f16(value + 0.5f * (next - value)), half + (half & 1));
+        assert_int_equal(base_to_f16(value + 0.75f * (next - value)), half + 1);
+    }
+    assert_int_equal(base_to_f16(1e6f), 0x7c00);
+}
+
 /* ---- checksums ----------------------------------------------------------------------------- */
 
 /* RFC 3720's definition, bit by bit. */
@@ -355,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_json_is_utf8),
         cmocka_unit_test(test_json_numbers),
         cmocka_unit_test_setup_teardown(test_comma_locale, temporary_setup, temporary_teardown),
+        cmocka_unit_test(test_f16),
         cmocka_unit_test(test_crc32c),
     };
     return cmocka_run_group_tests_name("base text", tests, NULL, NULL);

@@ -836,23 +836,6 @@ static void test_command(void **state)
     cJSON_Delete(bench);
 }
 
-/* All of them survive, and floats between two go to the nearest, ties to even. */
-static void test_halves(void **state)
-{
-    (void)state;
-    for (uint32_t half = 0; half < 0x7c00; half++) {
-        float value = bench_from_half((uint16_t)half), next = bench_from_half((uint16_t)(half + 1));
-        assert_int_equal(bench_to_half(value), half);
-        assert_int_equal(bench_to_half(-value), half | 0x8000);
-        if (half == 0x7bff)
-            continue;
-        assert_int_equal(bench_to_half(value + 0.25f * (next - value)), half);
-        assert_int_equal(bench_to_half(value + 0.5f * (next - value)), half + (half & 1));
-        assert_int_equal(bench_to_half(value + 0.75f * (next - value)), half + 1);
-    }
-    assert_int_equal(bench_to_half(1e6f), 0x7c00);
-}
-
 static void test_quartiles(void **state)
 {
     (void)state;
@@ -866,7 +849,6 @@ static void test_quartiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_halves),
         cmocka_unit_test(test_quartiles),
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_gemm_gpu_shaped),

@@ -220,6 +220,11 @@ uint64_t base_memory_usable(void)
     return available - available / RESERVE;
 }
 
+double base_mib(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * 1024.0);
+}
+
 vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings)
 {
     uint64_t usable = base_memory_usable();

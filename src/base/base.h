@@ -265,6 +265,7 @@ bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 uint64_t base_memory(void);
 uint64_t base_memory_available(void);
 uint64_t base_memory_usable(void);
+double base_mib(uint64_t bytes);
 uint64_t base_address_space(void); /* bytes of address space that the process has; 0: not known */
 /* Before they are taken: VKN_BAD_INPUT "`what` needs ...: reduce `settings`" for more bytes than
  * are usable. */
@@ -274,5 +275,6 @@ vkn_status base_memory_check(uint64_t bytes, const char *what, const char *setti
 bool base_stop_asked(const volatile sig_atomic_t *stop);
 
 #include "base/calls.h"
+#include "base/f16.h"
 
 #endif

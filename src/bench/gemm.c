@@ -129,8 +129,7 @@ static vkn_status allocate(struct gemm *gemm)
     uint64_t one = gemm_bytes(c, gemm->size, gemm->size);
     gemm->sets = bench_sets(gemm->bench, one);
     if (one * gemm->sets > gpu_memory_available(device) / 10 * 9)
-        return base_fail(VKN_ERROR, "needs %.0f MiB of memory",
-                         (double)(one * gemm->sets) * 0x1p-20);
+        return base_fail(VKN_ERROR, "needs %.0f MiB of memory", base_mib(one * gemm->sets));
     uint64_t sets = gemm->sets;
     struct gpu_buffer_request requests[] = {
         {&gemm->a, "bench A", sets * c->m * c->k * gemm->size, GPU_DEVICE},
@@ -199,7 +198,7 @@ static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
         /* Copies are of whole words. */
         BASE_TRY(gpu_download(gemm->bench->device, &gemm->c, index * gemm->size / 4 * 4, &got, 4));
         gemm_compare(&gemm->sizes, patterns, true, set, at,
-                     gemm->size == 4 ? got.full : bench_from_half(got.half[index % 2]), check);
+                     gemm->size == 4 ? got.full : base_from_f16(got.half[index % 2]), check);
     }
     return VKN_OK;
 }
@@ -281,8 +280,8 @@ static vkn_status create_patterns(struct gemm_patterns *patterns)
     for (uint32_t i = 0; i < GEMM_PATTERN; i++) {
         patterns->a[i] = bench_random(&random);
         patterns->b[i] = bench_random(&random);
-        patterns->half_a[i] = bench_to_half(patterns->a[i]);
-        patterns->half_b[i] = bench_to_half(patterns->b[i]);
+        patterns->half_a[i] = base_to_f16(patterns->a[i]);
+        patterns->half_b[i] = base_to_f16(patterns->b[i]);
     }
     return VKN_OK;
 }

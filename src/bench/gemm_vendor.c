@@ -21,7 +21,7 @@ static vkn_status check(struct vendor *vendor, const struct gemm_case *c,
         uint64_t index = (uint64_t)set * c->m * c->n + at;
         BASE_TRY(half ? vendor_download(vendor, &low, 2 * index, 2)
                       : vendor_download(vendor, &full, 4 * index, 4));
-        gemm_compare(c, patterns, false, set, at, half ? bench_from_half(low) : full, check);
+        gemm_compare(c, patterns, false, set, at, half ? base_from_f16(low) : full, check);
     }
     return VKN_OK;
 }

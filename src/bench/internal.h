@@ -151,8 +151,6 @@ vkn_status bench_upload_indices(struct bench *bench, const struct gpu_buffer *bu
 vkn_status bench_upload_numbers(struct bench *bench, const struct gpu_buffer *buffer,
                                 const float *numbers, uint64_t count, bool half);
 
-uint16_t bench_to_half(float value); /* to nearest even */
-float bench_from_half(uint16_t half);
 double bench_number(const void *numbers, uint64_t index, bool half); /* of float or of f16 */
 float bench_random(uint64_t *state);                                 /* in [-1, 1), exact in f16 */
 void bench_random_direction(uint64_t *state, float direction[3]);    /* of unit length, nearly */

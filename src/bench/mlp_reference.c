@@ -138,7 +138,7 @@ static void fill_layer(struct mlp_model *mlp, uint32_t index, bool half, uint64_
             float weight = scale * positive(random);
             weight = o % 2 == 1 && !layer->last ? -weight : weight;
             mlp->weights[layer->first + i * layer->outputs + o] =
-                half ? bench_from_half(bench_to_half(weight)) : weight;
+                half ? base_from_f16(base_to_f16(weight)) : weight;
         }
 }
 

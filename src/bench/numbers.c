@@ -1,4 +1,4 @@
-/* Patterns, and memory to take turns with. */
+/* Makes numbers and patterns, and the memory that cases take turns with. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,6 +20,12 @@ void bench_random_direction(uint64_t *state, float direction[3])
     }
     for (int i = 0; i < 3; i++)
         direction[i] /= sqrtf(square);
+}
+
+double bench_number(const void *numbers, uint64_t index, bool half)
+{
+    return (double)(half ? base_from_f16(((const uint16_t *)numbers)[index])
+                         : ((const float *)numbers)[index]);
 }
 
 uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
@@ -66,7 +72,7 @@ vkn_status bench_upload_numbers(struct bench *bench, const struct gpu_buffer *bu
     if (!halves)
         return VKN_ERROR;
     for (uint64_t i = 0; i < count; i++)
-        halves[i] = bench_to_half(numbers[i]);
+        halves[i] = base_to_f16(numbers[i]);
     vkn_status status = gpu_upload(bench->device, buffer, 0, halves, 2 * count);
     free(halves);
     return status;

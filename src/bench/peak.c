@@ -142,14 +142,14 @@ static vkn_status put_matrices(struct peak *peak)
     uint32_t b = shape->m * shape->k, negative = b + shape->k * shape->n;
     for (uint32_t k = 0; k < shape->k; k++) {
         for (uint32_t m = 0; m < shape->m; m++)
-            inputs[m * shape->k + k] = bench_to_half((float)a_at(m, k));
+            inputs[m * shape->k + k] = base_to_f16((float)a_at(m, k));
         for (uint32_t n = 0; n < shape->n; n++) {
-            inputs[b + k * shape->n + n] = bench_to_half((float)b_at(k, n));
-            inputs[negative + k * shape->n + n] = bench_to_half((float)-b_at(k, n));
+            inputs[b + k * shape->n + n] = base_to_f16((float)b_at(k, n));
+            inputs[negative + k * shape->n + n] = base_to_f16((float)-b_at(k, n));
         }
     }
     if (gpu_self_test_breaks("bench_peak"))
-        inputs[0] = bench_to_half(2);
+        inputs[0] = base_to_f16(2);
     return gpu_upload(peak->bench->device, &peak->inputs, 0, inputs, sizeof inputs);
 }
 

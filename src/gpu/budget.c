@@ -7,11 +7,6 @@
 /* Less than this is taken without a look at what there is. */
 #define LITTLE ((uint64_t)1 << 20)
 
-static double mib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0);
-}
-
 uint64_t gpu_padded_size(uint64_t asked)
 {
     uint64_t size = asked ? asked : 1;
@@ -54,8 +49,8 @@ vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_nee
         return VKN_OK;
     return base_fail(
         VKN_BAD_INPUT, "%s: %.1f MiB in one buffer, but \"%s\" takes at most %.1f MiB: reduce %s",
-        need->name, mib(need->size), capabilities->name,
-        mib(limit < device->support.max_allocation ? limit : device->support.max_allocation),
+        need->name, base_mib(need->size), capabilities->name,
+        base_mib(limit < device->support.max_allocation ? limit : device->support.max_allocation),
         need->settings ? need->settings : "the data (--downscale) or the model");
 }
 
@@ -97,7 +92,7 @@ static vkn_status fail_need(const struct gpu_device *device, const struct gpu_ne
     }
     vkn_status status = base_fail(
         VKN_BAD_INPUT, "%s: %.1f MiB of memory are needed, and \"%s\" has %.1f MiB left: reduce %s",
-        what, mib(needed), device->support.capabilities.name, mib(room),
+        what, base_mib(needed), device->support.capabilities.name, base_mib(room),
         list.data && !list.failed ? list.data : "the data (--downscale) or the model");
     free(list.data);
     return status;

@@ -22,11 +22,6 @@ static uint64_t round_up(uint64_t value, uint64_t granule)
     return (value + granule - 1) / granule * granule;
 }
 
-static double mib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0);
-}
-
 /* ---- memory types ---------------------------------------------------------------------------- */
 
 /* Picks the type with the highest score; 0: unfit. */
@@ -139,8 +134,8 @@ static vkn_status fail_memory(const struct gpu_device *device, const struct bloc
     return base_fail(VKN_ERROR,
                      "out of memory on \"%s\": no %.1f MiB for %zu buffers (%.1f MiB available), "
                      "the largest is %s with %llu bytes",
-                     device->support.capabilities.name, mib(block->size), block->count,
-                     mib(gpu_memory_available(device)), largest->name,
+                     device->support.capabilities.name, base_mib(block->size), block->count,
+                     base_mib(gpu_memory_available(device)), largest->name,
                      (unsigned long long)largest->size);
 }
 
@@ -178,7 +173,8 @@ static vkn_status allocate_memory(struct gpu_device *device, const struct block 
             base_log(BASE_LOG_WARNING,
                      "%s and what is placed with it (%.1f MiB) do not fit the memory of \"%s\"; "
                      "they are kept in the host's, which is slower",
-                     largest_of(block)->name, mib(block->size), device->support.capabilities.name);
+                     largest_of(block)->name, base_mib(block->size),
+                     device->support.capabilities.name);
         return VKN_OK;
     }
 }

@@ -31,16 +31,6 @@ static int c_at(uint32_t m, uint32_t n)
     return (int)((m + 11 * n) % 9) - 4;
 }
 
-/* The f16 of a whole number below 2048. */
-static uint16_t half_of(int value)
-{
-    uint32_t size = (uint32_t)(value < 0 ? -value : value), exponent = 0;
-    while (size >> (exponent + 1))
-        exponent++;
-    uint32_t bits = size ? (exponent + 15) << 10 | ((size << (10 - exponent)) & 0x3ff) : 0;
-    return (uint16_t)(bits | (value < 0 ? 0x8000 : 0));
-}
-
 static int expected(const struct matrix_test *test, uint32_t m, uint32_t n)
 {
     int sum = c_at(m, n);
@@ -52,7 +42,7 @@ static int expected(const struct matrix_test *test, uint32_t m, uint32_t n)
 static void write_sum(const struct matrix_test *test, uint32_t at, int value)
 {
     if (test->half)
-        ((uint16_t *)test->sums.mapped)[at] = half_of(value);
+        ((uint16_t *)test->sums.mapped)[at] = base_to_f16((float)value);
     else
         ((float *)test->sums.mapped)[at] = (float)value;
 }
@@ -60,7 +50,7 @@ static void write_sum(const struct matrix_test *test, uint32_t at, int value)
 static bool sum_is(const struct matrix_test *test, uint32_t at, int value)
 {
     if (test->half)
-        return ((const uint16_t *)test->sums.mapped)[at] == half_of(value);
+        return ((const uint16_t *)test->sums.mapped)[at] == base_to_f16((float)value);
     return ((const float *)test->sums.mapped)[at] == (float)value;
 }
 
@@ -70,12 +60,12 @@ static void fill(struct matrix_test *test)
     uint16_t *a = test->a.mapped, *b = test->b.mapped;
     for (uint32_t k = 0; k < shape->k; k++) {
         for (uint32_t m = 0; m < shape->m; m++)
-            a[m * shape->k + k] = half_of(a_at(m, k));
+            a[m * shape->k + k] = base_to_f16((float)a_at(m, k));
         for (uint32_t n = 0; n < shape->n; n++)
-            b[n * shape->k + k] = half_of(b_at(k, n));
+            b[n * shape->k + k] = base_to_f16((float)b_at(k, n));
     }
     if (gpu_self_test_breaks(test->program_name + strlen("gpu_")))
-        a[shape->k] = half_of(a_at(1, 0) + 1);
+        a[shape->k] = base_to_f16((float)(a_at(1, 0) + 1));
     for (uint32_t m = 0; m < shape->m; m++)
         for (uint32_t n = 0; n < shape->n; n++)
             write_sum(test, m * shape->n + n, c_at(m, n));

@@ -17,11 +17,6 @@
 #define MOST_STRIPS   16u
 #define LEAST_ROWS    4u /* of a strip, after shrinking */
 
-static double mib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0);
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -149,7 +144,8 @@ static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_con
                          "for %u is needed; %.2f MiB of device memory are left to images "
                          "(scene.image_budget); see --image-memory, --downscale",
                          largest->image_path, largest->width, largest->height, plan->strips,
-                         mib(4 * plan->slot_pixels), LEAST_SLOTS, mib(least(budget, range)));
+                         base_mib(4 * plan->slot_pixels), LEAST_SLOTS,
+                         base_mib(least(budget, range)));
     uint64_t resident = least(slots, plan->pieces - 1);
     plan_exchange(scene, config, resident, range, plan);
     plan->resident = (uint32_t)(resident / plan->exchanged * plan->exchanged);

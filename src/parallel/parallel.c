@@ -95,48 +95,6 @@ void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size
 
 /* ---- f16 ------------------------------------------------------------------------------------- */
 
-/* Without branches and calls, so that compilers take several at a time. */
-
-union word {
-    float value;
-    uint32_t bits;
-};
-
-static inline float float_of(uint32_t bits)
-{
-    return (union word){.bits = bits}.value;
-}
-
-static inline uint32_t bits_of(float value)
-{
-    return (union word){.value = value}.bits;
-}
-
-static inline uint32_t below(uint32_t a, uint32_t b, uint32_t yes, uint32_t no)
-{
-    uint32_t mask = 0u - (uint32_t)((int32_t)a < (int32_t)b);
-    return (yes & mask) | (no & ~mask);
-}
-
-/* The exponent's bias is 112 less than an f32's; a factor of 2^112 also makes subnormal numbers
- * right. */
-static inline float from_half(uint32_t half)
-{
-    uint32_t size = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
-    uint32_t finite = bits_of(float_of(size) * 0x1p112f);
-    return float_of(sign | finite | below(size, 0x0f800000u, 0, 0x7f800000u));
-}
-
-/* To nearest, ties to even, as shaders/shared/f16.glsl does it. */
-static inline uint32_t to_half(float value)
-{
-    uint32_t bits = bits_of(value), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
-    uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
-    uint32_t small = bits_of(float_of(size) + 0.5f) - 0x3f000000u;
-    uint32_t finite = below(size, 0x38800000u, small, normal);
-    return sign | below(size, 0x47800000u, finite, below(0x7f800000u, size, 0x7e00u, 0x7c00u));
-}
-
 /* Of pairs, the low halves' sums and the high ones'. */
 struct pair_sums {
     float low[AT_ONCE], high[AT_ONCE];
@@ -145,15 +103,16 @@ struct pair_sums {
 static void add_pairs(const uint32_t pairs[AT_ONCE], struct pair_sums *sums)
 {
     for (size_t i = 0; i < AT_ONCE; i++) {
-        sums->low[i] += from_half(pairs[i] & 0xffffu);
-        sums->high[i] += from_half(pairs[i] >> 16);
+        sums->low[i] += base_from_f16(pairs[i] & 0xffffu);
+        sums->high[i] += base_from_f16(pairs[i] >> 16);
     }
 }
 
 static void round_pairs(const struct pair_sums *sums, float factor, uint32_t pairs[AT_ONCE])
 {
     for (size_t i = 0; i < AT_ONCE; i++)
-        pairs[i] = to_half(sums->low[i] * factor) | to_half(sums->high[i] * factor) << 16;
+        pairs[i] = base_to_f16(sums->low[i] * factor) |
+                   (uint32_t)base_to_f16(sums->high[i] * factor) << 16;
 }
 
 void parallel_mean_halves_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,

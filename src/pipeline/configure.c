@@ -91,8 +91,7 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
         return base_fail(VKN_BAD_INPUT,
                          "config: mlp.checkpoint: off keeps %.0f MiB of activations, \"%s\" has "
                          "buffers of %.0f MiB; on keeps a chunk's",
-                         0x1p-20 * (double)bytes, device->name,
-                         0x1p-20 * (double)device->max_buffer_range);
+                         base_mib(bytes), device->name, base_mib(device->max_buffer_range));
     setup->model.kept_rows = keeps ? rows : 0;
     return VKN_OK;
 }

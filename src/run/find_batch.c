@@ -54,11 +54,6 @@ judge(struct vkn_batch_trial *trial, enum vkn_batch_verdict verdict, const char 
     trial->verdict = verdict;
 }
 
-static double mib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0);
-}
-
 /* ---- training ------------------------------------------------------------------------------ */
 
 struct running {
@@ -162,8 +157,8 @@ static bool fits(const struct search *s, struct vkn_batch_trial *trial)
     if (trial->memory_bytes + result->view_bytes <= result->memory_budget)
         return true;
     judge(trial, VKN_BATCH_OVER_BUDGET, "%.1f MiB, of which %.1f for evaluation, exceed %.1f MiB",
-          mib(trial->memory_bytes + result->view_bytes), mib(result->view_bytes),
-          mib(result->memory_budget));
+          base_mib(trial->memory_bytes + result->view_bytes), base_mib(result->view_bytes),
+          base_mib(result->memory_budget));
     return false;
 }
 

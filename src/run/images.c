@@ -23,6 +23,6 @@ void run_log_streaming(const struct vkn_images *images)
         snprintf(of, sizeof of, " (%zu images of %zu strips)", images->count, images->strips);
     base_log(BASE_LOG_INFO,
              "streaming: %s%s, %llu bytes (%.1f MiB); every 16 steps %u %s are exchanged, from %s",
-             held, of, (unsigned long long)images->bytes, (double)images->bytes / (1024.0 * 1024.0),
+             held, of, (unsigned long long)images->bytes, base_mib(images->bytes),
              images->by_period, unit, images->host_bytes > 0 ? "host memory" : "their files");
 }

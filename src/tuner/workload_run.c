@@ -283,15 +283,6 @@ static vkn_status run_program(struct workload_attempt *attempt, enum field_pass 
     return status;
 }
 
-static float from_half(uint16_t half)
-{
-    int exponent = half >> 10 & 31, mantissa = half & 1023;
-    float size = exponent == 31  ? mantissa ? NAN : INFINITY
-                 : exponent == 0 ? ldexpf((float)mantissa, -24)
-                                 : ldexpf((float)(1024 + mantissa), exponent - 25);
-    return half >> 15 ? -size : size;
-}
-
 static vkn_status download_features(struct workload_attempt *attempt, float *features)
 {
     struct gpu_device *device = attempt->work->device;
@@ -306,7 +297,7 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
         return VKN_ERROR;
     vkn_status status = gpu_download(device, buffer, 0, halves, count * sizeof *halves);
     for (uint64_t i = 0; status == VKN_OK && i < count; i++)
-        features[i] = from_half(halves[i]);
+        features[i] = base_from_f16(halves[i]);
     free(halves);
     return status;
 }
