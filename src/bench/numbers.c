@@ -40,8 +40,7 @@ uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
 
 vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint32_t value)
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(bench->device, "bench fill", 0, &recording));
+    GPU_ONCE(bench->device, "bench fill");
     gpu_record_fill(recording, buffer, 0, UINT64_MAX, value);
     return gpu_run_once(&recording);
 }
@@ -53,8 +52,7 @@ vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *bu
     if (size > buffer->size)
         size = buffer->size;
     BASE_TRY(gpu_upload(bench->device, buffer, 0, pattern, size));
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(bench->device, "bench pattern", 0, &recording));
+    GPU_ONCE(bench->device, "bench pattern");
     for (uint64_t there = size; there < buffer->size; there *= 2) {
         uint64_t left = buffer->size - there;
         gpu_record_barrier(recording);

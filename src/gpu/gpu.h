@@ -250,8 +250,11 @@ vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
 /* False: it still runs after so many seconds; true: gpu_wait is needed all the same. */
 bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds);
-/* Ends a recording, runs it and destroys it, whatever comes of it: for what is recorded to be run
- * once. */
+/* What runs once: GPU_ONCE declares `recording` and begins it, or returns from the calling function
+ * with what failed; gpu_run_once ends it, runs it and destroys it, whatever comes of it. */
+#define GPU_ONCE(device, name)              \
+    struct gpu_recording *recording = NULL; \
+    BASE_TRY(gpu_record_begin(device, name, 0, &recording))
 vkn_status gpu_run_once(struct gpu_recording **recording);
 /* Milliseconds from each timestamp to the next, after gpu_wait. Returns the number of intervals. */
 uint32_t gpu_recording_times(struct gpu_recording *recording, const char **labels,

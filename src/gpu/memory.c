@@ -251,13 +251,12 @@ static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_r
 static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
                                size_t count)
 {
-    struct gpu_recording *recording = NULL;
     bool any = false;
     for (size_t i = 0; i < count; i++)
         any = any || requests[i].kind == GPU_DEVICE;
     if (!any)
         return VKN_OK;
-    BASE_TRY(gpu_record_begin(arena->device, "zero an arena", 0, &recording));
+    GPU_ONCE(arena->device, "zero an arena");
     for (size_t i = 0; i < count; i++)
         if (requests[i].kind == GPU_DEVICE)
             gpu_record_fill(recording, requests[i].buffer, 0, VK_WHOLE_SIZE, 0);

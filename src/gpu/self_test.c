@@ -94,8 +94,7 @@ static vkn_status run(struct test *test)
     const uint32_t bin_count = BINS;
     BASE_TRY(create_buffers(test));
     BASE_TRY(create_programs(test));
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(test->device, "self-test", 0, &recording));
+    GPU_ONCE(test->device, "self-test");
     gpu_record_dispatch(recording, test->program, test->bindings, &bin_count, sizeof bin_count,
                         GROUPS);
     if (test->program_float)

@@ -87,8 +87,7 @@ static vkn_status run(struct matrix_test *test)
     BASE_TRY(gpu_bindings_create(test->device, buffers, &test->bindings));
     BASE_TRY(gpu_program_create(test->device, &options, &test->program));
     fill(test);
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(test->device, "matrix self-test", 0, &recording));
+    GPU_ONCE(test->device, "matrix self-test");
     gpu_record_dispatch(recording, test->program, test->bindings, NULL, 0, 1);
     return gpu_run_once(&recording);
 }

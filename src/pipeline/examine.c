@@ -205,8 +205,7 @@ static vkn_status clear(const struct step *step, const struct gpu_buffer *buffer
 /* Records and runs a step up to the update of weights, which would clear what it has found. */
 static vkn_status run_part(struct step *step)
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(step->device, "what is not finite", 0, &recording));
+    GPU_ONCE(step->device, "what is not finite");
     step_record_part(step, recording, ANY_SLOT, NULL, "update_weights");
     return gpu_run_once(&recording);
 }

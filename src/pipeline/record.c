@@ -212,8 +212,7 @@ void pipeline_record_once(struct step *step, struct gpu_recording *recording, en
 vkn_status pipeline_record_alone(const struct step *step, const char *name,
                                  pipeline_recorder *record)
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(step->device, name, 0, &recording));
+    GPU_ONCE(step->device, name);
     record(step, recording);
     return gpu_run_once(&recording);
 }

@@ -255,8 +255,7 @@ static vkn_status upload_parameters(struct step *step, uint32_t field)
 static vkn_status run_once(struct step *step, const struct gpu_program *program,
                            const struct gpu_bindings *bindings, struct Push push, uint32_t groups)
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(step->device, "once", 0, &recording));
+    GPU_ONCE(step->device, "once");
     push.b = step->local_size;
     gpu_record_dispatch(recording, program, bindings, &push, sizeof push, groups);
     return gpu_run_once(&recording);

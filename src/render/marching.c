@@ -165,8 +165,7 @@ struct slab {
 /* Runs what `record` records. */
 static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gpu_recording *))
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(slab->marching->device, "mesh slab", 0, &recording));
+    GPU_ONCE(slab->marching->device, "mesh slab");
     record(slab, recording);
     return gpu_run_once(&recording);
 }

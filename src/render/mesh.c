@@ -193,8 +193,7 @@ static vkn_status interrupted(const struct maker *maker)
 static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_t *count)
 {
     struct probe *probe = &maker->probe;
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(probe->device, "mesh points", 0, &recording));
+    GPU_ONCE(probe->device, "mesh points");
     gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
                     4, 0);
     gpu_record_barrier(recording);
@@ -209,9 +208,8 @@ static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_
 static vkn_status evaluate(struct maker *maker, uint32_t first, uint32_t count,
                            uint32_t first_layer)
 {
-    struct gpu_recording *recording = NULL;
     struct Push push = {.a = first, .b = count, .c = first_layer};
-    BASE_TRY(gpu_record_begin(maker->probe.device, "mesh values", 0, &recording));
+    GPU_ONCE(maker->probe.device, "mesh values");
     record(maker, recording, SAMPLES, push, groups_for(count));
     probe_record(&maker->probe, recording, maker->marching.bindings, count, false);
     record(maker, recording, VALUES, push, groups_for(count));
@@ -221,8 +219,7 @@ static vkn_status evaluate(struct maker *maker, uint32_t first, uint32_t count,
 /* Makes what no view sees solid. */
 static vkn_status fill_unseen(struct maker *maker, uint32_t first_layer)
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(maker->probe.device, "mesh unseen", 0, &recording));
+    GPU_ONCE(maker->probe.device, "mesh unseen");
     record(maker, recording, HIDDEN, (struct Push){.a = first_layer, .b = maker->sight->views},
            maker->marching.tile_count);
     return gpu_run_once(&recording);
@@ -246,9 +243,8 @@ static vkn_status fill(void *context, uint32_t first_layer, bool *any)
 static vkn_status finish(void *context, uint32_t count)
 {
     struct maker *maker = context;
-    struct gpu_recording *recording = NULL;
     struct Push push = {.a = count, .b = maker->sight ? maker->sight->views : 0};
-    BASE_TRY(gpu_record_begin(maker->probe.device, "mesh colours", 0, &recording));
+    GPU_ONCE(maker->probe.device, "mesh colours");
     if (maker->drop) {
         record(maker, recording, SEEN, push, groups_for(count));
         gpu_record_program_barrier(recording);

@@ -33,8 +33,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     if (r->coarse.arena)
         BASE_TRY(upload_tensor(r, file, BIND_AVERAGE, true, &r->coarse.at[BIND_PARAMS]));
     BASE_TRY(render_upload_constants(r));
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(r->device, "field of a checkpoint", 0, &recording));
+    GPU_ONCE(r->device, "field of a checkpoint");
     struct Push none = {0};
     if (r->setup.backend.copies)
         gpu_record_dispatch(recording, r->round_parameters, r->bindings, &none, sizeof none, 1024);

@@ -63,9 +63,8 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
                        uint32_t batch)
 {
     struct vkn_renderer *r = cloud->renderer;
-    struct gpu_recording *recording = NULL;
     BASE_TRY(render_upload_camera(r, camera));
-    BASE_TRY(gpu_record_begin(r->device, "points", 0, &recording));
+    GPU_ONCE(r->device, "points");
     record(cloud, recording, rays, batch);
     BASE_TRY(gpu_run_once(&recording));
     const struct MeshVertex *found = r->points.at[BIND_MESH_VERTICES].mapped;

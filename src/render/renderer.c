@@ -374,8 +374,7 @@ static void record_batch(const struct batch *batch, struct gpu_recording *record
 static vkn_status run_batch(const struct batch *batch,
                             void (*record)(const struct batch *, struct gpu_recording *))
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(batch->r->device, "view batch", 0, &recording));
+    GPU_ONCE(batch->r->device, "view batch");
     record(batch, recording);
     return gpu_run_once(&recording);
 }

@@ -115,11 +115,10 @@ vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays)
 {
     const struct look look = {
         .bindings = r->bindings, .sample = r->sample_view_rays, .composite = r->composite_view};
-    struct gpu_recording *recording = NULL;
     uint32_t rounds = count_rounds(r);
     for (uint32_t round = 0; round < rounds; round++) {
         bool any = false;
-        BASE_TRY(gpu_record_begin(r->device, "samples of a view", 0, &recording));
+        GPU_ONCE(r->device, "samples of a view");
         if (round > 0)
             record_composite(r, recording, rays, round - 1, &look);
         else
@@ -130,7 +129,7 @@ vkn_status render_ask_rounds(struct vkn_renderer *r, uint32_t rays)
         if (!any)
             return VKN_OK;
     }
-    BASE_TRY(gpu_record_begin(r->device, "last samples of a view", 0, &recording));
+    GPU_ONCE(r->device, "last samples of a view");
     record_composite(r, recording, rays, rounds - 1, &look);
     return gpu_run_once(&recording);
 }

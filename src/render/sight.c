@@ -83,10 +83,9 @@ static vkn_status prepare(struct looker *looker)
 static vkn_status look(const struct looker *looker, uint32_t first, uint32_t rays, uint64_t place)
 {
     struct vkn_renderer *r = looker->renderer;
-    struct gpu_recording *recording = NULL;
     uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push view = {.b = first, .c = rays}, finish = {.a = rays};
-    BASE_TRY(gpu_record_begin(r->device, "sight", 0, &recording));
+    GPU_ONCE(r->device, "sight");
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
     render_record_rounds(r, recording, rays, looker->find_density, looker->composite);
     gpu_record_dispatch(recording, looker->finish, r->bindings, &finish, sizeof finish, groups);

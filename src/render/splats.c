@@ -73,10 +73,9 @@ static uint32_t groups_for(uint32_t invocations)
 static vkn_status look_at(struct splatter *splatter, struct Splat *splats, uint32_t count)
 {
     struct Splat *mapped = splatter->buffers.at[BIND_SPLATS].mapped;
-    struct gpu_recording *recording = NULL;
     const struct Push push = {.a = count};
     memcpy(mapped, splats, count * sizeof *splats);
-    BASE_TRY(gpu_record_begin(splatter->probe.device, "splats", 0, &recording));
+    GPU_ONCE(splatter->probe.device, "splats");
     gpu_record_dispatch(recording, splatter->samples, splatter->bindings, &push, sizeof push,
                         groups_for(count * SAMPLES));
     probe_record(&splatter->probe, recording, splatter->bindings, count * SAMPLES, true);

@@ -202,14 +202,13 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
     const struct bands *bands = &painter->bands;
     struct probe *probe = &painter->probe;
     uint32_t size = painter->mesh->texture_size;
-    struct gpu_recording *recording = NULL;
     const struct Push push = {
         .a = bands->first[band + 1] - bands->first[band], .b = size, .c = bands->rows};
     *listed = 0;
     if (push.a == 0)
         return VKN_OK;
     BASE_TRY(upload_triangles(painter, band, push.a));
-    BASE_TRY(gpu_record_begin(probe->device, "texture pixels", 0, &recording));
+    GPU_ONCE(probe->device, "texture pixels");
     gpu_record_fill(recording, &painter->buffers.at[BIND_TEXELS], 0, UINT64_MAX, TEXEL_NONE);
     gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
                     4, 0);
@@ -225,9 +224,8 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
 /* The colours of listed pixels. */
 static vkn_status color(struct painter *painter, uint32_t first, uint32_t count)
 {
-    struct gpu_recording *recording = NULL;
     struct Push push = {.a = first, .b = count, .c = painter->mesh->texture_size};
-    BASE_TRY(gpu_record_begin(painter->probe.device, "texture colours", 0, &recording));
+    GPU_ONCE(painter->probe.device, "texture colours");
     record(painter, recording, SAMPLES, push, count);
     probe_record(&painter->probe, recording, painter->bindings, count * TEXTURE_SAMPLES, true);
     record(painter, recording, COLORS, push, count);

@@ -186,10 +186,9 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pr
 /* The f16 copies. */
 static vkn_status round_parameters(struct workload_attempt *attempt, const char *program)
 {
-    struct gpu_recording *recording = NULL;
     struct Push none = {0};
     if (attempt->backend.copies) {
-        BASE_TRY(gpu_record_begin(attempt->work->device, "round", 0, &recording));
+        GPU_ONCE(attempt->work->device, "round");
         gpu_record_dispatch(recording, attempt->round_parameters, attempt->bindings, &none,
                             sizeof none, 256);
         BASE_TRY(gpu_run_once(&recording));
@@ -200,8 +199,7 @@ static vkn_status round_parameters(struct workload_attempt *attempt, const char 
 /* Outputs that a program leaves untouched are not numbers. */
 static vkn_status poison(struct workload_attempt *attempt, uint32_t binding)
 {
-    struct gpu_recording *recording = NULL;
-    BASE_TRY(gpu_record_begin(attempt->work->device, "poison", 0, &recording));
+    GPU_ONCE(attempt->work->device, "poison");
     gpu_record_fill(recording, &attempt->buffers.at[binding], 0, UINT64_MAX, UINT32_MAX);
     return gpu_run_once(&recording);
 }
