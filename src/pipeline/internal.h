@@ -19,13 +19,6 @@ size_t pipeline_list_passes(const struct setup *setup, struct step_pass passes[S
 const char *pipeline_label(const struct step_pass *pass);
 /* Records a period: see step_begin, step_profile. */
 vkn_status pipeline_record_period(struct step *step, uint32_t recording);
-/* Adds a set of samples, as many as the first has, and returns its number. VKN_ERROR when there are
- * STEP_MAX_SETS. */
-vkn_status step_add_set(struct step *step, uint32_t *set);
-/* As step_record_part, but the passes run on that set's samples. A further set begins with a copy
- * of the step's state whose counts of samples are zero. */
-void step_record_set(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                     uint32_t set, const char *from, const char *until);
 /* Uploads the constants again after they were changed. */
 vkn_status step_upload_constants(struct step *step);
 /* Records what runs once a period, at its begin or end. */

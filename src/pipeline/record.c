@@ -94,8 +94,6 @@ void pipeline_record_pass(struct step *step, struct gpu_recording *recording,
         gpu_record_program_barrier(recording);
 }
 
-#define AS_LISTED UINT32_MAX
-
 uint32_t pipeline_chunks(const struct step *step, size_t pass)
 {
     const struct repeats repeats = setup_repeats(setup_of(step, &step->passes[pass]));
@@ -111,11 +109,10 @@ size_t pipeline_chunk_end(const struct step *step, size_t first)
     return end;
 }
 
-/* What of a step is recorded: passes on the set of samples that each is listed with, or all on one.
- */
+/* What of a step is recorded. */
 struct range {
     struct gpu_recording *recording;
-    uint32_t slot, set;
+    uint32_t slot;
     uint32_t piece, piece_end; /* of passes that run for pieces of the gradients */
     bool begun[STEP_MAX_SETS];
 };
@@ -124,7 +121,6 @@ static void record_in_range(struct step *step, struct range *range, size_t numbe
                             bool timed)
 {
     struct step_pass pass = step->passes[number];
-    pass.set = range->set == AS_LISTED ? pass.set : range->set;
     pass.begins_set = !range->begun[pass.set];
     range->begun[pass.set] = true;
     if (pipeline_begins_part(step, number))
@@ -151,11 +147,10 @@ static void record_chunks(struct step *step, struct range *range, size_t first, 
         end_timing(step, range->recording);
 }
 
-/* The passes of one step from one name to another. */
-static void record_range(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                         uint32_t set, const char *from, const char *until)
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until)
 {
-    struct range range = {recording, slot, set, 0, UINT32_MAX, {true}};
+    struct range range = {recording, slot, 0, UINT32_MAX, {true}};
     bool on = from == NULL;
     for (size_t i = 0, end; i < step->pass_count; i = end) {
         const struct pass *pass = step->passes[i].pass;
@@ -172,17 +167,10 @@ static void record_range(struct step *step, struct gpu_recording *recording, uin
     }
 }
 
-void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                      const char *from, const char *until)
-{
-    record_range(step, recording, slot, AS_LISTED, from, until);
-}
-
 void pipeline_record_segment(struct step *step, struct gpu_recording *recording,
                              const struct segment *segment)
 {
-    struct range range = {recording,      ANY_SLOT,           AS_LISTED,
-                          segment->piece, segment->piece_end, {true}};
+    struct range range = {recording, ANY_SLOT, segment->piece, segment->piece_end, {true}};
     for (size_t i = segment->from, end; i < segment->end; i = end) {
         end = pipeline_chunk_end(step, i);
         if (step->passes[i].place == STEP_EVERY)
@@ -190,15 +178,9 @@ void pipeline_record_segment(struct step *step, struct gpu_recording *recording,
     }
 }
 
-void step_record_set(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                     uint32_t set, const char *from, const char *until)
-{
-    record_range(step, recording, slot, set, from, until);
-}
-
 void pipeline_record_once(struct step *step, struct gpu_recording *recording, enum step_place place)
 {
-    struct range range = {recording, PERIOD_STEPS, AS_LISTED, 0, UINT32_MAX, {true}};
+    struct range range = {recording, PERIOD_STEPS, 0, UINT32_MAX, {true}};
     for (size_t i = 0, end; i < step->pass_count; i = end) {
         end = i + 1;
         if (step->passes[i].place != place)

@@ -115,17 +115,6 @@ static vkn_status bind(struct step *step, struct sample_set *set)
     return gpu_bindings_create(step->device, bound, &set->inference);
 }
 
-vkn_status step_add_set(struct step *step, uint32_t *number)
-{
-    const struct buffer_counts counts = setup_counts(&step->setup);
-    if (step->set_count == STEP_MAX_SETS)
-        return base_fail(VKN_ERROR, "more than %u sets of samples", STEP_MAX_SETS);
-    struct sample_set *set = &step->sets[step->set_count];
-    *number = step->set_count++;
-    BASE_TRY(buffers_create(step->device, BUFFERS_OF_STEP, BUFFERS_OF_SET, &counts, &set->own));
-    return bind(step, set);
-}
-
 /* The coarse field and the sets of samples that there are with it. */
 static vkn_status add_coarse(struct step *step)
 {
