@@ -192,8 +192,6 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
         constants->crop_low[i] = -FLT_MAX;
         constants->crop_high[i] = FLT_MAX;
     }
-    constants->early_stop = config->march.early_stop;
-    constants->alpha_threshold = config->march.alpha_threshold;
     constants->occupancy_decay = config->march.decay;
     constants->occupancy_threshold = config->march.threshold;
     constants->target_samples = config->batch.samples;
@@ -203,7 +201,6 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->proposal_interval = config->proposal.interval;
     set_capacity(config, constants);
     uint32_t *values = specialization->values;
-    values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
     values[SPEC_SLICES] = rays_slices(config);
