@@ -18,6 +18,12 @@
 #include "gpu/gpu.h"
 #include "remove_tree.h"
 
+/* Whether all is tried, however long lavapipe compiles. */
+static inline bool tries_all(void)
+{
+    return getenv("VKNERF_TEST_ALL") != NULL;
+}
+
 static char cache_dir[] = "/tmp/vknerf-test-gpu-XXXXXX";
 
 static inline void ok(vkn_status status)

@@ -21,12 +21,6 @@ static inline enum vkn_optimizer next_optimizer(enum vkn_optimizer kind)
                                             : VKN_OPTIMIZER_DEFAULT;
 }
 
-/* Whether all is tried, however long lavapipe compiles. */
-static inline bool tries_all(void)
-{
-    return getenv("VKNERF_TEST_ALL") != NULL;
-}
-
 /* A CPU device in the shapes of GPUs, for which compiling takes longest: what the shapes do not
  * change is tested in its own. */
 static inline bool tries_shapes(struct gpu_device *device)

@@ -1,7 +1,4 @@
 /* base: text from files in messages and JSON, numbers in other locales, checksums. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

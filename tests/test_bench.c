@@ -246,7 +246,7 @@ static void test_gemm(void **state)
 static void test_gemm_gpu_shaped(void **state)
 {
     (void)state;
-    const bool all = getenv("VKNERF_TEST_ALL") != NULL;
+    const bool all = tries_all();
     struct vkn_bench_params params =
         quick(VKN_BENCH_GEMM, all ? VKN_PRECISION_AUTO : VKN_PRECISION_FP32);
     setenv("VKNERF_DISABLE", "cpu_kernels", 1);
@@ -259,12 +259,12 @@ static void test_gemm_gpu_shaped(void **state)
 }
 
 /* However long compiling takes; a GPU's driver compiles matrices as quickly as anything else. */
-static bool tries_all(void)
+static bool compiles_all(void)
 {
     struct gpu_device *device = open_device();
     bool gpu = gpu_device_capabilities(device)->type != GPU_CPU;
     gpu_close(&device);
-    return gpu || getenv("VKNERF_TEST_ALL") != NULL;
+    return gpu || tries_all();
 }
 
 /* On CPU devices in 16 bits alone, and without matrices, unless all is tried: test_gemm and
@@ -273,7 +273,7 @@ static bool tries_all(void)
 static void test_mlp(void **state)
 {
     (void)state;
-    const bool all = tries_all();
+    const bool all = compiles_all();
     struct vkn_bench_params params =
         quick(VKN_BENCH_MLP, all ? VKN_PRECISION_AUTO : VKN_PRECISION_FP16);
     params.width = 16; /* which compiles in a third of the time of what would be taken */

@@ -220,7 +220,7 @@ static void test_steps(void **state)
     config.precision = VKN_PRECISION_COOPMAT;
     config.dynamic.curriculum = -1;
     config.parallel.virtual = config.parallel.pieces = 2;
-    if (getenv("VKNERF_TEST_ALL")) {
+    if (tries_all()) {
         config.precision = VKN_PRECISION_FP16;
         struct trained ranks = train(tests, &config, false);
         assert_deforms(&ranks);
@@ -301,7 +301,7 @@ static void test_proposal(void **state)
 {
     static const enum vkn_precision precisions[] = {VKN_PRECISION_FP32, VKN_PRECISION_FP32,
                                                     VKN_PRECISION_COOPMAT, VKN_PRECISION_FP16};
-    const size_t count = BASE_COUNT(precisions) - (getenv("VKNERF_TEST_ALL") ? 0 : 1);
+    const size_t count = BASE_COUNT(precisions) - (tries_all() ? 0 : 1);
     float *params[BASE_COUNT(precisions)][2];
     double losses[BASE_COUNT(precisions)];
     const struct step_tests *tests = *state;

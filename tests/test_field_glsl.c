@@ -307,7 +307,7 @@ static void test_precisions(void **state)
         {VKN_PRECISION_FP32, VKN_SUMS_SWAP},  {VKN_PRECISION_FP16, VKN_SUMS_HALF},
         {VKN_PRECISION_FP16, VKN_SUMS_FLOAT}, {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
     };
-    const size_t count = BASE_COUNT(ways) - (getenv("VKNERF_TEST_ALL") ? 0 : 2);
+    const size_t count = BASE_COUNT(ways) - (tries_all() ? 0 : 2);
     const struct step_tests *tests = *state;
     const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
     struct vkn_config config = tiny_config(false);

@@ -61,9 +61,10 @@ grep -lE '#include "|"(base|gpu|config)/' prefix/include/vknerf/* && fail "a hea
 # at alone. -O0: nothing is run for long.
 mkdir cli
 ln -s "$source/src/cli" "$source/src/loading" "$source/src/pixels" "$source/src/viewer" cli
+posix="-D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE"
 # shellcheck disable=SC2086  # lists of words
-if cc -std=c11 -D_GNU_SOURCE -fsyntax-only -Icli "$source"/src/pixels/*.c "$source"/src/viewer/*.c $flags 2>errors &&
-    cc -std=c11 -O0 -D_GNU_SOURCE -Wall -Wextra -Werror -Icli "$source"/src/cli/*.c "$source/src/viewer/absent.c" \
+if cc -std=c11 $posix -fsyntax-only -Icli "$source"/src/pixels/*.c "$source"/src/viewer/*.c $flags 2>errors &&
+    cc -std=c11 -O0 $posix -Wall -Wextra -Werror -Icli "$source"/src/cli/*.c "$source/src/viewer/absent.c" \
         -o vknerf $flags -lcjson -lm "-Wl,-rpath,$libraries" 2>errors; then
     "$run" ./vknerf info --json >out 2>err || fail "the command line of the prefix: $(cat err)"
     grep -q '"version"' out || fail "vknerf info: $(head -c 200 out)"

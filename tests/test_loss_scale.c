@@ -119,7 +119,7 @@ static const struct mode modes[] = {
  * is the same in every precision, and fp32 has it. */
 static size_t mode_count(void)
 {
-    return BASE_COUNT(modes) - (getenv("VKNERF_TEST_ALL") == NULL);
+    return BASE_COUNT(modes) - (tries_all() ? 0 : 1);
 }
 
 static struct vkn_config config_of(const struct mode *mode, enum vkn_loss loss)
@@ -136,7 +136,7 @@ static struct vkn_config config_of(const struct mode *mode, enum vkn_loss loss)
  * them: lavapipe lowers 16-bit programs for seconds. */
 static bool is_varied(const struct mode *mode)
 {
-    return mode->precision == VKN_PRECISION_FP32 || getenv("VKNERF_TEST_ALL") != NULL;
+    return mode->precision == VKN_PRECISION_FP32 || tries_all();
 }
 
 /* Whether the device computes in this way; lavapipe does in all of them. */

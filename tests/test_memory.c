@@ -1,7 +1,4 @@
 /* Whatever allocation fails, a call fails with a message or gives all that it should. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

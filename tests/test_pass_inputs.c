@@ -316,7 +316,7 @@ static void test_input_gradients(void **state)
         {VKN_PRECISION_FP32, 4, 3, 4, false, false, false},
         {VKN_PRECISION_FP16, 2, 4, 1, true, false, true},
     };
-    uint32_t count = getenv("VKNERF_TEST_ALL") ? BASE_COUNT(cases) : 3;
+    uint32_t count = tries_all() ? BASE_COUNT(cases) : 3;
     for (uint32_t n = 0; n < count; n++)
         check_case(*state, &cases[n], 700 + n);
 }
@@ -324,7 +324,7 @@ static void test_input_gradients(void **state)
 /* With VKNERF_TEST_ALL also without being asked to. */
 static void test_matrices(void **state)
 {
-    const bool unasked = getenv("VKNERF_TEST_ALL") != NULL;
+    const bool unasked = tries_all();
     const struct input_case c = {VKN_PRECISION_COOPMAT, 2, 4, 2, true, false, unasked};
     if (gpu_device_capabilities(*state)->cooperative_matrix)
         check_case(*state, &c, 710);

@@ -1,8 +1,4 @@
 /* The metrics log with its repair after a crash, the progress line, the trace, PSNR. */
-#if !defined(_XOPEN_SOURCE)
-#define _XOPEN_SOURCE 700
-#endif
-
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>

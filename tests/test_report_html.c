@@ -1,9 +1,5 @@
 /* report.html: complete and well-formed whatever the run directory holds, or an error that names
  * the file; and the arithmetic behind its curves. */
-#if !defined(_XOPEN_SOURCE)
-#define _XOPEN_SOURCE 700
-#endif
-
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

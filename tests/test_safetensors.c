@@ -1,9 +1,5 @@
 /* safetensors: what is written is read back, byte for byte as the format says, and nothing that is
  * wrong with a file gets past the reader. */
-#if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L
-#endif
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -534,8 +534,7 @@ static void test_warped_layered(void **state)
 static void test_layered(void **state)
 {
     const struct step_tests *tests = *state;
-    if (!gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)) &&
-        !getenv("VKNERF_TEST_ALL"))
+    if (!gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)) && !tries_all())
         return;
     for (uint32_t i = 0; i < BASE_COUNT(layered); i++)
         check_layered(tests, &layered[i], 13 + i);

@@ -1,9 +1,6 @@
 /* How much memory the process can still take: the least of what the machine, its control groups and
  * the process's own limits leave. Nothing of it is reserved: the kernel promises more memory than
  * there is, and kills whoever touches it. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>

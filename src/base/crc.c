@@ -1,8 +1,5 @@
 /* CRC-32C (Castagnoli; RFC 3720, 12.1), eight bytes at a time: tables[k][b] is the remainder of
  * byte b with k zero bytes behind it ("slicing-by-8", Kounavis and Berry 2005). */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <pthread.h>
 #include <string.h>
 

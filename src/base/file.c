@@ -1,7 +1,4 @@
 /* Files: reading whole, replacing atomically. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -1,7 +1,4 @@
 /* Numbers with a point, whatever the locale of the program that uses the library. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <locale.h>
 #include <pthread.h>
 

@@ -1,7 +1,4 @@
 /* Locks files, and says which process has the lock. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

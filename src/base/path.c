@@ -1,7 +1,4 @@
 /* Paths and folders. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* Starts programs of others, which end with this process. */
-#if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* environ, pipe2 */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

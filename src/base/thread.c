@@ -1,7 +1,4 @@
 /* Threads: a parallel loop, work in the background, and the clock. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

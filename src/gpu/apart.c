@@ -1,7 +1,5 @@
 /* Runs work on untrusted input in a child process with limits of time and memory. */
-#if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* pipe2 */
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -5,12 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* In front of the driver's data, which drivers do not check themselves. */
-struct cache_header {
-    char magic[8];
-    uint64_t hash; /* of the data that follows */
-};
-static const char cache_magic[8] = "VKNCACHE";
+static const char magic[16] = "VKNERF CACHE 2";
 
 #define CACHE_LIMIT ((size_t)256 << 20)
 
@@ -52,28 +47,26 @@ bool gpu_cache_may_replace(const char *path)
     return stat(path, &information) != 0 || S_ISREG(information.st_mode);
 }
 
-/* Points *data into `file` when its content is whole. */
-static bool check_file(const char *file, size_t size, const void **data, size_t *data_size,
-                       uint64_t *hash)
+void gpu_cache_seal(void *file, size_t size, const char kind[16], uint64_t key)
 {
-    struct cache_header header;
-    if (size < sizeof header)
-        return false;
-    memcpy(&header, file, sizeof header);
-    if (memcmp(header.magic, cache_magic, sizeof cache_magic) != 0 ||
-        header.hash != gpu_hash(file + sizeof header, size - sizeof header))
-        return false;
-    *data = file + sizeof header;
-    *data_size = size - sizeof header;
-    *hash = header.hash;
-    return true;
+    struct gpu_cache_header *header = file;
+    memcpy(header->magic, kind, sizeof header->magic);
+    header->key = key;
+    header->hash = gpu_hash(header + 1, size - sizeof *header);
+}
+
+bool gpu_cache_whole(const void *file, size_t size, const char kind[16], uint64_t key)
+{
+    const struct gpu_cache_header *header = file;
+    return size > sizeof *header && memcmp(header->magic, kind, sizeof header->magic) == 0 &&
+           header->key == key && header->hash == gpu_hash(header + 1, size - sizeof *header);
 }
 
 vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
 {
     char *file = NULL;
-    size_t file_size = 0, size = 0;
-    const void *data = NULL;
+    size_t size = 0, header = sizeof(struct gpu_cache_header);
+    bool whole = false;
     if (!gpu_disabled("pipeline_cache")) {
         device->cache_folder = cache_dir ? base_format("%s", cache_dir) : default_folder();
         device->cache_path = gpu_cache_path(device, "pipelines", "bin");
@@ -82,15 +75,16 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
     if (device->statistics)
         return VKN_OK;
     if (device->cache_path && base_file_exists(device->cache_path)) {
-        bool whole = base_file_read(device->cache_path, CACHE_LIMIT, &file, &file_size) == VKN_OK &&
-                     check_file(file, file_size, &data, &size, &device->cache_hash);
+        whole = base_file_read(device->cache_path, CACHE_LIMIT, &file, &size) == VKN_OK &&
+                gpu_cache_whole(file, size, magic, 0);
+        device->cache_hash = whole ? ((struct gpu_cache_header *)(void *)file)->hash : 0;
         if (!whole)
             base_log(BASE_LOG_DEBUG, "%s: not a whole pipeline cache; ignored", device->cache_path);
     }
     VkPipelineCacheCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-        .initialDataSize = size,
-        .pInitialData = data,
+        .initialDataSize = whole ? size - header : 0,
+        .pInitialData = whole ? file + header : NULL,
     };
     VkResult result = device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->cache);
     free(file);
@@ -107,17 +101,14 @@ static void save(struct gpu_device *device)
         device->vk.vkGetPipelineCacheData;
     if (get(device->handle, device->cache, &size, NULL) < 0 || !size || size > CACHE_LIMIT)
         return;
-    struct cache_header header;
-    char *file = base_alloc(1, sizeof header + size);
+    struct gpu_cache_header *file = base_alloc(1, sizeof *file + size);
     if (!file)
         return;
-    if (get(device->handle, device->cache, &size, file + sizeof header) == VK_SUCCESS) {
-        memcpy(header.magic, cache_magic, sizeof cache_magic);
-        header.hash = gpu_hash(file + sizeof header, size);
-        memcpy(file, &header, sizeof header);
-        if (header.hash != device->cache_hash && gpu_cache_may_replace(device->cache_path) &&
+    if (get(device->handle, device->cache, &size, file + 1) == VK_SUCCESS) {
+        gpu_cache_seal(file, sizeof *file + size, magic, 0);
+        if (file->hash != device->cache_hash && gpu_cache_may_replace(device->cache_path) &&
             (base_make_folder(device->cache_folder) != VKN_OK ||
-             base_file_replace(device->cache_path, file, sizeof header + size) != VKN_OK))
+             base_file_replace(device->cache_path, file, sizeof *file + size) != VKN_OK))
             base_log(BASE_LOG_DEBUG, "pipeline cache not saved: %s", vkn_last_error());
     }
     free(file);

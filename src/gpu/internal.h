@@ -227,6 +227,16 @@ void gpu_transfer_destroy(struct gpu_device *device);
 uint64_t gpu_hash(const void *data, size_t size);
 vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir);
 void gpu_cache_close(struct gpu_device *device);
+/* In front of a driver's data on disk, which drivers do not check themselves: 32 bytes, so that the
+ * data is aligned as shader binaries have to be. */
+struct gpu_cache_header {
+    char magic[16];     /* what the file is, and the number of its layout */
+    uint64_t key, hash; /* of what the data was made from (0: of many things); of the data */
+};
+/* Fills in the header of a file of `size` bytes. */
+void gpu_cache_seal(void *file, size_t size, const char magic[16], uint64_t key);
+/* Whether a file's data is whole and of that key. */
+bool gpu_cache_whole(const void *file, size_t size, const char magic[16], uint64_t key);
 /* Whether there is a file or nothing: opening a pipe would wait for its reader. */
 bool gpu_cache_may_replace(const char *path);
 

@@ -13,12 +13,7 @@
 #define FILES      2048u
 #define FILE_LIMIT ((size_t)16 << 20)
 
-/* In front of the binary, which has to begin at a multiple of 16 bytes. */
-struct header {
-    char magic[16];
-    uint64_t key, hash; /* of what the binary was made from; of the binary */
-};
-_Static_assert(sizeof(struct header) % 16 == 0, "malloc() aligns the file's beginning to 16 bytes");
+_Static_assert(sizeof(struct gpu_cache_header) % 16 == 0, "malloc() aligns the file to 16 bytes");
 /* Its number becomes another when all programs' layout does, beyond what the key holds of it. */
 static const char magic[16] = "VKNERF SHADER 1";
 
@@ -68,20 +63,16 @@ static bool read_binary(const struct shader *shader, VkShaderEXT *created)
     BASE_KEEP_ERROR;
     char *file = NULL;
     size_t size = 0;
-    struct header header = {0};
     if (!shader->path || !base_file_exists(shader->path) ||
         base_file_read(shader->path, FILE_LIMIT, &file, &size) != VKN_OK)
         return false;
-    bool done = size > sizeof header;
+    bool done = gpu_cache_whole(file, size, magic, shader->key);
     if (done) {
         VkShaderCreateInfoEXT info = shader->info;
         info.codeType = VK_SHADER_CODE_TYPE_BINARY_EXT;
-        info.codeSize = size - sizeof header;
-        info.pCode = file + sizeof header;
-        memcpy(&header, file, sizeof header);
-        done = memcmp(header.magic, magic, sizeof magic) == 0 && header.key == shader->key &&
-               header.hash == gpu_hash(info.pCode, info.codeSize) &&
-               shader->device->vk.vkCreateShadersEXT(shader->device->handle, 1, &info, NULL,
+        info.codeSize = size - sizeof(struct gpu_cache_header);
+        info.pCode = file + sizeof(struct gpu_cache_header);
+        done = shader->device->vk.vkCreateShadersEXT(shader->device->handle, 1, &info, NULL,
                                                      created) == VK_SUCCESS;
     }
     free(file);
@@ -106,19 +97,17 @@ static void write_binary(const struct shader *shader, VkShaderEXT created)
     BASE_KEEP_ERROR;
     const struct VolkDeviceTable *vk = &shader->device->vk;
     VkDevice handle = shader->device->handle;
-    struct header header = {.key = shader->key};
+    struct gpu_cache_header *file = NULL;
     size_t size = 0;
     if (!shader->path || vk->vkGetShaderBinaryDataEXT(handle, created, &size, NULL) < 0 || !size ||
-        size > FILE_LIMIT - sizeof header)
+        size > FILE_LIMIT - sizeof *file)
         return;
-    char *file = base_alloc(1, sizeof header + size), *folder = base_path_folder(shader->path);
+    file = base_alloc(1, sizeof *file + size);
+    char *folder = base_path_folder(shader->path);
     if (file && folder &&
-        vk->vkGetShaderBinaryDataEXT(handle, created, &size, file + sizeof header) == VK_SUCCESS) {
-        memcpy(header.magic, magic, sizeof magic);
-        header.hash = gpu_hash(file + sizeof header, size);
-        memcpy(file, &header, sizeof header);
-        if (base_make_folder(folder) != VKN_OK ||
-            !replace(shader->path, file, sizeof header + size))
+        vk->vkGetShaderBinaryDataEXT(handle, created, &size, file + 1) == VK_SUCCESS) {
+        gpu_cache_seal(file, sizeof *file + size, magic, shader->key);
+        if (base_make_folder(folder) != VKN_OK || !replace(shader->path, file, sizeof *file + size))
             base_log(BASE_LOG_DEBUG, "%s: shader not saved", shader->path);
     }
     free(file);

@@ -1,8 +1,6 @@
 /* Ranks that are processes: what passes between them by a module, which is asked, with naps,
  * whether an exchange is over. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdlib.h>

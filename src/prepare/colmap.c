@@ -1,8 +1,6 @@
 /* Runs of COLMAP. Its options have changed their names from version to version: the command's own
  * help says which it knows. */
-#if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
-#endif
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

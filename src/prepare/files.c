@@ -1,7 +1,4 @@
 /* Files and folders. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

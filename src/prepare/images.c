@@ -1,7 +1,4 @@
 /* SCENE/images, images_N and masks: made in a folder beside, and moved there when all are there. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,4 @@
 /* Lists the photographs of a folder, or of the folders in it, and tells what else is there. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

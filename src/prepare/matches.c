@@ -1,7 +1,4 @@
 /* COLMAP's first two stages: features of every picture, and which of them are the same in two. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,5 @@
 /* COLMAP's third stage: sparse models, which have the poses; and what is in them. */
-#if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
-#endif
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

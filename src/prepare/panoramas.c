@@ -1,7 +1,4 @@
 /* Equirectangular pictures become perspective ones, by ffmpeg's filter v360. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,4 @@
 /* vkn_prepare: the stages one after the other. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

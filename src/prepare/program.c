@@ -1,8 +1,6 @@
 /* Runs of ffmpeg and COLMAP: their words into a log and to who follows them, their end on request.
  */
-#if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* pipe2, memfd_create */
-#endif
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,4 @@
 /* What was given: photographs with their masks, or a video. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

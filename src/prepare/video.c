@@ -1,7 +1,4 @@
 /* Frames of a video by ffprobe and ffmpeg. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE
-#endif
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,4 @@
 /* Videos by ffmpeg. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* SOCK_CLOEXEC */
-#endif
 #include "render/video.h"
 
 #include <errno.h>

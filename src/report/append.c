@@ -1,7 +1,3 @@
-#if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L
-#endif
-
 #include "report/append.h"
 
 #include <errno.h>

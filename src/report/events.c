@@ -4,10 +4,6 @@
  * little-endian. Message: fields of key = number << 3 | wire type and value, see "Encoding" of the
  * protocol-buffer documentation; the numbers are those of event.proto and summary.proto of
  * TensorBoard. */
-#if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L
-#endif
-
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

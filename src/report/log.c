@@ -1,8 +1,4 @@
 /* metrics.jsonl: one JSON object per line, complete or absent. */
-#if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L
-#endif
-
 #include "report/append.h"
 #include "report/columns.h"
 

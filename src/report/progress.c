@@ -1,8 +1,4 @@
 /* Where and when progress lines are shown. */
-#if !defined(_DEFAULT_SOURCE)
-#define _DEFAULT_SOURCE /* struct winsize */
-#endif
-
 #include "report/progress_text.h"
 
 #include <stdlib.h>

@@ -1,7 +1,4 @@
 /* Folders of images. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include "scene/capture.h"
 
 #include <dirent.h>

@@ -7,9 +7,6 @@
  *   4. the same of the name with / for \ and without file://, then with %20 and the like decoded;
  *   5. where nothing in the folder that is written was found: the name without its first folder,
  *      without its first two, and so on, in the finder's folder and its places. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

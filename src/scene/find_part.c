@@ -1,8 +1,5 @@
 /* What a folder holds, read once, and one part of a name in it: exactly, or in another form, case
  * or extension. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
 #include "scene/find_part.h"
 
 #include <dirent.h>

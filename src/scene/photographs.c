@@ -1,7 +1,4 @@
 /* What is given instead of a scene: photographs or a video, whose poses nobody has found yet. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* alphasort, DIR */
-#endif
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,7 @@
  * rate they are closed without an answer, and connections are accepted at a bounded rate as well,
  * so that a flood of them costs a training little. All of that is one thread's, which also ends
  * connections whose time is over. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "viewer/internal.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* Answers as they are sent. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "viewer/internal.h"
 
 #include <stdio.h>

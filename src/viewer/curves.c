@@ -1,8 +1,6 @@
 /* Curves of a run from its folder, as they grow: metrics.jsonl and the evaluations of summary.json.
  */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "viewer/internal.h"
 
 #include <math.h>

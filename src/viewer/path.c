@@ -1,7 +1,5 @@
 /* Camera paths that somebody has made, as files for `vknerf render --path`. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "viewer/internal.h"
 
 #include <errno.h>

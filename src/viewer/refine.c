@@ -1,8 +1,6 @@
 /* Pictures of a camera that rests: part by part from the middle, then once more with several rays a
  * pixel. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "viewer/internal.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* `vknerf view`: shows a run that is on disk, and follows it. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "viewer/internal.h"
 
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /* The thread that reads files, and looks after waits. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "viewer/internal.h"
 
 #include <math.h>

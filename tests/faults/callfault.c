@@ -12,9 +12,7 @@
  *     CALLFAULT_LIST=FILE           writes a line for every call that counts: its name, its file
  *
  * Only a process whose name is "vknerf" is touched: scripts around it are not. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,7 @@
  *     MALLOCFAULT_COUNT=FILE  writes how many there were, at the end
  *
  * Only a process whose name is "vknerf" is touched: scripts around it are not. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>

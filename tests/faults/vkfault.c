@@ -14,9 +14,6 @@
  *
  * For VK_INSTANCE_LAYERS the layer's name is VK_LAYER_vknerf_fault; the sweep writes its manifest.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>

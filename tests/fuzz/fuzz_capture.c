@@ -3,9 +3,7 @@
  * poses_bounds.npy, y a point cloud in PLY, k m b NSVF's intrinsics, pose (a matrix) and bbox. What
  * is read becomes a scene, together with plain other files where it needs them. Whatever the bytes,
  * they are refused or give sane values. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <math.h>
 
 #include "config/config.h"

@@ -4,9 +4,7 @@
  * once more, with the same result; then it becomes effective, for a CPU device and for a GPU, and
  * what its step needs is summed up.
  */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,9 +2,7 @@
  * between them. The first byte of the input is r for the page of a run, c for a comparison of the
  * run with itself. Whatever the texts, the page has the script and the style that are its own and
  * no others, and no number in it is NaN. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,8 +1,6 @@
 /* Fuzzes the checkpoint reader: whatever the bytes, they are refused or give tensors that can be
  * read. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "fuzz.h"
 #include "safetensors/types.h"
 

@@ -1,9 +1,7 @@
 /* Fuzzes what a scene is read from: transforms.json texts become cameras without images being
  * there, which are looked over and drawn, and camera paths; and all bytes are decoded as a
  * picture. Whatever the bytes, they are refused or give sane values. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <math.h>
 
 #include <cjson/cJSON.h>

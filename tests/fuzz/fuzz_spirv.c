@@ -2,9 +2,7 @@
  * programs. The first word of the input is the number of words that the program with the library's
  * own snippet has, which follow, and behind them the program with the user's. What is taken is
  * checked again as it has become, and taken. */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include "fuzz.h"
 #include "gpu/program_sources.h"
 #include "gpu/snippet_check.h"

@@ -7,9 +7,7 @@
  *   XE_SHIM=bmg | lnl | dg2 | mtl   the GPU; default bmg
  *   XE_SHIM_DEBUG=1                 tells what it is asked that it does not know
  */
-#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
-#endif
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

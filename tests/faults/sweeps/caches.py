@@ -11,7 +11,7 @@ import faults
 HOLDS = """A cache that is broken, or cannot be written, changes nothing but the time that a command takes: it is made
 anew, and nothing that a link in it points to is written."""
 SHORT = 1
-HEADER = b"VKNCACHE"
+HEADER = b"VKNERF CACHE 2\0\0" + bytes(8)
 lock = threading.Lock()
 MEASURES = ({"milliseconds": "x"}, {"milliseconds": -5}, {"milliseconds": 1e308}, {"milliseconds": 0}, {"fault": 5},
             {"fault": "%s%n\x1b[31m" * 200}, {"fault": ""}, [], None, "x")
@@ -44,7 +44,7 @@ def programs_of(good, rnd):
             "other magic": b"XXXXXXXX" + good[8:], "sealed, empty": sealed(b""),
             "sealed, random": sealed(rnd.randbytes(5000)),
             "sealed, huge header": sealed(struct.pack("<III", 2**31, 1, 0x10005) + rnd.randbytes(3000)),
-            "sealed, more": sealed(good[16:] + rnd.randbytes(4000))}
+            "sealed, more": sealed(good[32:] + rnd.randbytes(4000))}
 
 
 def records_of(rnd):
