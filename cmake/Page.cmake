@@ -24,7 +24,7 @@ set(page_scripts math app camera frames overlay input cameras view_panel path pa
     training main)
 
 # Embeds in TARGET viewer_page .. viewer_page_end, and viewer_denied .. viewer_denied_end, which answers who comes
-# without the token (src/viewer/page.h).
+# without the token (src/viewer/internal.h).
 function(vknerf_embed_page target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer/page)
     set(styles ${folder}/style.css ${folder}/panels.css)

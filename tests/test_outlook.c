@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
-#include "run/outlook.h"
+#include "run/training.h"
 
 /* Reports of a run at so many steps a second, the first after `delay` seconds; what is said, or "".
  * How often is asserted: once at the most. */

@@ -4,7 +4,7 @@
 
 #include <vknerf/run.h>
 
-#include "run/begin.h"
+#include "run/training.h"
 #include "run/open.h"
 
 /* Three cameras that look at the origin, and points `far` away from there. */

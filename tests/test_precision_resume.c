@@ -5,7 +5,7 @@
 #include <vknerf/field.h>
 #include <vknerf/run.h>
 
-#include "run/begin.h"
+#include "run/training.h"
 #include "pipeline/pipeline.h"
 #include "safetensors/safetensors.h"
 #include "skips.h"

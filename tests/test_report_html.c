@@ -12,9 +12,8 @@
 #include <cmocka.h>
 
 #include "html.h"
-#include "report/curves.h"
+#include "report/chart.h"
 #include "report/page.h"
-#include "report/ticks.h"
 #include "scene/scene.h"
 
 static char folder[] = "/tmp/vknerf-html-XXXXXX";

@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tools", "peers", "ngp_torch"))
 import config  # noqa: E402
 
 PERIOD = config.PERIOD_STEPS
-NOTE = 352  # bytes: struct note of src/train/notes.h
+NOTE = 352  # bytes: struct note of src/train/loop.h
 MLP_PARAMETERS = 10240  # of the default model, as stored
 F16_SUMS = 1.75  # times as long as a sum of f32: measured, a number of two ranks
 SEED, STEPS = 1, 32  # steps, or periods, that a simulation with jitter takes

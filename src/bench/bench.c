@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/vendor.h"
+#include "bench/suites.h"
 #include "config/config.h"
 #include "report/report.h"
 #include "pipeline/pipeline.h"

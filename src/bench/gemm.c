@@ -1,5 +1,5 @@
 /* Matrix products in every backend: square, and as tall as MLPs make them. */
-#include "bench/gemm.h"
+#include "bench/suites.h"
 #include "field/field.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The products of gemm.c through the vendor's library. */
-#include "bench/gemm.h"
+#include "bench/suites.h"
 
 #include <math.h>
 #include <stdlib.h>

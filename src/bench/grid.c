@@ -1,6 +1,6 @@
 /* The hash grid alone: its features gathered and their gradients scattered by the training step's
  * own programs, by size of the tables. */
-#include "bench/grid.h"
+#include "bench/suites.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/grid.h"
+#include "bench/suites.h"
 
 /* Samples of a ray, as training has them: neighbours along it are close. */
 #define RAY_SAMPLES 32u

@@ -1,6 +1,6 @@
 /* The training step's own field_forward and field_backward on features that repeat, without the
  * hash grid. */
-#include "bench/mlp.h"
+#include "bench/suites.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/mlp.h"
+#include "bench/suites.h"
 
 #define MOST_VALUES 2048u /* of a row, over all layers */
 #define HARMONICS   16u   /* of a direction */

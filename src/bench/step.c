@@ -1,5 +1,5 @@
 /* The whole training step: live samples per second, by backend and batch. */
-#include "bench/step.h"
+#include "bench/suites.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/step.h"
+#include "bench/suites.h"
 
 #define DISTANCE 1.32 /* of the cameras; as instant-ngp places the Blender scenes */
 #define RADIUS   0.28

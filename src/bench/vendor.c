@@ -1,6 +1,6 @@
 /* cuBLASLt through dlopen. Its matrices are column-major: row-major C = A * B is, in its eyes, the
  * transposed product B' * A' = C', so B comes first and no matrix is moved. */
-#include "bench/vendor.h"
+#include "bench/suites.h"
 
 #include <stdlib.h>
 #include <string.h>

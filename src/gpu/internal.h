@@ -289,9 +289,6 @@ vkn_status gpu_executable_create(struct gpu_device *device,
                                  bool snippet, const uint32_t *words, size_t word_count,
                                  struct gpu_executable *executable);
 void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable);
-
-/* ---- module.c -------------------------------------------------------------------------------- */
-
 /* Fills the values of a program's specialisation constants by id, and returns how many there are.
  */
 uint32_t gpu_program_constants(const struct gpu_program_options *options, uint32_t subgroup_size,

@@ -1,6 +1,6 @@
 /* Finds the library's part of a program in the same program with a user's snippet, word for word
  * but for the ids. */
-#include "gpu/spirv_match.h"
+#include "gpu/snippet_check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,15 @@
-#include "monitor/internal.h"
-
+/* Warns of what the figures of steps tell, and advises what to change where a training has
+ * diverged. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/base.h"
+#include "config/config.h"
+#include "monitor/internal.h"
+#include "monitor/monitor.h"
 
 /* With dynamic scaling the bundled scene flushes 0.04 % on average and 0.15 % at most; static
  * scales that flush 1, 2, 5 and 19 % cost it 0.4, 1, 1.7 and 9 dB in 150 steps. Its norms stay
@@ -182,4 +187,30 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
                       course_psnr(course->error), course_psnr(course->plain),
                       monitor->zeros < MANY_ZEROS ? "train longer, or " : "");
     return used > 0;
+}
+
+/* ---- advice ---------------------------------------------------------------------------------- */
+
+void monitor_advise(const struct monitor *monitor, const struct vkn_config *config,
+                    const char *policy, bool skipped, struct base_text *text)
+{
+    float scale = monitor->course.scale;
+    char *rate = NULL;
+    if (skipped && config->loss_scale.kind != VKN_LOSS_SCALE_DYNAMIC && scale > 1.0f)
+        base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",
+                      (double)scale);
+    else if (skipped && scale > 1.0f && scale <= config->loss_scale.minimum)
+        base_text_add(text, "use a smaller loss_scale.minimum than %.4g, or ", (double)scale);
+    else if (skipped && scale > 1.0f && !monitor->skips.settled)
+        base_text_add(text, "begin with a smaller loss_scale.initial than %.4g, or ",
+                      (double)config->loss_scale.initial);
+    if (policy[0])
+        base_text_add(text, "undo %s, or ", policy);
+    if (vkn_config_get(config, "optimizer.learning_rate", &rate) == VKN_OK)
+        base_text_add(text, "lower optimizer.learning_rate (%s now)", rate);
+    vkn_free(rate);
+    if (config->optimizer.clip_norm <= 0.0f && !skipped)
+        base_text_add(text, ", or cut large gradients (optimizer.clip_norm)");
+    if (config->precision != VKN_PRECISION_FP32)
+        base_text_add(text, ", or compute in --precision fp32");
 }

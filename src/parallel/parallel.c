@@ -1,6 +1,8 @@
-#include "parallel/internal.h"
-
+/* Does what all kinds of ranks share: means, and a hash of what they agree on. */
 #include <string.h>
+
+#include "parallel/internal.h"
+#include "parallel/parallel.h"
 
 uint32_t parallel_rank(const struct parallel *parallel)
 {
@@ -143,4 +145,28 @@ void parallel_max_of(float *const values[], uint32_t ranks, uint32_t kept, size_
         for (uint32_t rank = 0; rank < kept; rank++)
             values[rank][i] = most;
     }
+}
+
+/* ---- hash ------------------------------------------------------------------------------------ */
+
+/* 64 bits that tell texts and numbers apart which differ by mistake; the hash does not withstand
+ * forgery. */
+
+/* Carries the highest bits back to the lowest, which a product alone never reaches. */
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash << 31 | hash >> 33;
+}
+
+uint64_t parallel_hash(uint64_t hash, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    uint64_t word;
+    for (size_t left = size; left > 0; left -= left < sizeof word ? left : sizeof word) {
+        word = 0;
+        memcpy(&word, bytes + (size - left), left < sizeof word ? left : sizeof word);
+        hash = mix(hash, word);
+    }
+    return mix(hash, size);
 }

@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "report/bench_chart.h"
+#include "report/chart.h"
 #include "report/page.h"
 
 /* User units. */

@@ -5,8 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "report/bench_chart.h"
-#include "report/ticks.h"
+#include "report/chart.h"
 
 #define RIGHT  660.0
 #define HEIGHT 340.0

@@ -3,7 +3,7 @@
 #define REPORT_COMPARE_H
 
 #include "report/page.h"
-#include "report/plot.h"
+#include "report/chart.h"
 
 /* As many as there are looks of curves. */
 #define COMPARE_MOST PLOT_CURVES

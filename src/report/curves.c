@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "report/curves.h"
+#include "report/chart.h"
 
 void curve_range(const double *values, size_t count, int only_positive, double *low, double *high)
 {

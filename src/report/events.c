@@ -12,8 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "report/append.h"
-#include "report/columns.h"
+#include "report/metrics.h"
 #include "report/thumbnail.h"
 
 /* Pictures are made at most this large, in pixels: TensorBoard shows thumbnails first. */

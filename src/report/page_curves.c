@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/page.h"
-#include "report/plot.h"
+#include "report/chart.h"
 
 static struct plot make_plot(const struct run *run, const char *id, const char *title,
                              const char *unit)

@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/curves.h"
+#include "report/chart.h"
 #include "report/page.h"
-#include "report/plot.h"
 #include "report/progress_text.h"
-#include "report/ticks.h"
 
 /* The drawing, in user units (about one pixel each on a desktop). */
 #define WIDTH           560.0

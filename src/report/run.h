@@ -2,7 +2,7 @@
 #ifndef REPORT_RUN_H
 #define REPORT_RUN_H
 
-#include "report/columns.h"
+#include "report/metrics.h"
 
 struct run_metrics {
     size_t count; /* lines that count: the last written of those that rise */

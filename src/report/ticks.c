@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/ticks.h"
+#include "report/chart.h"
 
 /* The smallest of 1, 2, 5 times a power of ten that is at least `rough`. */
 static double round_step(double rough)

@@ -1,4 +1,4 @@
-#include "run/doubts.h"
+#include "run/training.h"
 
 #define MOST_TESTED 64u /* views, for what the cube holds */
 /* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "render/render.h"
-#include "run/ranks.h"
+#include "run/training.h"
 
 /* Of the evaluation's pictures in report.html. */
 #define REPORT_PICTURES 12u

@@ -11,7 +11,7 @@
 
 #include "tuner/tuner.h"
 #include "config/config.h"
-#include "run/begin.h"
+#include "run/training.h"
 #include "pipeline/pipeline.h"
 #include "train/train.h"
 #include "run/internal.h"

@@ -4,9 +4,9 @@
 
 #include <vknerf/run.h>
 
+#include "base/base.h"
 #include "report/report.h"
 #include "scene/scene.h"
-#include "run/lock.h"
 #include "train/train.h"
 
 struct cJSON;
@@ -22,6 +22,26 @@ struct run_ranks;
 #define RUN_REPORT            "report.html"
 #define RUN_TRACE             "trace.json"
 
+/* ---- lock (lock.c) --------------------------------------------------------------------------- */
+
+/* One process at a time writes a run. Who only reads needs no lock. */
+#define RUN_LOCK ".lock" /* says who writes the run, and goes with it */
+
+/* Zero is no lock. */
+struct run_lock {
+    char *path; /* of RUN_LOCK; NULL: not locked */
+    char *folder;
+    int descriptor, folder_descriptor;
+};
+
+/* Locks the folder for this process, and removes what a killed one left of files half written; does
+ * nothing when *lock is held already. VKN_BAD_INPUT names the process that has it. A lock ends with
+ * its process, however that ends. */
+vkn_status run_lock_take(const char *folder, struct run_lock *lock);
+/* VKN_ERROR when the folder was moved, removed or replaced since it was locked. */
+vkn_status run_lock_check(const struct run_lock *lock);
+void run_lock_release(struct run_lock *lock);
+
 /* ---- params (params.c) --------------------------------------------------------------------- */
 
 /* *job is as given, NULL: all defaults; it becomes `own`, which is complete. */
@@ -31,7 +51,7 @@ vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *own);
 vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *own,
                           struct vkn_job *job);
 
-/* Of a training that begins, all zero (result.c). */
+/* Of a training that begins, all zero. */
 vkn_status run_create_result(struct vkn_train_result **result);
 
 /* ---- folders (folder.c) -------------------------------------------------------------------- */
@@ -105,7 +125,7 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
  * it says nothing. Fresh memory. */
 char *run_old_why(const char *folder, enum vkn_precision precision);
 
-/* ---- images (images.c) --------------------------------------------------------------------- */
+/* ---- images (begin.c) ---------------------------------------------------------------------- */
 
 /* train_load_images with progress. */
 vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *config,

@@ -1,4 +1,4 @@
-#include "run/journal.h"
+#include "run/training.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,9 @@
-#include "run/lock.h"
+#include "run/internal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "run/internal.h"
 
 /* ---- the lock ------------------------------------------------------------------------------ */
 

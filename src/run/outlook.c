@@ -1,4 +1,4 @@
-#include "run/outlook.h"
+#include "run/training.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "run/ranks.h"
+#include "run/training.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "run/save.h"
+#include "run/training.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -10,15 +10,9 @@
 
 #include <cjson/cJSON.h>
 
-#include "run/begin.h"
+#include "run/training.h"
 #include "config/config.h"
 #include "pipeline/pipeline.h"
-#include "run/doubts.h"
-#include "run/outlook.h"
-#include "run/ranks.h"
-#include "run/save.h"
-#include "run/validate.h"
-#include "run/visits.h"
 #include "render/render.h"
 #include "scene/scene.h"
 #include "train/train.h"

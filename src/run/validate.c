@@ -1,4 +1,4 @@
-#include "run/validate.h"
+#include "run/training.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Visits to a training. */
-#include "run/visits.h"
+#include "run/training.h"
 
 #include "run/internal.h"
 

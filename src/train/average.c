@@ -6,7 +6,6 @@
 
 #include "parallel/parallel.h"
 #include "train/loop.h"
-#include "train/notes.h"
 
 /* ---- between two periods ---------------------------------------------------------------------
  */

@@ -1,4 +1,4 @@
-#include "train/notes.h"
+#include "train/loop.h"
 
 #include <stdlib.h>
 

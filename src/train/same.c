@@ -3,7 +3,6 @@
 
 #include "parallel/parallel.h"
 #include "train/loop.h"
-#include "train/notes.h"
 
 static vkn_status hash_all(const struct vkn_trainer *t, uint64_t *hash)
 {

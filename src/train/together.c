@@ -5,7 +5,6 @@
 
 #include "parallel/parallel.h"
 #include "train/loop.h"
-#include "train/notes.h"
 
 bool train_is_lost(const vkn_trainer *trainer)
 {

@@ -8,8 +8,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "viewer/page.h"
-
 struct answer answer_text(unsigned code, const char *type, char *text)
 {
     if (!text)

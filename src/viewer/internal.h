@@ -363,4 +363,11 @@ bool worker_take(struct exchange *exchange, enum job job); /* under the lock; fa
 
 struct answer control_answer(struct viewer *viewer, const char *body); /* under the lock */
 
+/* ---- the page, put together by cmake/Page.cmake ---------------------------------------------- */
+
+extern const char viewer_page[], viewer_page_end[];     /* what shows the run */
+extern const char viewer_denied[], viewer_denied_end[]; /* for who comes without the token */
+
+#define PAGE_NONCE "@NONCE" /* stands in both where the answer's nonce goes */
+
 #endif

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "viewer/page.h"
-
 #define CONNECTION_MEMORY (24u << 10) /* bytes, which a request's head must fit */
 #define TIMEOUT           10u         /* seconds without a byte */
 

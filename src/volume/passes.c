@@ -1,4 +1,4 @@
-/* The pass that composites, and what it costs. */
+/* Lists the passes of compositing and loss, and fills in their constants. */
 #include <math.h>
 
 #include "volume/volume.h"
@@ -112,3 +112,24 @@ static const struct pass viewing[] = {
     [VOLUME_DISTANCES] = {.name = "composite_distances", .dispatch = DISPATCH_RAYS},
 };
 const struct recipe volume_viewing = RECIPE(viewing);
+
+/* ---- constants ------------------------------------------------------------------------------- */
+
+bool volume_sees_first(const struct vkn_config *config)
+{
+    return config->march.visibility == VKN_SWITCH_ON;
+}
+
+void volume_configure(const struct vkn_config *config, struct Config *constants,
+                      struct gpu_constants *specialization)
+{
+    constants->early_stop = config->march.early_stop;
+    constants->alpha_threshold = config->march.alpha_threshold;
+    constants->loss_delta = config->loss.delta;
+    constants->loss_distortion = fmaxf(config->loss.distortion, 0.0F);
+    constants->loss_interlevel = config->loss.interlevel;
+    specialization->values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
+    specialization->values[SPEC_LOSS] = config->loss.kind;
+    specialization->values[SPEC_DISTORTION] = config->loss.distortion > 0.0F;
+    specialization->values[SPEC_VISIBILITY] = volume_sees_first(config);
+}

@@ -1,5 +1,6 @@
-/* vkn_renderer_of_trainer: pictures of what a trainer has learnt so far. */
+/* Shows a trainer's field, and its figures beside what bench measures of the device. */
 #include "base/base.h"
+#include "bench/bench.h"
 #include "render/render.h"
 #include "train/train.h"
 
@@ -14,4 +15,12 @@ vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer
     BASE_TRY(render_of_step(shown.step, shown.steps_done, shown.scene_path, renderer));
     render_keep(*renderer, train_hold(trainer));
     return VKN_OK;
+}
+
+vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile **profile)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(trainer);
+    BASE_NEED(profile);
+    return train_profile(trainer, bench_measure_peaks, profile);
 }

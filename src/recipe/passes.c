@@ -1,4 +1,4 @@
-/* Passes that run more than once: for each layer, and for each chunk of rows. */
+/* Tells how often passes run, and where the entries of parameter groups lie. */
 #include "recipe/recipe.h"
 
 uint32_t recipe_rounds(const struct pass *pass, const struct repeats *repeats)
@@ -83,4 +83,16 @@ void recipe_record(const struct repeats *repeats, struct gpu_recording *recordin
             for (size_t i = first; i < end; i++)
                 record_pass(repeats, recording, &dispatches[i], bindings, chunk);
     }
+}
+
+/* ---- parameter groups ------------------------------------------------------------------------ */
+
+uint32_t recipe_entries(const struct parameter_group *groups, uint32_t count)
+{
+    uint32_t entries = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        entries = (entries + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
+        entries += groups[i].count / groups[i].entry;
+    }
+    return entries;
 }

@@ -1,14 +1,19 @@
-/* Is what a checkpoint holds what a training could have left? Devices index and loop by it, and a
- * model of NaN would pass for a finished one. */
+/* Opens checkpoints, checks what they hold, and finds their tensors. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint/internal.h"
+#include "checkpoint/checkpoint.h"
 #include "config/config.h"
 #include "field/field.h"
 #include "optim/optim.h"
 #include "rays/rays.h"
+
+/* ---- what a training could have left --------------------------------------------------------- */
+
+/* Devices index and loop by what a checkpoint holds, and a model of NaN would pass for a finished
+ * one. */
 
 #define MOST_RAYS  4194304u /* of batch.max_rays */
 #define MOST_RANKS 256u
@@ -241,7 +246,7 @@ static vkn_status check_step(const char *path, const struct safetensors_file *fi
     return base_fail(VKN_BAD_INPUT, "%s: %s: not the state's step %u", path, CHECKPOINT_STEP, step);
 }
 
-vkn_status checkpoint_check(const char *path, const struct safetensors_file *file)
+static vkn_status check_content(const char *path, const struct safetensors_file *file)
 {
     struct vkn_config config;
     struct field_model models[2];
@@ -258,4 +263,86 @@ vkn_status checkpoint_check(const char *path, const struct safetensors_file *fil
     BASE_TRY(find_tensors(path, file, counts, kept, count, tensors));
     BASE_TRY(check_step(path, file, state_of(tensors, kept, count)));
     return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, kept, count);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+char *checkpoint_scene(const struct safetensors_file *file)
+{
+    const char *path = safetensors_metadata_value(file, CHECKPOINT_SCENE);
+    const char *bytes = safetensors_metadata_value(file, CHECKPOINT_SCENE_BYTES);
+    char *scene = base_format("%s", bytes ? bytes : path);
+    if (!scene || !bytes)
+        return scene;
+    size_t size = strlen(bytes) / 2;
+    for (size_t i = 0; i < size; i++) {
+        const char digits[3] = {bytes[2 * i], bytes[2 * i + 1], 0};
+        scene[i] = (char)strtoul(digits, NULL, 16);
+    }
+    scene[size] = 0;
+    return scene;
+}
+
+static vkn_status check_format(const char *path, const struct safetensors_file *file)
+{
+    const char *format = safetensors_metadata_value(file, CHECKPOINT_FORMAT);
+    if (!format)
+        return base_fail(VKN_BAD_INPUT, "%s: not a checkpoint of vknerf (no %s)", path,
+                         CHECKPOINT_FORMAT);
+    if (strcmp(format, CHECKPOINT_FORMAT_VALUE) != 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %s: format %s is that of another version of vknerf; this one reads "
+                         "format %s",
+                         path, CHECKPOINT_FORMAT, format, CHECKPOINT_FORMAT_VALUE);
+    return VKN_OK;
+}
+
+vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
+{
+    BASE_TRY(safetensors_open(path, file));
+    vkn_status status = check_format(path, *file);
+    if (status == VKN_OK)
+        status = check_content(path, *file);
+    if (status != VKN_OK)
+        safetensors_close(file);
+    return status;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+/* Words of the shortest struct State that was ever written. */
+#define FIRST_STATE (offsetof(struct State, tolerated) / 4)
+
+/* Elements of the state in the file where it is an older program's, else `count`. */
+static uint64_t state_elements(const struct safetensors_file *file, const char *name,
+                               uint64_t count)
+{
+    for (size_t i = 0; i < safetensors_count(file); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(file, i);
+        uint64_t elements = tensor->size / 4;
+        if (strcmp(tensor->name, name) == 0 && elements >= FIRST_STATE && elements < count)
+            return elements;
+    }
+    return count;
+}
+
+bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)
+{
+    BASE_KEEP_ERROR;
+    const struct kept_buffer kept = {.number = BIND_STATE, .tensor = "state"};
+    const struct safetensors_tensor *state = NULL;
+    if (checkpoint_find(file, &kept, sizeof(struct State) / 4, &state) != VKN_OK)
+        return false;
+    memcpy(skipped, (const char *)state->data + offsetof(struct State, skipped_steps),
+           sizeof *skipped);
+    return true;
+}
+
+vkn_status checkpoint_find(const struct safetensors_file *file, const struct kept_buffer *kept,
+                           uint64_t count, const struct safetensors_tensor **tensor)
+{
+    if (kept->number == BIND_STATE)
+        count = state_elements(file, kept->tensor, count);
+    return safetensors_find(file, kept->tensor, kept->real ? SAFETENSORS_F32 : SAFETENSORS_U32,
+                            count, tensor);
 }

@@ -1,8 +1,8 @@
-/* The columns of metrics.jsonl: what a log line, an event file and report.html call a measurement.
- */
-#ifndef REPORT_COLUMNS_H
-#define REPORT_COLUMNS_H
+/* What metrics.jsonl and event files share: the columns, and how a record is appended. */
+#ifndef REPORT_METRICS_H
+#define REPORT_METRICS_H
 
+#include "base/base.h"
 #include "report/report.h"
 
 enum run_column {
@@ -39,5 +39,9 @@ extern const struct column columns[RUN_COLUMNS];
 uint64_t column_count(const struct report_metrics *metrics, enum run_column column);
 /* Any column's value; NaN for what was not measured. */
 double column_value(const struct report_metrics *metrics, enum run_column column);
+
+/* Appends to the file behind `descriptor`, all or nothing: what a full disk left of a record is cut
+ * off again, so that a later one does not continue it. `path` is for messages. */
+vkn_status report_append(int descriptor, const char *path, const void *data, size_t size);
 
 #endif

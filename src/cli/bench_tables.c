@@ -1,4 +1,4 @@
-/* The table of vknerf bench --suite sampling. */
+/* Prints the tables of vknerf bench: tuning, programs, ways of sampling. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,72 @@
 #include <cjson/cJSON.h>
 
 #include "cli/cli.h"
+
+/* ---- --tune ---------------------------------------------------------------------------------- */
+
+void cli_print_tuning(const cJSON *tuning)
+{
+    const cJSON *row;
+    const cJSON *kept = cJSON_GetObjectItemCaseSensitive(tuning, "remembered");
+    printf("path: %s\n\n%-16s %8s %8s\n", cli_text_of(tuning, "path"), "tunable", "default",
+           "chosen");
+    cJSON_ArrayForEach (row, cJSON_GetObjectItemCaseSensitive(tuning, "tunables"))
+        printf("%-16s %8.0f %8.0f\n", cli_text_of(row, "name"), cli_number_of(row, "default"),
+               cli_number_of(row, "chosen"));
+    printf("\n%-16s %11s %11s %9s\n", "pass", "default", "chosen", "speed-up");
+    cJSON_ArrayForEach (row, cJSON_GetObjectItemCaseSensitive(tuning, "passes"))
+        printf("%-16s %8.3g ms %8.3g ms %9.2f\n", cli_text_of(row, "name"),
+               cli_number_of(row, "default_milliseconds"),
+               cli_number_of(row, "chosen_milliseconds"), cli_number_of(row, "speedup"));
+    printf("\n%s%s\n", cli_text_of(tuning, "result"), cJSON_IsTrue(kept) ? " (remembered)" : "");
+}
+
+/* ---- --suite programs ------------------------------------------------------------------------ */
+
+/* Fields in the order of the columns. */
+static const struct {
+    const char *field, *head;
+} columns[] = {
+    {"registers", "registers"},       {"spilled", "spilled"}, {"scratch_bytes", "scratch"},
+    {"shared_bytes", "shared"},       {"code_bytes", "code"}, {"occupancy", "occupancy"},
+    {"instructions", "instructions"}, {"cycles", "cycles"},   {"compile_ms", "compile ms"},
+};
+#define COLUMNS (sizeof columns / sizeof columns[0])
+
+static void print_program(const cJSON *program)
+{
+    printf("%-28s %-36s", cli_text_of(program, "path"), cli_text_of(program, "program"));
+    if (cli_text_of(program, "fault")[0]) {
+        printf(" %s\n", cli_text_of(program, "fault"));
+        return;
+    }
+    for (size_t i = 0; i < COLUMNS; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(program, columns[i].field);
+        if (cJSON_IsNumber(item))
+            printf(" %*.0f", (int)strlen(columns[i].head), item->valuedouble);
+        else
+            printf(" %*s", (int)strlen(columns[i].head), "-");
+    }
+    printf("\n");
+}
+
+void cli_print_programs(const cJSON *programs)
+{
+    const cJSON *program;
+    bool told = false;
+    printf("%-28s %-36s", "path", "program");
+    for (size_t i = 0; i < COLUMNS; i++)
+        printf(" %s", columns[i].head);
+    printf("\n");
+    cJSON_ArrayForEach (program, programs) {
+        print_program(program);
+        told = told || cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(program, "told")) > 0;
+    }
+    if (!told)
+        printf("The driver tells nothing else (VK_KHR_pipeline_executable_properties).\n");
+}
+
+/* ---- --suite sampling ------------------------------------------------------------------------ */
 
 static const cJSON *list_of(const cJSON *object, const char *name)
 {

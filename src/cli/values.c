@@ -1,0 +1,81 @@
+/* Reads options' values: settings of training, and several numbers. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+/* Every argument gives two settings at the most; the keys of --set are shorter than it. */
+bool options_settings_begin(struct options_settings *settings, int argc)
+{
+    size_t text = 1, items = 2 * (size_t)argc + 1;
+    for (size_t i = 0; i < cli_argument_count; i++)
+        text += strlen(cli_arguments[i]) + 1;
+    *settings = (struct options_settings){
+        .items = calloc(1, items * sizeof(*settings->items) + text),
+    };
+    if (settings->items)
+        settings->text = (char *)(settings->items + items);
+    return settings->items != NULL;
+}
+
+void options_settings_end(struct options_settings *settings)
+{
+    free(settings->items);
+    *settings = (struct options_settings){0};
+}
+
+vkn_status options_settings_apply(const struct options_settings *settings, vkn_config *config)
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        vkn_status status = vkn_config_set(config, settings->items[i].source,
+                                           settings->items[i].key, settings->items[i].value);
+        if (status != VKN_OK)
+            return status;
+    }
+    return VKN_OK;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+int cli_parse_numbers(const char *name, const char *text, double *numbers, size_t count)
+{
+    const char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        numbers[i] = strtod(at, &end);
+        bool last = i + 1 == count;
+        if (end == at || !isfinite(numbers[i]) || *end != (last ? 0 : ','))
+            return cli_fail(VKN_BAD_INPUT, "%s: %s is not %s", name, text,
+                            count == 1 ? "a number" : "six numbers x0,y0,z0,x1,y1,z1");
+        at = end + 1;
+    }
+    return OPTIONS_GO_ON;
+}
+
+void cli_print_number(char text[32], double number)
+{
+    int digits = 6;
+    do
+        snprintf(text, 32, "%.*g", digits, number);
+    while (strtod(text, NULL) != number && digits++ < 17);
+}
+
+int cli_parse_crop(const char *text, double low[3], double high[3])
+{
+    double box[6] = {0};
+    if (!text)
+        return OPTIONS_GO_ON;
+    int code = cli_parse_numbers("--crop", text, box, 6);
+    for (int i = 0; i < 3 && code == OPTIONS_GO_ON; i++) {
+        low[i] = box[i];
+        high[i] = box[3 + i];
+        if (!(low[i] < high[i]))
+            return cli_fail(VKN_BAD_INPUT, "--crop: %s: %c0 is not below %c1", text, "xyz"[i],
+                            "xyz"[i]);
+    }
+    return code;
+}
