@@ -10,24 +10,6 @@
 #include "report/report.h"
 #include "pipeline/pipeline.h"
 
-bool bench_stopped(const struct bench *bench)
-{
-    const volatile sig_atomic_t *stop = bench->params->job->stop;
-    return base_stop_asked(stop);
-}
-
-bool bench_next(struct bench *bench)
-{
-    if (bench->counting) {
-        bench->total++;
-        return false;
-    }
-    if (bench_stopped(bench))
-        return false;
-    report_progress_count(bench->progress, "measuring", bench->done++, bench->total);
-    return true;
-}
-
 /* ---- suites ---------------------------------------------------------------------------------- */
 
 static vkn_status run_suites(struct bench *bench)

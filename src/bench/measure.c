@@ -3,9 +3,28 @@
 #include <stdlib.h>
 
 #include "bench/internal.h"
+#include "report/report.h"
 
 #define MAX_TURNS       4096u
 #define MAX_REPETITIONS 1000u
+
+bool bench_stopped(const struct bench *bench)
+{
+    const volatile sig_atomic_t *stop = bench->params->job->stop;
+    return base_stop_asked(stop);
+}
+
+bool bench_next(struct bench *bench)
+{
+    if (bench->counting) {
+        bench->total++;
+        return false;
+    }
+    if (bench_stopped(bench))
+        return false;
+    report_progress_count(bench->progress, "measuring", bench->done++, bench->total);
+    return true;
+}
 
 /* A recording shorter than this says more about its submission. */
 static double least_seconds(const struct bench *bench)

@@ -199,15 +199,6 @@ static vkn_status create_programs(struct step *step)
     return VKN_OK;
 }
 
-vkn_status step_upload_constants(struct step *step)
-{
-    if (step->coarse.at[BIND_CONFIG].handle)
-        BASE_TRY(gpu_upload(step->device, &step->coarse.at[BIND_CONFIG], 0,
-                            &step->coarse_setup.constants, sizeof step->coarse_setup.constants));
-    return gpu_upload(step->device, &step->buffers.at[BIND_CONFIG], 0, &step->setup.constants,
-                      sizeof step->setup.constants);
-}
-
 static vkn_status upload_state(struct step *step)
 {
     const struct Config *constants = &step->setup.constants;
@@ -239,55 +230,6 @@ static vkn_status upload_parameters(struct step *step, uint32_t field)
         status = gpu_upload(step->device, &buffers->at[BIND_AVERAGE], 0, params, size);
     free(params);
     return status;
-}
-
-static vkn_status run_once(struct step *step, const struct gpu_program *program,
-                           const struct gpu_bindings *bindings, struct Push push, uint32_t groups)
-{
-    GPU_ONCE(step->device, "once");
-    push.b = step->local_size;
-    gpu_record_dispatch(recording, program, bindings, &push, sizeof push, groups);
-    return gpu_run_once(&recording);
-}
-
-/* Of passes that share out all there is among any number of groups. */
-static uint32_t once_groups(const struct step *step)
-{
-    uint32_t limit = step->setup.constants.group_limit;
-    return limit < 1024 ? limit : 1024;
-}
-
-vkn_status pipeline_run_once(struct step *step, const struct gpu_program *program, struct Push push)
-{
-    return run_once(step, program, step->sets[0].training, push, once_groups(step));
-}
-
-vkn_status step_pack_occupancy(struct step *step)
-{
-    uint32_t cascades = setup_repeats(&step->setup).cascades;
-    uint32_t groups = rays_pack_groups(&step->setup.config, step->local_size);
-    for (size_t i = 0; i < step->pass_count; i++)
-        for (uint32_t c = 0; step->passes[i].pass->loop == LOOP_CASCADES && c < cascades; c++)
-            BASE_TRY(run_once(step, step->passes[i].program, step->sets[0].training,
-                              (struct Push){.c = c}, groups));
-    return VKN_OK;
-}
-
-vkn_status step_round_parameters(struct step *step)
-{
-    const struct Push none = {0};
-    if (!step->setup.backend.copies)
-        return VKN_OK;
-    for (uint32_t i = 0; i < step->set_count; i++) {
-        const struct sample_set *set = &step->sets[i];
-        if (i > 0 && !set->coarse)
-            continue;
-        bool proposal = set->coarse && rays_have_proposal(&step->setup.config);
-        const struct gpu_program *program = step->round_parameters[proposal];
-        BASE_TRY(run_once(step, program, set->training, none, once_groups(step)));
-        BASE_TRY(run_once(step, program, set->inference, none, once_groups(step)));
-    }
-    return VKN_OK;
 }
 
 static vkn_status prepare(struct step *step, const struct step_images *images)

@@ -10,14 +10,6 @@
 
 #define LEAST_PANORAMA 1024u /* pixels across; of smaller pictures the views would be too small */
 
-vkn_status prepare_check_stop(const struct preparation *preparation)
-{
-    if (!base_stop_asked(preparation->job.stop))
-        return VKN_OK;
-    return base_fail(VKN_INTERRUPTED, "%s: interrupted; the same command goes on",
-                     preparation->out);
-}
-
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 static vkn_status check_params(const struct vkn_prepare_params *params)

@@ -313,3 +313,11 @@ vkn_status program_run(const struct preparation *preparation, struct program *pr
     arguments_free(&program->arguments);
     return status;
 }
+
+vkn_status prepare_check_stop(const struct preparation *preparation)
+{
+    if (!base_stop_asked(preparation->job.stop))
+        return VKN_OK;
+    return base_fail(VKN_INTERRUPTED, "%s: interrupted; the same command goes on",
+                     preparation->out);
+}

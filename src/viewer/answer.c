@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,4 +121,34 @@ enum MHD_Result answer_queue(struct exchange *exchange)
     enum MHD_Result result = mhd.queue_response(exchange->connection, answer->code, response);
     mhd.destroy_response(response);
     return result;
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+void answer_park(struct exchange *exchange)
+{
+    exchange->parked = true;
+    exchange->since = viewer_now();
+    mhd.suspend_connection(exchange->connection);
+}
+
+void answer_give(struct exchange *exchange, const struct answer *answer)
+{
+    free(exchange->answer.data);
+    exchange->answer = *answer;
+    exchange->answered = true;
+    if (exchange->parked)
+        mhd.resume_connection(exchange->connection);
+    exchange->parked = false;
+}
+
+void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
+{
+    char message[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    const struct answer answer = answer_error(code, message);
+    answer_give(exchange, &answer);
 }

@@ -2,7 +2,10 @@
 #include "viewer/internal.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static struct client *find(struct viewer *viewer, const char *name)
 {
@@ -49,7 +52,7 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     double now = viewer_now();
     struct client *client = find(viewer, name);
     if (viewer->state == STATE_FINISHED || viewer->state == STATE_STOPPED) {
-        server_fail(exchange, 503, "%s", clients_after_training(viewer));
+        answer_fail(exchange, 503, "%s", clients_after_training(viewer));
         return;
     }
     if (exchange->frame.background == VKN_BACKGROUND_DEFAULT)
@@ -57,18 +60,18 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!client)
         client = admit(viewer, name, now);
     if (!client) {
-        server_fail(exchange, 503, "%u others are looking: waiting for a turn", VIEWER_CLIENTS);
+        answer_fail(exchange, 503, "%u others are looking: waiting for a turn", VIEWER_CLIENTS);
         return;
     }
     if (client->waiting)
-        server_fail(client->waiting, 409, "a newer request takes its place");
+        answer_fail(client->waiting, 409, "a newer request takes its place");
     client->seen = now;
     client->waiting = exchange;
     if (!exchange->frame.still || !client->asked.still ||
         !frame_same(&exchange->frame, &client->asked))
         client->ready = now;
     client->asked = exchange->frame;
-    server_park(exchange);
+    answer_park(exchange);
     pthread_cond_signal(&viewer->renders);
 }
 
@@ -121,7 +124,7 @@ void clients_dismiss(struct viewer *viewer, const char *why)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++) {
         if (viewer->clients[i].waiting)
-            server_fail(viewer->clients[i].waiting, 503, "%s", why);
+            answer_fail(viewer->clients[i].waiting, 503, "%s", why);
         viewer->clients[i].waiting = NULL;
     }
 }
@@ -131,9 +134,9 @@ static void end_wait(struct client *client, double waited)
     struct exchange *exchange = client->waiting;
     const struct answer nothing = {.code = 204};
     if (exchange->frame.still && waited > VIEWER_LONGEST)
-        server_answer(exchange, &nothing);
+        answer_give(exchange, &nothing);
     else if (waited > VIEWER_PATIENCE)
-        server_fail(exchange, 503, "the device is busy with something else");
+        answer_fail(exchange, 503, "the device is busy with something else");
     else
         return;
     client->waiting = NULL;
@@ -157,4 +160,41 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
             viewer->job_count--;
             return;
         }
+}
+
+/* ---- what trains, and what is told ----------------------------------------------------------- */
+
+void viewer_rest(struct viewer *viewer, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(fmin(fmax(seconds, 0.0), 0.999) * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&viewer->lock);
+    if (clients_ready(viewer) > viewer_now())
+        pthread_cond_timedwait(&viewer->renders, &viewer->lock, &until);
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+void viewer_new_model(struct viewer *viewer, uint64_t step)
+{
+    viewer->stage.model++;
+    pthread_mutex_lock(&viewer->lock);
+    viewer->step = step;
+    clients_refresh(viewer);
+    pthread_mutex_unlock(&viewer->lock);
+}
+
+void viewer_tell(struct viewer *viewer, const char *format, ...)
+{
+    char message[sizeof viewer->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    vkn_clean_line(message);
+    pthread_mutex_lock(&viewer->lock);
+    memcpy(viewer->message, message, sizeof message);
+    pthread_mutex_unlock(&viewer->lock);
 }

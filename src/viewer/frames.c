@@ -130,7 +130,7 @@ static bool answer(struct viewer *viewer, struct client *client, uint64_t exchan
     pthread_mutex_lock(&viewer->lock);
     bool waits = client->waiting && client->waiting->number == exchange;
     if (waits) {
-        server_answer(client->waiting, answer);
+        answer_give(client->waiting, answer);
         client->waiting = NULL;
         client->seen = viewer_now();
     }

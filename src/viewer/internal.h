@@ -265,11 +265,13 @@ void accept_stop(struct viewer *viewer);
 
 bool server_start(struct viewer *viewer, int socket, char *message);
 void server_stop(struct viewer *viewer);
-/* Under the lock. The answer's data goes over to the exchange, which goes on if it was parked. */
-void server_answer(struct exchange *exchange, const struct answer *answer);
-void server_fail(struct exchange *exchange, unsigned code, const char *format, ...)
+/* Gives the exchange its answer, under the lock: the answer's data goes over to the exchange, which
+ * goes on if it was parked. */
+void answer_give(struct exchange *exchange, const struct answer *answer);
+void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void server_park(struct exchange *exchange); /* until server_answer */
+/* Parks the exchange until answer_give. */
+void answer_park(struct exchange *exchange);
 
 enum MHD_Result answer_queue(struct exchange *exchange);
 struct answer answer_text(unsigned code, const char *type,

@@ -1,7 +1,6 @@
 /* The requests: who may ask, and who answers. */
 #include "viewer/internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,41 +8,11 @@
 #define CONNECTION_MEMORY (24u << 10) /* bytes, which a request's head must fit */
 #define TIMEOUT           10u         /* seconds without a byte */
 
-/* ---- exchanges ------------------------------------------------------------------------------- */
-
-void server_park(struct exchange *exchange)
-{
-    exchange->parked = true;
-    exchange->since = viewer_now();
-    mhd.suspend_connection(exchange->connection);
-}
-
-void server_answer(struct exchange *exchange, const struct answer *answer)
-{
-    free(exchange->answer.data);
-    exchange->answer = *answer;
-    exchange->answered = true;
-    if (exchange->parked)
-        mhd.resume_connection(exchange->connection);
-    exchange->parked = false;
-}
-
-void server_fail(struct exchange *exchange, unsigned code, const char *format, ...)
-{
-    char message[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    const struct answer answer = answer_error(code, message);
-    server_answer(exchange, &answer);
-}
-
 /* ---- routes ---------------------------------------------------------------------------------- */
 
 static void take(struct exchange *exchange, struct answer answer)
 {
-    server_answer(exchange, &answer);
+    answer_give(exchange, &answer);
 }
 
 static const char *header(const struct exchange *exchange, const char *name)
@@ -73,7 +42,7 @@ static void get_scene(struct exchange *exchange)
     if (facts)
         take(exchange, answer_text(200, "application/json", strdup(facts)));
     else
-        server_fail(exchange, 503, "%s", setting_up(exchange->viewer));
+        answer_fail(exchange, 503, "%s", setting_up(exchange->viewer));
 }
 
 static void get_state(struct exchange *exchange)
@@ -86,9 +55,9 @@ static void get_state(struct exchange *exchange)
 static void hand_to_worker(struct exchange *exchange, enum job job)
 {
     if (!exchange->viewer->facts)
-        server_fail(exchange, 503, "%s", setting_up(exchange->viewer));
+        answer_fail(exchange, 503, "%s", setting_up(exchange->viewer));
     else if (!worker_take(exchange, job))
-        server_fail(exchange, 503, "too many requests at once");
+        answer_fail(exchange, 503, "too many requests at once");
 }
 
 static void get_photo(struct exchange *exchange)
@@ -97,7 +66,7 @@ static void get_photo(struct exchange *exchange)
     if (request_photo(exchange->connection, &exchange->photo, problem))
         hand_to_worker(exchange, JOB_PHOTO);
     else
-        server_fail(exchange, 400, "%s", problem);
+        answer_fail(exchange, 400, "%s", problem);
 }
 
 static bool is_name(const char *name)
@@ -115,11 +84,11 @@ static void get_frame(struct exchange *exchange)
     if (!client || !client[0])
         client = "-";
     if (!is_name(client))
-        server_fail(exchange, 400, "client: is not 1 to %d letters and digits", VIEWER_NAME);
+        answer_fail(exchange, 400, "client: is not 1 to %d letters and digits", VIEWER_NAME);
     else if (!request_frame(exchange->connection, &exchange->frame, problem))
-        server_fail(exchange, 400, "%s", problem);
+        answer_fail(exchange, 400, "%s", problem);
     else if (!exchange->viewer->facts)
-        server_fail(exchange, 503, "%s", setting_up(exchange->viewer));
+        answer_fail(exchange, 503, "%s", setting_up(exchange->viewer));
     else
         clients_wait(exchange->viewer, client, exchange);
 }
@@ -134,7 +103,7 @@ static void post_path(struct exchange *exchange)
     if (allowance_take(&exchange->viewer->commands, viewer_now()))
         hand_to_worker(exchange, JOB_PATH);
     else
-        server_fail(exchange, 429, "too many requests that change something: wait a second");
+        answer_fail(exchange, 429, "too many requests that change something: wait a second");
 }
 
 static const struct route {
@@ -194,15 +163,15 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
     if (why && strcmp(path, "/") == 0 && !post)
         take(exchange, answer_page(403, viewer_denied, viewer_denied_end));
     else if (why)
-        server_fail(exchange, 403, "%s", why);
+        answer_fail(exchange, 403, "%s", why);
     else if (!route)
-        server_fail(exchange, 404, "there is nothing of that name");
+        answer_fail(exchange, 404, "there is nothing of that name");
     else if (strcmp(method, route->post ? "POST" : "GET") != 0)
-        server_fail(exchange, 405, "it is for %s", route->post ? "POST" : "GET");
+        answer_fail(exchange, 405, "it is for %s", route->post ? "POST" : "GET");
     else if (post && !is_json(exchange))
-        server_fail(exchange, 415, "the body is not application/json");
+        answer_fail(exchange, 415, "the body is not application/json");
     else if (length && strtoull(length, NULL, 10) > VIEWER_BODY)
-        server_fail(exchange, 413, "the body is larger than %u bytes", VIEWER_BODY);
+        answer_fail(exchange, 413, "the body is larger than %u bytes", VIEWER_BODY);
     return exchange->answered;
 }
 
@@ -247,7 +216,7 @@ static enum MHD_Result go_on(struct exchange *exchange, const char *path, const 
         return add_body(exchange, data, size);
     connection_begins(exchange->own, PHASE_WORK);
     if (!exchange->answered && exchange->viewer->ending)
-        server_fail(exchange, 503, "the program ends");
+        answer_fail(exchange, 503, "the program ends");
     if (!exchange->answered && route)
         route->answer(exchange);
     return exchange->answered ? answer_queue(exchange) : MHD_YES;

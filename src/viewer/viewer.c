@@ -1,8 +1,6 @@
 /* A viewer from its start to its end. */
 #include "viewer/internal.h"
 
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +12,6 @@
 /* Of the time that photographs take from a training, in one thread; seconds at once. */
 #define READING_SHARE    0.25
 #define READING_AT_ONCE  1.0
-
-double viewer_now(void)
-{
-    struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-void viewer_tell(struct viewer *viewer, const char *format, ...)
-{
-    char message[sizeof viewer->message];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    vkn_clean_line(message);
-    pthread_mutex_lock(&viewer->lock);
-    memcpy(viewer->message, message, sizeof message);
-    pthread_mutex_unlock(&viewer->lock);
-}
 
 const char *viewer_address(const struct viewer *viewer)
 {
@@ -138,30 +116,6 @@ void viewer_stop(struct viewer **viewer)
     free(v->run);
     free(v);
     *viewer = NULL;
-}
-
-/* ---- shared by what shows -------------------------------------------------------------------- */
-
-void viewer_rest(struct viewer *viewer, double seconds)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(fmin(fmax(seconds, 0.0), 0.999) * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&viewer->lock);
-    if (clients_ready(viewer) > viewer_now())
-        pthread_cond_timedwait(&viewer->renders, &viewer->lock, &until);
-    pthread_mutex_unlock(&viewer->lock);
-}
-
-void viewer_new_model(struct viewer *viewer, uint64_t step)
-{
-    viewer->stage.model++;
-    pthread_mutex_lock(&viewer->lock);
-    viewer->step = step;
-    clients_refresh(viewer);
-    pthread_mutex_unlock(&viewer->lock);
 }
 
 void viewer_set_state(struct viewer *viewer, enum viewer_state state)

@@ -21,7 +21,7 @@ bool worker_take(struct exchange *exchange, enum job job)
     exchange->next = NULL;
     exchange->job = job;
     viewer->job_count++;
-    server_park(exchange);
+    answer_park(exchange);
     pthread_cond_signal(&viewer->works);
     return true;
 }
@@ -54,13 +54,13 @@ static void do_job(struct viewer *viewer, struct exchange *exchange)
     pthread_mutex_lock(&viewer->lock);
     if (viewer->state == STATE_TRAINING)
         viewer->reading.credit -= viewer_now() - began;
-    server_answer(exchange, &answer);
+    answer_give(exchange, &answer);
 }
 
 static void refuse_jobs(struct viewer *viewer)
 {
     for (struct exchange *job = next_job(viewer); job; job = next_job(viewer))
-        server_fail(job, 503, "the program ends");
+        answer_fail(job, 503, "the program ends");
 }
 
 static void wait_for_work(struct viewer *viewer)
