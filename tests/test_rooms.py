@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """Reads the includes of src and fails where a room includes what src/rooms.txt does not allow it, or another room's
-inner header; where the rooms go round in a circle; and where a file or a room has grown too large. Then it breaks a
-copy of the sources in each of these ways, and fails where that is not found."""
+inner header; where the rooms go round in a circle; where files of a room do, by the symbols of their objects; and
+where a file or a room has grown too large. Then it breaks a copy of the sources in each of these ways, and fails where
+that is not found."""
 
+import glob
 import os
 import re
+import subprocess
 import sys
 
 ROOMS = "src/rooms.txt"
 MOST_LINES = 500  # of a file; a header is as long as its subject
 MOST_ROOM_LINES = {"train": 2550}
+MOST_IN_CIRCLE = 2  # files of a room that call each other all around
+# Rooms that have more: commands and the table of them, settings and their rules, ...
+MOST_IN_CIRCLE_OF = {"base": 7, "cli": 22, "config": 8, "field": 3, "gpu": 3, "render": 4}
 SHARED = "shared"
 GENERATED = {"commit.h"}
 
@@ -72,6 +78,43 @@ def check_circles(rooms, findings):
         visit(room, [])
 
 
+def read_calls(top, build):
+    """{file: files of its room whose symbols its object needs}"""
+    defined, needed = {}, {}
+    for path in glob.glob(f"{build}/CMakeFiles/*.dir/src/*/*.c.o"):
+        file = "src/" + path.split("/src/")[-1].removesuffix(".o")
+        if not os.path.exists(os.path.join(top, file)):
+            continue
+        for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
+            kind, name = line.split()[-2:]
+            if kind == "U":
+                needed.setdefault(file, set()).add(name)
+            elif kind in "TDBR":
+                defined[name] = file
+    calls = {file: {defined[name] for name in names if name in defined} for file, names in needed.items()}
+    return {file: {other for other in others if os.path.dirname(other) == os.path.dirname(file)} - {file}
+            for file, others in calls.items()}
+
+
+def reachable(calls, file):
+    seen, left = set(), [file]
+    while left:
+        for other in calls.get(left.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                left.append(other)
+    return seen
+
+
+def check_file_circles(calls, findings):
+    ends = {file: reachable(calls, file) for file in calls}
+    for file in sorted(calls):
+        circle = sorted(other for other in ends[file] if file in ends.get(other, ()))
+        room = file.split("/")[1]
+        if circle and circle[0] == file and len(circle) > MOST_IN_CIRCLE_OF.get(room, MOST_IN_CIRCLE):
+            findings.append(Finding(file, 0, "circle", "the files call each other all around: " + ", ".join(circle)))
+
+
 def check_folders(tree, rooms, findings):
     folders = {path.split("/")[1] for path in tree if path.startswith("src/") and path.count("/") > 1}
     for folder in sorted(folders - set(rooms)):
@@ -127,8 +170,9 @@ def check_sizes(tree, rooms, findings):
             total += len(tree[path])
 
 
-def check(tree):
+def check(tree, calls=None):
     findings = []
+    check_file_circles(calls or {}, findings)
     rooms = read_rooms(tree.get(ROOMS, []), findings)
     check_circles(rooms, findings)
     check_folders(tree, rooms, findings)
@@ -206,6 +250,10 @@ def check_checker(tree):
         found = [finding for finding in check(copy) if finding.file == file and message in finding.message]
         if not any(finding.line == line for finding in found):
             missed.append(f"not found: {what}: {file}:{line}: {message}")
+    around = {f"src/rays/{a}.c": {f"src/rays/{b}.c"} for a, b in ("ab", "bc", "ca", "de", "ed")}
+    circles = [finding.message for finding in check(tree, around) if finding.about == "circle"]
+    if circles != ["the files call each other all around: src/rays/a.c, src/rays/b.c, src/rays/c.c"]:
+        missed.append(f"not found: a circle of three files and no other: {circles}")
     some = some_file(tree, "src/base/")
     even = {**tree, some: [""] * MOST_LINES, "src/base/base.h": [""] * (2 * MOST_LINES)}
     if any(finding.file in (some, "src/base/base.h") for finding in check(even)):
@@ -219,8 +267,11 @@ def main():
         print("skipped: test_rooms: no sources")
         return 77
     tree = read_tree(top)
-    findings = check(tree)
+    calls = read_calls(top, os.environ["VKNERF_BUILD_DIR"])
+    findings = check(tree, calls)
     missed = check_checker(tree)
+    if len(calls) < 100:
+        missed.append(f"of {len(calls)} files there are objects")
     for finding in findings:
         print(finding)
     for line in missed:

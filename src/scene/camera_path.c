@@ -64,58 +64,6 @@ vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct trans
     return VKN_OK;
 }
 
-struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
-                                       double angle)
-{
-    uint32_t width = size[0], height = size[1];
-    double aspect = (double)like->width / like->height;
-    if (height == 0)
-        height = width == 0 ? like->height : (uint32_t)fmax(1.0, round(width / aspect));
-    if (width == 0)
-        width = size[1] == 0 ? like->width : (uint32_t)fmax(1.0, round(height * aspect));
-    float focal = (float)(0.5 * height / tan(0.5 * angle));
-    return (struct scene_camera){.width = width,
-                                 .height = height,
-                                 .focal_x = focal,
-                                 .focal_y = focal,
-                                 .center_x = 0.5F * (float)width,
-                                 .center_y = 0.5F * (float)height};
-}
-
-struct scene_camera camera_path_undistorted(const struct scene_camera *like)
-{
-    struct scene_camera pinhole = {.width = like->width,
-                                   .height = like->height,
-                                   .focal_x = like->focal_x,
-                                   .focal_y = like->focal_y,
-                                   .center_x = like->center_x,
-                                   .center_y = like->center_y};
-    if (lens_kinds[like->lens].perspective)
-        return pinhole;
-    float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
-                        0.5F * (float)like->height / like->focal_y);
-    float longer = fmaxf(1.0F, reach); /* tan 45 degrees at the longer side's end */
-    pinhole.focal_x *= longer;
-    pinhole.focal_y *= longer;
-    pinhole.center_x = 0.5F * (float)like->width;
-    pinhole.center_y = 0.5F * (float)like->height;
-    return pinhole;
-}
-
-double camera_path_angle(const struct scene_camera *camera)
-{
-    return 2.0 * atan(0.5 * camera->height / (double)camera->focal_y);
-}
-
-vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
-                               bool required, int count, double *values)
-{
-    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
-    if (array == NULL)
-        return required ? base_json_fail(where, name, "missing") : VKN_OK;
-    return pose_read_numbers(array, name, where, count, values);
-}
-
 static vkn_status parse_frames(const struct vkn_scene *scene, const char *file, const cJSON *json,
                                const struct scene_camera *like,
                                struct scene_camera_path *camera_path)

@@ -111,3 +111,12 @@ vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
     free(where);
     return status;
 }
+
+vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
+                               bool required, int count, double *values)
+{
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(json, name);
+    if (array == NULL)
+        return required ? base_json_fail(where, name, "missing") : VKN_OK;
+    return pose_read_numbers(array, name, where, count, values);
+}

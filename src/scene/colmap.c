@@ -110,61 +110,6 @@ vkn_status colmap_frames(const char *file, struct colmap *model, struct transfor
     return VKN_OK;
 }
 
-/* ---- ids ------------------------------------------------------------------------------------- */
-
-struct numbered {
-    uint32_t id;
-    size_t line;
-};
-
-static int by_number(const void *a, const void *b)
-{
-    const struct numbered *x = a, *y = b;
-    int order = (x->id > y->id) - (x->id < y->id);
-    return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
-}
-
-/* Sorts the list. */
-static vkn_status check_ids(const char *file, const char *what, struct numbered *list, size_t count)
-{
-    if (count > 1)
-        qsort(list, count, sizeof(*list), by_number);
-    for (size_t i = 1; i < count; i++) {
-        const struct numbered *first = &list[i - 1], *second = &list[i];
-        if (first->id != second->id)
-            continue;
-        if (second->line == 0)
-            return base_fail(VKN_BAD_INPUT, "%s: %s %u: comes twice", file, what, second->id);
-        return base_fail(VKN_BAD_INPUT, "%s: line %zu: %s %u: also in line %zu", file, second->line,
-                         what, second->id, first->line);
-    }
-    return VKN_OK;
-}
-
-vkn_status colmap_check_cameras(const char *file, const struct colmap *model)
-{
-    struct numbered *list = base_alloc(model->camera_count, sizeof(*list));
-    if (list == NULL)
-        return VKN_ERROR;
-    for (size_t i = 0; i < model->camera_count; i++)
-        list[i] = (struct numbered){model->cameras[i].id, model->cameras[i].line};
-    vkn_status status = check_ids(file, "camera", list, model->camera_count);
-    free(list);
-    return status;
-}
-
-vkn_status colmap_check_images(const char *file, const struct colmap *model)
-{
-    struct numbered *list = base_alloc(model->image_count, sizeof(*list));
-    if (list == NULL)
-        return VKN_ERROR;
-    for (size_t i = 0; i < model->image_count; i++)
-        list[i] = (struct numbered){model->images[i].id, model->images[i].line};
-    vkn_status status = check_ids(file, "image", list, model->image_count);
-    free(list);
-    return status;
-}
-
 /* ---- points ---------------------------------------------------------------------------------- */
 
 struct id_frame {

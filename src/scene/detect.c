@@ -16,24 +16,6 @@ const struct scene_reader *reader_of(enum vkn_scene_format format)
     return readers[format];
 }
 
-bool reader_ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), end_size = strlen(end);
-    return size >= end_size && strcmp(text + size - end_size, end) == 0;
-}
-
-vkn_status reader_find(const char *folder, const char *name, char **file)
-{
-    *file = base_path_join(folder, name);
-    if (*file == NULL)
-        return VKN_ERROR;
-    if (!base_file_exists(*file)) {
-        free(*file);
-        *file = NULL;
-    }
-    return VKN_OK;
-}
-
 /* ---- folders --------------------------------------------------------------------------------- */
 
 /* What is in a folder. */

@@ -1,8 +1,11 @@
 /* Reads what a camera writes into a picture beside the pixels: Exif 2.32 (CIPA DC-008), a TIFF
- * inside of JPEG's APP1 or PNG's eXIf. */
+ * inside of JPEG's APP1 or PNG's eXIf; and keeps the problem that a reader of an image format
+ * finds. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "scene/scene.h"
+#include "scene/image.h"
 
 #define TAG_ORIENTATION 0x0112u
 #define TAG_EXIF        0x8769u /* where the folder of the camera's settings is */
@@ -127,4 +130,18 @@ unsigned exif_orientation(const uint8_t *data, size_t size)
         return exif.orientation;
     }
     return exif_read(data, size).orientation;
+}
+
+void image_problem(struct image_file *file, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (file->problem[0] == '\0')
+        vsnprintf(file->problem, sizeof(file->problem), format, arguments);
+    va_end(arguments);
+}
+
+bool image_failed(const struct image_file *file)
+{
+    return file->short_of_memory || file->problem[0] != '\0';
 }

@@ -1,8 +1,10 @@
-/* What opening a scene passes over. */
+/* What opening a scene passes over, and the problems that looking it over finds. */
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>
 
+#include "scene/inspect.h"
 #include "scene/transforms.h"
 
 static vkn_status take_image(struct scene_findings *findings, struct transforms_frame *frame)
@@ -93,4 +95,35 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->first_bad_point);
     cJSON_Delete(findings->unread);
     *findings = (struct scene_findings){0};
+}
+
+/* rays along an edge of a view */
+
+const struct scene_camera *inspect_view(const struct vkn_scene *scene, size_t index,
+                                        enum scene_split_name *split)
+{
+    unsigned at = 0;
+    while (at + 1 < SCENE_SPLITS && index >= scene->splits[at].camera_count)
+        index -= scene->splits[at++].camera_count;
+    if (split != NULL)
+        *split = (enum scene_split_name)at;
+    return &scene->splits[at].cameras[index];
+}
+
+vkn_status inspect_add_problem(struct inspection *inspection, const char *advice,
+                               const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    struct inspect_problem *grown = realloc(
+        inspection->problems, (inspection->problem_count + 1) * sizeof(*inspection->problems));
+    if (grown == NULL)
+        return base_fail(VKN_ERROR, "out of memory (problems of a scene)");
+    inspection->problems = grown;
+    struct inspect_problem *added = &grown[inspection->problem_count++];
+    *added = (struct inspect_problem){base_format("%s", text), base_format("%s", advice)};
+    return added->problem != NULL && added->advice != NULL ? VKN_OK : VKN_ERROR;
 }

@@ -1,6 +1,5 @@
 /* Picture files: finds out their format, keeps to limits, decodes them by the format's library, and
  * encodes PNG. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,20 +17,6 @@ static const char *const usual_endings[] = {"png", "jpg", "jpeg", NULL};
 static const char *const other_endings[] = {"webp", "tif", "tiff", "bmp",
                                             "tga",  "gif", "hdr",  NULL};
 const char *const *const image_endings[IMAGE_ENDINGS] = {usual_endings, other_endings};
-
-void image_problem(struct image_file *file, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (file->problem[0] == '\0')
-        vsnprintf(file->problem, sizeof(file->problem), format, arguments);
-    va_end(arguments);
-}
-
-bool image_failed(const struct image_file *file)
-{
-    return file->short_of_memory || file->problem[0] != '\0';
-}
 
 static vkn_status fail(const char *name, const struct image_file *file)
 {

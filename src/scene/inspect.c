@@ -2,7 +2,6 @@
 #include "scene/inspect.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,18 +11,7 @@
 #define PI          3.14159265358979323846
 #define OUTERMOST   0.02 /* of the points on each side: sparse models have strays */
 #define MANY_POINTS 2000u
-#define RAY_GRID    9 /* rays along an edge of a view */
-
-const struct scene_camera *inspect_view(const struct vkn_scene *scene, size_t index,
-                                        enum scene_split_name *split)
-{
-    unsigned at = 0;
-    while (at + 1 < SCENE_SPLITS && index >= scene->splits[at].camera_count)
-        index -= scene->splits[at++].camera_count;
-    if (split != NULL)
-        *split = (enum scene_split_name)at;
-    return &scene->splits[at].cameras[index];
-}
+#define RAY_GRID    9
 
 static void widen(struct inspect_range *range, double value, bool first)
 {
@@ -350,24 +338,6 @@ struct inspect_overview inspect_overview(const struct inspection *inspection)
         overview.attention[i] = inspection->attention[i];
     }
     return overview;
-}
-
-vkn_status inspect_add_problem(struct inspection *inspection, const char *advice,
-                               const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    struct inspect_problem *grown = realloc(
-        inspection->problems, (inspection->problem_count + 1) * sizeof(*inspection->problems));
-    if (grown == NULL)
-        return base_fail(VKN_ERROR, "out of memory (problems of a scene)");
-    inspection->problems = grown;
-    struct inspect_problem *added = &grown[inspection->problem_count++];
-    *added = (struct inspect_problem){base_format("%s", text), base_format("%s", advice)};
-    return added->problem != NULL && added->advice != NULL ? VKN_OK : VKN_ERROR;
 }
 
 void inspect_free(struct inspection **inspection)

@@ -1,4 +1,4 @@
-/* Intrinsics: reading them from JSON, applying them to an image. */
+/* Intrinsics: reading them from JSON, applying them to an image, pinhole cameras like another. */
 #include <math.h>
 #include <string.h>
 
@@ -233,4 +233,47 @@ bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t
 {
     double w = lens->size[0], h = lens->size[1];
     return fabs(width * h / w - height) < 1 || fabs(height * w / h - width) < 1;
+}
+
+struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
+                                       double angle)
+{
+    uint32_t width = size[0], height = size[1];
+    double aspect = (double)like->width / like->height;
+    if (height == 0)
+        height = width == 0 ? like->height : (uint32_t)fmax(1.0, round(width / aspect));
+    if (width == 0)
+        width = size[1] == 0 ? like->width : (uint32_t)fmax(1.0, round(height * aspect));
+    float focal = (float)(0.5 * height / tan(0.5 * angle));
+    return (struct scene_camera){.width = width,
+                                 .height = height,
+                                 .focal_x = focal,
+                                 .focal_y = focal,
+                                 .center_x = 0.5F * (float)width,
+                                 .center_y = 0.5F * (float)height};
+}
+
+struct scene_camera camera_path_undistorted(const struct scene_camera *like)
+{
+    struct scene_camera pinhole = {.width = like->width,
+                                   .height = like->height,
+                                   .focal_x = like->focal_x,
+                                   .focal_y = like->focal_y,
+                                   .center_x = like->center_x,
+                                   .center_y = like->center_y};
+    if (lens_kinds[like->lens].perspective)
+        return pinhole;
+    float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
+                        0.5F * (float)like->height / like->focal_y);
+    float longer = fmaxf(1.0F, reach); /* tan 45 degrees at the longer side's end */
+    pinhole.focal_x *= longer;
+    pinhole.focal_y *= longer;
+    pinhole.center_x = 0.5F * (float)like->width;
+    pinhole.center_y = 0.5F * (float)like->height;
+    return pinhole;
+}
+
+double camera_path_angle(const struct scene_camera *camera)
+{
+    return 2.0 * atan(0.5 * camera->height / (double)camera->focal_y);
 }
