@@ -86,10 +86,8 @@ static int parse(struct training *training, int argc, char **argv, bool *force)
     training_explain(training, "--out", "run directory; default runs/demo");
     training_explain(training, "--set",
                      "any setting by its key, see vknerf train --help; repeatable");
-    training_add_option(training, (struct option){.name = "--force",
-                                                  .help = "train anew, whatever is there",
-                                                  .kind = OPTION_FLAG,
-                                                  .target = force});
+    training_add_option(training, (struct option){OPTION("--force", NULL, FLAG, force,
+                                                         "train anew, whatever is there")});
     const struct options_command command = {
         .name = "demo",
         .usage = "demo [OPTION ...]",

@@ -306,25 +306,13 @@ int cmd_info(int argc, char **argv)
     struct vkn_scene_info_params params = {0};
     bool json = false, field = false;
     const struct option options[] = {
-        {.name = "--json",
-         .help = "one JSON object on standard output",
-         .kind = OPTION_FLAG,
-         .target = &json},
-        {.name = "--svg",
-         .value = "FILE",
-         .help = "draw the cameras of SCENE",
-         .kind = OPTION_TEXT,
-         .target = (void *)&params.svg},
-        {.name = "--field",
-         .help = "print the GLSL that the checkpoint of RUN holds, without running it",
-         .kind = OPTION_FLAG,
-         .target = &field},
+        {OPTION("--json", NULL, FLAG, &json, "one JSON object on standard output")},
+        {OPTION("--svg", "FILE", TEXT, &params.svg, "draw the cameras of SCENE")},
+        {OPTION("--field", NULL, FLAG, &field,
+                "print the GLSL that the checkpoint of RUN holds, without running it")},
         CLI_FORMAT_OPTION(params.format),
-        {.name = "--downscale",
-         .value = "K",
-         .help = "sizes and focal lengths as training with it has them",
-         .kind = OPTION_COUNT,
-         .target = &params.downscale},
+        {OPTION("--downscale", "K", COUNT, &params.downscale,
+                "sizes and focal lengths as training with it has them")},
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {

@@ -33,15 +33,9 @@ int cmd_report(int argc, char **argv)
     struct vkn_report_params params = {0};
     bool json = false;
     const struct option options[] = {
-        {.name = "--out",
-         .value = "FILE.html",
-         .help = "page to write; default RUN/report.html, or comparison.html",
-         .kind = OPTION_TEXT,
-         .target = (void *)&params.out},
-        {.name = "--json",
-         .help = "one JSON object on standard output",
-         .kind = OPTION_FLAG,
-         .target = &json},
+        {OPTION("--out", "FILE.html", TEXT, &params.out,
+                "page to write; default RUN/report.html, or comparison.html")},
+        {OPTION("--json", NULL, FLAG, &json, "one JSON object on standard output")},
     };
     const struct options_command command = {
         .name = "report",

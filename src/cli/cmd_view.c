@@ -36,11 +36,8 @@ int cmd_view(int argc, char **argv)
     struct cli_view view = {0};
     const char *trust = NULL;
     const struct option options[] = {
-        {.name = "--port",
-         .value = "N",
-         .help = "that it listens at; default 7007 or the next free one; 0: any",
-         .kind = OPTION_PORT,
-         .target = &view.port},
+        {OPTION("--port", "N", PORT, &view.port,
+                "that it listens at; default 7007 or the next free one; 0: any")},
         CLI_VIEW_ADDRESS_OPTION(view),
         CLI_PRECISION_OPTION(run.precision),
         CLI_SCENE_OPTIONS(run.scene, run.format),

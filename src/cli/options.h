@@ -42,6 +42,11 @@ struct option {
     const char *const *choices;
 };
 
+/* The begin of a row of options: `kind` is what follows OPTION_, `target` a pointer. */
+#define OPTION(option, word, type, where, text)                               \
+    .name = (option), .value = (word), .help = (text), .kind = OPTION_##type, \
+    .target = (void *)(where)
+
 struct options_setting {
     const char *source, *key, *value; /* arguments of vkn_config_set */
 };

@@ -80,38 +80,21 @@ static void list_options(struct training *t)
     t->options[t->option_count - 1].choices = switches;
     add_setting(t, "--set", "KEY=VALUE", NULL, "any setting by its key, see below; repeatable");
     t->options[t->option_count - 1].kind = OPTION_ASSIGN;
-    training_add_option(t, (struct option){.name = "--config",
-                                           .value = "FILE.json",
-                                           .help = "settings from a file; options override it",
-                                           .kind = OPTION_TEXT,
-                                           .target = (void *)&t->config_file});
-    training_add_option(t, (struct option){.name = "--field",
-                                           .value = "FILE.glsl",
-                                           .help = "a field of your own: encode, encode_backward",
-                                           .kind = OPTION_TEXT,
-                                           .target = (void *)&t->field});
-    training_add_option(t, (struct option){.name = "--out",
-                                           .value = "DIR",
-                                           .help = "run directory; default runs/SCENE-DATE-TIME",
-                                           .kind = OPTION_TEXT,
-                                           .target = (void *)&t->params.out});
-    training_add_option(t,
-                        (struct option){.name = "--devices",
-                                        .value = "A,B,...",
-                                        .help = "several devices that train together, a rank each",
-                                        .kind = OPTION_TEXT,
-                                        .target = (void *)&t->params.devices});
+    training_add_option(t, (struct option){OPTION("--config", "FILE.json", TEXT, &t->config_file,
+                                                  "settings from a file; options override it")});
+    training_add_option(t, (struct option){OPTION("--field", "FILE.glsl", TEXT, &t->field,
+                                                  "a field of your own: encode, encode_backward")});
+    training_add_option(t, (struct option){OPTION("--out", "DIR", TEXT, &t->params.out,
+                                                  "run directory; default runs/SCENE-DATE-TIME")});
     training_add_option(
-        t, (struct option){.name = "--profile",
-                           .help = "time every pass; a table at the end, and trace.json",
-                           .kind = OPTION_FLAG,
-                           .target = &t->params.profile});
+        t, (struct option){OPTION("--devices", "A,B,...", TEXT, &t->params.devices,
+                                  "several devices that train together, a rank each")});
     training_add_option(
-        t, (struct option){.name = "--view",
-                           .value = "PORT",
-                           .help = "watch it in a browser, at the address that is printed",
-                           .kind = OPTION_VIEW,
-                           .target = &t->view.port});
+        t, (struct option){OPTION("--profile", NULL, FLAG, &t->params.profile,
+                                  "time every pass; a table at the end, and trace.json")});
+    training_add_option(
+        t, (struct option){OPTION("--view", "PORT", VIEW, &t->view.port,
+                                  "watch it in a browser, at the address that is printed")});
     training_add_option(t, (struct option)CLI_VIEW_ADDRESS_OPTION(t->view));
     const struct option job[] = {CLI_JOB_OPTIONS(t->job)};
     for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
