@@ -167,6 +167,10 @@ static vkn_status call_vkn_run_state(const void *given)
 {
     return vkn_run_inspect(tests->folder->path, (struct vkn_run_state *)(uintptr_t)given);
 }
+static vkn_status call_vkn_scene_look(const void *given)
+{
+    return vkn_scene_find_look(tiny.scene, (struct vkn_scene_look *)(uintptr_t)given);
+}
 static vkn_status call_vkn_setting(const void *given)
 {
     return vkn_config_setting(0, (vkn_setting *)(uintptr_t)given);
@@ -252,6 +256,7 @@ static struct vkn_context_params right_context = {.size = sizeof right_context};
 static struct vkn_images right_images;
 static struct vkn_exchange right_exchange;
 static struct vkn_run_state right_state;
+static struct vkn_scene_look right_look;
 static vkn_setting right_setting;
 static struct vkn_vulkan right_vulkan;
 static struct vkn_render_result right_rendered;
@@ -360,6 +365,7 @@ static const struct structure {
     STRUCTURE(vkn_images, right_images, NONE, NULL),
     STRUCTURE(vkn_exchange, right_exchange, NONE, NULL),
     STRUCTURE(vkn_run_state, right_state, NONE, NULL),
+    STRUCTURE(vkn_scene_look, right_look, NONE, NULL),
     STRUCTURE(vkn_setting, right_setting, NONE, NULL),
     STRUCTURE(vkn_vulkan, right_vulkan, NONE, NULL),
     STRUCTURE(vkn_render_result, right_rendered, NONE, NOWHERE),

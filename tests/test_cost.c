@@ -293,8 +293,8 @@ static void test_input_gradients(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    is(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 72 + 32 + 112),
-       100 * (4 + 72 + 32) + 3 * 112, 0);
+    is(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 72 + 32 + 120),
+       100 * (4 + 72 + 32) + 3 * 120, 0);
     /* 4096 bits and a word for each of 8 blocks are less than a word for each of 900 probes. */
     is(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
        100 * 40 + 900 * 12 + 512 + 32, 100);

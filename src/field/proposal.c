@@ -40,37 +40,19 @@ static void configure(const struct vkn_config *config, const struct field_model 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static const struct pass forward[] = {
-    {.name = "encode_samples",
-     .label = "encode_proposal",
-     .variant = FIELD_COPIES,
-     .dispatch = DISPATCH_FORWARD,
-     .cost = ngp_cost_encode},
-    {.name = "field_forward",
-     .label = "proposal_forward",
-     .variant = FIELD_FORWARD,
-     .dispatch = DISPATCH_FORWARD,
-     .rows = ROWS_DENSITIES,
-     .cost = ngp_cost_densities},
+    {"encode_samples", .label = "encode_proposal", .variant = FIELD_COPIES,
+     .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode},
+    {"field_forward", .label = "proposal_forward", .variant = FIELD_FORWARD,
+     .dispatch = DISPATCH_FORWARD, .rows = ROWS_DENSITIES, .cost = ngp_cost_densities},
 };
 
 static const struct pass backward[] = {
-    {.name = "field_backward",
-     .label = "proposal_backward",
-     .variant = FIELD_BACKWARD,
-     .dispatch = DISPATCH_BACKWARD,
-     .cost = ngp_cost_backward},
-    {.name = "scatter_gradients",
-     .label = "scatter_proposal",
-     .variant = FIELD_SCATTER,
-     .dispatch = DISPATCH_FORWARD,
-     .by_piece = true,
-     .cost = ngp_cost_scatter},
-    {.name = "reduce_gradients",
-     .label = "reduce_proposal",
-     .variant = FIELD_REDUCE,
-     .dispatch = DISPATCH_SUMMED,
-     .shared_out = DISPATCH_FORWARD,
-     .by_piece = true,
+    {"field_backward", .label = "proposal_backward", .variant = FIELD_BACKWARD,
+     .dispatch = DISPATCH_BACKWARD, .cost = ngp_cost_backward},
+    {"scatter_gradients", .label = "scatter_proposal", .variant = FIELD_SCATTER,
+     .dispatch = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_scatter},
+    {"reduce_gradients", .label = "reduce_proposal", .variant = FIELD_REDUCE,
+     .dispatch = DISPATCH_SUMMED, .shared_out = DISPATCH_FORWARD, .by_piece = true,
      .cost = ngp_cost_reduce},
 };
 

@@ -74,23 +74,16 @@ static struct cost cost_average(const struct cost_model *m, const struct cost_co
 }
 
 static const struct pass update[] = {
-    {.name = "check_gradients",
-     .dispatch = DISPATCH_PARAMS,
-     .shared_out = DISPATCH_FORWARD,
+    {"check_gradients", .dispatch = DISPATCH_PARAMS, .shared_out = DISPATCH_FORWARD,
      .cost = cost_check},
-    {.name = "update_weights",
-     .variant = FIELD_COPIES,
-     .dispatch = DISPATCH_ENTRIES,
-     .shared_out = DISPATCH_FORWARD,
-     .cost = cost_weights},
+    {"update_weights", .variant = FIELD_COPIES, .dispatch = DISPATCH_ENTRIES,
+     .shared_out = DISPATCH_FORWARD, .cost = cost_weights},
 };
 const struct recipe optim_update = RECIPE(update);
 const struct recipe optim_update_coarse = {update + 1, 1};
 
 static const struct pass check_coarse[] = {
-    {.name = "check_coarse_gradients",
-     .dispatch = DISPATCH_PARAMS,
-     .shared_out = DISPATCH_FORWARD,
+    {"check_coarse_gradients", .dispatch = DISPATCH_PARAMS, .shared_out = DISPATCH_FORWARD,
      .cost = cost_check},
 };
 const struct recipe optim_check_coarse = RECIPE(check_coarse);
@@ -103,10 +96,10 @@ static struct cost cost_found(const struct cost_model *m, const struct cost_coun
 }
 
 static const struct pass leave[] = {
-    {.name = "leave_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
+    {"leave_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
 };
 static const struct pass take[] = {
-    {.name = "take_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
+    {"take_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
 };
 /* What the optimiser reads, and the floats before it. */
 static struct cost cost_pack(const struct cost_model *m, const struct cost_counts *n)
@@ -117,27 +110,17 @@ static struct cost cost_pack(const struct cost_model *m, const struct cost_count
 }
 
 static const struct pass pack[] = {
-    {.name = "pack_gradients",
-     .use = PASS_TOGETHER | PASS_PACKS,
-     .dispatch = DISPATCH_PARAMS,
-     .shared_out = DISPATCH_FORWARD,
-     .by_piece = true,
-     .cost = cost_pack},
+    {"pack_gradients", .use = PASS_TOGETHER | PASS_PACKS, .dispatch = DISPATCH_PARAMS,
+     .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = cost_pack},
 };
 const struct recipe optim_pack = RECIPE(pack);
 
 static const struct pass leave_coarse[] = {
-    {.name = "leave_sums",
-     .label = "leave_coarse_sums",
-     .dispatch = PASS_ONE_GROUP,
-     .rows = FOUND_COARSE,
+    {"leave_sums", .label = "leave_coarse_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_COARSE,
      .cost = cost_found},
 };
 static const struct pass take_coarse[] = {
-    {.name = "take_sums",
-     .label = "take_coarse_sums",
-     .dispatch = PASS_ONE_GROUP,
-     .rows = FOUND_COARSE,
+    {"take_sums", .label = "take_coarse_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_COARSE,
      .cost = cost_found},
 };
 const struct recipe optim_leave = RECIPE(leave);
@@ -146,10 +129,7 @@ const struct recipe optim_leave_coarse = RECIPE(leave_coarse);
 const struct recipe optim_take_coarse = RECIPE(take_coarse);
 
 static const struct pass average[] = {
-    {.name = "update_average",
-     .variant = FIELD_COPIES,
-     .dispatch = DISPATCH_AVERAGE,
-     .cost = cost_average},
+    {"update_average", .variant = FIELD_COPIES, .dispatch = DISPATCH_AVERAGE, .cost = cost_average},
 };
 const struct recipe optim_average = RECIPE(average);
 
@@ -199,10 +179,10 @@ static struct cost cost_take_numbers(const struct cost_model *m, const struct co
 }
 
 static const struct pass blend[] = {
-    {.name = "leave_steps", .use = PASS_BLENDED, .cost = cost_leave_steps},
-    {.name = "take_steps", .use = PASS_BLENDED, .cost = cost_take_steps},
-    {.name = "leave_numbers", .use = PASS_BLENDED, .cost = cost_leave_numbers},
-    {.name = "take_numbers", .use = PASS_BLENDED, .cost = cost_take_numbers},
+    {"leave_steps", .use = PASS_BLENDED, .cost = cost_leave_steps},
+    {"take_steps", .use = PASS_BLENDED, .cost = cost_take_steps},
+    {"leave_numbers", .use = PASS_BLENDED, .cost = cost_leave_numbers},
+    {"take_numbers", .use = PASS_BLENDED, .cost = cost_take_numbers},
 };
 const struct recipe optim_blend = RECIPE(blend);
 

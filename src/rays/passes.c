@@ -126,7 +126,7 @@ static struct cost cost_fine(const struct cost_model *m, const struct cost_count
 }
 
 static const struct pass generating[] = {
-    {.name = "generate_rays", .dispatch = DISPATCH_RAYS, .cost = cost_generate},
+    {"generate_rays", .dispatch = DISPATCH_RAYS, .cost = cost_generate},
 };
 const struct recipe rays_generating = RECIPE(generating);
 
@@ -149,48 +149,30 @@ static struct cost cost_proposal(const struct cost_model *m, const struct cost_c
 /* Where bits shall repeat, rays get their samples' places by a scan instead of an atomic counter.
  */
 static const struct pass sampling[] = {
-    {.name = "march_rays",
-     .use = PASS_OCCUPANCY | PASS_NOT_DETERMINISTIC,
-     .dispatch = DISPATCH_MARCH,
+    {"march_rays", .use = PASS_OCCUPANCY | PASS_NOT_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_march},
-    {.name = "march_rays_count",
-     .use = PASS_OCCUPANCY | PASS_DETERMINISTIC,
-     .dispatch = DISPATCH_MARCH,
+    {"march_rays_count", .use = PASS_OCCUPANCY | PASS_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_probes},
-    {.name = "sample_uniform",
-     .use = PASS_UNIFORM | PASS_NOT_DETERMINISTIC,
-     .dispatch = DISPATCH_MARCH,
+    {"sample_uniform", .use = PASS_UNIFORM | PASS_NOT_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_uniform},
-    {.name = "sample_uniform_count",
-     .use = PASS_UNIFORM | PASS_DETERMINISTIC,
-     .dispatch = DISPATCH_MARCH,
+    {"sample_uniform_count", .use = PASS_UNIFORM | PASS_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_uniform_count},
-    {.name = "scan_rays", .use = PASS_DETERMINISTIC, .dispatch = DISPATCH_SCAN, .cost = cost_scan},
-    {.name = "march_rays_write",
-     .use = PASS_OCCUPANCY | PASS_DETERMINISTIC,
-     .dispatch = DISPATCH_MARCH,
+    {"scan_rays", .use = PASS_DETERMINISTIC, .dispatch = DISPATCH_SCAN, .cost = cost_scan},
+    {"march_rays_write", .use = PASS_OCCUPANCY | PASS_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_write},
-    {.name = "sample_uniform_write",
-     .use = PASS_UNIFORM | PASS_DETERMINISTIC,
-     .dispatch = DISPATCH_MARCH,
+    {"sample_uniform_write", .use = PASS_UNIFORM | PASS_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_uniform_write},
 };
 const struct recipe rays_sampling = RECIPE(sampling);
 
 static const struct pass fine[] = {
-    {.name = "sample_fine",
-     .use = PASS_HIERARCHICAL,
-     .dispatch = DISPATCH_MARCH,
-     .cost = cost_fine},
-    {.name = "sample_proposal",
-     .use = PASS_PROPOSAL,
-     .dispatch = DISPATCH_MARCH,
-     .cost = cost_proposal},
+    {"sample_fine", .use = PASS_HIERARCHICAL, .dispatch = DISPATCH_MARCH, .cost = cost_fine},
+    {"sample_proposal", .use = PASS_PROPOSAL, .dispatch = DISPATCH_MARCH, .cost = cost_proposal},
 };
 const struct recipe rays_fine = RECIPE(fine);
 
 static const struct pass sums[] = {
-    {.name = "sum_cells", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_sums},
+    {"sum_cells", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_sums},
 };
 const struct recipe rays_sums = RECIPE(sums);
 

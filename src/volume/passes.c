@@ -55,24 +55,19 @@ static struct cost cost_visible(const struct cost_model *m, const struct cost_co
 }
 
 static const struct pass visibility[] = {
-    {.name = "find_visible", .dispatch = DISPATCH_FORWARD, .cost = cost_visible},
+    {"find_visible", .dispatch = DISPATCH_FORWARD, .cost = cost_visible},
 };
 const struct recipe volume_visibility = RECIPE(visibility);
 
 static const struct pass compositing[] = {
-    {.name = "composite",
-     .dispatch = DISPATCH_RAYS,
-     .shared_out = DISPATCH_FORWARD,
+    {"composite", .dispatch = DISPATCH_RAYS, .shared_out = DISPATCH_FORWARD,
      .cost = cost_composite},
 };
 const struct recipe volume_compositing = RECIPE(compositing);
 
 static const struct pass coarse[] = {
-    {.name = "composite",
-     .dispatch = DISPATCH_RAYS,
-     .shared_out = DISPATCH_FORWARD,
-     .rows = COMPOSITE_COARSE,
-     .cost = cost_composite},
+    {"composite", .dispatch = DISPATCH_RAYS, .shared_out = DISPATCH_FORWARD,
+     .rows = COMPOSITE_COARSE, .cost = cost_composite},
 };
 const struct recipe volume_coarse = RECIPE(coarse);
 
@@ -96,9 +91,7 @@ static struct cost cost_interlevel(const struct cost_model *m, const struct cost
 }
 
 static const struct pass interlevel[] = {
-    {.name = "interlevel",
-     .dispatch = DISPATCH_RAYS,
-     .shared_out = DISPATCH_FORWARD,
+    {"interlevel", .dispatch = DISPATCH_RAYS, .shared_out = DISPATCH_FORWARD,
      .cost = cost_interlevel},
 };
 const struct recipe volume_interlevel = RECIPE(interlevel);
