@@ -2,6 +2,7 @@
  * counters ("C") and names of processes and threads ("M"). Times are microseconds. */
 #include "report/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>
@@ -15,41 +16,71 @@ static const struct track {
     [TRACE_DEVICE_PASSES] = {2, 2, "pass", "passes"},
 };
 
-/* Names of what `id` stands for: "process_name" or "thread_name". */
-static void add_name(struct base_text *text, const char *kind, int process, int thread,
-                     const char *name)
+/* Returns microseconds to the nanosecond, which keeps the file short. */
+static double micros(double seconds)
 {
-    base_text_add(text,
-                  "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":0,"
-                  "\"args\":{\"name\":\"%s\"}},\n",
-                  kind, process, thread, name);
+    return round(1e9 * seconds) / 1e3;
+}
+
+static void add_json(struct base_text *text, cJSON *json, const char *behind)
+{
+    char *printed = base_json_print_unformatted(json);
+    cJSON_Delete(json);
+    if (printed)
+        base_text_add(text, "%s%s\n", printed, behind);
+    else
+        text->failed = true;
+    free(printed);
+}
+
+/* Begins an event, whose "args" become *args. */
+static cJSON *begin_event(const char *phase, const char *name, int process, int thread,
+                          double seconds, cJSON **args)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "ph", phase);
+    cJSON_AddStringToObject(json, "name", name);
+    cJSON_AddNumberToObject(json, "pid", process);
+    cJSON_AddNumberToObject(json, "tid", thread);
+    cJSON_AddNumberToObject(json, "ts", micros(seconds));
+    *args = cJSON_AddObjectToObject(json, "args");
+    return json;
+}
+
+/* Names a process or a thread: `kind` is "process_name" or "thread_name". */
+static void add_name(struct base_text *text, const char *kind, int process, int thread,
+                     const char *name, const char *behind)
+{
+    cJSON *args, *json = begin_event("M", kind, process, thread, 0, &args);
+    cJSON_AddStringToObject(args, "name", name);
+    add_json(text, json, behind);
 }
 
 static void add_event(struct base_text *text, const struct trace_event *event, double origin)
 {
     const struct track *track = &tracks[event->track];
-    base_text_add(text,
-                  "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,"
-                  "\"dur\":%.3f,\"args\":{\"step\":%llu",
-                  event->name, track->category, track->process, track->thread,
-                  1e6 * (event->begin - origin), 1e6 * (event->end - event->begin),
-                  (unsigned long long)event->step);
+    cJSON *args, *json = begin_event("X", event->name, track->process, track->thread,
+                                     event->begin - origin, &args);
+    cJSON_AddStringToObject(json, "cat", track->category);
+    cJSON_AddNumberToObject(json, "dur", micros(event->end - event->begin));
+    cJSON_AddNumberToObject(args, "step", (double)event->step);
     if (event->track == TRACE_DEVICE_PASSES)
-        base_text_add(text, ",\"idle_before_us\":%.3f", 1e6 * event->idle);
+        cJSON_AddNumberToObject(args, "idle_before_us", micros(event->idle));
     if (event->track == TRACE_DEVICE_PERIODS)
-        base_text_add(text, ",\"idle_us\":%.3f", 1e6 * event->idle);
-    base_text_add(text, "}},\n");
+        cJSON_AddNumberToObject(args, "idle_us", micros(event->idle));
+    add_json(text, json, ",");
 }
 
 /* The device's idle share as a curve: a step at the begin of each period. */
 static void add_counter(struct base_text *text, const struct trace_event *event, double origin)
 {
+    const struct track *track = &tracks[event->track];
     double length = event->end - event->begin;
-    base_text_add(text,
-                  "{\"ph\":\"C\",\"name\":\"idle %%\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,"
-                  "\"args\":{\"idle\":%.3f}},\n",
-                  tracks[event->track].process, tracks[event->track].thread,
-                  1e6 * (event->begin - origin), length > 0.0 ? 100.0 * event->idle / length : 0.0);
+    cJSON *args, *json = begin_event("C", "idle %", track->process, track->thread,
+                                     event->begin - origin, &args);
+    cJSON_AddNumberToObject(args, "idle",
+                            length > 0.0 ? round(1e5 * event->idle / length) / 1e3 : 0.0);
+    add_json(text, json, ",");
 }
 
 /* What holds for the whole file; ends it. */
@@ -63,13 +94,8 @@ static void add_about(struct base_text *text, const struct trace *trace)
     if (trace->deviation >= 0.0)
         cJSON_AddNumberToObject(about, "clock_deviation_us", 1e6 * trace->deviation);
     cJSON_AddNumberToObject(about, "lost_events", (double)trace->lost);
-    char *json = base_json_print_unformatted(about);
-    cJSON_Delete(about);
-    if (json)
-        base_text_add(text, "],\n\"displayTimeUnit\":\"ms\",\"otherData\":%s}\n", json);
-    else
-        text->failed = true;
-    free(json);
+    base_text_add(text, "],\n\"displayTimeUnit\":\"ms\",\"otherData\":");
+    add_json(text, about, "}");
 }
 
 vkn_status report_write_trace(const char *path, const struct trace *trace)
@@ -82,11 +108,9 @@ vkn_status report_write_trace(const char *path, const struct trace *trace)
             add_counter(&text, &trace->events[i], trace->origin);
     }
     for (size_t i = 0; i < BASE_COUNT(tracks); i++)
-        add_name(&text, "thread_name", tracks[i].process, tracks[i].thread, tracks[i].name);
-    add_name(&text, "process_name", tracks[TRACE_HOST].process, 0, "host");
-    add_name(&text, "process_name", tracks[TRACE_DEVICE_PASSES].process, 0, "device");
-    if (!text.failed)
-        text.size -= 2; /* the last comma */
+        add_name(&text, "thread_name", tracks[i].process, tracks[i].thread, tracks[i].name, ",");
+    add_name(&text, "process_name", tracks[TRACE_HOST].process, 0, "host", ",");
+    add_name(&text, "process_name", tracks[TRACE_DEVICE_PASSES].process, 0, "device", "");
     add_about(&text, trace);
     vkn_status status = text.failed ? base_fail(VKN_ERROR, "%s: out of memory", path)
                                     : base_file_replace(path, text.data, text.size);
