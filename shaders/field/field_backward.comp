@@ -9,6 +9,8 @@
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
+
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 #include "field/mlp.glsl"
 #include "field/features.glsl"
 #include "field/sample.glsl"
@@ -16,12 +18,10 @@
 #include "field/activations.glsl"
 #include "field/input_gradients.glsl"
 
-layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 
 #include "field/live.glsl"
-#include "field/flushed.glsl"
 
 void write_feature_gradients(uint sample_index)
 {

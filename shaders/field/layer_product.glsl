@@ -9,7 +9,6 @@ layout(constant_id = SPEC_PRODUCT_PANELS) const uint N_PANELS = 1;
 #ifndef ROUND_PRODUCTS
 #define ROUND_PRODUCTS ROUND_SUMS
 #endif
-#include "field/packed.glsl"
 const bool ROUNDS_SUMS = (ROUNDED & ROUND_PRODUCTS) != 0u;
 float round_sum(float sum)
 {

@@ -110,5 +110,4 @@ void put_gradient(uint row, uint column, STORAGE_T x)
 
 #ifdef BACKWARD
 #include "field/rounded.glsl"
-#include "field/flushed.glsl"
 #endif

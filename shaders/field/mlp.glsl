@@ -25,7 +25,6 @@
 
 #include "shared/rows.glsl"
 #include "shared/rounding.glsl"
-#include "field/packed.glsl"
 
 layout(constant_id = SPEC_DENSITY_WIDTH) const uint DENSITY_WIDTH = 64;
 layout(constant_id = SPEC_DENSITY_LAYERS) const uint DENSITY_LAYERS = 1;

@@ -44,11 +44,8 @@ float rate_of_step(float rate, uint count)
 // Changes a weight and its moments by its unscaled gradient.
 void take_step(float g, float decay, float rate, inout float w, inout float m, inout float v)
 {
-    switch (OPTIMIZER) {
-    case OPTIMIZER_LION:
+    if (OPTIMIZER == OPTIMIZER_LION)
         lion(g, decay, rate, w, m);
-        break;
-    default:
+    else
         adam(g, decay, rate, w, m, v);
-    }
 }

@@ -44,39 +44,38 @@
  *                   the room gpu fills it in */
 /* Group counts are begin_step's copy of State.dispatches. Devices read them by a way of their own:
  * apart from what programs write, that spares barriers which wait for both. */
-#define STEP_BUFFERS(BUFFER)                                                                       \
-    BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                                \
-    BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                              \
-    BUFFER(13, DISPATCHES, "group counts", struct Dispatch, 2 * DISPATCH_COUNT, GPU_DEVICE, LOST)  \
-    BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, LOST)                           \
-    BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, LOST)                     \
-    BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, LOST)                   \
-    BUFFER(2, RAYS, "rays", struct Ray, n->rays, GPU_DEVICE, LOST)                                 \
-    BUFFER(3, RESULTS, "ray results", struct RayResult, n->rays, GPU_DEVICE, LOST)                 \
-    BUFFER(4, SAMPLES, "samples", struct Sample, n->samples, GPU_DEVICE, LOST)                     \
-    BUFFER(5, FIELD, "field values", float[4], n->samples, GPU_DEVICE, LOST)                       \
-    BUFFER(12, FIELD_GRADIENTS, "field gradients", float[4], n->samples, GPU_DEVICE, LOST)         \
-    BUFFER(6, FEATURES, "features", uint8_t,                                                       \
-           n->samples * n->feature_bytes + n->layer_bytes + n->kept_bytes, GPU_DEVICE, LOST)       \
-    BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                       \
-    BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))               \
-    BUFFER(8, F16_PARAMS, "f16 parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, LOST) \
-    BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, LOST)                         \
-    BUFFER(20, FIXED, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, LOST)        \
-    BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))    \
-    BUFFER(22, F16_AVERAGE, "f16 average parameters", uint16_t, n->f16_params + n->panels,         \
-           GPU_DEVICE, LOST)                                                                       \
-    BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))           \
-    BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                   \
-    BUFFER(23, MOMENT1, "first moments", float, n->moments[0], GPU_DEVICE, KEPT("moment1"))        \
-    BUFFER(24, MOMENT2, "second moments", float, n->moments[1], GPU_DEVICE, KEPT("moment2"))       \
-    BUFFER(25, COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, KEPT("counts"))            \
-    BUFFER(11, STATE, "state", struct State, 1, GPU_DEVICE, KEPT("state"))                         \
-    BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)      \
-    BUFFER(27, SCRATCH, "backward scratch", uint8_t,                                               \
-           n->groups * n->scratch_bytes + n->layer_bytes, GPU_DEVICE, LOST)                        \
-    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)                       \
+/* clang-format off */
+#define STEP_BUFFERS(BUFFER)                                                                                           \
+    BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, LOST)                                                    \
+    BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, LOST)                                                  \
+    BUFFER(13, DISPATCHES, "group counts", struct Dispatch, 2 * DISPATCH_COUNT, GPU_DEVICE, LOST)                      \
+    BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, LOST)                                               \
+    BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, LOST)                                         \
+    BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, LOST)                                       \
+    BUFFER(2, RAYS, "rays", struct Ray, n->rays, GPU_DEVICE, LOST)                                                     \
+    BUFFER(3, RESULTS, "ray results", struct RayResult, n->rays, GPU_DEVICE, LOST)                                     \
+    BUFFER(4, SAMPLES, "samples", struct Sample, n->samples, GPU_DEVICE, LOST)                                         \
+    BUFFER(5, FIELD, "field values", float[4], n->samples, GPU_DEVICE, LOST)                                           \
+    BUFFER(12, FIELD_GRADIENTS, "field gradients", float[4], n->samples, GPU_DEVICE, LOST)                             \
+    BUFFER(6, FEATURES, "features", uint8_t, n->samples * n->feature_bytes + n->layer_bytes + n->kept_bytes, GPU_DEVICE, LOST) \
+    BUFFER(18, LIVE, "live samples", uint32_t, n->samples, GPU_DEVICE, LOST)                                           \
+    BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))                                   \
+    BUFFER(8, F16_PARAMS, "f16 parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, LOST)                     \
+    BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, LOST)                                             \
+    BUFFER(20, FIXED, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, LOST)                            \
+    BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))                        \
+    BUFFER(22, F16_AVERAGE, "f16 average parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, LOST)           \
+    BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))                               \
+    BUFFER(10, BITS, "occupancy bits", uint32_t, n->bit_words, GPU_DEVICE, LOST)                                       \
+    BUFFER(23, MOMENT1, "first moments", float, n->moments[0], GPU_DEVICE, KEPT("moment1"))                            \
+    BUFFER(24, MOMENT2, "second moments", float, n->moments[1], GPU_DEVICE, KEPT("moment2"))                           \
+    BUFFER(25, COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, KEPT("counts"))                                \
+    BUFFER(11, STATE, "state", struct State, 1, GPU_DEVICE, KEPT("state"))                                             \
+    BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, LOST)                          \
+    BUFFER(27, SCRATCH, "backward scratch", uint8_t, n->groups * n->scratch_bytes + n->layer_bytes, GPU_DEVICE, LOST)  \
+    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE, GPU_DEVICE, LOST)                                           \
     BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, LOST)
+/* clang-format on */
 #define BIND_ADDRESSES      14
 /* What the pass that samples for the fine field reads of the coarse one's set of samples, in
  * bindings of its own: no rows, for these are the set's RESULTS, SAMPLES and FIELD. */
@@ -127,24 +126,23 @@
  * texels                pixels of rows of a texture: the number of the triangle that each shows,
  *                       TEXEL_NEAR more where it shows it beyond its edge, TEXEL_NONE; once that is
  *                       evaluated, RGB8 */
-#define VIEW_BUFFERS(BUFFER)                                                                       \
-    BUFFER(15, OUTPUT, "pixels", struct Output, n->rays, GPU_HOST, LOST)                           \
-    BUFFER(16, NORMALS, "normals", float[4], n->samples + n->rays, GPU_DEVICE, LOST)               \
-    BUFFER(17, MESH, "mesh grid", struct MeshGrid, 1, GPU_DEVICE, LOST)                            \
-    BUFFER(18, MESH_VALUES, "mesh values", float, (n->layers + MESH_CARRY) * n->layer, GPU_DEVICE, \
-           LOST)                                                                                   \
-    BUFFER(19, MESH_FIRST, "mesh vertex numbers", uint32_t, (n->layers + 1) * n->layer,            \
-           GPU_DEVICE, LOST)                                                                       \
-    BUFFER(20, MESH_POINTS, "mesh points", uint32_t, n->layers * n->layer, GPU_DEVICE, LOST)       \
-    BUFFER(21, MESH_TILES, "mesh tiles", uint32_t[2], n->tiles + 1, GPU_DEVICE, LOST)              \
-    BUFFER(22, MESH_TABLE, "mesh table", uint32_t, MESH_TABLE_WORDS, GPU_DEVICE, LOST)             \
-    BUFFER(23, MESH_VERTICES, "mesh vertices", struct MeshVertex, n->vertices, GPU_HOST, LOST)     \
-    BUFFER(24, MESH_TRIANGLES, "mesh triangles", uint32_t[3], n->triangles, GPU_HOST, LOST)        \
-    BUFFER(25, SIGHT, "sight", float, n->sight, GPU_DEVICE, LOST)                                  \
-    BUFFER(26, TEXTURE_TRIANGLES, "texture triangles", struct TextureTriangle, n->triangles,       \
-           GPU_DEVICE, LOST)                                                                       \
-    BUFFER(27, TEXELS, "texels", uint32_t, n->texels, GPU_DEVICE, LOST)                            \
+/* clang-format off */
+#define VIEW_BUFFERS(BUFFER)                                                                                           \
+    BUFFER(15, OUTPUT, "pixels", struct Output, n->rays, GPU_HOST, LOST)                                               \
+    BUFFER(16, NORMALS, "normals", float[4], n->samples + n->rays, GPU_DEVICE, LOST)                                   \
+    BUFFER(17, MESH, "mesh grid", struct MeshGrid, 1, GPU_DEVICE, LOST)                                                \
+    BUFFER(18, MESH_VALUES, "mesh values", float, (n->layers + MESH_CARRY) * n->layer, GPU_DEVICE, LOST)               \
+    BUFFER(19, MESH_FIRST, "mesh vertex numbers", uint32_t, (n->layers + 1) * n->layer, GPU_DEVICE, LOST)              \
+    BUFFER(20, MESH_POINTS, "mesh points", uint32_t, n->layers * n->layer, GPU_DEVICE, LOST)                           \
+    BUFFER(21, MESH_TILES, "mesh tiles", uint32_t[2], n->tiles + 1, GPU_DEVICE, LOST)                                  \
+    BUFFER(22, MESH_TABLE, "mesh table", uint32_t, MESH_TABLE_WORDS, GPU_DEVICE, LOST)                                 \
+    BUFFER(23, MESH_VERTICES, "mesh vertices", struct MeshVertex, n->vertices, GPU_HOST, LOST)                         \
+    BUFFER(24, MESH_TRIANGLES, "mesh triangles", uint32_t[3], n->triangles, GPU_HOST, LOST)                            \
+    BUFFER(25, SIGHT, "sight", float, n->sight, GPU_DEVICE, LOST)                                                      \
+    BUFFER(26, TEXTURE_TRIANGLES, "texture triangles", struct TextureTriangle, n->triangles, GPU_DEVICE, LOST)         \
+    BUFFER(27, TEXELS, "texels", uint32_t, n->texels, GPU_DEVICE, LOST)                                                \
     BUFFER(28, SPLATS, "splats", struct Splat, n->splats, GPU_HOST, LOST)
+/* clang-format on */
 
 /* The numbers as constants: BINDING(RAYS) in the layout of a GLSL block. */
 #ifdef VULKAN

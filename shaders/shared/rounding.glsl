@@ -34,6 +34,12 @@ vec4 round_to(uint operation, vec4 x)
 }
 
 #ifdef STORAGE_T
+#ifdef FP16
+const bool PACKED_PRODUCTS = (ROUNDED & F32_PRODUCTS) == 0u; // of the MLPs: in packed f16 arithmetic, else in f32
+#else
+const bool PACKED_PRODUCTS = false;
+#endif
+
 // Activations, and with another operation their gradients, as they are stored.
 STORAGE_T to_storage(uint operation, float x)
 {
