@@ -38,7 +38,7 @@ void finish(uint row, uint column, float sum)
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
-// Elements of two matrices correspond only where their types are the same: 16-bit activations are widened
+// Elements of two matrices correspond only where their types are the same: f16 activations are widened
 // to be compared; what rounding leaves of a sum is known before. (Drivers may leave a matrix as it was that
 // is rounded and widened again.)
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)

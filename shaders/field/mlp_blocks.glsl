@@ -1,4 +1,4 @@
-// Products in blocks of registers, of FP32 or packed 16-bit arithmetic, for GPUs without cooperative
+// Products in blocks of registers, of f32 or packed f16 arithmetic, for GPUs without cooperative
 // matrices: an invocation has the sums of some rows by four columns, and of some inputs by four outputs
 // of the weights' gradients. Weights come through loads of four, and are mostly the same for the lanes
 // next to it.

@@ -41,7 +41,7 @@ uint owned_rows()
     return TILE_FIRST + gl_SubgroupID / SHARERS * OWNED * ROW;
 }
 
-// ---- sums to 16-bit values --------------------------------------------------------------------------
+// ---- sums to f16 values -----------------------------------------------------------------------------
 
 #ifdef STAGED
 shared float staging[SUBGROUPS * MATRIX_M * MATRIX_N];
@@ -85,7 +85,7 @@ bool by_row(uint first_value, uint kind)
     return !COLUMNS || first_value != 0u && (kind != RECTIFY || !COLORED || first_value != AT_RGB - COLOR_WIDTH);
 }
 
-// Elements of two matrices correspond only where their types are the same: 16-bit activations are widened
+// Elements of two matrices correspond only where their types are the same: f16 activations are widened
 // to be compared; what rounding leaves of a sum is known before. (Drivers may leave a matrix as it was that
 // is rounded and widened again.)
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)

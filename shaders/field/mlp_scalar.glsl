@@ -1,4 +1,4 @@
-// The MLPs with one row of values per invocation, in FP32 or packed 16-bit arithmetic.
+// The MLPs with one row of values per invocation, in f32 or packed f16 arithmetic.
 //
 // A row lives in registers (on a CPU device: in the stack), so every index into it must be known when
 // the program is compiled: loops that are not unrolled shift a window of the row along instead. The

@@ -1,5 +1,5 @@
 // The MLPs over a tile of rows in shared memory (or with TILE_IN_MEMORY in the workgroup's scratch
-// memory), [row][value]: 16 bits a value, or 32 in FP32. A layer reads columns of the tile and writes
+// memory), [row][value], f16 or, in fp32, f32. A layer reads columns of the tile and writes
 // others, or the same ones; subgroups share the work, and wait for each other between layers.
 //
 // Products add up over a row's values, weights' gradients over rows, and matrices are loaded many values

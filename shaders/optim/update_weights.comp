@@ -3,7 +3,7 @@
 // Per entry of a group of parameters (the features of a hash slot; some MLP weights): unscale, clip,
 // the optimiser's step on the FP32 masters, clear the gradient. An entry of a sparse group that no
 // sample touched is left alone and keeps its own count of steps, so that its bias correction stays right.
-// FP16: also refreshes the f16 copies that the 16-bit field reads.
+// FP16: also refreshes the f16 copies that the field reads.
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "shared/rounding.glsl"

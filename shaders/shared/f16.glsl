@@ -1,4 +1,4 @@
-// Rounds to f16 without 16-bit arithmetic. packHalf2x16 rounds as the driver likes: NVK cuts off.
+// Rounds to f16 without f16 arithmetic. packHalf2x16 rounds as the driver likes: NVK cuts off.
 #ifndef SHARED_F16_GLSL
 #define SHARED_F16_GLSL
 

@@ -356,7 +356,7 @@ struct State {
     SHARED_UINT average_step; /* step at which the average was last refreshed */
     SHARED_FLOAT average_weight;
     SHARED_FLOAT threshold; /* of the occupancy grid, this update */
-    SHARED_UINT flushed;    /* gradients of activations that 16 bits turned into zero, this step */
+    SHARED_UINT flushed;    /* gradients of activations that f16 turned into zero, this step */
     SHARED_UINT rounded;    /* of so many that were not zero */
     SHARED_UINT settled;    /* a step was good since the loss scale or the rate was set anew */
     SHARED_UINT falls;      /* back-offs since the loss scale last grew, once settled */

@@ -19,10 +19,10 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
 /* clang-format off */
 /* Weights of all layers that are passes of their own, as products read them; also of their moving average. */
 #define PACK(when)                                                                                   \
-    {"pack_weights", .use = (when), .variant = FIELD_F16, .dispatch = DISPATCH_FORWARD,             \
+    {"pack_weights", .use = (when), .variant = FIELD_F16, .dispatch = DISPATCH_FORWARD,              \
      .loop = LOOP_OWN_LAYERS, .cost = layers_cost_pack}
 #define PACK_AVERAGE(when)                                                                           \
-    {"pack_weights", .label = "pack_average", .use = (when), .variant = FIELD_F16,                  \
+    {"pack_weights", .label = "pack_average", .use = (when), .variant = FIELD_F16,                   \
      .dispatch = DISPATCH_OCCUPANCY, .loop = LOOP_OWN_LAYERS, .average = true, .cost = layers_cost_pack}
 #define LAYER_WEIGHTS(when)                                                                          \
     {"layer_weights", .use = (when), .variant = FIELD_PRODUCT_SUMS, LIVE, .loop = LOOP_OWN_LAYERS,   \
@@ -30,25 +30,25 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
 
 /* From samples and times to displacements, which are activations. */
 #define DEFORM(rows, when, suffix)                                                                   \
-    {"encode_warp", .label = "encode_warp" suffix, .use = (when), .variant = FIELD_F16, rows,       \
+    {"encode_warp", .label = "encode_warp" suffix, .use = (when), .variant = FIELD_F16, rows,        \
      .cost = deformation_cost_encode},                                                               \
     {"layer_forward", .label = "warp_forward" suffix, .use = (when), .variant = FIELD_PRODUCT, rows, \
      .loop = LOOP_WARP, .cost = layers_cost_forward}
 #define DEFORM_CELLS(when)                                                                           \
-    {"encode_warp", .use = (when), CELLS, .variant = FIELD_F16, .cost = deformation_cost_encode},   \
+    {"encode_warp", .use = (when), CELLS, .variant = FIELD_F16, .cost = deformation_cost_encode},    \
     {"layer_forward", .use = (when), CELLS, .variant = FIELD_PRODUCT, .loop = LOOP_WARP,             \
      .average = true, .cost = layers_cost_forward}
 
 /* From gradients of a grid's features to those of the samples' canonical positions, which are found once
  * more: colours have taken their memory. */
 #define GRID_POSITION_GRADIENTS(when)                                                                \
-    {"warp_samples", .label = "warp_live", .use = (when), .variant = FIELD_F16, LIVE,               \
+    {"warp_samples", .label = "warp_live", .use = (when), .variant = FIELD_F16, LIVE,                \
      .cost = deformation_cost_move},                                                                 \
     {"input_gradients", .use = (when), .variant = FIELD_COPIES, LIVE,                                \
      .cost = ngp_cost_input_gradients}
 /* From those to the gradients of the deformation's layers. */
 #define DEFORM_BACK(when)                                                                            \
-    {"warp_seeds", .use = (when), .variant = FIELD_F16, LIVE,                                       \
+    {"warp_seeds", .use = (when), .variant = FIELD_F16, LIVE,                                        \
      .cost = deformation_cost_output_gradients},                                                     \
     {"layer_backward", .label = "warp_backward", .use = (when), .variant = FIELD_PRODUCT, LIVE,      \
      .loop = LOOP_WARP_BACK, .cost = layers_cost_backward}
