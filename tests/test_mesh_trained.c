@@ -209,6 +209,8 @@ static int set_up(void **state)
     const struct vkn_config config = {
         .scene.downscale = 2, .steps = STEPS, .batch.samples = SAMPLES};
     vkn_log_quiet(true);
+    if (mkdtemp(cache_dir) == NULL)
+        return -1;
     trained = train("demo", &config);
     *state = &trained;
     return 0;
@@ -217,6 +219,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     destroy(*state);
+    clean_up_tests();
     return 0;
 }
 
