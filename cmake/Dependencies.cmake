@@ -47,6 +47,14 @@ list(REMOVE_DUPLICATES vulkan_includes)
 list(REMOVE_ITEM vulkan_includes /usr/include)
 target_include_directories(vknerf-vulkan SYSTEM INTERFACE ${vulkan_includes})
 
+# Makes the target vknerf-NAME of an include folder and libraries.
+function(add_dependency name include)
+    add_library(vknerf-${name} INTERFACE)
+    list(REMOVE_ITEM include /usr/include) # as above
+    target_include_directories(vknerf-${name} SYSTEM INTERFACE ${include})
+    target_link_libraries(vknerf-${name} INTERFACE ${ARGN})
+endfunction()
+
 # ---- cJSON ---------------------------------------------------------------------------------------
 
 find_path(VKNERF_CJSON_INCLUDE cjson/cJSON.h)
@@ -54,12 +62,7 @@ find_library(VKNERF_CJSON_LIBRARY NAMES libcjson.a cjson)
 if(NOT VKNERF_CJSON_INCLUDE OR NOT VKNERF_CJSON_LIBRARY)
     message(FATAL_ERROR "vknerf needs cJSON: install libcjson-dev")
 endif()
-add_library(vknerf-cjson INTERFACE)
-set(cjson_includes ${VKNERF_CJSON_INCLUDE})
-list(REMOVE_ITEM cjson_includes /usr/include)
-target_include_directories(vknerf-cjson SYSTEM INTERFACE ${cjson_includes})
-target_link_libraries(vknerf-cjson INTERFACE
-    ${VKNERF_CJSON_LIBRARY})
+add_dependency(cjson ${VKNERF_CJSON_INCLUDE} ${VKNERF_CJSON_LIBRARY})
 
 # ---- stb -----------------------------------------------------------------------------------------
 
@@ -79,11 +82,7 @@ find_library(VKNERF_Z_LIBRARY NAMES libz.a z)
 if(NOT VKNERF_PNG_INCLUDE OR NOT VKNERF_PNG_LIBRARY OR NOT VKNERF_Z_LIBRARY)
     message(FATAL_ERROR "vknerf needs libpng: install libpng-dev")
 endif()
-add_library(vknerf-png INTERFACE)
-set(png_includes ${VKNERF_PNG_INCLUDE})
-list(REMOVE_ITEM png_includes /usr/include)
-target_include_directories(vknerf-png SYSTEM INTERFACE ${png_includes})
-target_link_libraries(vknerf-png INTERFACE ${VKNERF_PNG_LIBRARY} ${VKNERF_Z_LIBRARY} m)
+add_dependency(png ${VKNERF_PNG_INCLUDE} ${VKNERF_PNG_LIBRARY} ${VKNERF_Z_LIBRARY} m)
 
 # ---- libjpeg-turbo -------------------------------------------------------------------------------
 # Static where it can be had, as libpng.
@@ -93,8 +92,4 @@ find_library(VKNERF_JPEG_LIBRARY NAMES libjpeg.a jpeg)
 if(NOT VKNERF_JPEG_INCLUDE OR NOT VKNERF_JPEG_LIBRARY)
     message(FATAL_ERROR "vknerf needs libjpeg-turbo: install libjpeg-dev")
 endif()
-add_library(vknerf-jpeg INTERFACE)
-set(jpeg_includes ${VKNERF_JPEG_INCLUDE})
-list(REMOVE_ITEM jpeg_includes /usr/include)
-target_include_directories(vknerf-jpeg SYSTEM INTERFACE ${jpeg_includes})
-target_link_libraries(vknerf-jpeg INTERFACE ${VKNERF_JPEG_LIBRARY})
+add_dependency(jpeg ${VKNERF_JPEG_INCLUDE} ${VKNERF_JPEG_LIBRARY})

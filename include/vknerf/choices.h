@@ -149,8 +149,8 @@
     X(VKN_PART_SHARE, share)
 
 /* Files that vkn_run_export writes, by the end of their names, and what they hold: a mesh, a mesh with a texture,
- * points, splats; points of .obj and .glb files hardly any program reads. LOCAL: positions have single precision and
- * count from vkn_export_result.origin, as those of all splats do. Writers are in src/render/formats.h. */
+ * points, splats. Hardly any program reads points of .obj and .glb files. LOCAL: positions have single precision and
+ * count from vkn_export_result.origin, as positions of all splats do. Writers are in src/render/formats.h. */
 #define VKN_EXPORT_FORMATS(MESH, TEXTURE, POINTS, SPLATS, LOCAL)                                        \
     MESH(ply) POINTS(ply) SPLATS(ply)                                                                   \
     MESH(obj)                                                                                           \

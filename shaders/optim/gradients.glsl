@@ -1,6 +1,6 @@
 // How the optimiser reads gradients and clears them: the one place that knows in which form the passes
-// before it leave them. One at a time, or by number of pair or of four, in one load. They are floats; with
-// F16_SUMS those that are not summed over workgroups are pairs of f16, as scatter_gradients left them.
+// before it leave them. One at a time, or by number of pair or of four, in one load. Gradients are
+// floats; with F16_SUMS gradients that no workgroup sums are pairs of f16, as scatter_gradients left them.
 layout(constant_id = SPEC_F16_SUMS) const uint F16_SUMS = 0;
 layout(constant_id = SPEC_F16_SUM_PLACE) const uint F16_SUM_PLACE = 0; // counts fours
 

@@ -143,7 +143,7 @@ bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
 
 // ---- perspective and thin prism fisheye -----------------------------------------------------------
 
-// Undistorted positions are tangents; those of a thin prism fisheye have the angle to the axis as their length.
+// An undistorted position is a tangent; with a thin prism fisheye its length is the angle to the axis.
 bool polynomial_ray(Camera camera, vec2 distorted, out vec3 local)
 {
     vec2 p;

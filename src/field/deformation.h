@@ -29,15 +29,23 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
      .cost = layers_cost_weights}
 
 /* From samples and times to displacements, which are activations. */
-#define DEFORM(rows, when, suffix)                                                                   \
-    {"encode_warp", .label = "encode_warp" suffix, .use = (when), .variant = FIELD_F16, rows,        \
+#define DEFORM(when, suffix, ...)                                                                    \
+    {"encode_warp", .label = "encode_warp" suffix, .use = (when), .variant = FIELD_F16, __VA_ARGS__, \
      .cost = deformation_cost_encode},                                                               \
-    {"layer_forward", .label = "warp_forward" suffix, .use = (when), .variant = FIELD_PRODUCT, rows, \
+    {"layer_forward", .label = "warp_forward" suffix, .use = (when), .variant = FIELD_PRODUCT, __VA_ARGS__,\
      .loop = LOOP_WARP, .cost = layers_cost_forward}
 #define DEFORM_CELLS(when)                                                                           \
     {"encode_warp", .use = (when), CELLS, .variant = FIELD_F16, .cost = deformation_cost_encode},    \
     {"layer_forward", .use = (when), CELLS, .variant = FIELD_PRODUCT, .loop = LOOP_WARP,             \
      .average = true, .cost = layers_cost_forward}
+
+/* From samples, moved by a deformation, to a grid's features. */
+#define FEATURES(...)                                                                                \
+    DEFORM(PASS_DEFORMED, "", __VA_ARGS__),                                                          \
+    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16, __VA_ARGS__,            \
+     .cost = deformation_cost_move},                                                                 \
+    {"encode_samples", .use = PASS_GRID, .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,      \
+     .cost = ngp_cost_encode}
 
 /* From gradients of a grid's features to those of the samples' canonical positions, which are found once
  * more: colours have taken their memory. */

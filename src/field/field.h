@@ -100,8 +100,6 @@ vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *
 vkn_status field_take_stored(const char *path, const char *text, const struct vkn_config *config);
 struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller
                                                                            */
-/* Returns the kind that is named; NULL: there is none. */
-const struct field_kind *field_kind_of(const struct vkn_config *config);
 /* Lists the keys that its shape, and its deformation's, follows from; returns how many there are.
  */
 #define FIELD_MAX_KEYS 32u

@@ -27,7 +27,8 @@ static enum vkn_model canonical_model(const struct vkn_config *config)
     }
 }
 
-const struct field_kind *field_kind_of(const struct vkn_config *config)
+/* The kind that is named; NULL: there is none. */
+static const struct field_kind *kind_of(const struct vkn_config *config)
 {
     if (config->model == VKN_MODEL_GLSL) {
         const struct glsl_field *field = glsl_find(config);
@@ -42,7 +43,7 @@ const struct field_kind *field_kind_of(const struct vkn_config *config)
 
 size_t field_shape(const struct vkn_config *config, const char *keys[FIELD_MAX_KEYS])
 {
-    const struct field_kind *kind = field_kind_of(config);
+    const struct field_kind *kind = kind_of(config);
     size_t count = 0;
     for (size_t i = 0; kind && kind->shape && kind->shape[i]; i++)
         keys[count++] = kind->shape[i];
@@ -70,7 +71,7 @@ static vkn_status check_kind(const struct vkn_config *config, const struct field
 /* Parameters are those of the MLPs, of the deformation and of the grid, in this order. */
 static vkn_status create(const struct vkn_config *config, bool deformed, struct field_model *model)
 {
-    const struct field_kind *kind = field_kind_of(config);
+    const struct field_kind *kind = kind_of(config);
     *model = (struct field_model){.kind = kind, .to_position = deformed};
     BASE_TRY(check_kind(config, kind));
     BASE_TRY(kind->create(config, model));

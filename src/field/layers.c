@@ -137,11 +137,7 @@ static void configure(const struct vkn_config *config, const struct field_model 
 /* clang-format off */
 static const struct pass forward[] = {
     PACK(PASS_ALWAYS),
-    DEFORM(SAMPLES, PASS_DEFORMED, ""),
-    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16, SAMPLES,
-     .cost = deformation_cost_move},
-    {"encode_samples", .use = PASS_GRID, .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
-     .cost = ngp_cost_encode},
+    FEATURES(SAMPLES),
     {"encode_inputs", .variant = FIELD_F16, SAMPLES, .cost = layers_cost_encode},
     {"layer_forward", .variant = FIELD_PRODUCT, SAMPLES, .loop = LOOP_LAYERS,
      .cost = layers_cost_forward},
@@ -150,11 +146,7 @@ static const struct pass forward[] = {
 
 static const struct pass densities[] = {
     PACK(PASS_ALWAYS),
-    DEFORM(SOME, PASS_DEFORMED, ""),
-    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16, SOME,
-     .cost = deformation_cost_move},
-    {"encode_samples", .use = PASS_GRID, .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
-     .cost = ngp_cost_encode},
+    FEATURES(SOME),
     {"encode_inputs", .variant = FIELD_F16, SOME, .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_densities", .variant = FIELD_PRODUCT, SOME,
      .loop = LOOP_DENSITY_LAYERS, .cost = layers_cost_forward},
@@ -165,7 +157,7 @@ static const struct pass densities[] = {
 /* Where all of the live samples are one chunk, the backward pass finds the activations of these
  * passes. A hash grid's features are still there. */
 static const struct pass colors[] = {
-    DEFORM(LIVE, PASS_DEFORMED, "_colors"),
+    DEFORM(PASS_DEFORMED, "_colors", LIVE),
     {"encode_inputs", .label = "encode_colors", .variant = FIELD_F16, LIVE,
      .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_colors", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS,
@@ -176,7 +168,7 @@ static const struct pass colors[] = {
 
 /* Activations of live samples are computed again, or gathered where all were kept, a chunk of rows at a time. */
 static const struct pass backward[] = {
-    DEFORM(AGAIN, PASS_DEFORMED | PASS_RECOMPUTES, "_live"),
+    DEFORM(PASS_DEFORMED | PASS_RECOMPUTES, "_live", AGAIN),
     {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_F16, AGAIN,
      .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_forward_live", .use = PASS_RECOMPUTES,

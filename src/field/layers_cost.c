@@ -25,31 +25,19 @@ double layers_copies(const struct cost_counts *n)
     return n->pass->rows == ROWS_LIVE || n->pass->rows == ROWS_AGAIN ? 2 : 1;
 }
 
-/* The layers that a pass goes through. */
+/* The layers that a pass goes through, in either direction. */
 struct range {
     uint32_t begin, end;
 };
 
 static struct range range_of(const struct cost_model *m, const struct cost_counts *n)
 {
-    const struct field_model *model = m->model;
-    uint32_t first_warp = field_first_warp(model), end = 0;
-    switch (n->pass->loop) {
-    case LOOP_LAYERS:
-        return (struct range){0, first_warp};
-    case LOOP_DENSITY_LAYERS:
-        while (end < model->layer_count && model->layers[end].mlp == 0)
-            end++;
-        return (struct range){0, end};
-    case LOOP_LAYERS_BACK:
-        return (struct range){model->to_position ? 0 : 1, first_warp};
-    case LOOP_WARP:
-        return (struct range){first_warp, model->layer_count};
-    case LOOP_WARP_BACK:
-        return (struct range){first_warp + 1, model->layer_count};
-    default:
-        return (struct range){model->fused, model->layer_count};
-    }
+    struct repeats repeats = {0};
+    field_repeats(m->model, &repeats);
+    uint32_t last_round = recipe_rounds(n->pass, &repeats) - 1;
+    uint32_t first = recipe_round(n->pass, &repeats, 0);
+    uint32_t last = recipe_round(n->pass, &repeats, last_round);
+    return first < last ? (struct range){first, last + 1} : (struct range){last, first + 1};
 }
 
 /* What a range of layers comes to for a row: operations; columns read and written; weights and

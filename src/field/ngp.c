@@ -131,22 +131,16 @@ void ngp_configure(const struct vkn_config *config, const struct field_model *mo
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
-/* From samples to features, of a deformed field from where it has moved them. */
-#define FEATURES                                                                                     \
-    PACK(PASS_DEFORMED),                                                                             \
-    DEFORM(SAMPLES, PASS_DEFORMED, ""),                                                              \
-    {"warp_samples", .use = PASS_DEFORMED, .variant = FIELD_F16, SAMPLES,                           \
-     .cost = deformation_cost_move},                                                                 \
-    {"encode_samples", .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode}
-
 static const struct pass forward[] = {
-    FEATURES,
+    PACK(PASS_DEFORMED),
+    FEATURES(SAMPLES),
     {"field_forward", .variant = FIELD_FORWARD, .dispatch = DISPATCH_FORWARD,
      .cost = ngp_cost_forward},
 };
 
 static const struct pass densities[] = {
-    FEATURES,
+    PACK(PASS_DEFORMED),
+    FEATURES(SAMPLES),
     {"field_forward", .label = "field_densities", .variant = FIELD_FORWARD,
      .dispatch = DISPATCH_FORWARD, .rows = ROWS_DENSITIES, .cost = ngp_cost_densities},
 };
@@ -162,7 +156,7 @@ static const struct pass colors[] = {
 static const struct pass backward[] = {
     {"field_backward", .variant = FIELD_BACKWARD, .dispatch = DISPATCH_BACKWARD,
      .cost = ngp_cost_backward},
-    DEFORM(LIVE, PASS_DEFORMED, "_live"),
+    DEFORM(PASS_DEFORMED, "_live", LIVE),
     GRID_POSITION_GRADIENTS(PASS_DEFORMED),
     DEFORM_BACK(PASS_DEFORMED),
     LAYER_WEIGHTS(PASS_DEFORMED),
