@@ -15,13 +15,13 @@ endif()
 function(vknerf_add_viewer target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer)
     if(NOT VKNERF_VIEWER)
-        target_sources(${target} PRIVATE ${folder}/absent.c)
+        target_sources(${target} PRIVATE ${folder}/stub.c)
         message(STATUS "Without the viewer: with libmicrohttpd-dev there is one")
         return()
     endif()
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
-    list(REMOVE_ITEM sources ${folder}/absent.c)
-    # The library shows nothing of its room pixels, so the viewer has its own.
+    list(REMOVE_ITEM sources ${folder}/stub.c)
+    # The library shows nothing of its module pixels, so the viewer has its own.
     target_sources(${target} PRIVATE ${sources} ${PROJECT_SOURCE_DIR}/src/pixels/jpeg.c)
     if(NOT VKNERF_MICROHTTPD_INCLUDE STREQUAL "/usr/include") # the compiler's own must not be named
         target_include_directories(${target} SYSTEM PRIVATE ${VKNERF_MICROHTTPD_INCLUDE})

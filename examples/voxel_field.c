@@ -120,7 +120,7 @@ static void take_step(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxel
     if (step % 64 == 0)
         printf("step %u: %u rays, %u samples, %u live, training PSNR %.2f dB\n", step,
                samples->rays, samples->count, composited->live,
-               -10 * log10((double)composited->square));
+               -10 * log10((double)composited->mean_square));
 }
 
 static void train(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxels)

@@ -43,7 +43,7 @@ struct backend_case {
     struct field_tuning tuning;             /* what is not 0 of it */
     bool bound;                             /* weights through the binding, not by address */
     enum vkn_density_activation activation; /* 0: the default */
-    enum vkn_policy products;               /* of fp16: f32 instead of packed */
+    enum vkn_policy matmul;                 /* of fp16: f32 instead of packed */
     enum vkn_policy stored;                 /* activations and their gradients of fp32: bf16 */
 };
 #define MAX_CASES 32
@@ -64,7 +64,7 @@ static inline struct vkn_config settings_of(const struct backend_case *backend,
                 .sh_degree = shape->sh_degree,
                 .density_activation = backend->activation},
         .matrix = {backend->shape, backend->accumulate, backend->conversions},
-        .policy = {.products = backend->products},
+        .policy = {.matmul = backend->matmul},
     };
 }
 
@@ -80,7 +80,7 @@ static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matr
     if (device->type != GPU_CPU)
         return true;
     /* The forms with the shapes of GPUs: those of CPU devices differ in their loops alone. */
-    bool forms = all || !gpu_cpu_shaped(device);
+    bool forms = all || !gpu_cpu_kernels(device);
     if (shape == VKN_SHAPE_8X8X8)
         return form == PLAIN || (forms && (all || form != IN_MEMORY)); /* F16_SUMS is in memory */
     if (form == PLAIN)
@@ -118,7 +118,7 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
             if (form == F16_SUMS && capabilities->type == GPU_CPU && !tries_all())
                 backend.memory = true;
             /* Not the sizes that a GPU's workgroups have by themselves. */
-            if (form == F16_SUMS && !gpu_cpu_shaped(capabilities))
+            if (form == F16_SUMS && !gpu_cpu_kernels(capabilities))
                 backend.tuning = (struct field_tuning){.values = {[FIELD_BACKWARD_ROWS] = 16,
                                                                   [FIELD_BACKWARD_SIZE] = 64,
                                                                   [FIELD_FORWARD_ROWS] = 32,
@@ -139,12 +139,12 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
     }
     /* Rows that do not fit into shared memory, weight gradients that are not held. */
     for (int precision = VKN_PRECISION_FP32;
-         precision <= VKN_PRECISION_FP16 && !gpu_cpu_shaped(capabilities); precision++)
+         precision <= VKN_PRECISION_FP16 && !gpu_cpu_kernels(capabilities); precision++)
         if (precision == VKN_PRECISION_FP32 || cases[1].precision == VKN_PRECISION_FP16)
             cases[count++] = (struct backend_case){.precision = (enum vkn_precision)precision,
                                                    .memory = true,
                                                    .through_partials = true};
-    if (gpu_cpu_shaped(capabilities)) {
+    if (gpu_cpu_kernels(capabilities)) {
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP32, .bound = true};
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16, .bound = true};
     }
@@ -153,7 +153,7 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
          * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
         bool all = tries_all();
-        bool forms = !gpu_cpu_shaped(capabilities);
+        bool forms = !gpu_cpu_kernels(capabilities);
         assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + (forms ? 4 : 1));
         assert_int_equal(conversions, !matrices ? 0 : all ? 2 : forms);
     }
@@ -176,7 +176,7 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
         return shape;
     /* Written out as for GPUs, every matrix and every 16-bit number is compiled where it stands:
      * one case has a layer between the first and the last. */
-    bool written = !gpu_cpu_shaped(capabilities);
+    bool written = !gpu_cpu_kernels(capabilities);
     bool plain = backend->precision == VKN_PRECISION_COOPMAT && backend->shape == VKN_SHAPE_8X8X8 &&
                  backend->accumulate != VKN_ACCUMULATE_F16 && !backend->conversions &&
                  !backend->memory;
@@ -225,7 +225,7 @@ static inline void tune_backend(struct bench *bench, const struct field_tuning *
 static inline void force_backend(struct bench *bench, const struct backend_case *backend)
 {
     if (backend->memory) {
-        bool cpu = bench->backend.cpu_shaped;
+        bool cpu = bench->backend.cpu_kernels;
         bench->backend.rows_in_memory = true;
         bench->backend.backward_rows = cpu ? bench->local_size : bench->local_size / 2;
         bench->backend.backward_size = cpu ? bench->local_size : 4 * bench->local_size;

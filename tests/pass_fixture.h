@@ -11,7 +11,7 @@
 #include "reference/reference.h"
 #include "config/config.h"
 #include "optim/optim.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* Returns the optimiser behind `kind`, and the default behind the last: loops go from the default
  * to it. */
@@ -26,7 +26,7 @@ static inline enum vkn_optimizer next_optimizer(enum vkn_optimizer kind)
 static inline bool tries_shapes(struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    return capabilities->type == GPU_CPU && !gpu_cpu_shaped(capabilities) && !tries_all();
+    return capabilities->type == GPU_CPU && !gpu_cpu_kernels(capabilities) && !tries_all();
 }
 
 /* As a float NaN, as a number far out of any range. */
@@ -130,12 +130,12 @@ struct bench {
     struct Config config; /* upload changes with bench_put */
     struct gpu_constants constants;
     uint32_t local_size, subgroup_size, output_capacity;
-    bool bound; /* programs without addresses, see gpu_program_create */
+    bool bound; /* programs without addresses, see gpu_pipeline_create */
     struct gpu_arena *arena;
     struct gpu_buffer buffers[GPU_BINDINGS]; /* by number: as large as the largest list has it */
     struct gpu_bindings *bindings;
-    char names[BENCH_PROGRAMS][FIELD_PROGRAM_NAME];
-    struct gpu_program *programs[BENCH_PROGRAMS];
+    char names[BENCH_PROGRAMS][FIELD_SHADER_NAME];
+    struct gpu_pipeline *programs[BENCH_PROGRAMS];
 };
 
 static inline void bench_set_constant(struct bench *bench, uint32_t id, uint32_t value)
@@ -184,7 +184,7 @@ static inline struct bench bench_configure(struct gpu_device *device, struct vkn
         .scale = 1,
         .aabb_scale = settings.scene.aabb_scale ? settings.scene.aabb_scale : 1,
     };
-    ok(pipeline_resolve_config(&bench.settings, &scene, capabilities));
+    ok(setup_resolve_config(&bench.settings, &scene, capabilities));
     bench_set_up(&bench);
     return bench;
 }
@@ -228,11 +228,11 @@ static inline void *bench_take(struct bench *bench, uint32_t binding)
 static inline float *bench_take_gradients(struct bench *bench)
 {
     float *gradients = bench_take(bench, BIND_GRADIENTS);
-    if (bench->backend.sums != VKN_SUMS_HALF)
+    if (bench->backend.sums != VKN_SUMS_F16)
         return gradients;
-    uint16_t *halves = bench_take(bench, BIND_FIXED);
+    uint16_t *halves = bench_take(bench, BIND_ACCUMULATORS);
     for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
-        gradients[i] = (float)reference_half(halves[i]);
+        gradients[i] = (float)reference_f16(halves[i]);
     free(halves);
     return gradients;
 }
@@ -255,9 +255,9 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     struct buffer_counts counts = setup_counts(&setup);
     uint64_t cells = bench->constants.values[SPEC_RESOLUTION];
     cells = cells * cells * cells * bench->constants.values[SPEC_CASCADES];
-    cells *= bench->constants.values[SPEC_SLICES];
+    cells *= bench->constants.values[SPEC_TIME_BINS];
     counts.params = bench->config.param_count;
-    optim_count(&bench->settings, &counts);
+    optim_size_buffers(&bench->settings, &counts);
     counts.entries = bench->config.entry_count;
     counts.summed = bench->config.summed_params;
     counts.cameras = cameras;
@@ -300,20 +300,21 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
 }
 
 /* The program of a pass for the bench's backend. */
-static inline const struct gpu_program *bench_program(struct bench *bench, const char *pass,
-                                                      enum field_variant variant)
+static inline const struct gpu_pipeline *bench_program(struct bench *bench, const char *pass,
+                                                       enum field_variant variant)
 {
-    char name[FIELD_PROGRAM_NAME];
+    char name[FIELD_SHADER_NAME];
     uint32_t i = 0;
-    field_backend_program(&bench->backend, pass, variant, name);
+    field_backend_shader_name(&bench->backend, pass, variant, name);
     while (i < BENCH_PROGRAMS && bench->names[i][0] && strcmp(bench->names[i], name) != 0)
         i++;
     assert_true(i < BENCH_PROGRAMS);
     if (!bench->names[i][0]) {
         if (bench->bound)
             setenv("VKNERF_DISABLE", "buffer_addresses", 1);
-        ok(field_backend_create_program(bench->device, &bench->backend, pass, variant,
-                                        bench->local_size, &bench->constants, &bench->programs[i]));
+        ok(field_backend_create_pipeline(bench->device, &bench->backend, pass, variant,
+                                         bench->local_size, &bench->constants,
+                                         &bench->programs[i]));
         if (bench->bound)
             unsetenv("VKNERF_DISABLE");
         memcpy(bench->names[i], name, sizeof name);
@@ -326,7 +327,7 @@ static inline void bench_run_variant(struct bench *bench, const char *pass,
                                      enum field_variant variant, struct Push push, uint32_t groups)
 {
     struct gpu_recording *recording;
-    const struct gpu_program *program = bench_program(bench, pass, variant);
+    const struct gpu_pipeline *program = bench_program(bench, pass, variant);
     ok(gpu_record_begin(bench->device, pass, 0, &recording));
     gpu_record_dispatch(recording, program, bench->bindings, &push, sizeof push, groups);
     ok(gpu_run_once(&recording));
@@ -335,7 +336,7 @@ static inline void bench_run_variant(struct bench *bench, const char *pass,
 static inline void bench_run(struct bench *bench, const char *pass, struct Push push,
                              uint32_t groups)
 {
-    bench_run_variant(bench, pass, FIELD_SAME, push, groups);
+    bench_run_variant(bench, pass, FIELD_NO_VARIANT, push, groups);
 }
 
 /* A pass of a recipe in all rounds that it has for a chunk of rows. */
@@ -344,10 +345,10 @@ static inline void bench_run_pass(struct bench *bench, const struct pass *pass, 
 {
     const struct setup setup = bench_setup(bench);
     const struct repeats repeats = setup_repeats(&setup);
-    uint32_t rounds = recipe_rounds(pass, &repeats);
+    uint32_t rounds = pass_loop_count(pass, &repeats);
     for (uint32_t round = 0; round < rounds; round++) {
         const struct Push push = {
-            .c = recipe_round(pass, &repeats, round), .d = chunk, .e = pass->rows};
+            .c = pass_loop_index(pass, &repeats, round), .d = chunk, .e = pass->rows};
         bench_run_variant(bench, pass->name, pass->variant, push, groups);
     }
 }
@@ -367,7 +368,7 @@ static inline uint32_t bench_subgroups(const struct bench *bench, uint32_t rays)
 static inline void bench_destroy(struct bench *bench)
 {
     for (uint32_t i = 0; i < BENCH_PROGRAMS; i++)
-        gpu_program_destroy(&bench->programs[i]);
+        gpu_pipeline_destroy(&bench->programs[i]);
     gpu_bindings_destroy(&bench->bindings);
     gpu_arena_destroy(&bench->arena);
 }
@@ -393,10 +394,10 @@ static inline void assert_close(double device, double expected, double tolerance
 }
 
 /* The bits of a 16-bit copy are those of the number nearest to what it was made from. */
-static inline void assert_half(uint16_t bits, float source, const char *what, size_t index)
+static inline void assert_f16(uint16_t bits, float source, const char *what, size_t index)
 {
-    if (!(reference_half(bits) == reference_round_to_half((double)source)))
-        fail_msg("%s %zu: %.9g on the device, of %.9g", what, index, reference_half(bits),
+    if (!(reference_f16(bits) == reference_round_to_f16((double)source)))
+        fail_msg("%s %zu: %.9g on the device, of %.9g", what, index, reference_f16(bits),
                  (double)source);
 }
 

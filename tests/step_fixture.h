@@ -7,7 +7,7 @@
 
 #include "scenes.h"
 #include "checkpoint/checkpoint.h"
-#include "pipeline/internal.h"
+#include "step/internal.h"
 #include "train/internal.h"
 
 #include <sys/wait.h>

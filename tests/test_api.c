@@ -77,8 +77,8 @@ static void test_null(void **state)
     needs(vkn_trainer_init(NULL, "file"), "trainer");
     needs(vkn_trainer_images(trainer, NULL), "images");
     needs(vkn_trainer_images(NULL, NULL), "trainer");
-    needs(vkn_trainer_exchange(NULL, NULL), "trainer");
-    needs(vkn_trainer_exchange(trainer, NULL), "exchange");
+    needs(vkn_trainer_communication(NULL, NULL), "trainer");
+    needs(vkn_trainer_communication(trainer, NULL), "exchange");
     needs(vkn_trainer_start_profile(NULL), "trainer");
     needs(vkn_trainer_profile(NULL, NULL), "trainer");
     needs(vkn_trainer_profile(trainer, NULL), "profile");
@@ -87,8 +87,8 @@ static void test_null(void **state)
     needs(vkn_renderer_open(NULL, "file", VKN_PRECISION_AUTO, &no_renderer), "context");
     needs(vkn_renderer_open(tests->context, NULL, VKN_PRECISION_AUTO, &no_renderer), "checkpoint");
     needs(vkn_renderer_open(tests->context, "file", VKN_PRECISION_AUTO, NULL), "renderer");
-    needs(vkn_renderer_want_normals(NULL), "renderer");
-    needs(vkn_renderer_freeze(NULL, 0.5), "renderer");
+    needs(vkn_renderer_enable_normals(NULL), "renderer");
+    needs(vkn_renderer_set_time(NULL, 0.5), "renderer");
     needs(vkn_render(NULL, &camera, NULL, &picture), "renderer");
     needs(vkn_render(renderer, NULL, NULL, &picture), "camera");
     needs(vkn_render(renderer, &camera, NULL, NULL), "picture");
@@ -114,8 +114,8 @@ static void test_null(void **state)
     refuses(vkn_run_export(&mesh, &exported), "no run is given");
     refuses(vkn_run_train(NULL, &result), "no scene is given");
     vkn_train_result_free(&result);
-    const struct vkn_train_visitor nobody = {.size = sizeof nobody};
-    const struct vkn_train_params visited = {.size = sizeof visited, .visitor = &nobody};
+    const struct vkn_train_callbacks nobody = {.size = sizeof nobody};
+    const struct vkn_train_params visited = {.size = sizeof visited, .callbacks = &nobody};
     needs(vkn_run_train(&visited, &result), "visitor->due");
     vkn_train_result_free(&result);
     refuses(vkn_find_batch(NULL, &search), "no scene is given");
@@ -257,7 +257,7 @@ static void test_order(void **state)
 #define VISIT_SECONDS 0.02
 
 /* Somebody who comes whenever it is possible, until `last`. */
-struct visitor {
+struct callbacks {
     vkn_trainer *trainer;
     uint64_t last_step, visits, last; /* last: 0: no visit is */
 };
@@ -270,38 +270,38 @@ static double visit_at_once(void *context)
 
 static vkn_status note_visit(void *context)
 {
-    struct visitor *visitor = context;
-    uint64_t step = vkn_trainer_step(visitor->trainer);
-    assert_int_equal(step, visitor->visits++ > 0 ? visitor->last_step + 1 : 0);
-    visitor->last_step = step;
-    double seconds = vkn_trainer_seconds(visitor->trainer), end = base_seconds() + VISIT_SECONDS;
+    struct callbacks *callbacks = context;
+    uint64_t step = vkn_trainer_step(callbacks->trainer);
+    assert_int_equal(step, callbacks->visits++ > 0 ? callbacks->last_step + 1 : 0);
+    callbacks->last_step = step;
+    double seconds = vkn_trainer_seconds(callbacks->trainer), end = base_seconds() + VISIT_SECONDS;
     while (base_seconds() < end) {
     }
-    assert_true(vkn_trainer_seconds(visitor->trainer) <= seconds &&
-                vkn_trainer_seconds(visitor->trainer) >= seconds);
-    return visitor->visits == visitor->last ? base_fail(VKN_ERROR, "enough") : VKN_OK;
+    assert_true(vkn_trainer_seconds(callbacks->trainer) <= seconds &&
+                vkn_trainer_seconds(callbacks->trainer) >= seconds);
+    return callbacks->visits == callbacks->last ? base_fail(VKN_ERROR, "enough") : VKN_OK;
 }
 
 /* Visits come between all steps, take no time of the training, and leave no trace; a failure ends
  * the run. */
-static void visit(const struct step_tests *tests, uint32_t ranks)
+static void between_steps(const struct step_tests *tests, uint32_t ranks)
 {
     struct vkn_config config = tiny_config(true);
-    config.parallel.virtual = ranks;
+    config.parallel.ranks_per_device = ranks;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     vkn_trainer *other = NULL;
-    struct visitor visitor = {.last = 22};
+    struct callbacks callbacks = {.last = 22};
     struct vkn_train_run run = {.size = sizeof run, .until_step = 20}, plain = run;
     char *content[2] = {0};
     size_t sizes[2] = {0};
-    run.context = &visitor;
+    run.context = &callbacks;
     run.due = visit_at_once;
-    run.visit = note_visit;
+    run.between_steps = note_visit;
     ok(vkn_trainer_create(tests->context, tiny.scene, &config, &other));
-    visitor.trainer = tiny.trainer;
+    callbacks.trainer = tiny.trainer;
     double began = base_seconds();
     ok(vkn_trainer_run(tiny.trainer, &run));
-    assert_int_equal(visitor.visits, 20);
+    assert_int_equal(callbacks.visits, 20);
     assert_true(vkn_trainer_seconds(tiny.trainer) <= base_seconds() - began - 20 * VISIT_SECONDS);
     ok(vkn_trainer_run(other, &plain));
     for (int i = 0; i < 2; i++) {
@@ -315,7 +315,7 @@ static void visit(const struct step_tests *tests, uint32_t ranks)
     run.until_step = 40;
     assert_int_equal(vkn_trainer_run(tiny.trainer, &run), VKN_ERROR);
     assert_string_equal(vkn_last_error(), "enough");
-    assert_int_equal(vkn_trainer_step(tiny.trainer), visitor.last_step);
+    assert_int_equal(vkn_trainer_step(tiny.trainer), callbacks.last_step);
     free(content[0]);
     free(content[1]);
     vkn_trainer_destroy(&other);
@@ -325,8 +325,8 @@ static void visit(const struct step_tests *tests, uint32_t ranks)
 /* Alone, and where several ranks take each step together. */
 static void test_visits(void **state)
 {
-    visit(*state, 1);
-    visit(*state, 2);
+    between_steps(*state, 1);
+    between_steps(*state, 2);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -432,7 +432,7 @@ static void test_cameras(void **state)
     /* To the dataset's units and back nothing is lost. */
     const struct scene_camera *own = &tiny.scene->splits[SCENE_TRAIN].cameras[1];
     struct scene_camera again;
-    ok(scene_own_camera(&camera, tiny.scene->scale, tiny.scene->offset, &again));
+    ok(scene_camera_from_public(&camera, tiny.scene->scale, tiny.scene->offset, &again));
     assert_memory_equal(again.pose, own->pose, sizeof own->pose);
     assert_true(again.focal_x == own->focal_x && again.center_y == own->center_y);
 
@@ -444,7 +444,7 @@ static void test_cameras(void **state)
     struct vkn_picture *same = NULL;
     const struct vkn_picture_params black = {.background = VKN_BACKGROUND_BLACK, .supersample = 2};
     ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
-    ok(vkn_renderer_want_normals(renderer));
+    ok(vkn_renderer_enable_normals(renderer));
     ok(vkn_render(renderer, &camera, &black, &picture));
     ok(vkn_render(renderer, &looking, &black, &same));
     for (size_t i = 0; i < 3 * 120; i++)
@@ -531,7 +531,7 @@ static void test_memory_scene(void **state)
     config.scene.scale = files->scale;
     memcpy(config.scene.offset, files->offset, sizeof config.scene.offset);
     config.scene.aabb_scale = files->aabb_scale;
-    config.scene.placed = true;
+    config.scene.fixed_transform = true;
     ok(vkn_scene_create("memory", pointers, 4, &config, &scene));
     ok(scene_load(files, SCENE_TRAIN, NULL, NULL));
     const struct scene_split *a = &scene->splits[SCENE_TRAIN], *b = &files->splits[SCENE_TRAIN];

@@ -29,11 +29,11 @@ static const double zero[3];
     X(vkn_camera_look_at(NULL, zero, zero, zero)) X(vkn_picture_write(NULL, VKN_MAP_COLOR, NULL))  \
     X(vkn_trainer_create(NULL, NULL, NULL, NULL)) X(vkn_trainer_resume(NULL, NULL))                \
     X(vkn_trainer_init(NULL, NULL)) X(vkn_trainer_save(NULL, NULL))                                \
-    X(vkn_trainer_images(NULL, NULL)) X(vkn_trainer_exchange(NULL, NULL))                          \
+    X(vkn_trainer_images(NULL, NULL)) X(vkn_trainer_communication(NULL, NULL))                     \
     X(vkn_trainer_run(NULL, NULL)) X(vkn_trainer_start_profile(NULL))                              \
     X(vkn_trainer_profile(NULL, NULL)) X(vkn_renderer_of_trainer(NULL, NULL))                      \
-    X(vkn_renderer_open(NULL, NULL, VKN_PRECISION_AUTO, NULL)) X(vkn_renderer_want_normals(NULL))  \
-    X(vkn_renderer_freeze(NULL, 0)) X(vkn_render(NULL, NULL, NULL, NULL))                          \
+    X(vkn_renderer_open(NULL, NULL, VKN_PRECISION_AUTO, NULL)) X(vkn_renderer_enable_normals(NULL)) \
+    X(vkn_renderer_set_time(NULL, 0)) X(vkn_render(NULL, NULL, NULL, NULL))                        \
     X(vkn_ssim(NULL, NULL, NULL, 0, 0, NULL)) X(vkn_run_train(NULL, NULL))                         \
     X(vkn_find_batch(NULL, NULL)) X(vkn_run_config(NULL, NULL)) X(vkn_run_report(NULL, NULL))      \
     X(vkn_run_inspect(NULL, NULL)) X(vkn_run_eval(NULL, NULL)) X(vkn_run_render(NULL, NULL))       \
@@ -143,7 +143,7 @@ static vkn_status open_renderer(struct objects *o)
 }
 static vkn_status want_normals(struct objects *o)
 {
-    return vkn_renderer_want_normals(o->renderer);
+    return vkn_renderer_enable_normals(o->renderer);
 }
 static vkn_status render(struct objects *o)
 {
@@ -212,7 +212,7 @@ static const struct device_call {
     {"vkn_trainer_save", save_trainer, 0},
     {"vkn_renderer_of_trainer", show_trainer, 0},
     {"vkn_renderer_open", open_renderer, 0},
-    {"vkn_renderer_want_normals", want_normals, 0},
+    {"vkn_renderer_enable_normals", want_normals, 0},
     {"vkn_render", render, 0},
     {"vkn_field_check", check_field, 0},
     {"vkn_stepper_create", make_stepper, 0},
@@ -421,7 +421,7 @@ static void test_training(void **state)
                                       .report = check_report,
                                       .context = &o,
                                       .due = check_due,
-                                      .visit = check_visit};
+                                      .between_steps = check_visit};
     ok(vkn_trainer_run(o.trainer, &run));
     assert_int_equal(vkn_trainer_step(o.trainer), 20);
     assert_true(o.visits > 0 && o.reports > 0 && o.asked > 0);

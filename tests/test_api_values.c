@@ -140,10 +140,10 @@ static vkn_status call_vkn_job(const void *given)
     const struct vkn_eval_params params = {.size = sizeof params, .job = given, .run = NOWHERE};
     return vkn_run_eval(&params, &evaluation);
 }
-static vkn_status call_vkn_train_visitor(const void *given)
+static vkn_status call_vkn_train_callbacks(const void *given)
 {
     const struct vkn_train_params params = {
-        .size = sizeof params, .job = &quiet, .scene = NOWHERE, .visitor = given};
+        .size = sizeof params, .job = &quiet, .scene = NOWHERE, .callbacks = given};
     return call_vkn_train_params(&params);
 }
 static vkn_status call_vkn_context_params(const void *given)
@@ -159,9 +159,9 @@ static vkn_status call_vkn_images(const void *given)
 {
     return vkn_trainer_images(tiny.trainer, (struct vkn_images *)(uintptr_t)given);
 }
-static vkn_status call_vkn_exchange(const void *given)
+static vkn_status call_vkn_communication(const void *given)
 {
-    return vkn_trainer_exchange(tiny.trainer, (struct vkn_exchange *)(uintptr_t)given);
+    return vkn_trainer_communication(tiny.trainer, (struct vkn_communication *)(uintptr_t)given);
 }
 static vkn_status call_vkn_run_state(const void *given)
 {
@@ -250,11 +250,11 @@ static struct vkn_field right_field = {.size = sizeof right_field,
                                        .parameters = 2,
                                        .features = 2};
 static struct vkn_job right_job = {.size = sizeof right_job, .quiet = true};
-static struct vkn_train_visitor right_visitor = {
-    .size = sizeof right_visitor, .due = no_visit, .visit = visit_nothing};
+static struct vkn_train_callbacks right_visitor = {
+    .size = sizeof right_visitor, .due = no_visit, .between_steps = visit_nothing};
 static struct vkn_context_params right_context = {.size = sizeof right_context};
 static struct vkn_images right_images;
-static struct vkn_exchange right_exchange;
+static struct vkn_communication right_exchange;
 static struct vkn_run_state right_state;
 static struct vkn_scene_look right_look;
 static vkn_setting right_setting;
@@ -360,10 +360,10 @@ static const struct structure {
     STRUCTURE(vkn_report_params, right_report, OF(report_members), NOWHERE),
     STRUCTURE(vkn_field, right_field, OF(field_members), NULL),
     STRUCTURE(vkn_job, right_job, NONE, NOWHERE),
-    STRUCTURE(vkn_train_visitor, right_visitor, NONE, NOWHERE),
+    STRUCTURE(vkn_train_callbacks, right_visitor, NONE, NOWHERE),
     STRUCTURE(vkn_context_params, right_context, NONE, NULL),
     STRUCTURE(vkn_images, right_images, NONE, NULL),
-    STRUCTURE(vkn_exchange, right_exchange, NONE, NULL),
+    STRUCTURE(vkn_communication, right_exchange, NONE, NULL),
     STRUCTURE(vkn_run_state, right_state, NONE, NULL),
     STRUCTURE(vkn_scene_look, right_look, NONE, NULL),
     STRUCTURE(vkn_setting, right_setting, NONE, NULL),
@@ -550,7 +550,7 @@ static void test_arguments(void **state)
             refused(vkn_camera_look_at(&right_camera, vectors[0], vectors[1], vectors[2]),
                     "not all finite");
         }
-        refused(vkn_renderer_freeze(renderer, bad[i]), "time");
+        refused(vkn_renderer_set_time(renderer, bad[i]), "time");
         ok(vkn_adam_create(tests->context, &right_adam, &adam));
         refused(vkn_adam_step(adam, (float)bad[i], NULL), "learning_rate");
         vkn_adam_destroy(&adam);

@@ -5,7 +5,7 @@
 #include "tuner/tuner.h"
 #include "tuner/internal.h"
 #include "skips.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* ---- feigned devices ------------------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ static struct gpu_capabilities nvidia(void)
         add_shape(&device, shapes[i][0], shapes[i][1], shapes[i][2], "f16", false);
         add_shape(&device, shapes[i][0], shapes[i][1], shapes[i][2], "f32", false);
     }
-    device.cooperative_matrix2 = device.packed_half_atomics = true;
+    device.cooperative_matrix2 = device.packed_f16_atomics = true;
     return device;
 }
 
@@ -59,7 +59,7 @@ static struct vkn_config effective(struct vkn_config config, const struct gpu_ca
 {
     struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     enum vkn_precision precision = config.precision;
-    ok(pipeline_resolve_config(&config, &scene, device));
+    ok(setup_resolve_config(&config, &scene, device));
     config.precision = precision;
     return config;
 }
@@ -77,7 +77,7 @@ static void assert_path(struct vkn_config config, const struct gpu_capabilities 
                         const char *name)
 {
     struct field_backend backend;
-    char text[FIELD_PROGRAM_NAME];
+    char text[FIELD_SHADER_NAME];
     ok(create(config, device, &backend));
     assert_string_equal(field_backend_describe(&backend, text), name);
 }
@@ -95,10 +95,10 @@ static void assert_expected(const struct gpu_capabilities *device, const char *n
 {
     struct field_model model;
     struct field_backend backend;
-    char text[FIELD_PROGRAM_NAME];
+    char text[FIELD_SHADER_NAME];
     struct vkn_config config = effective((struct vkn_config){0}, device);
     ok(field_model_create(&config, &model));
-    ok(field_expect(&config, &model, device, &backend));
+    ok(field_predict_fastest(&config, &model, device, &backend));
     assert_string_equal(field_backend_describe(&backend, text), name);
 }
 
@@ -221,23 +221,23 @@ static void test_sums(void **state)
     (void)state;
     struct gpu_capabilities device = nvidia(), without = nvidia();
     without.float_atomic_add = false;
-    assert_int_equal(sums_of((struct vkn_config){0}, device), VKN_SUMS_FLOAT);
+    assert_int_equal(sums_of((struct vkn_config){0}, device), VKN_SUMS_F32);
     assert_int_equal(sums_of((struct vkn_config){0}, without), VKN_SUMS_FIXED);
     assert_int_equal(sums_of((struct vkn_config){.deterministic = true}, device), VKN_SUMS_FIXED);
-    for (int sums = VKN_SUMS_FIXED; sums <= VKN_SUMS_HALF; sums++)
+    for (int sums = VKN_SUMS_FIXED; sums <= VKN_SUMS_F16; sums++)
         assert_int_equal(
             sums_of((struct vkn_config){.gradient_sums = (enum vkn_gradient_sums)sums}, without),
             sums);
-    struct vkn_config config = {.precision = VKN_PRECISION_FP32, .gradient_sums = VKN_SUMS_HALF};
+    struct vkn_config config = {.precision = VKN_PRECISION_FP32, .gradient_sums = VKN_SUMS_F16};
     struct field_backend backend;
-    char name[FIELD_PROGRAM_NAME];
+    char name[FIELD_SHADER_NAME];
     for (int packed = 0; packed < 2; packed++) {
-        without.packed_half_atomics = packed;
+        without.packed_f16_atomics = packed;
         ok(create(config, &without, &backend));
-        field_backend_program(&backend, "scatter_gradients", FIELD_SCATTER, name);
-        assert_string_equal(name, packed ? "scatter_gradients_f16" : "scatter_gradients_f16_swap");
+        field_backend_shader_name(&backend, "scatter_gradients", FIELD_SCATTER, name);
+        assert_string_equal(name, packed ? "scatter_gradients_f16" : "scatter_gradients_f16_cas");
     }
-    config.gradient_sums = VKN_SUMS_FLOAT;
+    config.gradient_sums = VKN_SUMS_F32;
     assert_refused(config, &without, "gradient_sums: \"feigned\" has no atomic f32 addition");
     config.deterministic = true;
     assert_refused(config, &device, "deterministic needs fixed");
@@ -269,10 +269,10 @@ static void test_candidates(void **state)
     config.precision = VKN_PRECISION_FP32;
     assert_int_equal(field_list_candidates(&config, list), 1);
 
-    struct field_candidate timed[] = {{.verdict = FIELD_RIGHT, .milliseconds = 3},
+    struct field_candidate timed[] = {{.verdict = FIELD_CORRECT, .milliseconds = 3},
                                       {.verdict = FIELD_WRONG, .milliseconds = 1},
-                                      {.verdict = FIELD_RIGHT, .milliseconds = 2},
-                                      {.verdict = FIELD_NOT_OFFERED}};
+                                      {.verdict = FIELD_CORRECT, .milliseconds = 2},
+                                      {.verdict = FIELD_UNSUPPORTED}};
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
     /* Digits are given up for more than the few percent by which measurements differ, 5, and no
      * more is asked for. */
@@ -280,11 +280,11 @@ static void test_candidates(void **state)
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
     timed[2].milliseconds = 2.83;
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
-    timed[3] = (struct field_candidate){.verdict = FIELD_RIGHT, .milliseconds = 2.7};
+    timed[3] = (struct field_candidate){.verdict = FIELD_CORRECT, .milliseconds = 2.7};
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2); /* of the best so far */
     timed[3].milliseconds = 2.68;
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 3);
-    timed[3].verdict = FIELD_NOT_OFFERED;
+    timed[3].verdict = FIELD_UNSUPPORTED;
     timed[2] = (struct field_candidate){.verdict = FIELD_WRONG, .milliseconds = 2};
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
 }
@@ -312,28 +312,29 @@ static void test_policy(void **state)
     assert_string_equal(field_policy_of(FIELD_SUMS, &backend), "f16");
     assert_non_null(strstr(field_policy_of(FIELD_GRID_SUMS, &backend), "fixed point"));
     char text[FIELD_POLICY_TEXT];
-    assert_string_equal(field_policy_describe(&backend, text), "policy.sums=f16");
-    backend.sums = VKN_SUMS_HALF;
+    assert_string_equal(field_policy_describe(&backend, text), "policy.accumulators=f16");
+    backend.sums = VKN_SUMS_F16;
     backend.rounded = ROUND_MASTERS | ROUND_COMPOSITING | ROUND_WEIGHT_SUMS | ROUND_MOMENTS;
     assert_string_equal(field_policy_of(FIELD_MASTERS, &backend), "f16, by rounding f32");
     assert_string_equal(field_policy_of(FIELD_LOSS, &backend), "f32");
-    assert_string_equal(field_policy_describe(&backend, text),
-                        "policy.sums=f16, policy.weight_sums=f16, policy.grid_sums=f16, "
-                        "policy.compositing=f16, policy.masters=f16, policy.moments=f16");
+    assert_string_equal(
+        field_policy_describe(&backend, text),
+        "policy.accumulators=f16, policy.weight_gradients=f16, policy.grid_gradients=f16, "
+        "policy.compositing=f16, policy.master_parameters=f16, policy.moments=f16");
     struct field_backend raised = {.precision = VKN_PRECISION_FP16, .rounded = F32_PRODUCTS};
     assert_string_equal(field_policy_of(FIELD_PRODUCTS, &raised), "f32");
     assert_string_equal(field_policy_of(FIELD_SUMS, &raised), "f32");
-    assert_string_equal(field_policy_describe(&raised, text), "policy.products=f32");
+    assert_string_equal(field_policy_describe(&raised, text), "policy.matmul=f32");
     raised.rounded |= ROUND_SUMS;
     assert_string_equal(field_policy_of(FIELD_SUMS, &raised), "f16, by rounding f32");
 
     /* Rendered in another precision, a run's settings are left to that; others stay. */
-    struct vkn_config asked = {.policy = {.products = VKN_POLICY_F16,
-                                          .sums = VKN_POLICY_F16,
+    struct vkn_config asked = {.policy = {.matmul = VKN_POLICY_F16,
+                                          .accumulators = VKN_POLICY_F16,
                                           .compositing = VKN_POLICY_F16}};
-    field_policy_release(&asked);
-    assert_true(asked.policy.products == VKN_POLICY_DEFAULT &&
-                asked.policy.sums == VKN_POLICY_DEFAULT &&
+    field_policy_reset(&asked);
+    assert_true(asked.policy.matmul == VKN_POLICY_DEFAULT &&
+                asked.policy.accumulators == VKN_POLICY_DEFAULT &&
                 asked.policy.compositing == VKN_POLICY_F16);
 
     /* The table decides about loss scaling. */
@@ -383,7 +384,7 @@ static void assert_chosen(struct outcome *outcome, enum vkn_precision precision,
     const struct field_choice *choice = &outcome->choice;
     assert_int_equal(outcome->config.precision, precision);
     assert_int_equal(choice->candidates[choice->chosen].precision, precision);
-    assert_int_equal(choice->candidates[choice->chosen].verdict, FIELD_RIGHT);
+    assert_int_equal(choice->candidates[choice->chosen].verdict, FIELD_CORRECT);
     if (!strstr(choice->why, why))
         fail_msg("\"%s\" is not in: %s", why, choice->why);
     free(outcome->log);
@@ -430,19 +431,19 @@ static void check_broken(struct gpu_device *device, enum vkn_precision asked, co
 }
 
 /* The name of field_backward in the device's own shape. */
-static void name_matrix_backward(struct gpu_device *device, char text[FIELD_PROGRAM_NAME])
+static void name_matrix_backward(struct gpu_device *device, char text[FIELD_SHADER_NAME])
 {
     struct field_backend backend;
     if (has_matrices(device)) {
         ok(create(small(VKN_PRECISION_COOPMAT, device), gpu_device_capabilities(device), &backend));
-        field_backend_program(&backend, "field_backward", FIELD_VALUES, text);
+        field_backend_shader_name(&backend, "field_backward", FIELD_VALUES, text);
     }
 }
 
 static void test_broken_kernels(void **state)
 {
     struct gpu_device *device = *state;
-    char backward[FIELD_PROGRAM_NAME] = "", both[160];
+    char backward[FIELD_SHADER_NAME] = "", both[160];
     check_broken(device, VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
     check_broken(device, VKN_PRECISION_FP16, "field_backward_fp16", NULL, VKN_PRECISION_FP32);
     name_matrix_backward(device, backward);
@@ -479,7 +480,7 @@ static void test_layers(void **state)
             setenv("VKNERF_SELF_TEST_BREAK", broken[i], 1);
         struct vkn_config config = small_layers(VKN_PRECISION_FP16, device);
         if (!broken[i])
-            config.policy.sums = VKN_POLICY_F16;
+            config.policy.accumulators = VKN_POLICY_F16;
         struct outcome outcome = choose(device, config);
         unsetenv("VKNERF_SELF_TEST_BREAK");
         if (broken[i])
@@ -553,7 +554,7 @@ static void test_asked(void **state)
     }
     struct vkn_config config = small(VKN_PRECISION_FP32, device);
     struct field_choice choice;
-    config.gradient_sums = VKN_SUMS_FLOAT;
+    config.gradient_sums = VKN_SUMS_F32;
     config.deterministic = true;
     assert_int_equal(field_choose(device, &config, &choice), VKN_BAD_INPUT);
     assert_message("deterministic needs fixed");
@@ -589,7 +590,7 @@ static void test_switches(void **state)
             const struct field_candidate *candidate = &outcome.choice.candidates[c];
             bool gone = c >= switches[i].first;
             if (gone || all)
-                assert_int_equal(candidate->verdict == FIELD_NOT_OFFERED, gone);
+                assert_int_equal(candidate->verdict == FIELD_UNSUPPORTED, gone);
             if (gone && (all || switches[i].first < 3))
                 assert_non_null(strstr(candidate->why, switches[i].why));
         }
@@ -601,7 +602,7 @@ static void test_switches(void **state)
     struct outcome outcome = choose(device, small(VKN_PRECISION_FP32, device));
     bool owned = gpu_device_capabilities(device)->type == GPU_CPU;
     assert_int_equal(outcome.choice.candidates[0].backend.sums,
-                     owned ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED);
+                     owned ? VKN_SUMS_F32 : VKN_SUMS_FIXED);
     if (owned)
         assert_string_equal(outcome.choice.why_sums,
                             "few subgroups at a time, so that each has a level for itself");
@@ -737,7 +738,7 @@ static void test_nothing_kept(void **state)
     struct gpu_device *device = open_device();
     unsetenv("VKNERF_DISABLE");
     assert_null(gpu_cache_path(device, "paths", "json"));
-    assert_null(field_records_open(device));
+    assert_null(field_trial_cache_open(device));
     if (gpu_device_capabilities(device)->float16) {
         struct outcome outcome = choose(device, small(VKN_PRECISION_FP16, device));
         assert_chosen(&outcome, VKN_PRECISION_FP16, "asked for");
@@ -764,19 +765,19 @@ static void test_auto(void **state)
     }
 
     setenv("VKNERF_MEASURE", "1", 1);
-    const double patience = field_patience;
+    const double patience = field_compile_limit;
     if (capabilities->type == GPU_CPU)
-        field_patience = 1e-9; /* which is for GPUs' compilers alone */
+        field_compile_limit = 1e-9; /* which is for GPUs' compilers alone */
     outcome = choose(device, small(VKN_PRECISION_AUTO, device));
-    field_patience = patience;
+    field_compile_limit = patience;
     struct field_choice first = outcome.choice;
     assert_non_null(strstr(outcome.log, "measures which precision is fastest"));
     for (uint32_t i = 0; i < first.count; i++) {
         const struct field_candidate *candidate = &first.candidates[i];
         if (offers_all(device))
-            assert_int_equal(candidate->verdict, FIELD_RIGHT);
-        assert_int_equal(candidate->verdict == FIELD_RIGHT, candidate->milliseconds > 0);
-        if (candidate->verdict == FIELD_RIGHT)
+            assert_int_equal(candidate->verdict, FIELD_CORRECT);
+        assert_int_equal(candidate->verdict == FIELD_CORRECT, candidate->milliseconds > 0);
+        if (candidate->verdict == FIELD_CORRECT)
             assert_true(candidate->milliseconds >=
                         0.95 * first.candidates[first.chosen].milliseconds);
     }
@@ -798,12 +799,12 @@ static void test_given_up(void **state)
         skip_because("the device does not offer everything");
     char *file = records_file(device), *text = NULL;
     size_t size = 0;
-    const double patience = field_patience;
+    const double patience = field_compile_limit;
     unlink(file);
     setenv("VKNERF_MEASURE", "1", 1);
-    field_patience = 0;
+    field_compile_limit = 0;
     struct outcome outcome = choose(device, small(VKN_PRECISION_AUTO, device));
-    field_patience = patience;
+    field_compile_limit = patience;
     unsetenv("VKNERF_MEASURE");
     const char *order = strstr(outcome.log, "fastest, once: fp32, coopmat 8x8x8");
     assert_non_null(order);
@@ -812,7 +813,7 @@ static void test_given_up(void **state)
         const struct field_candidate *candidate = &outcome.choice.candidates[i];
         bool tried = candidate->precision == VKN_PRECISION_FP32 ||
                      (candidate->precision == VKN_PRECISION_COOPMAT && !candidate->conversions);
-        assert_int_equal(candidate->verdict, tried ? FIELD_RIGHT : FIELD_NOT_TRIED);
+        assert_int_equal(candidate->verdict, tried ? FIELD_CORRECT : FIELD_NOT_TRIED);
         assert_int_equal(strstr(candidate->why, "took too long to compile") != NULL, !tried);
     }
     assert_chosen(&outcome, outcome.config.precision, "times as fast as ");

@@ -275,7 +275,7 @@ static void test_replace(void **state)
 static struct {
     char calls[16];
     size_t count;
-    ino_t flushed; /* the last file, and how much of it */
+    ino_t underflowed; /* the last file, and how much of it */
     off_t size;
     int errors[2]; /* of the next two; 0: none */
 } disk;
@@ -294,7 +294,7 @@ int fsync(int descriptor)
     bool folder = S_ISDIR(information.st_mode);
     note_call(folder ? 'd' : 'f');
     if (!folder) {
-        disk.flushed = information.st_ino;
+        disk.underflowed = information.st_ino;
         disk.size = information.st_size;
     }
     disk.errors[0] = disk.errors[1];
@@ -320,7 +320,7 @@ static void test_replace_reaches_the_disk(void **state)
     assert_ok(base_file_replace(path, "new content", 11));
     assert_string_equal(disk.calls, "ffrd");
     assert_int_equal(stat(path, &information), 0);
-    assert_int_equal(information.st_ino, disk.flushed);
+    assert_int_equal(information.st_ino, disk.underflowed);
     assert_int_equal(disk.size, 11);
 
     memset(&disk, 0, sizeof(disk));
@@ -605,7 +605,7 @@ static void test_task(void **state)
     while (!base_task_finished(task)) {
     }
     assert_ok(base_task_wait(&task));
-    assert_true(base_memory() >= (uint64_t)1 << 30);
+    assert_true(base_memory_total() >= (uint64_t)1 << 30);
 }
 
 /* A file of a made-up /proc or /sys, with the folders it is in. */
@@ -677,7 +677,7 @@ static void test_memory_check(void **state)
     assert_error("a picture needs 17179869184.00 GiB of memory");
     assert_error("reduce --width");
     /* More than there is, and less than a kernel that promises too much gives. */
-    size_t size = base_memory() - ((size_t)1 << 20);
+    size_t size = base_memory_total() - ((size_t)1 << 20);
     assert_null(base_alloc(size, 1));
     assert_error("out of memory");
     assert_null(base_realloc(NULL, size));

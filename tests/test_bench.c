@@ -367,7 +367,7 @@ static void check_marks(const cJSON *run, double uniform_psnr)
     cJSON_ArrayForEach (mark, marks) {
         double seconds = number(mark, "seconds"), psnr = number(mark, "psnr");
         assert_true(seconds > 0 && seconds >= before);
-        assert_true((uint64_t)number(mark, "step") % PERIOD_STEPS == 0);
+        assert_true((uint64_t)number(mark, "step") % UPDATE_INTERVAL == 0);
         if (wanted < 0 && psnr >= uniform_psnr)
             wanted = before > 0 ? before * pow(seconds / before,
                                                (uniform_psnr - psnr_before) / (psnr - psnr_before))

@@ -69,11 +69,11 @@ echo 'const char base_table[] = "table";' >src/base/table.c
 cat >src/scene/read.c <<'TOY'
 #include "base/base.h"
 
-void gpu_trace_program(const char *name, const char *source);
+void gpu_trace_shader(const char *name, const char *source);
 int scene_read(void);
 int scene_read(void)
 {
-    gpu_trace_program("march_rays", "rays/march.comp");
+    gpu_trace_shader("march_rays", "rays/march.comp");
     return base_length(base_table);
 }
 TOY

@@ -5,7 +5,7 @@
 #include <vknerf/renderer.h>
 
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* What a checkpoint holds, in this order. */
 enum { PARAMS, AVERAGE, OCCUPANCY, MOMENT1, MOMENT2, COUNTS, STATE, TENSORS };
@@ -190,7 +190,7 @@ static void test_state(void **state)
         FIELD(average_weight, 0x40000000u),
         FIELD(threshold, NAN_WORD),
         FIELD(settled, 2),
-        FIELD(falls, 21),
+        FIELD(backoffs, 21),
         FIELD(rate_cuts, MAX_RATE_CUTS + 1),
         FIELD(tolerated, 21),
 #undef FIELD
@@ -254,7 +254,7 @@ static void test_configuration(void **state)
     free(text);
     const struct vkn_config *whole = vkn_trainer_config(sample->tiny.trainer);
     const char *keys[FIELD_MAX_KEYS];
-    size_t count = field_shape(whole, keys);
+    size_t count = field_shape_keys(whole, keys);
     assert_int_equal(count, 11);
     for (size_t i = 0; i < count; i++) {
         const struct config_setting *setting = config_find(keys[i]);
@@ -286,7 +286,7 @@ static void test_inheritance(void **state)
     struct sample *sample = *state;
     const struct vkn_config *from = vkn_trainer_config(sample->tiny.trainer);
     struct vkn_config open = {.steps = 7}, asked = {.grid.levels = from->grid.levels + 1};
-    pipeline_inherit_model(&open, from);
+    setup_inherit_model(&open, from);
     assert_int_equal(open.grid.finest, from->grid.finest);
     /* Not what this model does not have. */
     open.mlp.position_octaves = from->mlp.position_octaves;
@@ -297,7 +297,7 @@ static void test_inheritance(void **state)
     assert_int_equal(open.march.resolution, from->march.resolution);
     assert_int_equal(open.steps, 7);
     assert_int_equal(open.batch.samples, 0);
-    pipeline_inherit_model(&asked, from);
+    setup_inherit_model(&asked, from);
     assert_int_equal(asked.grid.levels, from->grid.levels + 1);
     assert_int_equal(asked.grid.features, from->grid.features);
 }

@@ -295,7 +295,7 @@ cp capture/sparse/0/cameras.txt capture/sparse/1
 head -n 2 capture/sparse/0/images.txt >capture/sparse/1/images.txt
 # shellcheck disable=SC2086
 succeeds train capture --out far --downscale 8 --steps 1 --quiet $small \
-    --set scene.scale=1 --set scene.offset=9,0,0 --set scene.aabb_scale=1 --set scene.placed=true
+    --set scene.scale=1 --set scene.offset=9,0,0 --set scene.aabb_scale=1 --set scene.fixed_transform=true
 contains err 'warning: .*capture: only 0 % of what the training views see is within the cube'
 contains err 'warning: .*capture: several sparse models: sparse/0 with 3 images is taken; .* sparse/1 with 1'
 # Frames at different times, which the default model does not know of.

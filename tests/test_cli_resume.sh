@@ -38,7 +38,7 @@ succeeds train --resume flushed --steps 60 --quiet --precision fp16 --loss-scale
 contains err 'warning: step 57: 16 bits turn 100 % of the gradients into zero at a loss scale of 0.0001: '
 contains err 'warning: flushed: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero$'
 [ "$(grep -c 'warning: .*16 bits' err)" = 2 ] || fail "warnings: $(cat err)"
-contains flushed/summary.json '"flushed_steps":.48,$'
+contains flushed/summary.json '"underflowed_steps":.48,$'
 contains flushed/report.html '>Gradients: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero<'
 rm -r flushed
 # Steps that are skipped are counted in the last line and the summary; a schedule that only begins too high is

@@ -50,16 +50,16 @@ contains run/config.json '"downscale":.*8'
 export VKNERF_DISABLE=timestamps
 # shellcheck disable=SC2086  # $small is several words
 succeeds train "$demo" --out untimed --downscale 8 --steps 1 --profile --quiet $small \
-    --set policy.masters=f16 --set policy.compositing=f16
+    --set policy.master_parameters=f16 --set policy.compositing=f16
 unset VKNERF_DISABLE
 contains err '^no pass was timed: the device gives no timestamps$'
 has untimed/trace.json
-contains untimed/summary.json '"policy":.*"policy.compositing=f16, policy.masters=f16"'
+contains untimed/summary.json '"policy":.*"policy.compositing=f16, policy.master_parameters=f16"'
 contains untimed/config.json '"masters":.*"f16"'
 contains untimed/report.html 'Not as by default'
 rm -r untimed
-refuses 2 'config: policy.products: f16 needs precision fp16 or coopmat' train "$demo" --out refused \
-    --downscale 8 --precision fp32 --set policy.products=f16 --quiet
+refuses 2 'config: policy.matmul: f16 needs precision fp16 or coopmat' train "$demo" --out refused   \
+    --downscale 8 --precision fp32 --set policy.matmul=f16 --quiet
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
 mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
 refuses 2 'unseen/checkpoint.safetensors: cannot be looked at: ' train "$demo" --out unseen
@@ -350,7 +350,7 @@ succeeds eval run --scene "${demo%/demo}/moving" --quiet
 contains out ' dB (a blank page: 14\.\(68\|69\|70\) dB), .* (12 test views,'
 succeeds eval run --scene "${demo%/demo}/moving" --quiet --json --background black --stride 11
 contains out '"time":.*0.041667'
-contains out '"blank_psnr":.*1[0-9]\.'
+contains out '"background_psnr":.*1[0-9]\.'
 if grep -q 'blank' eval.json; then fail "a blank page of a scene without times"; fi
 "$bin" export run --mesh /dev/full --quiet >out 2>err
 contains err '^vknerf: /dev/full: ends in neither'

@@ -412,13 +412,13 @@ static void test_bounds(void **state)
     for (int i = 0; i < 201; i++)
         distances[i] = 10 + i * 77 % 201; /* 10 to 210 in another order */
     struct transforms_frame frame = {.bounds = {0}};
-    space_bound(&frame, distances, 201);
+    space_set_bounds(&frame, distances, 201);
     assert_true(frame.bounds[0] == 12 && frame.bounds[1] == 208);
     for (int i = 0; i < 201; i++)
         distances[i] = 7;
-    space_bound(&frame, distances, 201);
-    space_bound(&frame, distances, 1);
-    space_bound(&frame, distances, 0);
+    space_set_bounds(&frame, distances, 201);
+    space_set_bounds(&frame, distances, 1);
+    space_set_bounds(&frame, distances, 0);
     assert_true(frame.bounds[0] == 12 && frame.bounds[1] == 208);
 }
 
@@ -435,9 +435,9 @@ static void test_near_of_frames(void **state)
         list[i] = &frames[i];
     }
     frames[COUNT - 1].bounds[0] = frames[COUNT - 1].bounds[1] = 0;
-    assert_ok(space_near(list, COUNT, &near));
+    assert_ok(space_nearest_depth(list, COUNT, &near));
     assert_true(near == 14);
-    assert_ok(space_near(list + COUNT - 1, 1, &near));
+    assert_ok(space_nearest_depth(list + COUNT - 1, 1, &near));
     assert_true(near == 0);
 }
 
@@ -455,7 +455,7 @@ static void test_side(void **state)
         uint32_t side = 0;
         for (int i = 0; i < 101; i++)
             cloud[i] = (struct transforms_point){.position = {0, i < 101 - far ? 0.9 : -14.9, 0.5}};
-        assert_ok(space_side(&file, frames, 1, &space, &side));
+        assert_ok(space_cube_side(&file, frames, 1, &space, &side));
         assert_int_equal(side, sides[far]);
     }
 }
@@ -474,7 +474,7 @@ static struct space space_of(double angle, bool known)
             .bounds = {known ? 2 : 0, known ? 6 : 0},
         };
     }
-    assert_ok(space_choose(list, 2, &space));
+    assert_ok(space_measure(list, 2, &space));
     return space;
 }
 

@@ -49,7 +49,7 @@ static void check(vkn_status (*call)(struct rank *rank), const void *const given
     for (uint32_t i = 0; i < RANKS; i++) {
         ranks[i] =
             (struct rank){.end = parallel_group_rank(group, i), .call = call, .given = given[i]};
-        assert_ok(base_task_start_apart(run_rank, &ranks[i], &tasks[i]));
+        assert_ok(base_task_start_thread(run_rank, &ranks[i], &tasks[i]));
     }
     for (uint32_t i = 0; i < RANKS; i++)
         assert_ok(base_task_wait(&tasks[i]));
@@ -123,7 +123,7 @@ static vkn_status greet(struct rank *rank)
     memcpy(mine, rank->given, strlen(rank->given));
     strcpy(mine + 16, OTHER);
     BASE_TRY(parallel_gather(rank->end, mine, sizeof mine, all));
-    parallel_end(rank->end);
+    parallel_mark_over(rank->end);
     return base_fail(VKN_BAD_INPUT, "rank 1: the program differs from rank 0's: %s instead of %s",
                      newer ? OTHER : "an earlier version of vknerf", own);
 }
@@ -287,7 +287,7 @@ static void test_scenes(void **state)
             "train view 1: 1.png of 9x6 pixels instead of 1.png of 8x6 pixels");
     DIFFERS(camera->mask_path = masks[1], *camera = was,
             "mask of train view 1: m.png instead of none");
-    DIFFERS(cameras[1][0].mask_hides = true, cameras[1][0].mask_hides = false,
+    DIFFERS(cameras[1][0].mask_inverted = true, cameras[1][0].mask_inverted = false,
             "mask of train view 0: m.png, bright hides instead of m.png");
     DIFFERS(camera->image_path = images[1][0], *camera = was,
             "train view 1: 0.png of 8x6 pixels instead of 1.png of 8x6 pixels");
@@ -327,7 +327,7 @@ static double named_after(const struct parallel *parallel, const bool *here, uns
         lines[0] = '\0';
         wait.looked -= look;
         parallel_count_wait(&wait);
-        parallel_watch(parallel, here, &wait);
+        parallel_warn_missing(parallel, here, &wait);
         if (lines[0] && --times == 0)
             return looks * look;
     }
@@ -352,10 +352,10 @@ static void test_absent(void **state)
     /* A process that was stopped itself for an hour between two looks has not waited. */
     assert_float_equal(named_after(&parallel, here, 1, 3600), 10 * 3600, 1);
     /* At the start all take their time, later rank 0 alone. */
-    parallel_be_patient(&parallel, true);
+    parallel_expect_delays(&parallel, true);
     assert_float_equal(named_after(&parallel, here, 1, 0.5), 60, 0.6);
-    parallel_be_patient(&parallel, false);
-    parallel_be_patient(&parallel, true);
+    parallel_expect_delays(&parallel, false);
+    parallel_expect_delays(&parallel, true);
     assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
     parallel.rank = 1; /* whose rank 0 says it */
     assert_float_equal(named_after(&parallel, here, 1, 0.5), 0, 0);
@@ -363,14 +363,14 @@ static void test_absent(void **state)
     assert_float_equal(named_after(&parallel, here, 1, 0.5), 60, 0.6);
     assert_non_null(
         strstr(lines, "ranks 0, 3: no answer for 60 s (step 1234), which may load, compile"));
-    parallel_be_patient(&parallel, false);
+    parallel_expect_delays(&parallel, false);
     assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
     vkn_log_to(NULL, NULL);
     memset(here, true, sizeof here);
-    parallel_name_absent(&parallel, here, names);
+    parallel_name_missing(&parallel, here, names);
     assert_string_equal(names, "");
     memset(here, false, sizeof here);
-    parallel_name_absent(&parallel, here, names);
+    parallel_name_missing(&parallel, here, names);
     assert_string_equal(names,
                         "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 and 24 more");
 }

@@ -16,7 +16,7 @@
 #include <vknerf/vknerf.h>
 
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 static void assert_error(const char *expected)
 {
@@ -327,7 +327,7 @@ static void check_default(const struct config_setting *setting, char text[128], 
         .cpu = cpu, .downscale = 1, .scale = 1, .aabb_scale = 1, .placed = true};
     struct vkn_config resolved = {0}, said = {0};
     assert_int_equal(config_resolve(&resolved, &facts), VKN_OK);
-    if (setting->standard.origin == CONFIG_VALUE) {
+    if (setting->fallback.origin == CONFIG_VALUE) {
         keep_device(text, cpu);
         set(&said, setting->key, text);
     }
@@ -349,13 +349,13 @@ static void defaults_are_what_help_says(void **state)
             char text[128];
             help_default(help, setting, text);
             assert_string_equal(text, config_default_text(setting));
-            if (!setting->standard.rule && setting->standard.origin != CONFIG_SCENE)
+            if (!setting->fallback.rule && setting->fallback.origin != CONFIG_SCENE)
                 check_default(setting, text, cpu);
         }
     }
     free(help);
-    assert_true(config_open_value("save_seconds") == 60.0);
-    assert_true(config_open_value("save_every") == 0.0 && config_open_value("none") == 0.0);
+    assert_true(config_default_number("save_seconds") == 60.0);
+    assert_true(config_default_number("save_every") == 0.0 && config_default_number("none") == 0.0);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -527,21 +527,21 @@ static const struct {
     {"dynamic.layers", "-1", "1", "8", "9"},
     {"dynamic.position_octaves", "-1", "1", "8", "9"},
     {"dynamic.time_octaves", "-1", "1", "8", "9"},
-    {"dynamic.rate", "9.99e-7", "1e-6", "10", "10.01"},
-    {"dynamic.time_slices", "-1", "1", "64", "65"},
+    {"dynamic.learning_rate_factor", "9.99e-7", "1e-6", "10", "10.01"},
+    {"dynamic.time_bins", "-1", "1", "64", "65"},
     {"dynamic.curriculum", "-1.001", "-1", "1", "1.001"},
     {"glsl.source", "-1", "1", "4294967295", "4294967296"},
     {"batch.chunk", "-1", "64", "16777216", "16777280"},
     {"batch.samples", "1023", "1024", "16777216", "16777217"},
     {"batch.max_rays", "63", "64", "4194304", "4194305"},
     {"march.ray_samples", "-1", "1", "1024", "1025"},
-    {"parallel.virtual", "0", "1", "16", "17"},
-    {"parallel.pieces", "0", "1", "8", "9"},
+    {"parallel.ranks_per_device", "0", "1", "16", "17"},
+    {"parallel.buckets", "0", "1", "8", "9"},
     {"march.coarse_samples", "-1", "1", "256", "257"},
     {"march.fine_samples", "-1", "1", "512", "513"},
     {"march.resolution", "8", "16", "512", "520"},
-    {"march.decay", "9.99e-4", "1e-3", "1", "1.001"},
-    {"march.threshold", "9.99e-10", "1e-9", "1e3", "1000.1"},
+    {"march.occupancy_decay", "9.99e-4", "1e-3", "1", "1.001"},
+    {"march.occupancy_threshold", "9.99e-10", "1e-9", "1e3", "1000.1"},
     {"march.cone_angle", "-1.001", "-1", "1", "1.001"},
     {"march.steps_per_unit", "15", "16", "65536", "65537"},
     {"march.early_stop", "9.99e-10", "1e-9", "1", "1.001"},
@@ -568,7 +568,7 @@ static const struct {
     {"optimizer.milestones", "9.99e-7", "1e-6", "2", "2.001"},
     {"optimizer.decay_start", "-1", "1", "4294967295", "4294967296"},
     {"optimizer.decay_interval", "-1", "1", "4294967295", "4294967296"},
-    {"optimizer.average_decay", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
+    {"optimizer.ema_decay", "9.99e-7", "1e-6", "0.999999", "0.9999991"},
     {"optimizer.clip_norm", "9.99e-10", "1e-9", "1e9", "1.001e9"},
     {"loss_scale.initial", "9.99e-7", "1e-6", "8.5e37", "8.501e37"},
     {"loss_scale.minimum", "9.99e-7", "1e-6", "8.5e37", "8.501e37"},
@@ -577,8 +577,8 @@ static const struct {
     {"loss_scale.backoff", "9.99e-4", "1e-3", "1", "1.001"},
     {"loss_scale.interval", "-1", "1", "4294967295", "4294967296"},
     {"loss_scale.hysteresis", "-1", "1", "4294967295", "4294967296"},
-    {"loss_scale.falls", "-1", "1", "4294967295", "4294967296"},
-    {"loss_scale.fall_factor", "9.99e-4", "1e-3", "1", "1.001"},
+    {"loss_scale.max_backoffs", "-1", "1", "4294967295", "4294967296"},
+    {"loss_scale.rate_cut_factor", "9.99e-4", "1e-3", "1", "1.001"},
 };
 
 /* As often as the setting has elements. */
@@ -1073,14 +1073,14 @@ static void contraction_needs_growing_steps(void **state)
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     const struct gpu_capabilities device = {.type = GPU_CPU};
     struct vkn_config config = {.scene.contraction = VKN_CONTRACTION_CUBE};
-    assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_OK);
+    assert_int_equal(setup_resolve_config(&config, &scene, &device), VKN_OK);
     assert_true(config.march.cone_angle > 0);
     assert_int_equal(config.grid.finest, 2 * 512);
     config.march.cone_angle = -1;
-    assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
+    assert_int_equal(setup_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
     assert_error("config: march.cone_angle: -1: steps that do not grow");
     config.scene.contraction = VKN_CONTRACTION_NONE;
-    assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_OK);
+    assert_int_equal(setup_resolve_config(&config, &scene, &device), VKN_OK);
 }
 
 /* ---- command line -------------------------------------------------------------------------- */
@@ -1122,7 +1122,7 @@ static void options_set_keys(void **state)
         {"--save-every", "save_every", "-1"},
         {"--save-seconds", "save_seconds", "-2"},
         {"--keep", "keep", "-1"},
-        {"--set", "march.decay", "march.decay=2"},
+        {"--set", "march.occupancy_decay", "march.occupancy_decay=2"},
     };
     unsetenv("LD_LIBRARY_PATH"); /* of the sanitized build: not for the shell */
     for (size_t i = 0; i < BASE_COUNT(options); i++) {

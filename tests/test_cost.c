@@ -9,14 +9,14 @@
 #include <math.h>
 
 #include "field/internal.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: inputs 4, stored as 16. Layers, as used and stored:
  * 4x16 (16x16), 16x16, 32x16, 16x16, 16x3 (16x16). */
 static const struct vkn_config config = {
     .model = VKN_MODEL_NGP,
     .precision = VKN_PRECISION_FP32,
-    .gradient_sums = VKN_SUMS_FLOAT,
+    .gradient_sums = VKN_SUMS_F32,
     .scene = {.aabb_scale = 1},
     .grid = {.levels = 2, .features = 2, .log2_entries = 8, .coarsest = 4, .finest = 8},
     .mlp = {.density_width = 16,
@@ -41,23 +41,23 @@ static struct field_backend backend_of(const struct vkn_config *settings, bool h
 {
     return (struct field_backend){.precision = settings->precision,
                                   .sums = settings->gradient_sums,
-                                  .f16_sums = settings->gradient_sums == VKN_SUMS_HALF,
-                                  .sums_program = "",
+                                  .f16_sums = settings->gradient_sums == VKN_SUMS_F16,
+                                  .scatter_suffix = "",
                                   .f16 = half,
                                   .scratch_bytes = 1};
 }
 
-static bool cpu_shaped = true;
+static bool cpu_kernels = true;
 
 /* Of scatter_gradients with sums of 16 bits, by one program or the other. */
-static double half_atomics(uint32_t features, const char *program)
+static double f16_atomics(uint32_t features, const char *program)
 {
     struct setup setup = {.config = config};
     struct cost cost;
     setup.config.grid.features = features;
-    setup.config.gradient_sums = VKN_SUMS_HALF;
+    setup.config.gradient_sums = VKN_SUMS_F16;
     setup.backend = backend_of(&setup.config, true);
-    setup.backend.sums_program = program;
+    setup.backend.scatter_suffix = program;
     assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
     assert_true(setup_cost(&setup, 8, &counts, "scatter_gradients", &cost));
     return cost.atomics;
@@ -69,7 +69,7 @@ static struct cost cost_on(const struct vkn_config *settings, const struct field
     struct setup setup = {
         .config = *settings,
         .backend = *backend,
-        .specialization.values[SPEC_CPU_SHAPED] = cpu_shaped,
+        .specialization.values[SPEC_CPU_KERNELS] = cpu_kernels,
         .constants = {.backward_groups = GROUPS, .forward_groups = 10, .view_count = 3},
     };
     struct cost cost;
@@ -226,11 +226,11 @@ static void test_scatter(void **state)
        500 * (2 * 2 * 4 + 4 + 12) + 100 * 24 + 200 * 2 * 8, 0);
     settings.gradient_sums = VKN_SUMS_FIXED;
     same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * 2 * atomics);
-    settings.gradient_sums = VKN_SUMS_HALF;
+    settings.gradient_sums = VKN_SUMS_F16;
     same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * atomics / 2);
-    same(half_atomics(2, "f16"), 500 * atomics / 2);
-    same(half_atomics(4, "f16_swap"), 500 * atomics); /* twice as many pairs */
-    same(half_atomics(4, "f16"), 500 * atomics / 2);
+    same(f16_atomics(2, "f16"), 500 * atomics / 2);
+    same(f16_atomics(4, "f16_swap"), 500 * atomics); /* twice as many pairs */
+    same(f16_atomics(4, "f16"), 500 * atomics / 2);
     settings.gradient_sums = VKN_SUMS_FIXED;
     settings.deterministic = true; /* all samples, without a list of the live ones */
     is(cost_of(&settings, false, "scatter_gradients"), 900 * sample.flops,
@@ -330,7 +330,7 @@ static void test_rays(void **state)
        ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 25);
     is(cost_of(&repeatable, false, "composite"), 47 * 100 + (16 + 31) * 500,
        ray * 100 + (2 * 28 + 16) * 500 + 16 * 400, ray * 100 + (28 + 16) * 500 + 16 * 400, 112.5);
-    cpu_shaped = false; /* one load; an atomic for a ray, and one for each of 80 subgroups */
+    cpu_kernels = false; /* one load; an atomic for a ray, and one for each of 80 subgroups */
     is(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
        ray * 100 + (28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     same(cost_of(&repeatable, false, "composite").atomics, 160);
@@ -339,7 +339,7 @@ static void test_rays(void **state)
     drawn.loss.distortion = 0.01f;
     is(cost_of(&drawn, false, "composite"), 49 * 100 + (47 + 49) * 500,
        ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
-    cpu_shaped = true;
+    cpu_kernels = true;
     same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 49) * 500);
     drawn.scene.contraction = VKN_CONTRACTION_CUBE;
     same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 73) * 500);
@@ -354,10 +354,10 @@ static void test_rays(void **state)
 
 static struct setup proposed_setup(bool deterministic, bool half)
 {
-    struct setup setup = {.config = config, .specialization.values[SPEC_CPU_SHAPED] = 1};
+    struct setup setup = {.config = config, .specialization.values[SPEC_CPU_KERNELS] = 1};
     struct vkn_config *all = &setup.config;
     all->deterministic = deterministic;
-    all->gradient_sums = deterministic ? VKN_SUMS_FIXED : VKN_SUMS_FLOAT;
+    all->gradient_sums = deterministic ? VKN_SUMS_FIXED : VKN_SUMS_F32;
     all->march.sampling = VKN_SAMPLING_PROPOSAL;
     all->march.coarse_samples = 20;
     all->march.fine_samples = 9;
@@ -456,14 +456,14 @@ static void test_optimizer(void **state)
     double groups = ceil(PARAMS / 64.0), sums = 8 * groups + 16 + sizeof(struct Stats);
     is(cost_of(&config, false, "check_gradients"), 3 * PARAMS + groups + 4, 4 * PARAMS + sums,
        4 * PARAMS + sums, 0);
-    cpu_shaped = false; /* ten groups share out both */
+    cpu_kernels = false; /* ten groups share out both */
     sums = 80 + 80 + sizeof(struct Stats);
     is(cost_of(&config, false, "check_gradients"), 3 * PARAMS + 10 + 20, 4 * PARAMS + sums,
        4 * PARAMS + sums, 0);
-    cpu_shaped = true;
+    cpu_kernels = true;
     double checked = cost_of(&config, false, "check_gradients").bytes;
     double updated = cost_of(&config, false, "update_weights").bytes;
-    settings.gradient_sums = VKN_SUMS_HALF; /* of the grid: two bytes in the place of four */
+    settings.gradient_sums = VKN_SUMS_F16; /* of the grid: two bytes in the place of four */
     same(cost_of(&settings, false, "reduce_gradients").bytes, 4.0 * (GROUPS + 1) * STORED);
     same(cost_of(&settings, false, "check_gradients").bytes, checked - 2 * grid);
     same(cost_of(&settings, false, "update_weights").bytes, updated - 2 * grid - 2 * 400);
@@ -491,16 +491,16 @@ static void check_blend(enum vkn_optimizer kind, double numbers)
     struct cost cost;
     setup.config.optimizer.kind = kind;
     assert_int_equal(field_model_create(&config, &setup.model), VKN_OK);
-    assert_false(setup_cost(&setup, 8, &counts, "leave_steps", &cost));
-    setup.blended = true;
+    assert_false(setup_cost(&setup, 8, &counts, "export_step_counts", &cost));
+    setup.averaged = true;
     const struct {
         const char *name;
         double flops, bytes;
     } passes[] = {
-        {"leave_steps", 0, 12 * entries},
-        {"take_steps", 2 * entries, 24 * entries},
-        {"leave_numbers", numbers * changed, numbers * (8 * changed + 4 * entries)},
-        {"take_numbers", 0, numbers * (12 * changed + 4 * entries)},
+        {"export_step_counts", 0, 12 * entries},
+        {"import_step_counts", 2 * entries, 24 * entries},
+        {"export_parameters", numbers * changed, numbers * (8 * changed + 4 * entries)},
+        {"import_parameters", 0, numbers * (12 * changed + 4 * entries)},
     };
     for (size_t i = 0; i < BASE_COUNT(passes); i++) {
         assert_true(setup_cost(&setup, 8, &counts, passes[i].name, &cost));
@@ -572,7 +572,7 @@ static void test_layers(void **state)
             {"encode_live", 40 * 6 * 500, 500 * (36 + 2 * 64 * p)},
             {"layer_forward_live", 2 * (weights + biases) * 500,
              500 * (in + 2 * 192) * p + panels / 2},
-            {"field_seeds", 14 * 500, 500 * (32 + 128 * p)},
+            {"field_output_gradients", 14 * 500, 500 * (32 + 128 * p)},
             /* Of the second to the last layer; features have no ReLU in front. */
             {"layer_backward", 2.0 * 500 * 32 * (32 + 64 + 32 + 32),
              500 * p * (32 + 64 + 32 + 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
@@ -646,7 +646,7 @@ static void test_layers_of_grid(void **state)
 
 /* Those layers, whose position takes part in another product on the way back, behind a deformation
  * of two of 32 x 32. */
-static void test_warped_layers(void **state)
+static void test_deformed_layers(void **state)
 {
     (void)state;
     struct setup setup = {.config = config, .constants = {.backward_groups = 1}};
@@ -663,7 +663,7 @@ static void test_warped_layers(void **state)
     for (int half = 0; half < 2; half++) {
         double p = half ? 2 : 4, weights = 32 * (32 + 64 + 64 + 64 + 32), biases = 192;
         double panels = p * (weights + 32 * biases + 32 * (64 + 32 + 64 + 32 + 32));
-        double warp = 2 * 32 * 33, warp_panels = p * 2 * 32 * (32 + 32 + 32);
+        double warp = 2 * 32 * 33, deformation_panels = p * 2 * 32 * (32 + 32 + 32);
         setup.backend = backend_of(&setup.config, half);
         assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
         same(setup.model.param_count, weights + biases + warp);
@@ -672,18 +672,18 @@ static void test_warped_layers(void **state)
             const char *pass;
             double flops, bytes;
         } passes[] = {
-            {"pack_weights", 0, 8 * (weights + biases + warp) + panels + warp_panels},
-            {"encode_warp", 40 * 4 * 900, 900 * (40 + 32 * p)},
-            {"warp_forward", 2 * warp * 900, 900 * 128 * p + warp_panels / 2},
+            {"pack_weights", 0, 8 * (weights + biases + warp) + panels + deformation_panels},
+            {"encode_deformation", 40 * 4 * 900, 900 * (40 + 32 * p)},
+            {"deformation_forward", 2 * warp * 900, 900 * 128 * p + deformation_panels / 2},
             {"encode_inputs", 40 * 6 * 900, 900 * (36 + 67 * p)},
             {"layer_forward", 2 * (weights + biases) * 900, 900 * (224 + 192) * p + panels / 2},
-            {"encode_warp_live", 40 * 4 * 500, 500 * (40 + 64 * p)},
-            {"warp_forward_live", 2 * warp * 500, 500 * 192 * p + warp_panels / 2},
+            {"encode_deformation_live", 40 * 4 * 500, 500 * (40 + 64 * p)},
+            {"deformation_forward_live", 2 * warp * 500, 500 * 192 * p + deformation_panels / 2},
             {"layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 32 + 32),
              500 * p * (64 + 32 + 64 + 32 + 32 + 32 * (2 + 3 + 3 + 2 + 3)) + panels / 2},
             {"frequency_gradients", (5 * 3 + 24) * 500, 500 * (36 + 16 + (6 + 12) * p)},
-            {"warp_seeds", 3 * 500, 500 * (12 + 64 * p)},
-            {"warp_backward", 2 * 32 * 32 * 500, 500 * 128 * p + warp_panels / 4},
+            {"deformation_output_gradients", 3 * 500, 500 * (12 + 64 * p)},
+            {"deformation_backward", 2 * 32 * 32 * 500, 500 * 128 * p + deformation_panels / 4},
             {"layer_weights", 2 * (weights + biases + warp) * 500,
              500 * (224 + 64 + 2 * (192 + 64)) * p + 4 * (weights + biases + warp)},
         };
@@ -732,7 +732,7 @@ int main(void)
         cmocka_unit_test(test_scatter),        cmocka_unit_test(test_input_gradients),
         cmocka_unit_test(test_rays),           cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_blend),          cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_layers),         cmocka_unit_test(test_warped_layers),
+        cmocka_unit_test(test_layers),         cmocka_unit_test(test_deformed_layers),
         cmocka_unit_test(test_layers_of_grid), cmocka_unit_test(test_proposal),
         cmocka_unit_test(test_learning),       cmocka_unit_test(test_floor),
         cmocka_unit_test(test_unknown),

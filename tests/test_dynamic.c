@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "gpu/internal.h"
-#include "pipeline/internal.h"
-#include "render/probe.h"
+#include "step/internal.h"
+#include "render/field_query.h"
 #include "render/render.h"
 
 /* Views in another order than their moments'. */
@@ -40,7 +40,7 @@ static struct vkn_config dynamic_config(void)
     config.dynamic.width = 32;
     config.dynamic.layers = 2;
     config.dynamic.time_features = VKN_SWITCH_ON;
-    config.dynamic.rate = 1;
+    config.dynamic.learning_rate_factor = 1;
     return config;
 }
 
@@ -119,15 +119,15 @@ static void assert_deforms(const struct trained *trained)
     assert_true(largest > 1e-3);
 }
 
-static float *render_at(const struct tiny *tiny, float time, double frozen)
+static float *render_at(const struct tiny *tiny, float time, double has_time)
 {
     struct scene_camera camera = tiny->scene->splits[SCENE_TRAIN].cameras[0];
     vkn_renderer *renderer;
     struct vkn_picture picture;
     camera.time = time;
     ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
-    if (frozen >= 0)
-        ok(vkn_renderer_freeze(renderer, frozen));
+    if (has_time >= 0)
+        ok(vkn_renderer_set_time(renderer, has_time));
     ok(render_picture(renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
     size_t count = picture.width * (size_t)picture.height * 3;
     float *color = base_alloc(count, sizeof *color);
@@ -142,18 +142,18 @@ static void check_moments(const struct tiny *tiny)
 {
     const size_t size = 12 * 10 * 3 * sizeof(float);
     float *early = render_at(tiny, 0.25f, -1), *late = render_at(tiny, 1, -1);
-    float *frozen = render_at(tiny, 1, 0.25);
-    assert_memory_equal(early, frozen, size);
+    float *has_time = render_at(tiny, 1, 0.25);
+    assert_memory_equal(early, has_time, size);
     assert_memory_not_equal(early, late, size);
     free(early);
     free(late);
-    free(frozen);
+    free(has_time);
 }
 
 #define PLACES 64u
 
 /* Colour and density at places of the cube at one moment. */
-static void probe_places(const struct probe *probe, const struct gpu_bindings *bindings, bool color,
+static void probe_places(const struct query *query, const struct gpu_bindings *bindings, bool color,
                          float (*values)[4])
 {
     struct Ray rays[PLACES] = {0};
@@ -166,12 +166,12 @@ static void probe_places(const struct probe *probe, const struct gpu_bindings *b
         rays[i].time = 0.75f;
         samples[i] = (struct Sample){.ray = i};
     }
-    ok(gpu_upload(probe->device, &probe->buffers.at[BIND_RAYS], 0, rays, sizeof rays));
-    ok(gpu_upload(probe->device, &probe->buffers.at[BIND_SAMPLES], 0, samples, sizeof samples));
-    ok(gpu_record_begin(probe->device, "probe", 0, &recording));
-    probe_record(probe, recording, bindings, PLACES, color);
+    ok(gpu_upload(query->device, &query->buffers.at[BIND_RAYS], 0, rays, sizeof rays));
+    ok(gpu_upload(query->device, &query->buffers.at[BIND_SAMPLES], 0, samples, sizeof samples));
+    ok(gpu_record_begin(query->device, "probe", 0, &recording));
+    field_query_record(query, recording, bindings, PLACES, color);
     ok(gpu_run_once(&recording));
-    ok(gpu_download(probe->device, &probe->buffers.at[BIND_FIELD], 0, values,
+    ok(gpu_download(query->device, &query->buffers.at[BIND_FIELD], 0, values,
                     PLACES * sizeof *values));
 }
 
@@ -181,21 +181,21 @@ static void check_densities(const struct tiny *tiny)
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
     struct gpu_bindings *bindings;
     vkn_renderer *renderer;
-    struct probe probe;
+    struct query query;
     float colored[PLACES][4], alone[PLACES][4];
     ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
-    ok(probe_create(renderer, &probe));
-    probe_bind(&probe, buffers);
-    ok(gpu_bindings_create(probe.device, buffers, &bindings));
-    probe_places(&probe, bindings, false, alone); /* nothing is there from before */
-    probe_places(&probe, bindings, true, colored);
+    ok(field_query_create(renderer, &query));
+    field_query_bind(&query, buffers);
+    ok(gpu_bindings_create(query.device, buffers, &bindings));
+    probe_places(&query, bindings, false, alone); /* nothing is there from before */
+    probe_places(&query, bindings, true, colored);
     for (uint32_t i = 0; i < PLACES; i++) {
         assert_true(colored[i][0] > 0);
         assert_true(alone[i][0] == 0);
         assert_close(alone[i][3], colored[i][3], 1e-5, colored[i][3], "density of place", i);
     }
     gpu_bindings_destroy(&bindings);
-    probe_destroy(&probe);
+    field_query_destroy(&query);
     vkn_renderer_destroy(&renderer);
 }
 
@@ -219,7 +219,7 @@ static void test_steps(void **state)
     config = dynamic_config();
     config.precision = VKN_PRECISION_COOPMAT;
     config.dynamic.curriculum = -1;
-    config.parallel.virtual = config.parallel.pieces = 2;
+    config.parallel.ranks_per_device = config.parallel.buckets = 2;
     if (tries_all()) {
         config.precision = VKN_PRECISION_FP16;
         struct trained ranks = train(tests, &config, false);
@@ -254,7 +254,7 @@ static void test_exchanged(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
     const struct images_plan *plan = &tiny.trainer->images;
-    assert_true(plan->exchanged > 0 && plan->resident < plan->pieces);
+    assert_true(plan->exchanged > 0 && plan->resident < plan->image_strips);
     for (uint32_t period = 0; period < 9; period++) {
         tiny_run(&tiny, 16 * period + 1);
         count_rays(&tiny, &used, &later);
@@ -290,7 +290,7 @@ static double train_proposed(const struct step_tests *tests, enum vkn_precision 
     tiny_run(&tiny, 50); /* the proposal does not learn in this one */
     double loss = (double)stats[50].loss;
     for (uint32_t field = 0; field < 2; field++)
-        params[field] = tiny_take(&tiny, &pipeline_field(step, field)->at[BIND_PARAMS]);
+        params[field] = tiny_take(&tiny, &step_field_buffers(step, field)->at[BIND_PARAMS]);
     tiny_destroy(&tiny);
     return loss;
 }
@@ -345,13 +345,13 @@ static void test_vanilla(void **state)
     config.mlp.density_layers = config.mlp.skip_layer = 2;
     config.mlp.position_octaves = 3;
     config.mlp.direction_octaves = 1;
-    config.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_OFF;
+    config.mlp.activation_checkpointing = VKN_CHECKPOINTING_OFF;
     struct trained whole = train(tests, &config, false);
     assert_deforms(&whole);
     check_moments(&whole.tiny);
     check_densities(&whole.tiny);
 
-    config.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_ON;
+    config.mlp.activation_checkpointing = VKN_CHECKPOINTING_ON;
     config.march.visibility = VKN_SWITCH_ON;
     struct trained seen = train(tests, &config, true);
     assert_memory_equal(seen.params, whole.params,
@@ -363,7 +363,7 @@ static void test_vanilla(void **state)
     config.batch.max_rays = 64;
     config.batch.chunk = 2112;
     config.dynamic.curriculum = -1;
-    config.parallel.virtual = 2;
+    config.parallel.ranks_per_device = 2;
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
     assert_true(matrices.loss > 0.25 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);

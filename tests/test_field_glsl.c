@@ -11,7 +11,7 @@
 
 #include "field/glsl.h"
 #include "gpu/internal.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "safetensors/safetensors.h"
 #include "skips.h"
 
@@ -123,7 +123,8 @@ static void check_same(const struct step_tests *tests, enum vkn_precision precis
     hash.grid.log2_entries = small ? 12 : 15;
     hash.grid.coarsest = 16;
     hash.grid.finest = small ? 32 : 512;
-    hash.march.threshold = 100; /* that of the grid is the mean, whose bits the state has */
+    hash.march.occupancy_threshold =
+        100; /* that of the grid is the mean, whose bits the state has */
     struct vkn_config glsl = hash;
     char *text = hash_text(small);
     ok(vkn_field_register(&(struct vkn_field){.text = text}, &glsl));
@@ -303,9 +304,9 @@ static void test_precisions(void **state)
         enum vkn_precision precision;
         enum vkn_gradient_sums sums;
     } ways[] = {
-        {VKN_PRECISION_FP32, VKN_SUMS_FIXED}, {VKN_PRECISION_FP32, VKN_SUMS_FLOAT},
-        {VKN_PRECISION_FP32, VKN_SUMS_SWAP},  {VKN_PRECISION_FP16, VKN_SUMS_HALF},
-        {VKN_PRECISION_FP16, VKN_SUMS_FLOAT}, {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
+        {VKN_PRECISION_FP32, VKN_SUMS_FIXED}, {VKN_PRECISION_FP32, VKN_SUMS_F32},
+        {VKN_PRECISION_FP32, VKN_SUMS_CAS},   {VKN_PRECISION_FP16, VKN_SUMS_F16},
+        {VKN_PRECISION_FP16, VKN_SUMS_F32},   {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
     };
     const size_t count = BASE_COUNT(ways) - (tries_all() ? 0 : 2);
     const struct step_tests *tests = *state;
@@ -318,7 +319,7 @@ static void test_precisions(void **state)
         bool half = ways[i].precision != VKN_PRECISION_FP32;
         if ((half && !(device->float16 && device->storage16)) ||
             (ways[i].precision == VKN_PRECISION_COOPMAT && !device->cooperative_matrix) ||
-            (ways[i].sums == VKN_SUMS_FLOAT && !device->float_atomic_add))
+            (ways[i].sums == VKN_SUMS_F32 && !device->float_atomic_add))
             continue;
         config.precision = ways[i].precision;
         config.gradient_sums = ways[i].sums;
@@ -457,7 +458,7 @@ static char *forge(const struct step_tests *tests, const char *from, const char 
     static const char *const kept[] = {CHECKPOINT_FORMAT, CHECKPOINT_SCENE, CHECKPOINT_STEP,
                                        CHECKPOINT_SECONDS};
     struct safetensors_metadata metadata[BASE_COUNT(kept) + 2];
-    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
+    struct safetensors_tensor tensors[MAX_SAVED_BUFFERS];
     struct safetensors_file *file = NULL;
     struct vkn_config config = {0};
     ok(safetensors_open(from, &file));
@@ -746,7 +747,7 @@ static void check_normals(const struct step_tests *tests, const vkn_scene *scene
     struct vkn_camera camera = {0};
     struct vkn_picture *picture = NULL;
     ok(vkn_renderer_open(tests->context, checkpoint, VKN_PRECISION_AUTO, &renderer));
-    ok(vkn_renderer_want_normals(renderer));
+    ok(vkn_renderer_enable_normals(renderer));
     ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &camera)); /* from +x, with 12 x 10 pixels */
     ok(vkn_render(renderer, &camera, NULL, &picture));
     const float *normal = &picture->normal[3 * (5 * 12 + 6)];
@@ -808,13 +809,13 @@ static void test_endless(void **state)
     vkn_scene_close(&scene);
     assert_true(base_seconds() - began < 15);
     /* A context from before shares lavapipe's threads with what hangs, and says so. */
-    double patience = gpu_patience;
-    gpu_patience = 0.2;
+    double patience = gpu_stop_timeout;
+    gpu_stop_timeout = 0.2;
     if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
         assert_int_equal(vkn_field_check(tests->context, &right), VKN_NO_DEVICE);
         assert_error("its threads run a program of this process that does not end");
     }
-    gpu_patience = patience;
+    gpu_stop_timeout = patience;
     ok(vkn_context_create(NULL, &context));
     ok(vkn_field_check(context, &right));
     vkn_context_destroy(&context);

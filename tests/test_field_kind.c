@@ -3,7 +3,7 @@
  * others. */
 #include "evaluation.h"
 
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 
 #define VOXELS ((enum vkn_model)100)
 #define POINTS 64u /* along an edge */
@@ -54,16 +54,16 @@ static const struct field_kind voxels = {
     .create = create,
     .configure = configure,
     .initialize = initialize,
-    .forward = RECIPE(forward),
-    .backward = RECIPE(backward),
-    .occupancy = RECIPE(occupancy),
+    .forward = PASS_LIST(forward),
+    .backward = PASS_LIST(backward),
+    .occupancy = PASS_LIST(occupancy),
     .sums_cells = true,
 };
 
 /* ---- what it can ----------------------------------------------------------------------------- */
 
-extern struct gpu_program_source test_field_kind_programs[];
-extern const size_t test_field_kind_program_count;
+extern struct gpu_shader test_field_kind_shaders[];
+extern const size_t test_field_kind_shader_count;
 
 static void test_trains(void **state)
 {
@@ -80,7 +80,7 @@ static void test_trains(void **state)
     vkn_scene *scene = NULL;
     vkn_trainer *trainer = NULL;
     (void)state;
-    gpu_add_programs(test_field_kind_programs, test_field_kind_program_count);
+    gpu_add_shaders(test_field_kind_shaders, test_field_kind_shader_count);
     field_add_kind(&voxels);
     char *path = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
     ok(vkn_context_create(NULL, &context));
@@ -117,7 +117,7 @@ static void test_many_passes(void **state)
     for (size_t i = 0; i < STEP_MAX_PASSES; i++)
         passes[i] = forward[0];
     struct field_kind many = voxels;
-    many.forward = (struct recipe)RECIPE(passes);
+    many.forward = (struct pass_list)PASS_LIST(passes);
     const struct vkn_config config = {
         .model = VOXELS, .precision = VKN_PRECISION_FP32, .march = {.resolution = 32}};
     const struct gpu_capabilities device = {.subgroup_size = 8, .float_atomic_add = true};

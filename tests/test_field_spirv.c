@@ -15,7 +15,7 @@
 #include <vknerf/field.h>
 
 #include "field/glsl.h"
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 #include "gpu/snippet_check.h"
 #include "skips.h"
 
@@ -38,7 +38,7 @@ static bool have_shaderc;
     } while (0)
 
 /* Compiles the programs of a field that a training on a CPU has. */
-static vkn_status compile(const char *text, const struct gpu_program_source **check)
+static vkn_status compile(const char *text, const struct gpu_shader **check)
 {
     struct vkn_config config = {0};
     if (vkn_field_register(&(struct vkn_field){.text = text, .file = "bad.glsl"}, &config) !=
@@ -49,7 +49,7 @@ static vkn_status compile(const char *text, const struct gpu_program_source **ch
     snprintf(scatter, sizeof scatter, "%s_fixed", field->scatter);
     const char *const names[] = {field->check, field->encode, scatter};
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
-        const struct gpu_program_source *source = gpu_snippet_find(names[i]);
+        const struct gpu_shader *source = gpu_snippet_find(names[i]);
         assert_non_null(source);
         if (i == 0)
             *check = source;
@@ -68,7 +68,7 @@ static void refuse(const struct fault *faults, size_t count)
 {
     unsigned wrong = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct gpu_program_source *check = NULL;
+        const struct gpu_shader *check = NULL;
         vkn_status status = compile(faults[i].text, &check);
         const char *message = status == VKN_OK ? "taken" : vkn_last_error();
         if (status != VKN_BAD_INPUT || strncmp(message, "bad.glsl", 8) != 0 ||
@@ -240,17 +240,17 @@ static vkn_status wait_at_first(const void *context, struct base_text *result)
 
 static void test_stalled_children(void **state)
 {
-    const struct gpu_apart limits = gpu_apart;
+    const struct gpu_sandbox limits = gpu_sandbox;
     atomic_uint *children =
         mmap(NULL, sizeof *children, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct base_text result = {0};
     (void)state;
     assert_ptr_not_equal(children, MAP_FAILED);
-    gpu_apart.stall = 0.1;
-    assert_int_equal(gpu_run_apart("stalled", wait_at_first, &children, &result), VKN_OK);
+    gpu_sandbox.stall = 0.1;
+    assert_int_equal(gpu_run_sandboxed("stalled", wait_at_first, &children, &result), VKN_OK);
     assert_memory_equal(result.data, "done", result.size);
     assert_int_equal(atomic_load(children), 3);
-    gpu_apart = limits;
+    gpu_sandbox = limits;
     free(result.data);
     munmap(children, sizeof *children);
 }
@@ -258,19 +258,19 @@ static void test_stalled_children(void **state)
 /* What the compiler would take for ever for, or all memory. */
 static void test_limits(void **state)
 {
-    const struct gpu_apart limits = gpu_apart;
+    const struct gpu_sandbox limits = gpu_sandbox;
     (void)state;
     NEEDS_SHADERC();
-    gpu_apart.seconds = 1;
+    gpu_sandbox.seconds = 1;
     refuse_text(repeat("#define A0 1.0 + 1.0", "\n#define A%u A%u + A%u", 40, "", "a += A40;"),
                 "bad.glsl: compiling takes more than 1 s");
-    gpu_apart = limits;
-    gpu_apart.memory = (uint64_t)64 << 20;
+    gpu_sandbox = limits;
+    gpu_sandbox.memory = (uint64_t)64 << 20;
     refuse_text(repeat("struct S0 { vec4 a; }; const S0 s0 = S0(vec4(1.0));",
                        "struct S%1$u { S%2$u a, b; }; const S%1$u s%1$u = S%1$u(s%2$u, s%2$u);\n",
                        20, "", ""),
                 "bad.glsl: compiling takes more than 64 MiB of memory");
-    gpu_apart = limits;
+    gpu_sandbox = limits;
     refuse_text(repeat("float deep(float x) { return x", " + x", 30000, "; }", "a += deep(x);"),
                 "bad.glsl: the compiler of GLSL breaks down on it (");
     refuse_text(repeat("float deep(float x) { return ", "(", 30000, "x; }", "a += deep(x);"),
@@ -279,7 +279,7 @@ static void test_limits(void **state)
 
 /* ---- what a field may have ------------------------------------------------------------------- */
 
-static uint32_t count_code(const struct gpu_program_source *source, uint32_t code)
+static uint32_t count_code(const struct gpu_shader *source, uint32_t code)
 {
     uint32_t count = 0;
     for (const uint32_t *word = source->words + SPIRV_HEADER; word < source->words + source->count;
@@ -289,7 +289,7 @@ static uint32_t count_code(const struct gpu_program_source *source, uint32_t cod
 }
 
 /* How many indices have a limit that is a constant, and in *sum those added up. */
-static uint32_t count_limits(const struct gpu_program_source *source, uint32_t *sum)
+static uint32_t count_limits(const struct gpu_shader *source, uint32_t *sum)
 {
     struct spirv module;
     uint32_t count = 0;
@@ -331,7 +331,7 @@ static void test_taken(void **state)
     (void)state;
     NEEDS_SHADERC();
     for (size_t i = 0; i < BASE_COUNT(fields); i++) {
-        const struct gpu_program_source *check = NULL;
+        const struct gpu_shader *check = NULL;
         if (compile(fields[i], &check) != VKN_OK)
             fail_msg("field %zu: %s", i, vkn_last_error());
     }
@@ -340,7 +340,7 @@ static void test_taken(void **state)
 /* Each index that is no constant gets a limit; loops do not ask to be unrolled. */
 static void test_indices(void **state)
 {
-    const struct gpu_program_source *none = NULL, *all = NULL;
+    const struct gpu_shader *none = NULL, *all = NULL;
     (void)state;
     NEEDS_SHADERC();
     assert_int_equal(compile(FIELD("", "// none"), &none), VKN_OK);
@@ -442,7 +442,7 @@ static void test_built_in(void **state)
 
 static int setup(void **state)
 {
-    const struct gpu_program_source *check = NULL;
+    const struct gpu_shader *check = NULL;
     (void)state;
     have_shaderc = compile(FIELD("", "// first"), &check) == VKN_OK ||
                    !strstr(vkn_last_error(), "shaderc, which");

@@ -43,7 +43,7 @@ static uint64_t held_by(const struct step_tests *tests, uint32_t samples, uint32
     struct vkn_context_params params = {0};
     ok(vkn_context_create(&params, &context));
     struct tiny tiny = tiny_create(context, tests->folder, &config);
-    uint64_t held = gpu_memory_held(tiny.trainer->device);
+    uint64_t held = gpu_memory_allocated(tiny.trainer->device);
     tiny_destroy(&tiny);
     vkn_context_destroy(&context);
     return held;
@@ -159,14 +159,14 @@ static void test_estimate(void **state)
         config.precision = precisions[i];
         config.batch.samples = 1u << 14;
         struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-        uint64_t with = gpu_memory_held(device), expected = 0, reported = 0;
+        uint64_t with = gpu_memory_allocated(device), expected = 0, reported = 0;
         const struct vkn_train_run run = {
             .until_step = 1, .report = take_memory, .context = &reported};
         ok(vkn_trainer_run(tiny.trainer, &run));
         assert_int_equal(reported, with);
         ok(train_memory(device, tiny.scene, vkn_trainer_config(tiny.trainer), &expected));
         tiny_destroy(&tiny);
-        taken[i] = with - gpu_memory_held(device);
+        taken[i] = with - gpu_memory_allocated(device);
         print_message("precision %d: %llu bytes expected, %llu taken\n", precisions[i],
                       (unsigned long long)expected, (unsigned long long)taken[i]);
         assert_true(taken[i] >= expected && taken[i] < expected + 65536);

@@ -193,8 +193,8 @@ static void test_hazards(void **state)
                                                 .device_id = c->device,
                                                 .driver_id = c->driver,
                                                 .driver_version = c->version};
-        struct gpu_hazard hazards[GPU_MAX_HAZARDS];
-        size_t count = gpu_hazards(&device, hazards);
+        struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
+        size_t count = gpu_driver_issues(&device, hazards);
         assert_int_equal(count, c->problem != NULL);
         if (!c->problem)
             continue;
@@ -205,8 +205,8 @@ static void test_hazards(void **state)
     /* Two of one driver. */
     const struct gpu_capabilities device = {
         .type = GPU_DISCRETE, .device_id = 0x73bf, .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY};
-    struct gpu_hazard hazards[GPU_MAX_HAZARDS];
-    assert_int_equal(gpu_hazards(&device, hazards), 2);
+    struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
+    assert_int_equal(gpu_driver_issues(&device, hazards), 2);
 }
 
 static PFN_vkGetPhysicalDeviceProperties get_properties;
@@ -416,11 +416,10 @@ static void test_kill_switches(void **state)
     (void)state;
     struct gpu_device *device;
     vkn_status status;
-    char *log =
-        log_of_open("VKNERF_DISABLE",
-                    "float_atomics,cooperative_matrix,float16,storage16,timestamps,"
-                    "subgroup_size_control,packed_half_atomics,memory_budget,pipeline_cache",
-                    &status, &device);
+    char *log = log_of_open("VKNERF_DISABLE",
+                            "float_atomics,cooperative_matrix,float16,storage16,timestamps,"
+                            "subgroup_size_control,packed_f16_atomics,memory_budget,pipeline_cache",
+                            &status, &device);
     ok(status);
     assert_string_equal(log, "");
     free(log);
@@ -429,7 +428,7 @@ static void test_kill_switches(void **state)
     assert_false(capabilities->cooperative_matrix || capabilities->cooperative_matrix2);
     assert_int_equal(capabilities->shape_count, 0);
     assert_false(capabilities->float16 || capabilities->storage16);
-    assert_false(capabilities->subgroup_pinnable || capabilities->packed_half_atomics);
+    assert_false(capabilities->subgroup_pinnable || capabilities->packed_f16_atomics);
     assert_true(capabilities->timestamp_period == 0);
     assert_true(gpu_self_test_result(device)->subgroups);
     assert_true(gpu_memory_available(device) > 0);
@@ -451,12 +450,12 @@ static void test_cpu_shape(void **state)
 {
     (void)state;
     struct gpu_capabilities device = {.type = GPU_CPU};
-    assert_true(gpu_cpu_shaped(&device));
+    assert_true(gpu_cpu_kernels(&device));
     setenv("VKNERF_DISABLE", "tuning,cpu_kernels", 1);
-    assert_false(gpu_cpu_shaped(&device));
+    assert_false(gpu_cpu_kernels(&device));
     unsetenv("VKNERF_DISABLE");
     device.type = GPU_DISCRETE;
-    assert_false(gpu_cpu_shaped(&device));
+    assert_false(gpu_cpu_kernels(&device));
 }
 
 static void test_self_test(void **state)

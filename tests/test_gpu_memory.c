@@ -7,7 +7,7 @@
 static void test_transfers(void **state)
 {
     struct gpu_device *device = *state;
-    uint64_t held = gpu_memory_held(device);
+    uint64_t held = gpu_memory_allocated(device);
     /* Odd, empty, and larger than the staging buffer. */
     const uint64_t sizes[] = {1, 0, 1000003, ((uint64_t)33 << 20) + 5, 4096};
     struct gpu_buffer buffers[5];
@@ -17,7 +17,7 @@ static void test_transfers(void **state)
                                                   i == 4 ? GPU_HOST : GPU_DEVICE};
     struct gpu_arena *arena;
     ok(gpu_arena_create(device, requests, 5, &arena));
-    assert_true(gpu_memory_held(device) >= held + sizes[2] + sizes[3] + sizes[4]);
+    assert_true(gpu_memory_allocated(device) >= held + sizes[2] + sizes[3] + sizes[4]);
     for (size_t i = 0; i < 5; i++) {
         bool cpu = gpu_device_capabilities(device)->type == GPU_CPU;
         assert_true((buffers[i].mapped != NULL) == (i == 4 || cpu));
@@ -60,7 +60,7 @@ static VkResult no_memory(VkDevice device, const VkMemoryAllocateInfo *info,
 static void test_memory_limits(void **state)
 {
     struct gpu_device *device = *state;
-    uint64_t held = gpu_memory_held(device);
+    uint64_t held = gpu_memory_allocated(device);
     struct gpu_buffer small, large;
     struct gpu_buffer_request requests[] = {
         {&small, "small", 16, GPU_DEVICE},
@@ -80,7 +80,7 @@ static void test_memory_limits(void **state)
     assert_message("out of memory");
     assert_message("photographs");
     assert_message("123"); /* bytes, padded */
-    assert_int_equal(gpu_memory_held(device), held);
+    assert_int_equal(gpu_memory_allocated(device), held);
 }
 
 static uint32_t allocations;
@@ -145,7 +145,7 @@ static void test_memory_check(void **state)
 static void test_split_arena(void **state)
 {
     struct gpu_device *device = *state;
-    uint64_t limit = device->support.max_allocation, held = gpu_memory_held(device);
+    uint64_t limit = device->support.max_allocation, held = gpu_memory_allocated(device);
     struct gpu_buffer buffers[9];
     struct gpu_buffer_request requests[9];
     for (uint32_t i = 0; i < 9; i++)
@@ -163,9 +163,9 @@ static void test_split_arena(void **state)
         assert_int_equal(back[0], i);
         assert_int_equal(back[1], 0);
     }
-    assert_true(gpu_memory_held(device) > held + 9 * 30000);
+    assert_true(gpu_memory_allocated(device) > held + 9 * 30000);
     gpu_arena_destroy(&arena);
-    assert_int_equal(gpu_memory_held(device), held);
+    assert_int_equal(gpu_memory_allocated(device), held);
 }
 
 static uint64_t sum_uses(const struct gpu_memory_use *uses, size_t count)
@@ -202,7 +202,7 @@ static void test_memory_uses(void **state)
     };
     struct gpu_memory_use before[64], uses[64];
     size_t before_count = gpu_memory_uses(device, before, BASE_COUNT(before));
-    assert_int_equal(sum_uses(before, before_count), gpu_memory_held(device));
+    assert_int_equal(sum_uses(before, before_count), gpu_memory_allocated(device));
     uint64_t limit = device->support.max_allocation;
     struct gpu_arena *first, *second;
     device->support.max_allocation = 100000;
@@ -211,13 +211,13 @@ static void test_memory_uses(void **state)
     device->support.max_allocation = limit;
     size_t count = gpu_memory_uses(device, uses, BASE_COUNT(uses));
     assert_int_equal(count, before_count + 3);
-    assert_int_equal(sum_uses(uses, count), gpu_memory_held(device));
+    assert_int_equal(sum_uses(uses, count), gpu_memory_allocated(device));
     assert_in_range(find_use(uses, count, "photographs", false)->bytes, 170001, 171000);
     assert_in_range(find_use(uses, count, "weights", false)->bytes, 70005, 71000);
     assert_in_range(find_use(uses, count, "weights", true)->bytes, 1000, 2000);
     /* Too many names for what there is room for. */
     assert_int_equal(gpu_memory_uses(device, uses, 2), 2);
-    assert_int_equal(sum_uses(uses, 2), gpu_memory_held(device));
+    assert_int_equal(sum_uses(uses, 2), gpu_memory_allocated(device));
     assert_true(strcmp(uses[0].name, "others") == 0 || strcmp(uses[1].name, "others") == 0);
     gpu_arena_destroy(&first);
     count = gpu_memory_uses(device, uses, BASE_COUNT(uses));
@@ -225,7 +225,7 @@ static void test_memory_uses(void **state)
     gpu_arena_destroy(&second);
     count = gpu_memory_uses(device, uses, BASE_COUNT(uses));
     assert_int_equal(count, before_count);
-    assert_int_equal(sum_uses(uses, count), gpu_memory_held(device));
+    assert_int_equal(sum_uses(uses, count), gpu_memory_allocated(device));
 }
 
 /* Memory of the device that is full falls back to the host's, and says so. */

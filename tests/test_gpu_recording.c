@@ -13,7 +13,7 @@ struct bench {
     struct gpu_buffer from, to, facts, groups;
     struct gpu_arena *arena;
     struct gpu_bindings *bindings;
-    struct gpu_program *program;
+    struct gpu_pipeline *program;
 };
 static const uint32_t push[] = {COUNT, 100};
 #define ADDED(i) (3u * (5u * (i) + 1u) + 20u + 100u)
@@ -38,26 +38,26 @@ static struct bench bench_create(struct gpu_device *device)
     struct gpu_constants constants = {.values = {[2] = 3}, .count = 4};
     float scale = 2.5f;
     memcpy(&constants.values[3], &scale, sizeof scale);
-    struct gpu_program_options options = {
+    struct gpu_pipeline_options options = {
         .name = "gpu_test",
         .local_size = 2 * gpu_device_capabilities(device)->subgroup_size,
         .constants = &constants,
     };
-    ok(gpu_program_create(device, &options, &bench.program));
-    assert_int_equal(gpu_program_local_size(bench.program), options.local_size);
+    ok(gpu_pipeline_create(device, &options, &bench.program));
+    assert_int_equal(gpu_pipeline_local_size(bench.program), options.local_size);
     return bench;
 }
 
 static void bench_destroy(struct bench *bench)
 {
-    gpu_program_destroy(&bench->program);
+    gpu_pipeline_destroy(&bench->program);
     gpu_bindings_destroy(&bench->bindings);
     gpu_arena_destroy(&bench->arena);
 }
 
 static uint32_t bench_groups(const struct bench *bench)
 {
-    uint32_t local_size = gpu_program_local_size(bench->program);
+    uint32_t local_size = gpu_pipeline_local_size(bench->program);
     return (COUNT + local_size - 1) / local_size;
 }
 
@@ -87,7 +87,7 @@ static void test_program(void **state)
     submit_and_wait(recording);
     const uint32_t *facts = bench.facts.mapped;
     assert_int_equal(facts[0], bench_groups(&bench));
-    assert_int_equal(facts[1], gpu_program_local_size(bench.program));
+    assert_int_equal(facts[1], gpu_pipeline_local_size(bench.program));
     assert_int_equal(facts[2], gpu_device_capabilities(bench.device)->subgroup_size);
     assert_to(&bench, 1, 0);
 
@@ -113,7 +113,7 @@ static void test_indirect(void **state)
     gpu_record_barrier(recording);
     gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
                                  &bench.groups, 8);
-    gpu_record_program_barrier(recording);
+    gpu_record_compute_barrier(recording);
     gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
                         bench_groups(&bench));
     /* The counts change between the dispatches that read them. */
@@ -179,7 +179,7 @@ static void test_cuts(void **state)
     gpu_record_fill(recording, &bench.to, 0, bench.to.size, 4);
     gpu_record_barrier(recording);
     for (int i = 0; i < 2; i++) {
-        gpu_record_cut(recording);
+        gpu_record_split(recording);
         gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
                             bench_groups(&bench));
         gpu_record_barrier(recording);
@@ -455,11 +455,11 @@ static void test_hung_device(void **state)
     ok(gpu_submit(recording));
     struct VolkDeviceTable working = device->vk;
     device->vk.vkWaitForFences = hang;
-    double patience = gpu_patience, began = base_seconds();
-    gpu_patience = 0.1;
-    assert_null(gpu_watch_stop(device, &stop));
+    double patience = gpu_stop_timeout, began = base_seconds();
+    gpu_stop_timeout = 0.1;
+    assert_null(gpu_set_stop_flag(device, &stop));
     assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
-    gpu_patience = patience;
+    gpu_stop_timeout = patience;
     assert_message("endless: the device does not answer, 0.1 seconds after it was to stop");
     assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
     assert_true(base_seconds() - began < 5);
@@ -473,8 +473,8 @@ static void test_hung_device(void **state)
     assert_null(bindings);
     /* Without a stop it is given up where there is a limit. */
     device->hung = false;
-    gpu_watch_stop(device, NULL);
-    assert_true(gpu_limit_waits(device, 0.1) == 0);
+    gpu_set_stop_flag(device, NULL);
+    assert_true(gpu_set_wait_limit(device, 0.1) == 0);
     assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
     assert_message("endless: not finished after 0.1 seconds: a loop in the field's GLSL");
     assert_true(device->hung);

@@ -38,28 +38,28 @@ static struct gpu_device *open_counted(void)
     if (!(device)->support.shader_objects)  \
     skip_because("no VK_EXT_shader_object on a CPU device")
 
-static struct gpu_program *create_named(struct gpu_device *device, const char *name,
-                                        uint32_t factor)
+static struct gpu_pipeline *create_named(struct gpu_device *device, const char *name,
+                                         uint32_t factor)
 {
     /* The program does not read the last one. */
     struct gpu_constants constants = {.values = {[2] = factor, [4] = unused_constant}, .count = 5};
-    struct gpu_program_options options = {
+    struct gpu_pipeline_options options = {
         .name = name,
         .local_size = gpu_device_capabilities(device)->subgroup_size,
         .constants = &constants,
     };
-    struct gpu_program *program;
-    ok(gpu_program_create(device, &options, &program));
+    struct gpu_pipeline *program;
+    ok(gpu_pipeline_create(device, &options, &program));
     return program;
 }
 
-static struct gpu_program *create(struct gpu_device *device, uint32_t factor)
+static struct gpu_pipeline *create(struct gpu_device *device, uint32_t factor)
 {
     return create_named(device, "gpu_test", factor);
 }
 
 /* What the program makes of 1: `factor` with push constants of zero. */
-static uint32_t result_of(struct gpu_device *device, struct gpu_program *program)
+static uint32_t result_of(struct gpu_device *device, struct gpu_pipeline *program)
 {
     struct gpu_buffer from, to, facts;
     struct gpu_buffer_request requests[] = {
@@ -87,11 +87,11 @@ static uint32_t result_of(struct gpu_device *device, struct gpu_program *program
 static void expect(uint32_t factor, uint32_t spirv, uint32_t binary)
 {
     struct gpu_device *device = open_counted();
-    struct gpu_program *program = create(device, factor);
+    struct gpu_pipeline *program = create(device, factor);
     assert_int_equal(result_of(device, program), factor);
     if (from_spirv != spirv || from_binary != binary)
         fail_msg("factor %u: %u from SPIR-V, %u from a binary", factor, from_spirv, from_binary);
-    gpu_program_destroy(&program);
+    gpu_pipeline_destroy(&program);
     gpu_close(&device);
 }
 
@@ -176,9 +176,9 @@ static void test_other_code(void **state)
     static const char *const names[] = {"gpu_self_test_float", "gpu_atomics"};
     for (size_t i = 0; i < 2 * BASE_COUNT(names); i++) {
         struct gpu_device *device = open_counted();
-        struct gpu_program *program = create_named(device, names[i % 2], 0);
+        struct gpu_pipeline *program = create_named(device, names[i % 2], 0);
         assert_int_equal(from_spirv, i < BASE_COUNT(names));
-        gpu_program_destroy(&program);
+        gpu_pipeline_destroy(&program);
         gpu_close(&device);
     }
 }
@@ -258,9 +258,9 @@ static void test_other_driver(void **state)
         struct gpu_device *device = open_counted();
         struct gpu_capabilities *capabilities = &device->support.capabilities;
         strcat(i == 0 ? capabilities->name : capabilities->driver, "+");
-        struct gpu_program *program = create(device, 41);
+        struct gpu_pipeline *program = create(device, 41);
         assert_true(from_spirv == 1 && from_binary == 0);
-        gpu_program_destroy(&program);
+        gpu_pipeline_destroy(&program);
         gpu_close(&device);
     }
     expect(41, 0, 1);
@@ -290,11 +290,11 @@ static void test_errors(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
     struct gpu_device *device = open_counted();
-    struct gpu_program_options options = {.name = "gpu_test", .local_size = 64};
-    struct gpu_program *program;
+    struct gpu_pipeline_options options = {.name = "gpu_test", .local_size = 64};
+    struct gpu_pipeline *program;
     size_t before = count_files();
     device->vk.vkCreateShadersEXT = create_none;
-    assert_int_not_equal(gpu_program_create(device, &options, &program), VKN_OK);
+    assert_int_not_equal(gpu_pipeline_create(device, &options, &program), VKN_OK);
     assert_message("gpu_test: vkCreateShadersEXT");
     assert_null(program);
     assert_int_equal(count_files(), before);
@@ -313,9 +313,9 @@ static void test_no_folder(void **state)
             setenv("VKNERF_DISABLE", "pipeline_cache", 1);
         ok(gpu_open(i == 0 ? &options : NULL, &device));
         unsetenv("VKNERF_DISABLE");
-        struct gpu_program *program = create(device, 61);
+        struct gpu_pipeline *program = create(device, 61);
         assert_int_equal(result_of(device, program), 61);
-        gpu_program_destroy(&program);
+        gpu_pipeline_destroy(&program);
         gpu_close(&device);
         assert_int_equal(count_files(), before);
     }
@@ -344,12 +344,12 @@ static void test_pipelines(void **state)
         ok(gpu_open(&options, &device));
         unsetenv("VKNERF_DISABLE");
         assert_true(device->support.shader_objects == (i == 0));
-        struct gpu_program *program = create(device, 71);
-        struct gpu_executable executable = gpu_program_executable(program);
+        struct gpu_pipeline *program = create(device, 71);
+        struct gpu_executable executable = gpu_pipeline_executable(program);
         assert_true((executable.shader != VK_NULL_HANDLE) == (i == 0));
         assert_true((executable.pipeline != VK_NULL_HANDLE) == (i > 0));
         assert_int_equal(result_of(device, program), 71);
-        gpu_program_destroy(&program);
+        gpu_pipeline_destroy(&program);
         gpu_close(&device);
     }
     PFN_vkGetPhysicalDeviceProperties real = vkGetPhysicalDeviceProperties;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 #include "gpu/spirv.h"
 #include "shared/layout.h"
 
@@ -658,11 +658,11 @@ static void test_programs(void **state)
          1,  2,   1,  0, 1,  1, 64, 3, 2,  2, 1,   2, 2, 1, 0, 1, 1,  1, 2,  1,  1, 1},
     };
     size_t before = 0, after = 0;
-    for (size_t i = 0; i < gpu_program_source_count; i++)
+    for (size_t i = 0; i < gpu_shader_count; i++)
         for (size_t k = 0; k < BASE_COUNT(given); k++) {
-            const struct gpu_program_source *source = &gpu_program_sources[i];
-            assert_int_equal(gpu_program_unpack(source), VKN_OK);
-            size_t count = gpu_program_word_count(source);
+            const struct gpu_shader *source = &gpu_shaders[i];
+            assert_int_equal(gpu_shader_unpack(source), VKN_OK);
+            size_t count = gpu_shader_word_count(source);
             before += count;
             uint32_t *words = gpu_specialize(source->words, &count, given[k], BASE_COUNT(given[k]));
             if (!words)
@@ -696,7 +696,7 @@ static uint32_t function_named(const uint32_t *words, size_t count, const char *
  * its matrices. The caller frees it. */
 static uint32_t *compile_program(const char *program, size_t *count)
 {
-    const struct gpu_program_source *source = gpu_program_sources;
+    const struct gpu_shader *source = gpu_shaders;
     while (source->name && strcmp(source->name, program) != 0)
         source++;
     if (!source->name)

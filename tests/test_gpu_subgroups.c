@@ -117,11 +117,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_no_shader(VkDevice device, uint32_t
 /* True when a pipeline, or a shader object, was asked for. */
 static bool asks(struct gpu_device *device, uint32_t size, uint32_t local_size)
 {
-    struct gpu_program_options options = {
+    struct gpu_pipeline_options options = {
         .name = "gpu_test", .local_size = local_size, .subgroup_size = size};
-    struct gpu_program *program;
+    struct gpu_pipeline *program;
     asked = constant = UINT32_MAX;
-    assert_int_not_equal(gpu_program_create(device, &options, &program), VKN_OK);
+    assert_int_not_equal(gpu_pipeline_create(device, &options, &program), VKN_OK);
     assert_null(program);
     return constant != UINT32_MAX;
 }
@@ -187,25 +187,25 @@ static void test_kept_apart(void **state)
     struct gpu_device *device = *state;
     uint32_t size = gpu_device_capabilities(device)->subgroup_size;
     struct gpu_capabilities *capabilities = &device->support.capabilities;
-    struct gpu_program_options options = {.name = "gpu_test", .local_size = 2 * size};
-    struct gpu_program *programs[3];
-    ok(gpu_program_create(device, &options, &programs[0]));
+    struct gpu_pipeline_options options = {.name = "gpu_test", .local_size = 2 * size};
+    struct gpu_pipeline *programs[3];
+    ok(gpu_pipeline_create(device, &options, &programs[0]));
     options.subgroup_size = size;
-    ok(gpu_program_create(device, &options, &programs[1]));
+    ok(gpu_pipeline_create(device, &options, &programs[1]));
     assert_ptr_equal(programs[0], programs[1]);
-    assert_int_equal(gpu_program_subgroup_size(programs[1]), size);
+    assert_int_equal(gpu_pipeline_subgroup_size(programs[1]), size);
 
     /* A device with a larger one; nothing is asked of the driver, which has not. */
     struct gpu_support real = device->support;
     device->support.subgroup_required = false;
     capabilities->subgroup_max = 2 * size;
     options.subgroup_size = 2 * size;
-    ok(gpu_program_create(device, &options, &programs[2]));
+    ok(gpu_pipeline_create(device, &options, &programs[2]));
     device->support = real;
     assert_ptr_not_equal(programs[0], programs[2]);
-    assert_int_equal(gpu_program_subgroup_size(programs[2]), 2 * size);
+    assert_int_equal(gpu_pipeline_subgroup_size(programs[2]), 2 * size);
     for (size_t i = 0; i < BASE_COUNT(programs); i++)
-        gpu_program_destroy(&programs[i]);
+        gpu_pipeline_destroy(&programs[i]);
 }
 
 int main(void)

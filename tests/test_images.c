@@ -15,8 +15,8 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-#define MOST_VIEWS  600u
-#define MOST_PIECES (16u * MOST_VIEWS)
+#define MOST_VIEWS   600u
+#define MOST_BUCKETS (16u * MOST_VIEWS)
 
 /* `views` cameras of that size, the last one larger. */
 struct views {
@@ -52,18 +52,18 @@ static struct images_plan plan_of(const struct views *views, const struct vkn_co
 /* ---- plans --------------------------------------------------------------------------------- */
 
 /* Bytes of a piece on the way. */
-static uint64_t piece_bytes(const struct images_plan *plan)
+static uint64_t strip_bytes(const struct images_plan *plan)
 {
     return 4 * plan->slot_pixels + sizeof(struct Camera);
 }
 
 static void assert_within(const struct images_plan *plan, uint64_t budget, uint64_t range)
 {
-    assert_int_equal(plan->pieces, plan->views * plan->strips);
-    assert_int_equal(plan->exchange, plan->exchanged * piece_bytes(plan));
+    assert_int_equal(plan->image_strips, plan->views * plan->strips);
+    assert_int_equal(plan->exchange, plan->exchanged * strip_bytes(plan));
     assert_int_equal(plan->bytes, 4 * plan->pixels);
     assert_true(plan->bytes <= budget && plan->bytes <= range && plan->exchange <= range);
-    if (plan->resident == plan->pieces)
+    if (plan->resident == plan->image_strips)
         return;
     assert_true(plan->exchanged > 0 && plan->resident >= plan->exchanged);
     assert_int_equal(plan->resident % plan->exchanged, 0);
@@ -93,7 +93,7 @@ static void test_budgets(void **state)
             config.scene.image_budget = budget;
             plan = plan_of(views, &config, 0, GIB);
             assert_within(&plan, budget, GIB);
-            assert_true((plan.resident == plan.pieces) == (budget >= all));
+            assert_true((plan.resident == plan.image_strips) == (budget >= all));
             assert_int_equal(plan.strips, files || budget >= all ? 1 : 16);
             assert_true(budget >= all || plan.bytes > budget / 2);
         }
@@ -131,20 +131,21 @@ static void test_cycle(void **state)
 }
 
 /* The pieces of a view are its rows, once each, and their cameras have its rays. */
-static void check_pieces(const struct views *views, const struct images_plan *plan, uint32_t shrink)
+static void check_buckets(const struct views *views, const struct images_plan *plan,
+                          uint32_t shrink)
 {
     const struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
-    for (uint32_t view = 0, piece = 0; view < plan->views; view++) {
+    for (uint32_t view = 0, image_strip = 0; view < plan->views; view++) {
         const uint32_t number = (uint32_t)scene_share_view(plan->share, view);
         const struct scene_camera *camera = &train->cameras[number];
         uint32_t row = 0;
-        for (uint32_t strip = 0; strip < plan->strips; strip++, piece++) {
-            struct images_piece p = images_piece(plan, train, piece, strip, shrink);
+        for (uint32_t strip = 0; strip < plan->strips; strip++, image_strip++) {
+            struct images_strip p = images_strip(plan, train, image_strip, strip, shrink);
             assert_true(p.view == number && p.first_row == row && p.rows >= shrink);
             assert_true(row % shrink == 0 && (uint64_t)p.rows * camera->width <= plan->slot_pixels);
             assert_int_equal(p.camera.width, camera->width / shrink);
             assert_int_equal(p.camera.height, p.rows / shrink);
-            assert_int_equal(p.camera.first_pixel, plan->resident == plan->pieces
+            assert_int_equal(p.camera.first_pixel, plan->resident == plan->image_strips
                                                        ? camera->first_pixel
                                                        : strip * plan->slot_pixels);
             double y = (camera->center_y - row) / shrink; /* float rounds */
@@ -163,23 +164,23 @@ static void test_mixed_sizes(void **state)
     struct vkn_config config = {.scene.image_budget = 929200};
     struct images_plan plan = plan_of(views, &config, 0, GIB);
     assert_true(plan.resident == 20 && plan.strips == 1); /* 232300 pixels */
-    check_pieces(views, &plan, 1);
+    check_buckets(views, &plan, 1);
     config.scene.image_budget--;
     plan = plan_of(views, &config, 0, GIB);
     assert_within(&plan, 929199, GIB);
     assert_int_equal(plan.strips, 16);
     assert_int_equal(plan.slot_pixels, 7 * 400);
-    check_pieces(views, &plan, 1);
+    check_buckets(views, &plan, 1);
     config = (struct vkn_config){.scene.image_budget = 900000,
                                  .progressive = {true, 8, {0.5f, 0.6f, 0.7f}}};
     plan = plan_of(views, &config, 0, GIB);
     assert_true(plan.strips == 3 && plan.rows == 8); /* of 101 rows: 32, 32 and 37 */
     for (uint32_t shrink = 1; shrink <= 8; shrink *= 2)
-        check_pieces(views, &plan, shrink);
+        check_buckets(views, &plan, shrink);
     config.scene.host_budget = 1;
     plan = plan_of(views, &config, 0, GIB);
     assert_true(plan.strips == 1 && plan.slot_pixels == 40400);
-    check_pieces(views, &plan, 8);
+    check_buckets(views, &plan, 8);
 }
 
 static void refuse(const struct views *views, const struct vkn_config *config, uint64_t range,
@@ -222,8 +223,8 @@ static void test_few(void **state)
                 struct images_plan plan;
                 vkn_status status = images_make_plan(&views->scene, &config, 0, GIB, &plan);
                 bool all = budget >= count * 16384ull;
-                uint64_t piece = files ? 16384 : 16384 / 4; /* 16 rows, 4 when small */
-                assert_true((status == VKN_OK) == (all || budget >= 2 * piece));
+                uint64_t image_strip = files ? 16384 : 16384 / 4; /* 16 rows, 4 when small */
+                assert_true((status == VKN_OK) == (all || budget >= 2 * image_strip));
                 if (status == VKN_OK)
                     assert_within(&plan, budget, GIB);
             }
@@ -247,32 +248,33 @@ static void test_host(void **state)
  * piece keeps its slot, and over whole cycles each was there for the same number of windows. */
 static void check_sequence(const struct images_plan *plan, uint64_t seed)
 {
-    static uint32_t order[MOST_PIECES], windows[MOST_PIECES];
-    static uint64_t before[MOST_PIECES];
+    static uint32_t order[MOST_BUCKETS], windows[MOST_BUCKETS];
+    static uint64_t before[MOST_BUCKETS];
     memset(windows, 0, sizeof windows);
     images_shuffle(plan, seed, order);
-    for (uint64_t window = 0; window < plan->pieces; window++) {
-        bool there[MOST_PIECES] = {false};
+    for (uint64_t window = 0; window < plan->image_strips; window++) {
+        bool there[MOST_BUCKETS] = {false};
         uint32_t entered = 0;
         for (uint32_t slot = 0; slot < plan->resident; slot++) {
             uint64_t position = images_position(plan, window, slot);
-            uint32_t piece = order[position % plan->pieces];
+            uint32_t image_strip = order[position % plan->image_strips];
             assert_int_equal(position % plan->resident, slot);
             assert_true(position >= window * plan->exchanged &&
                         position < window * plan->exchanged + plan->resident);
-            assert_false(there[piece]);
-            there[piece] = true;
-            windows[piece]++;
+            assert_false(there[image_strip]);
+            there[image_strip] = true;
+            windows[image_strip]++;
             bool enters = window > 0 && position != before[slot];
             entered += enters;
             if (enters)
-                assert_int_equal(images_entry(plan, position), window);
+                assert_int_equal(images_entry_window(plan, position), window);
             before[slot] = position;
         }
         assert_int_equal(entered, window > 0 ? plan->exchanged : 0);
     }
-    for (uint32_t piece = 0; piece < plan->pieces; piece++) /* cycles, windows in each */
-        assert_int_equal(windows[piece], plan->resident);
+    for (uint32_t image_strip = 0; image_strip < plan->image_strips;
+         image_strip++) /* cycles, windows in each */
+        assert_int_equal(windows[image_strip], plan->resident);
 }
 
 static void test_shares(void **state)
@@ -290,7 +292,7 @@ static void test_shares(void **state)
         const struct vkn_config config = {
             .scene = {.image_budget = cases[i].budget, .host_budget = cases[i].host}};
         struct images_plan plan = plan_of(views, &config, 0, GIB);
-        assert_true(plan.resident < plan.pieces);
+        assert_true(plan.resident < plan.image_strips);
         check_sequence(&plan, i);
     }
 }
@@ -321,8 +323,8 @@ static void check_ranks(struct views *views, uint32_t devices, uint32_t turns,
         assert_in_range(plan.views, count / share.of * turns, (count / share.of + 1) * turns);
         assert_int_equal(plan.all_bytes, 4 * train->pixel_count);
         assert_within(&plan, config->scene.image_budget, GIB);
-        check_pieces(views, &plan, 1);
-        if (plan.resident < plan.pieces)
+        check_buckets(views, &plan, 1);
+        if (plan.resident < plan.image_strips)
             check_sequence(&plan, device);
         pixels += train->pixel_count;
         bytes += plan.all_bytes;
@@ -360,7 +362,7 @@ static void test_ranks(void **state)
 static void test_shuffle(void **state)
 {
     (void)state;
-    const struct images_plan plan = {.pieces = 500};
+    const struct images_plan plan = {.image_strips = 500};
     uint32_t first[500], again[500], other[500], moved = 0;
     bool seen[500] = {false};
     images_shuffle(&plan, 3, first);
@@ -381,7 +383,7 @@ static void test_shuffle(void **state)
 static void assert_latest(const struct Config *constants, uint64_t step, double time_progress,
                           double moment)
 {
-    assert_true(fabs((double)images_latest(constants, step, time_progress) - moment) < 1e-6);
+    assert_true(fabs((double)images_latest_time(constants, step, time_progress) - moment) < 1e-6);
 }
 
 /* From a tenth of the time between the first view and the last one on, by steps, time or neither.
@@ -392,12 +394,12 @@ static void test_latest(void **state)
     struct Config constants = {.curriculum = 0.5f,
                                .total_steps = 1000,
                                .decay_start = 4000,
-                               .first_moment = 0.2f,
-                               .last_moment = 0.7f};
+                               .first_time = 0.2f,
+                               .last_time = 0.7f};
     assert_latest(&constants, 0, 0, 0.25);
     assert_latest(&constants, 250, 0, 0.475);
     assert_latest(&constants, 499, 0, 0.69910);
-    assert_true(images_latest(&constants, 500, 0) >= 1);
+    assert_true(images_latest_time(&constants, 500, 0) >= 1);
     constants.time_schedule = 1; /* whichever is further */
     assert_latest(&constants, 250, 0.1, 0.475);
     assert_latest(&constants, 250, 0.3, 0.52);
@@ -406,7 +408,7 @@ static void test_latest(void **state)
     constants.time_schedule = 0;
     assert_latest(&constants, 1000, 0, 0.475);
     constants.curriculum = 0;
-    assert_true(images_latest(&constants, 0, 0) >= 1);
+    assert_true(images_latest_time(&constants, 0, 0) >= 1);
 }
 
 static void give_moments(struct views *views, uint32_t count)
@@ -451,19 +453,19 @@ static void test_come(void **state)
     give_moments(views, 100);
     train->share = (struct scene_share){.first = 1, .count = 1, .of = 2};
     struct images_plan plan = plan_of(views, &config, 0, GIB);
-    static uint32_t order[MOST_PIECES], come[MOST_PIECES];
+    static uint32_t order[MOST_BUCKETS], available[MOST_BUCKETS];
     float earliest = 2;
-    assert_true(plan.strips > 1 && plan.pieces == 50 * plan.strips);
+    assert_true(plan.strips > 1 && plan.image_strips == 50 * plan.strips);
     images_shuffle(&plan, 5, order);
     for (uint32_t i = 1; i < 100; i += 2)
         earliest = fminf(earliest, train->cameras[i].time);
     for (size_t n = 0; n < BASE_COUNT(moments); n++) {
-        uint32_t count = images_come(&plan, train, order, moments[n], come), next = 0;
-        for (uint32_t i = 0; i < plan.pieces; i++)
+        uint32_t count = images_available(&plan, train, order, moments[n], available), next = 0;
+        for (uint32_t i = 0; i < plan.image_strips; i++)
             if (train->cameras[1 + order[i] / plan.strips * 2].time <= fmaxf(moments[n], earliest))
-                assert_int_equal(come[next++], order[i]);
+                assert_int_equal(available[next++], order[i]);
         assert_int_equal(next, count);
-        assert_true(count > 0 && (n < BASE_COUNT(moments) - 1 || count == plan.pieces));
+        assert_true(count > 0 && (n < BASE_COUNT(moments) - 1 || count == plan.image_strips));
     }
 }
 

@@ -20,7 +20,7 @@ static struct vkn_config layered_config(enum vkn_position_encoding position)
                                              .skip_layer = 2,
                                              .position_octaves = 4,
                                              .direction_octaves = 1,
-                                             .checkpoint = VKN_GRADIENT_CHECKPOINT_ON}}
+                                             .activation_checkpointing = VKN_CHECKPOINTING_ON}}
                      .mlp;
     return config;
 }
@@ -82,7 +82,7 @@ static void test_ways(void **state)
 {
     const struct vkn_config again = layered_config(VKN_POSITION_HASH);
     struct vkn_config kept = again, seen = again;
-    kept.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_OFF;
+    kept.mlp.activation_checkpointing = VKN_CHECKPOINTING_OFF;
     seen.march.visibility = VKN_SWITCH_ON;
     assert_same(*state, (const struct vkn_config[]){again, kept, seen}, 3);
 }

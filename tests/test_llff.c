@@ -10,7 +10,7 @@
 #include "captures.h"
 #include "scene/npy.h"
 #include "scene/space.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* ---- .npy ------------------------------------------------------------------------------------ */
 
@@ -398,7 +398,7 @@ static uint32_t side_of(const struct transforms_lens *lens)
     const struct transforms none = {0};
     const struct space space = {.scale = 1};
     uint32_t side = 0;
-    assert_ok(space_side(&none, frames, 1, &space, &side));
+    assert_ok(space_cube_side(&none, frames, 1, &space, &side));
     return side;
 }
 
@@ -430,7 +430,7 @@ static void test_near_distance(void **state)
         const struct vkn_scene scene = {
             .scale = 1, .aabb_scale = 1, .downscale = 1, .near = nears[i]};
         struct vkn_config config = {0};
-        assert_ok(pipeline_resolve_config(&config, &scene, &device));
+        assert_ok(setup_resolve_config(&config, &scene, &device));
         assert_true(config.march.near_distance == wanted[i]);
     }
 }

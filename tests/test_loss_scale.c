@@ -4,7 +4,7 @@
  * step in every precision and way of adding up. */
 #include "step_fixture.h"
 
-#include "pipeline/internal.h"
+#include "step/internal.h"
 
 #include <vknerf/run.h>
 
@@ -31,7 +31,7 @@ static struct copies copies_take(const struct tiny *tiny)
         .params = tiny_take(tiny, &b[BIND_PARAMS]),
         .moment1 = tiny_take(tiny, &b[BIND_MOMENT1]),
         .moment2 = tiny_take(tiny, &b[BIND_MOMENT2]),
-        .counts = tiny_take(tiny, &b[BIND_COUNTS]),
+        .counts = tiny_take(tiny, &b[BIND_STEP_COUNTS]),
         .average = tiny_take(tiny, &b[BIND_AVERAGE]),
         .halves = b[BIND_F16_PARAMS].size > 0 ? tiny_take(tiny, &b[BIND_F16_PARAMS]) : NULL,
         .state = take_state(tiny)};
@@ -51,7 +51,7 @@ static bool same_weights(const struct tiny *tiny, const struct copies *a, const 
     return memcmp(a->params, b->params, buffers[BIND_PARAMS].size) == 0 &&
            memcmp(a->moment1, b->moment1, buffers[BIND_MOMENT1].size) == 0 &&
            memcmp(a->moment2, b->moment2, buffers[BIND_MOMENT2].size) == 0 &&
-           memcmp(a->counts, b->counts, buffers[BIND_COUNTS].size) == 0 &&
+           memcmp(a->counts, b->counts, buffers[BIND_STEP_COUNTS].size) == 0 &&
            memcmp(a->average, b->average, buffers[BIND_AVERAGE].size) == 0 &&
            (!a->halves || !b->halves ||
             memcmp(a->halves, b->halves, buffers[BIND_F16_PARAMS].size) == 0);
@@ -110,8 +110,8 @@ struct mode {
 };
 static const struct mode modes[] = {
     {VKN_PRECISION_FP32, false, VKN_SUMS_DEFAULT},    {VKN_PRECISION_FP32, true, VKN_SUMS_DEFAULT},
-    {VKN_PRECISION_FP16, false, VKN_SUMS_DEFAULT},    {VKN_PRECISION_FP16, false, VKN_SUMS_SWAP},
-    {VKN_PRECISION_COOPMAT, false, VKN_SUMS_DEFAULT}, {VKN_PRECISION_FP16, false, VKN_SUMS_HALF},
+    {VKN_PRECISION_FP16, false, VKN_SUMS_DEFAULT},    {VKN_PRECISION_FP16, false, VKN_SUMS_CAS},
+    {VKN_PRECISION_COOPMAT, false, VKN_SUMS_DEFAULT}, {VKN_PRECISION_FP16, false, VKN_SUMS_F16},
     {VKN_PRECISION_FP16, true, VKN_SUMS_DEFAULT},
 };
 
@@ -322,7 +322,7 @@ static void test_overflow(void **state)
 #define UNDERFLOW_STEPS 60u
 
 struct outcome {
-    double flushed; /* mean of Stats.flushed */
+    double underflowed; /* mean of Stats.flushed */
     double first_loss, last_loss, largest_norm;
     struct warnings warnings;
 };
@@ -339,7 +339,7 @@ static struct outcome train_scaled(const struct step_tests *tests, const struct 
     outcome.first_loss = mean_loss(&tiny, 1, 4);
     outcome.last_loss = mean_loss(&tiny, UNDERFLOW_STEPS - 9, UNDERFLOW_STEPS);
     for (uint32_t step = 1; step <= UNDERFLOW_STEPS; step++) {
-        outcome.flushed += stats_of(&tiny, step)->flushed / UNDERFLOW_STEPS;
+        outcome.underflowed += stats_of(&tiny, step)->underflowed / UNDERFLOW_STEPS;
         outcome.largest_norm = fmax(outcome.largest_norm, stats_of(&tiny, step)->grad_norm);
     }
     tiny_destroy(&tiny);
@@ -353,8 +353,8 @@ static void check_underflow(const struct step_tests *tests, const struct mode *m
 {
     struct outcome without = train_scaled(tests, mode, VKN_LOSS_SCALE_STATIC, 0x1p-8f);
     print_message("precision %d without scaling: %.4f flushed, loss %.5f to %.5f\n",
-                  mode->precision, without.flushed, without.first_loss, without.last_loss);
-    assert_true(without.flushed > 0.95);
+                  mode->precision, without.underflowed, without.first_loss, without.last_loss);
+    assert_true(without.underflowed > 0.95);
     assert_true(without.last_loss > 0.8 * without.first_loss); /* other rays */
     assert_int_equal(without.warnings.count, 1);
     assert_true(strncmp(without.warnings.last, "step ", 5) == 0);
@@ -363,8 +363,8 @@ static void check_underflow(const struct step_tests *tests, const struct mode *m
                            "0.003906: little is learnt; use --loss-scale "));
     struct outcome dynamic = train_scaled(tests, mode, VKN_LOSS_SCALE_DEFAULT, 0);
     print_message("precision %d with dynamic scaling: %.7f flushed, loss %.5f to %.5f\n",
-                  mode->precision, dynamic.flushed, dynamic.first_loss, dynamic.last_loss);
-    assert_true(dynamic.flushed < 1e-3);
+                  mode->precision, dynamic.underflowed, dynamic.first_loss, dynamic.last_loss);
+    assert_true(dynamic.underflowed < 1e-3);
     assert_int_equal(dynamic.warnings.count, 0);
     assert_true(dynamic.last_loss < 0.2 * dynamic.first_loss);
     assert_true(dynamic.largest_norm > 100 * without.largest_norm);
@@ -383,7 +383,7 @@ static void test_wide(void **state)
 {
     struct outcome small = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_STATIC, 0x1p-8f);
     struct outcome plain = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_DEFAULT, 0);
-    assert_true(small.flushed == 0 && plain.flushed == 0);
+    assert_true(small.underflowed == 0 && plain.underflowed == 0);
     assert_true(small.warnings.count == 0 && plain.warnings.count == 0);
     assert_true(small.last_loss < 0.2 * small.first_loss);
     assert_true(plain.last_loss < 0.2 * plain.first_loss);
@@ -404,8 +404,8 @@ static struct vkn_config falling_config(void)
     struct vkn_config config = config_of(&modes[0], VKN_LOSS_HUBER);
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.loss_scale.initial = 1024;
-    config.loss_scale.falls = 3;
-    config.loss_scale.fall_factor = 0.25f;
+    config.loss_scale.max_backoffs = 3;
+    config.loss_scale.rate_cut_factor = 0.25f;
     return config;
 }
 
@@ -518,7 +518,7 @@ static void assert_ends(struct tiny *tiny, uint32_t until_step, const char *cons
     for (size_t i = 0; i < count; i++)
         if (!strstr(vkn_last_error(), parts[i]))
             fail_msg("\"%s\" is not in: %s", parts[i], vkn_last_error());
-    assert_true(train_has_ended(tiny->trainer) && !train_is_sound(tiny->trainer));
+    assert_true(train_ended_early(tiny->trainer) && !train_is_sound(tiny->trainer));
     assert_true(vkn_trainer_step(tiny->trainer) < until_step);
 }
 
@@ -542,7 +542,7 @@ static void test_divergence_ends(void **state)
     assert_ends(&tiny, 150, parts, BASE_COUNT(parts));
     assert_int_equal(take_state(&tiny).updates, 5);
     ok(vkn_trainer_resume(tiny.trainer, good)); /* and trains again */
-    assert_true(!train_has_ended(tiny.trainer) && train_is_sound(tiny.trainer));
+    assert_true(!train_ended_early(tiny.trainer) && train_is_sound(tiny.trainer));
     tiny_run(&tiny, 7);
     assert_int_equal(take_state(&tiny).updates, 7);
     tiny_destroy(&tiny);

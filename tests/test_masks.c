@@ -227,7 +227,7 @@ static void test_find_for_captures(void **state)
     char *mask = write_mask(folder, "Masks/left/a.jpg.png", values, 3, 2); /* in whatever case */
     assert_ok(capture_measure(folder->path, NULL, &transforms));
     assert_string_equal(frame.mask_path, mask);
-    assert_false(frame.mask_hides);
+    assert_false(frame.mask_inverted);
     free(frame.mask_path);
     write_mask(folder, "Masks/left/a.jpg.png", values, 2, 3);
     assert_int_equal(capture_measure(folder->path, NULL, &transforms), VKN_BAD_INPUT);

@@ -42,7 +42,7 @@ static size_t sweep(const struct attempt *attempt)
         base_fail(VKN_OK, "%s", "");
         base_memory_fail_at((long)n);
         made = attempt->make(attempt->context, &size);
-        bool over = base_memory_left() > 0;
+        bool over = base_memory_until_failure() > 0;
         base_memory_fail_at(0);
         if (!made) {
             fails++;

@@ -50,7 +50,7 @@ static vkn_status fill(void *context, uint32_t first, bool *any)
             layers[l * layer + i] = value;
             *any = *any || value > 0.0f;
         }
-    ok(gpu_upload(device, &m->buffers.at[BIND_MESH_VALUES], MESH_CARRY * layer * 4, layers,
+    ok(gpu_upload(device, &m->buffers.at[BIND_MESH_VALUES], MESH_OVERLAP * layer * 4, layers,
                   m->grid.layers * layer * 4));
     free(layers);
     return VKN_OK;
@@ -365,11 +365,11 @@ static void test_parts(void **state)
     (void)state;
     size_t parts, removed;
     struct render_mesh mesh = tetrahedra(5);
-    ok(render_mesh_clean(&mesh, 4, false, &parts, &removed));
+    ok(render_mesh_keep_components(&mesh, 4, false, &parts, &removed));
     assert_int_equal(parts, 5);
     assert_int_equal(removed, 0);
     assert_int_equal(mesh.vertex_count, 21);
-    ok(render_mesh_clean(&mesh, 5, false, &parts, &removed));
+    ok(render_mesh_keep_components(&mesh, 5, false, &parts, &removed));
     assert_int_equal(removed, 4);
     assert_int_equal(mesh.vertex_count, 5);
     assert_int_equal(mesh.triangle_count, 5);
@@ -377,14 +377,14 @@ static void test_parts(void **state)
         assert_true(mesh.vertices[v].position[0] == (v < 4 ? 3 + 5 * (float)v : 20));
     const uint32_t triangles[5][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {2, 0, 3}, {0, 1, 4}};
     assert_memory_equal(mesh.triangles, triangles, sizeof triangles);
-    ok(render_mesh_clean(&mesh, 6, false, &parts, &removed));
+    ok(render_mesh_keep_components(&mesh, 6, false, &parts, &removed));
     assert_int_equal(mesh.vertex_count + mesh.triangle_count, 0);
-    ok(render_mesh_clean(&mesh, 6, true, &parts, &removed));
+    ok(render_mesh_keep_components(&mesh, 6, true, &parts, &removed));
     assert_int_equal(parts + removed, 0);
     render_mesh_free(&mesh);
 
     mesh = tetrahedra(7);
-    ok(render_mesh_clean(&mesh, 0, true, &parts, &removed));
+    ok(render_mesh_keep_components(&mesh, 0, true, &parts, &removed));
     assert_int_equal(parts, 7);
     assert_int_equal(removed, 6);
     assert_int_equal(mesh.vertex_count, 5);

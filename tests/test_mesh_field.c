@@ -222,12 +222,12 @@ static struct render_mesh make_mesh(enum vkn_unseen unseen)
     struct render_mesh_params params = {.resolution = VOXELS};
     struct MeshGrid grid;
     struct render_mesh mesh;
-    struct sight sight = {0};
+    struct visibility_maps visibility_maps = {0};
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
     if (unseen != VKN_UNSEEN_KEEP)
-        ok(sight_create(known.renderer, known.tiny.scene, NULL, NULL, &sight));
-    ok(render_mesh(known.renderer, &grid, unseen, &sight, NULL, NULL, &mesh));
-    sight_destroy(&sight);
+        ok(visibility_maps_create(known.renderer, known.tiny.scene, NULL, NULL, &visibility_maps));
+    ok(render_mesh(known.renderer, &grid, unseen, &visibility_maps, NULL, NULL, &mesh));
+    visibility_maps_destroy(&visibility_maps);
     return mesh;
 }
 
@@ -376,12 +376,12 @@ static void test_drop(void **state)
 static void test_box(void **state)
 {
     (void)state;
-    struct sight sight;
+    struct visibility_maps visibility_maps;
     double low[3], high[3], less_low[3], less_high[3];
-    ok(sight_create(known.renderer, known.tiny.scene, NULL, NULL, &sight));
-    ok(sight_box(&sight, known.tiny.scene, 0, low, high));
-    ok(sight_box(&sight, known.tiny.scene, 0.2, less_low, less_high));
-    sight_destroy(&sight);
+    ok(visibility_maps_create(known.renderer, known.tiny.scene, NULL, NULL, &visibility_maps));
+    ok(visibility_maps_box(&visibility_maps, known.tiny.scene, 0, low, high));
+    ok(visibility_maps_box(&visibility_maps, known.tiny.scene, 0.2, less_low, less_high));
+    visibility_maps_destroy(&visibility_maps);
     for (int i = 0; i < 3; i++) {
         /* Backs are not seen, but sideways edges are, by the other two cameras. */
         assert_true(fabs(low[i] - (center[i] - OUTER - 0.5) / 0.33) < 0.35);
@@ -389,9 +389,9 @@ static void test_box(void **state)
         assert_true(less_low[i] > low[i] + 0.1 && less_high[i] < high[i] - 0.05);
     }
     set_occupancy(&known.tiny, 0.0); /* nothing: the unit cube and its margin */
-    ok(sight_create(known.renderer, known.tiny.scene, NULL, NULL, &sight));
-    ok(sight_box(&sight, known.tiny.scene, 0, low, high));
-    sight_destroy(&sight);
+    ok(visibility_maps_create(known.renderer, known.tiny.scene, NULL, NULL, &visibility_maps));
+    ok(visibility_maps_box(&visibility_maps, known.tiny.scene, 0, low, high));
+    visibility_maps_destroy(&visibility_maps);
     for (int i = 0; i < 3; i++) {
         assert_true(fabs(low[i] + (0.5 + 1.0 / 64) / 0.33) < 1e-5);
         assert_true(fabs(high[i] - (0.5 + 1.0 / 64) / 0.33) < 1e-5);
@@ -402,14 +402,16 @@ static void test_nobody(void **state)
 {
     (void)state;
     struct vkn_scene scene = *known.tiny.scene;
-    struct sight sight;
+    struct visibility_maps visibility_maps;
     volatile sig_atomic_t stop = 1;
-    assert_int_equal(sight_create(known.renderer, &scene, NULL, &stop, &sight), VKN_INTERRUPTED);
-    sight_destroy(&sight);
+    assert_int_equal(visibility_maps_create(known.renderer, &scene, NULL, &stop, &visibility_maps),
+                     VKN_INTERRUPTED);
+    visibility_maps_destroy(&visibility_maps);
     scene.splits[SCENE_TRAIN].camera_count = 0;
-    assert_int_equal(sight_create(known.renderer, &scene, NULL, NULL, &sight), VKN_BAD_INPUT);
+    assert_int_equal(visibility_maps_create(known.renderer, &scene, NULL, NULL, &visibility_maps),
+                     VKN_BAD_INPUT);
     assert_message("there are no train views");
-    sight_destroy(&sight);
+    visibility_maps_destroy(&visibility_maps);
 }
 
 static void test_interrupt(void **state)
@@ -810,18 +812,18 @@ static void test_frozen(void **state)
     struct scene_camera camera = known.tiny.scene->splits[SCENE_TRAIN].cameras[0];
     const float times[2] = {0.75f, 0.25f};
     camera.time = times[0];
-    for (int frozen = 0; frozen < 2; frozen++) {
-        if (frozen)
-            ok(vkn_renderer_freeze(known.renderer, 0.25));
+    for (int has_time = 0; has_time < 2; has_time++) {
+        if (has_time)
+            ok(vkn_renderer_set_time(known.renderer, 0.25));
         ok(render_picture(known.renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
         render_picture_free(&picture);
         struct Ray *rays = tiny_take(&known.tiny, &known.renderer->buffers.at[BIND_RAYS]);
-        assert_true(rays[0].time == times[frozen]);
+        assert_true(rays[0].time == times[has_time]);
         free(rays);
     }
-    assert_int_equal(vkn_renderer_freeze(known.renderer, -0.5), VKN_BAD_INPUT);
+    assert_int_equal(vkn_renderer_set_time(known.renderer, -0.5), VKN_BAD_INPUT);
     assert_message("time: -0.5 is not from 0 to 1");
-    assert_int_equal(vkn_renderer_freeze(known.renderer, (double)NAN), VKN_BAD_INPUT);
+    assert_int_equal(vkn_renderer_set_time(known.renderer, (double)NAN), VKN_BAD_INPUT);
 }
 
 /* ---- textures and splats --------------------------------------------------------------------- */

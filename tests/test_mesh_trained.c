@@ -72,16 +72,16 @@ static void check_surface(const struct trained *state, const struct render_mesh_
 {
     struct trained trained = *state;
     struct MeshGrid grid;
-    struct sight sight;
+    struct visibility_maps visibility_maps;
     struct render_mesh mesh;
     size_t above = 0, near = 0;
     double worst = 0;
     ok(render_mesh_grid(trained.scene, vkn_trainer_config(trained.trainer), box, &grid));
     if (time > 0)
-        ok(vkn_renderer_freeze(trained.renderer, time)); /* sights, too */
-    ok(sight_create(trained.renderer, trained.scene, NULL, NULL, &sight));
-    ok(render_mesh(trained.renderer, &grid, VKN_UNSEEN_FILL, &sight, NULL, NULL, &mesh));
-    sight_destroy(&sight);
+        ok(vkn_renderer_set_time(trained.renderer, time)); /* sights, too */
+    ok(visibility_maps_create(trained.renderer, trained.scene, NULL, NULL, &visibility_maps));
+    ok(render_mesh(trained.renderer, &grid, VKN_UNSEEN_FILL, &visibility_maps, NULL, NULL, &mesh));
+    visibility_maps_destroy(&visibility_maps);
     assert_closed(&mesh);
     double voxel = render_mesh_voxel(&grid);
     for (size_t v = 0; v < mesh.vertex_count; v++) {

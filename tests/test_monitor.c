@@ -16,12 +16,12 @@ static struct made_up begin(void)
     return (struct made_up){.stats = {.loss_scale = 8}};
 }
 
-static void add(struct made_up *made, uint32_t steps, float norm, float flushed)
+static void add(struct made_up *made, uint32_t steps, float norm, float underflowed)
 {
     for (uint32_t i = 0; i < steps; i++) {
         made->stats.step++;
         made->stats.grad_norm = norm;
-        made->stats.flushed = flushed;
+        made->stats.underflowed = underflowed;
         made->told += monitor_step(&made->monitor, &made->stats, made->line);
     }
 }
@@ -41,7 +41,7 @@ static void assert_silent(const struct made_up *made)
 }
 
 /* Once, when most of the last steps flush much, and not by a few that do. */
-static void test_flushed(void **state)
+static void test_underflowed(void **state)
 {
     (void)state;
     struct made_up made = begin();
@@ -294,8 +294,8 @@ static void assert_ended(const struct made_up *made, enum monitor_end end, uint3
                          const char *expected)
 {
     char line[MONITOR_LINE];
-    assert_int_equal(made->monitor.course.end, end);
-    assert_int_equal(made->monitor.course.end_step, step);
+    assert_int_equal(made->monitor.convergence.end, end);
+    assert_int_equal(made->monitor.convergence.end_step, step);
     assert_int_equal(monitor_ended(&made->monitor, line), end != MONITOR_GOES_ON);
     assert_true(monitor_is_sound(&made->monitor) == (end == MONITOR_GOES_ON));
     if (end != MONITOR_GOES_ON)
@@ -324,13 +324,13 @@ static void test_no_step(void **state)
     (void)state;
     struct made_up made = begin_scaled(SCALE_STATIC, 1, 1);
     skip_steps(&made, 63);
-    assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
+    assert_int_equal(made.monitor.convergence.end, MONITOR_GOES_ON);
     assert_false(monitor_is_sound(&made.monitor));
     skip_steps(&made, 1);
     assert_ended(&made, MONITOR_NO_STEP, 64, "every step since step 1 was skipped");
     made = begin_scaled(SCALE_DYNAMIC, 2, 2000);
     skip_steps(&made, 200);
-    assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
+    assert_int_equal(made.monitor.convergence.end, MONITOR_GOES_ON);
     made.stats.loss_scale = 0x1p-126f;
     skip_steps(&made, 64);
     assert_ended(&made, MONITOR_NO_STEP, 264, "every step since step 201 was skipped");
@@ -341,7 +341,7 @@ static void test_no_step(void **state)
         0, NAN);
     made.stats.loss_scale = 32;
     skip_steps(&made, 64);
-    assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
+    assert_int_equal(made.monitor.convergence.end, MONITOR_GOES_ON);
     made.stats.loss_scale = 16;
     skip_steps(&made, 64);
     assert_ended(&made, MONITOR_NO_STEP, 128, "every step since step 65 was skipped");
@@ -351,7 +351,7 @@ static void test_no_step(void **state)
     made.monitor.scale.schedule[1] = (SchedulePoint){100, 16};
     made.monitor.scale.schedule[2] = (SchedulePoint){150, 4};
     skip_steps(&made, 150);
-    assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
+    assert_int_equal(made.monitor.convergence.end, MONITOR_GOES_ON);
     made.stats.loss_scale = 4;
     skip_steps(&made, 64);
     assert_ended(&made, MONITOR_NO_STEP, 214, "every step since step 151 was skipped");
@@ -369,7 +369,7 @@ static void test_worse(void **state)
 {
     (void)state;
     struct made_up made = begin_scaled(SCALE_STATIC, 1, 1);
-    made.monitor.course.plain = 0.03;
+    made.monitor.convergence.constant_error = 0.03;
     add_error(&made, 300, 0.02);
     add_error(&made, 100, 0.001);
     add_error(&made, 1000, 0.0039);
@@ -385,13 +385,13 @@ static void test_worse(void **state)
                                       "optimizer.learning_rate"));
     assert_false(monitor_is_sound(&made.monitor));
     assert_summary(&made, "the training rays ended at 20.97 dB, and had 30.00 dB at step 364");
-    assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
+    assert_int_equal(made.monitor.convergence.end, MONITOR_GOES_ON);
     add_error(&made, 500, 0.031); /* a peak that goes away */
     add_error(&made, 64, 0.02);
     add_error(&made, 511, 0.031);
-    assert_int_equal(made.monitor.course.end, MONITOR_GOES_ON);
+    assert_int_equal(made.monitor.convergence.end, MONITOR_GOES_ON);
     add_error(&made, 64, 0.031);
-    assert_int_equal(made.monitor.course.end, MONITOR_WORSE);
+    assert_int_equal(made.monitor.convergence.end, MONITOR_DIVERGED);
     char line[MONITOR_LINE];
     assert_true(monitor_ended(&made.monitor, line));
     assert_non_null(strstr(line, "are worse than one colour for all of them (15.09 dB, 15.23 dB), "
@@ -402,7 +402,7 @@ static void test_plain(void **state)
 {
     (void)state;
     struct made_up made = begin_scaled(SCALE_STATIC, 1, 1);
-    made.monitor.course.plain = 0.03;
+    made.monitor.convergence.constant_error = 0.03;
     add_error(&made, 2047, 0.028);
     assert_int_equal(made.told, 0);
     assert_summary(&made,
@@ -422,7 +422,7 @@ static void test_plain(void **state)
     /* A training too short to say so, and one whose views nobody could look at. */
     for (int i = 0; i < 2; i++) {
         made = begin_scaled(SCALE_STATIC, 1, 1);
-        made.monitor.course.plain = i == 0 ? 0.03 : 0;
+        made.monitor.convergence.constant_error = i == 0 ? 0.03 : 0;
         add_error(&made, i == 0 ? 127 : 5000, 0.04);
         assert_silent(&made);
     }
@@ -434,7 +434,7 @@ static void test_healthy_course(void **state)
 {
     (void)state;
     struct made_up made = begin_scaled(SCALE_STATIC, 1, 1);
-    made.monitor.course.plain = 0.03;
+    made.monitor.convergence.constant_error = 0.03;
     for (uint32_t i = 0; i < 6000; i++) {
         double spread = pow(10, (double)(i * 7919u % 100) / 100 - 0.5);
         double more = i > 2000 && i < 2600 ? 2.5 : 1;
@@ -492,7 +492,7 @@ static void test_exploding_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flushed),
+        cmocka_unit_test(test_underflowed),
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_jump),
         cmocka_unit_test(test_loss),

@@ -39,7 +39,7 @@ same() { # FOLDER FOLDER
 set -- train "$demo" --downscale 8 --deterministic --quiet --precision fp32 --steps 18 $small
 trains 2 "$@" --out processes
 [ "$(grep -c '^trained' out)" = 1 ] || fail "not one result: $(cat out)"
-succeeds "$@" --out turns --set parallel.virtual=2
+succeeds "$@" --out turns --set parallel.ranks_per_device=2
 same processes turns
 contains processes/summary.json '"ranks":.2,$'
 contains processes/report.html '<dt>Ranks</dt>'
@@ -47,7 +47,7 @@ contains processes/report.html '<dt>Ranks</dt>'
 # Four go on, whoever began.
 trains 4 train --resume processes --steps 24 --quiet --view=0
 [ "$(grep -c '^viewer: ' out)" = 1 ] || fail "not one viewer: $(cat out)"
-succeeds train --resume turns --steps 24 --quiet --set parallel.virtual=4
+succeeds train --resume turns --steps 24 --quiet --set parallel.ranks_per_device=4
 same processes turns
 
 # Ranks that go their own way for a period.
@@ -87,7 +87,7 @@ fi
 
 refuses 2 'no list such as 0,1' train "$demo" --devices 0,,1
 refuses 2 'give either' train "$demo" --devices 0,0 --device 0
-refuses 2 '64 ranks have only 60 training images' train "$demo" --devices 0,0,0,0 --set parallel.virtual=16 \
+refuses 2 '64 ranks have only 60 training images' train "$demo" --devices 0,0,0,0 --set parallel.ranks_per_device=16 \
     --set parallel.images=share --out none --quiet
 refuses 3 'rank 1: no device matches "9"' train "$demo" --devices 0,9 --out none --quiet
 unset VKNERF_MPI_MODULE # it is also found beside the program

@@ -58,7 +58,7 @@ static void set_ball(const struct tiny *tiny)
 
 static void fill_occupancy(const struct tiny *tiny)
 {
-    const struct gpu_buffer *bits = &tiny->trainer->step.buffers.at[BIND_BITS];
+    const struct gpu_buffer *bits = &tiny->trainer->step.buffers.at[BIND_OCCUPANCY_BITS];
     uint8_t *ones = base_alloc(bits->size, 1);
     memset(ones, 0xff, bits->size);
     tiny_put(tiny, bits, ones);
@@ -211,7 +211,7 @@ static void test_ball(void **state)
             check_picture(&camera, &picture);
         else
             assert_null(picture.normal);
-        ok(vkn_renderer_want_normals(renderer)); /* again is nothing new */
+        ok(vkn_renderer_enable_normals(renderer)); /* again is nothing new */
         render_picture_free(&picture);
     }
     check_evaluation(&tiny, renderer, VKN_BACKGROUND_WHITE);

@@ -17,9 +17,9 @@ static void check_moments(const struct tiny *tiny, const char *path)
     const struct step *step = &tiny->trainer->step;
     struct safetensors_file *file = NULL;
     ok(checkpoint_open(path, &file));
-    for (uint32_t field = 0; field < pipeline_fields(step); field++) {
-        const struct buffers *buffers = pipeline_field(step, field);
-        for (uint32_t i = 0; i < MOST_MOMENTS; i++) {
+    for (uint32_t field = 0; field < step_field_count(step); field++) {
+        const struct buffers *buffers = step_field_buffers(step, field);
+        for (uint32_t i = 0; i < MAX_MOMENTS; i++) {
             bool there = i < optim_kind(&step->setup.config)->moments;
             uint64_t size = there ? buffers->at[BIND_PARAMS].size : 0, found = 0;
             assert_int_equal(buffers->at[BIND_MOMENT1 + i].size,
@@ -120,7 +120,7 @@ static void test_skip(void **state)
         tiny_run(&tiny, 1);
         float *after = tiny_take(&tiny, &b[BIND_PARAMS]);
         assert_memory_equal(before, after, b[BIND_PARAMS].size);
-        assert_true(is_empty(&tiny, &b[BIND_MOMENT1]) && is_empty(&tiny, &b[BIND_COUNTS]));
+        assert_true(is_empty(&tiny, &b[BIND_MOMENT1]) && is_empty(&tiny, &b[BIND_STEP_COUNTS]));
         free(before);
         free(after);
         tiny_destroy(&tiny);

@@ -100,7 +100,7 @@ static const struct {
 static void edit(const char *from, const char *to, const char *tensor, float value)
 {
     struct safetensors_file *file = NULL;
-    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
+    struct safetensors_tensor tensors[MAX_SAVED_BUFFERS];
     static const char *const keys[] = {CHECKPOINT_FORMAT, CHECKPOINT_CONFIG,  CHECKPOINT_SCENE,
                                        CHECKPOINT_STEP,   CHECKPOINT_SECONDS, CHECKPOINT_FIELD};
     struct safetensors_metadata metadata[BASE_COUNT(keys)];

@@ -13,7 +13,7 @@ static const struct State usual = {
     .skipped_steps = 2,
     .updates = 90,
     .nonfinite = 1,
-    .flushed = 5,
+    .underflowed = 5,
     .rounded = 80,
 };
 
@@ -46,7 +46,7 @@ static void check_rate(struct bench *bench, uint32_t step, float time_progress)
 {
     struct State before = usual;
     before.step = step;
-    struct State after = run_begin(bench, before, step % PERIOD_STEPS, NO_LIMIT, time_progress);
+    struct State after = run_begin(bench, before, step % UPDATE_INTERVAL, NO_LIMIT, time_progress);
     double rate = reference_learning_rate(&bench->config, step, time_progress);
     assert_int_equal(after.step, step + 1);
     assert_close(after.learning_rate, rate, 2e-6, rate, "learning rate of step", step);
@@ -131,21 +131,21 @@ static void test_rate_cuts(void **state)
 {
     struct bench bench = bench_of(*state, false);
     struct State before = usual;
-    bench.config.fall_factor = 0.4f;
+    bench.config.rate_cut_factor = 0.4f;
     before.step = 200;
     for (before.rate_cuts = 0; before.rate_cuts <= MAX_RATE_CUTS; before.rate_cuts++) {
-        struct State after = run_begin(&bench, before, 200 % PERIOD_STEPS, NO_LIMIT, 0);
+        struct State after = run_begin(&bench, before, 200 % UPDATE_INTERVAL, NO_LIMIT, 0);
         double rate = reference_learning_rate(&bench.config, 200, 0) *
-                      pow(bench.config.fall_factor, before.rate_cuts);
+                      pow(bench.config.rate_cut_factor, before.rate_cuts);
         assert_close(after.learning_rate, rate, 3e-6, rate, "learning rate after cuts",
                      before.rate_cuts);
         assert_int_equal(after.rate_cuts, before.rate_cuts);
     }
     /* A damaged count costs no more time than the largest. */
     before.rate_cuts = UINT32_MAX;
-    struct State after = run_begin(&bench, before, 200 % PERIOD_STEPS, NO_LIMIT, 0);
+    struct State after = run_begin(&bench, before, 200 % UPDATE_INTERVAL, NO_LIMIT, 0);
     double rate = reference_learning_rate(&bench.config, 200, 0) *
-                  pow(bench.config.fall_factor, MAX_RATE_CUTS);
+                  pow(bench.config.rate_cut_factor, MAX_RATE_CUTS);
     assert_close(after.learning_rate, rate, 3e-6, rate, "learning rate after cuts", UINT32_MAX);
     bench_destroy(&bench);
 }
@@ -156,7 +156,7 @@ static void check_scale(struct bench *bench, uint32_t step, double expected)
 {
     struct State before = usual;
     before.step = step;
-    struct State after = run_begin(bench, before, step % PERIOD_STEPS, NO_LIMIT, 0);
+    struct State after = run_begin(bench, before, step % UPDATE_INTERVAL, NO_LIMIT, 0);
     assert_true(reference_scheduled_scale(&bench->config, step, before.loss_scale) == expected);
     assert_true(after.loss_scale == expected);
 }
@@ -341,7 +341,7 @@ static void check_dispatches(struct bench *bench, const struct State *state)
     assert_int_equal(state->dispatches[DISPATCH_ONE].x, 1);
     uint32_t params = state->dispatches[DISPATCH_PARAMS].x;
     assert_true(params <= REDUCE_GROUPS);
-    assert_true(params == bench_groups(bench, c->param_count) || params == MOST_PARAM_GROUPS);
+    assert_true(params == bench_groups(bench, c->param_count) || params == MAX_PARAM_WORKGROUPS);
     if (state->dispatches[DISPATCH_AVERAGE].x > 0)
         check_groups(bench, state, DISPATCH_AVERAGE, c->param_count, MOST_GROUPS);
 }
@@ -384,7 +384,7 @@ static void test_few_groups(void **state)
     for (int i = 0; i < DISPATCH_COUNT; i++)
         assert_true(after.dispatches[i].x <= 7);
     before.step = 32;
-    after = run_begin(&bench, before, PERIOD_STEPS, NO_LIMIT, 0);
+    after = run_begin(&bench, before, UPDATE_INTERVAL, NO_LIMIT, 0);
     assert_int_equal(after.dispatches[DISPATCH_OCCUPANCY].x, 7);
     bench_destroy(&bench);
 }
@@ -402,7 +402,7 @@ static void test_runs(void **state)
         assert_int_equal(after.dispatches[DISPATCH_SCAN].x, deterministic);
         check_dispatches(&bench, &after);
         assert_int_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite |
-                             after.flushed | after.rounded,
+                             after.underflowed | after.rounded,
                          0);
         assert_int_equal(after.updates, before.updates);
         assert_int_equal(after.good_steps, before.good_steps);
@@ -445,7 +445,7 @@ static void test_period(void **state)
     struct State before = usual;
     for (uint32_t step = 0; step < 64; step++) {
         before.step = step;
-        struct State after = run_begin(&bench, before, PERIOD_STEPS, 48, 0);
+        struct State after = run_begin(&bench, before, UPDATE_INTERVAL, 48, 0);
         bool due = step % 16 == 0 && step < 48;
         assert_int_equal(after.step, step);
         assert_int_equal(after.dispatches[DISPATCH_OCCUPANCY].x,
@@ -469,7 +469,7 @@ static void test_average(void **state)
     now.step = 0;
     for (uint32_t step = 1; step <= 40; step++) {
         if (step % 16 == 1) /* the period begins */
-            now = run_begin(&bench, now, PERIOD_STEPS, NO_LIMIT, 0);
+            now = run_begin(&bench, now, UPDATE_INTERVAL, NO_LIMIT, 0);
         now = run_begin(&bench, now, (step - 1) % 16, NO_LIMIT, 0);
         kept = decay * kept + (1 - decay);
         bool due = step % 16 == 0 || step == 40;
@@ -486,7 +486,7 @@ static void test_average(void **state)
     /* What is left of the period is idle but keeps what is due at its end. */
     now = run_begin(&bench, now, 9, NO_LIMIT, 0);
     assert_true(now.dispatches[DISPATCH_AVERAGE].x > 0);
-    now = run_begin(&bench, now, PERIOD_STEPS, NO_LIMIT, 0);
+    now = run_begin(&bench, now, UPDATE_INTERVAL, NO_LIMIT, 0);
     assert_int_equal(now.dispatches[DISPATCH_AVERAGE].x, 0);
     bench_destroy(&bench);
 }

@@ -119,7 +119,7 @@ static struct reference_ray ray_start(const struct bench *bench, const struct in
     struct reference_ray ray = reference_ray_start;
     bool cells = bench->constants.values[SPEC_SAMPLING] == SAMPLING_OCCUPANCY;
     if (inputs->step >= OCCUPANCY_WARMUP)
-        ray.least_alpha =
+        ray.current_alpha_threshold =
             fmin((double)bench->config.alpha_threshold, cells ? inputs->threshold : 1);
     return ray;
 }
@@ -708,7 +708,7 @@ static double half_gone(const struct bench *bench, const struct inputs *inputs, 
 /* The same colours and normals, and the distance of the surface instead of the mean depth. */
 static void check_surfaces(struct gpu_device *device, bool contracted, bool alpha_threshold)
 {
-    static const char *const passes[] = {"composite_hits", "composite_distances"};
+    static const char *const passes[] = {"composite_normals_median", "composite_median"};
     struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 8, contracted);
     struct inputs inputs = inputs_create(&bench, 301, 61);
     if (alpha_threshold) {
@@ -763,7 +763,7 @@ static void test_surface_by_hand(void **state)
     bench_put(&bench, BIND_RESULTS, results, sizeof results);
     bench_put(&bench, BIND_SAMPLES, samples, sizeof samples);
     bench_put(&bench, BIND_FIELD, field, sizeof field);
-    bench_run(&bench, "composite_distances", (struct Push){.a = 16, .b = 4}, 1);
+    bench_run(&bench, "composite_median", (struct Push){.a = 16, .b = 4}, 1);
     bench_get(&bench, BIND_RESULTS, results, sizeof results);
     for (uint32_t r = 0; r < 3; r++)
         assert_close((results[r].depth - 1) / width, places[r], 2e-4, 1, "place in the sample", r);
@@ -778,7 +778,7 @@ static const struct rounding {
     uint32_t constant;
     double (*round)(double);
     double unit;
-} f16 = {ROUND_COMPOSITING, reference_round_to_half, 0x1p-10},
+} f16 = {ROUND_COMPOSITING, reference_round_to_f16, 0x1p-10},
   bf16 = {ROUND_COMPOSITING * ROUND_BF16, reference_round_to_bf16, 0x1p-7};
 
 static struct bench rounded_bench(struct gpu_device *device, const struct rounding *rounding)
@@ -798,7 +798,7 @@ static void check_rounded_view(struct gpu_device *device, const struct rounding 
 {
     struct bench bench = rounded_bench(device, rounding);
     struct inputs inputs = inputs_create(&bench, 301, 62);
-    bool alone = bench.constants.values[SPEC_CPU_SHAPED];
+    bool alone = bench.constants.values[SPEC_CPU_KERNELS];
     double tolerance = (alone ? 2 : 40) * rounding->unit, difference = 0;
     put_inputs(&bench, &inputs);
     run_rounds(&bench, &inputs, "composite_view");
@@ -845,7 +845,7 @@ static void test_rounded_distortion(void **state)
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
         const struct reference_sample *samples = inputs.expected + inputs.results[r].first;
         struct reference_ray ray = reference_ray_start;
-        ray.round = reference_round_to_half;
+        ray.round = reference_round_to_f16;
         reference_composite(&ray, samples, inputs.results[r].count, bench.config.early_stop);
         expected += 0.7 * reference_distortion(&ray, samples, 0, NULL);
     }

@@ -41,7 +41,7 @@ static double forward_tolerance(const struct bench *bench)
 
 static double backward_tolerance(const struct bench *bench)
 {
-    return bench->backend.f16 || bench->backend.sums == VKN_SUMS_HALF ? 1e-2 : 1e-4;
+    return bench->backend.f16 || bench->backend.sums == VKN_SUMS_F16 ? 1e-2 : 1e-4;
 }
 
 struct inputs {
@@ -85,7 +85,7 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
         become_proposal(&bench, shape);
     force_backend(&bench, backend);
     if (backend->atomics) {
-        bench.backend.sums_program = "float";
+        bench.backend.scatter_suffix = "float";
         bench.backend.sums_size = 0;
     }
     bench_allocate(&bench, 1, 1);
@@ -286,7 +286,7 @@ static void check_forward(struct bench *bench, const struct inputs *inputs,
 
 static void run_forward(struct bench *bench, uint32_t groups)
 {
-    bench_run_variant(bench, "encode_samples", FIELD_COPIES, (struct Push){0}, groups);
+    bench_run_variant(bench, "encode_samples", FIELD_F16_PARAMS, (struct Push){0}, groups);
     bench_run_variant(bench, "field_forward", FIELD_FORWARD, (struct Push){0}, groups);
 }
 
@@ -440,7 +440,7 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, uint3
     bench_poison(bench, BIND_FIELD_GRADIENTS);
     bench_poison(bench, BIND_LIVE);
     bench_poison(bench, BIND_FEATURES);
-    bench_put(bench, BIND_FIXED, zeros, 8ull * bench->model.param_count);
+    bench_put(bench, BIND_ACCUMULATORS, zeros, 8ull * bench->model.param_count);
     bench_put(bench, BIND_GRADIENTS, zeros, 4ull * bench->model.param_count);
     free(zeros);
     bench_put(bench, BIND_FIELD_GRADIENTS, inputs->field,
@@ -483,7 +483,7 @@ static bool is_elsewhere(struct gpu_device *device, const struct backend_case *b
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     if (backend->precision == VKN_PRECISION_FP32 || capabilities->type != GPU_CPU || tries_all())
         return false;
-    return gpu_cpu_shaped(capabilities) ||
+    return gpu_cpu_kernels(capabilities) ||
            (backend->precision == VKN_PRECISION_FP16 && backend->memory);
 }
 
@@ -568,7 +568,7 @@ static void check_flushed(struct bench *bench, struct inputs *inputs)
             inputs->field[s][i] *= 0x1p-18f; /* of 0.02 that they are raw, half a step of 2^-24 */
     run_backward(bench, inputs, 3);
     bench_get(bench, BIND_STATE, &state, sizeof state);
-    assert_true(state.flushed > state.rounded / 8 && state.flushed < state.rounded);
+    assert_true(state.underflowed > state.rounded / 8 && state.underflowed < state.rounded);
 }
 
 static struct left run_rounded(struct gpu_device *device, const struct backend_case *backend,
@@ -605,7 +605,7 @@ static uint32_t count_unrounded(const struct left *left)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < left->partial_count; i++)
-        count += (double)left->partials[i] != reference_round_to_half((double)left->partials[i]);
+        count += (double)left->partials[i] != reference_round_to_f16((double)left->partials[i]);
     return count;
 }
 
@@ -765,9 +765,9 @@ static void check_differences(const struct bench *bench, const struct inputs *in
 static void test_raised_products(void **state)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(*state);
-    const bool cpu = gpu_cpu_shaped(device), memory = device->type == GPU_CPU && !cpu;
+    const bool cpu = gpu_cpu_kernels(device), memory = device->type == GPU_CPU && !cpu;
     const struct backend_case backend = {.precision = VKN_PRECISION_FP16,
-                                         .products = VKN_POLICY_F32,
+                                         .matmul = VKN_POLICY_F32,
                                          .memory = memory,
                                          .through_partials = memory};
     if (!device->float16)
@@ -825,7 +825,7 @@ static void test_densities_alone(void **state)
             continue;
         done[backends[p].precision] = true;
         if (backends[p].precision == VKN_PRECISION_COOPMAT &&
-            !gpu_cpu_shaped(gpu_device_capabilities(*state))) {
+            !gpu_cpu_kernels(gpu_device_capabilities(*state))) {
             shape.density_layers = 2;
             /* Fewer subgroups than matrices of inputs, as in a GPU's workgroup: each subgroup keeps
              * several. */
@@ -841,7 +841,7 @@ static void test_densities_alone(void **state)
 static struct backend_case raised(struct backend_case backend)
 {
     if (backend.precision == VKN_PRECISION_FP16 && !tries_all())
-        backend.products = VKN_POLICY_F32;
+        backend.matmul = VKN_POLICY_F32;
     return backend;
 }
 
@@ -853,7 +853,7 @@ static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
     check_passes(device, &backend, &narrow, sums, 300);
     if (sums != VKN_SUMS_FIXED || tries_all())
         check_passes(device, &backend, &four, sums, 304);
-    other.atomics = sums == VKN_SUMS_FLOAT; /* what a GPU chooses */
+    other.atomics = sums == VKN_SUMS_F32; /* what a GPU chooses */
     if (other.atomics)
         check_passes(device, &other, &narrow, sums, 310);
     other.along_rays = true;
@@ -871,7 +871,7 @@ static void check_half_sums(struct gpu_device *device, enum vkn_gradient_sums su
         return;
     }
     check_passes(device, &backend, &deep, sums, 304);
-    backend.atomics = sums == VKN_SUMS_FLOAT;
+    backend.atomics = sums == VKN_SUMS_F32;
     if (backend.atomics)
         check_passes(device, &backend, &deep, sums, 311);
 }
@@ -879,8 +879,8 @@ static void check_half_sums(struct gpu_device *device, enum vkn_gradient_sums su
 static void test_sums(void **state)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(*state);
-    for (int sums = VKN_SUMS_FLOAT; sums <= VKN_SUMS_HALF; sums++) {
-        if (sums == VKN_SUMS_FLOAT && !device->float_atomic_add)
+    for (int sums = VKN_SUMS_F32; sums <= VKN_SUMS_F16; sums++) {
+        if (sums == VKN_SUMS_F32 && !device->float_atomic_add)
             continue; /* the device trains with other sums */
         check_sums(*state, (enum vkn_gradient_sums)sums);
         if (device->float16 && device->storage16)
@@ -903,7 +903,7 @@ static void test_tuned(void **state)
 #define TUNING(rounds, owned, backward, backward_size, forward, forward_size) \
     {                                                                         \
         .values = {                                                           \
-            [FIELD_ROUNDS] = (rounds),                                        \
+            [FIELD_TILES_AT_ONCE] = (rounds),                                 \
             [FIELD_OWNED_ROWS] = (owned),                                     \
             [FIELD_BACKWARD_ROWS] = (backward),                               \
             [FIELD_BACKWARD_SIZE] = (backward_size),                          \
@@ -919,7 +919,7 @@ static void test_tuned(void **state)
     };
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
-    bool gpu = !gpu_cpu_shaped(gpu_device_capabilities(*state));
+    bool gpu = !gpu_cpu_kernels(gpu_device_capabilities(*state));
     for (size_t i = 0; i < BASE_COUNT(tunings); i++)
         for (size_t p = 0; p < count; p++) {
             struct backend_case backend = backends[p];
@@ -975,19 +975,21 @@ static void check_repeats(struct gpu_device *device, const struct backend_case *
         check_forwards(&bench, &inputs);
     check_backwards(&bench, &inputs);
     run_backward(&bench, &inputs, 4);
-    void *sums = bench_take(&bench, BIND_FIXED), *partials = bench_take(&bench, BIND_PARTIALS);
+    void *sums = bench_take(&bench, BIND_ACCUMULATORS),
+         *partials = bench_take(&bench, BIND_PARTIALS);
     for (int run = 0; run < 3; run++) {
         run_backward(&bench, &inputs, 4);
-        void *again = bench_take(&bench, BIND_FIXED), *parts = bench_take(&bench, BIND_PARTIALS);
-        assert_memory_equal(again, sums, bench.buffers[BIND_FIXED].size);
+        void *again = bench_take(&bench, BIND_ACCUMULATORS),
+             *parts = bench_take(&bench, BIND_PARTIALS);
+        assert_memory_equal(again, sums, bench.buffers[BIND_ACCUMULATORS].size);
         assert_memory_equal(parts, partials, bench.buffers[BIND_PARTIALS].size);
         free(again);
         free(parts);
     }
     shuffle(&inputs, 12);
     run_backward(&bench, &inputs, 5);
-    void *shuffled = bench_take(&bench, BIND_FIXED);
-    assert_memory_equal(shuffled, sums, bench.buffers[BIND_FIXED].size);
+    void *shuffled = bench_take(&bench, BIND_ACCUMULATORS);
+    assert_memory_equal(shuffled, sums, bench.buffers[BIND_ACCUMULATORS].size);
     free(shuffled);
     free(sums);
     free(partials);

@@ -88,7 +88,7 @@ static void check_features(struct bench *bench, const struct inputs *inputs)
     uint32_t features = bench->model.features, capacity = bench->config.sample_capacity;
     bool half = bench->backend.f16;
     for (uint32_t i = 0; i < bench->model.param_count && half; i++)
-        field.params[i] = reference_round_to_half(field.params[i]);
+        field.params[i] = reference_round_to_f16(field.params[i]);
     float *values = bench_take(bench, BIND_FEATURES);
     const uint16_t *halves = (const uint16_t *)values;
     for (uint32_t s = 0; s < RAYS; s++) {
@@ -96,7 +96,7 @@ static void check_features(struct bench *bench, const struct inputs *inputs)
         reference_encode(&field, inputs->positions[s], expected);
         for (uint32_t i = 0; i < LEVELS * features; i++) {
             size_t at = ((size_t)(i / features) * capacity + s) * features + i % features;
-            double device = half ? reference_half(halves[at]) : (double)values[at];
+            double device = half ? reference_f16(halves[at]) : (double)values[at];
             /* Positions are floats, which the finest cells are small for. */
             double rounding = half ? fabs(expected[i]) * 0x1p-11 : 0;
             assert_close(device, expected[i], 1, 3e-5 + rounding, "feature of sample", s);
@@ -120,7 +120,7 @@ static void test_features(void **state)
         struct bench bench = bench_of(*state, &grids[n]);
         struct inputs *inputs = inputs_create(&bench, 20 + n);
         /* Fewer workgroups than tiles of samples and groups of levels. */
-        bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 5);
+        bench_run_variant(&bench, "encode_samples", FIELD_F16_PARAMS, (struct Push){0}, 5);
         check_features(&bench, inputs);
         inputs_destroy(inputs);
         bench_destroy(&bench);
@@ -148,7 +148,7 @@ static bool run_scatter(struct bench *bench, const double (*gradients)[LEVELS * 
         for (uint32_t i = 0; i < LEVELS * 2; i++)
             values[((size_t)(i / 2) * capacity + s) * 2 + i % 2] = (float)gradients[s][i];
     bench_put(bench, BIND_FEATURES, values, bench->buffers[BIND_FEATURES].size);
-    bench_put(bench, BIND_FIXED, zeros, 8ull * count);
+    bench_put(bench, BIND_ACCUMULATORS, zeros, 8ull * count);
     bench_put(bench, BIND_STATE, &state, sizeof state);
     bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, 7);
     bench_get(bench, BIND_STATE, &state, sizeof state);
@@ -272,7 +272,7 @@ static struct bench bench_of_lattice(struct gpu_device *device, uint32_t feature
 }
 
 /* One sample in each of RAYS cells, at `inside` of it along every axis; its first entry. */
-static uint32_t place_in_cell(struct inputs *inputs, uint32_t s, double inside)
+static uint32_t random_cell_position(struct inputs *inputs, uint32_t s, double inside)
 {
     const uint32_t cell[3] = {1 + s % 7 * 2, 1 + s / 7 % 6 * 2, 1 + s / 42 * 2};
     inputs->rays[s] = (struct Ray){.direction = {1}};
@@ -287,7 +287,7 @@ static void put_samples(struct bench *bench, struct inputs *inputs, double insid
     const struct State state = {.sample_count = RAYS, .live_count = RAYS, .loss_scale = 1};
     uint32_t live[RAYS];
     for (uint32_t s = 0; s < RAYS; s++) {
-        place_in_cell(inputs, s, inside);
+        random_cell_position(inputs, s, inside);
         live[s] = s;
     }
     bench_put(bench, BIND_STATE, &state, sizeof state);
@@ -321,12 +321,12 @@ static void test_rounded_features(void **state)
         bench_put(&bench, BIND_PARAMS, params, 4ull * count);
         bench_run(&bench, "round_parameters", (struct Push){0}, 3);
         put_samples(&bench, &inputs, 0.5);
-        bench_run_variant(&bench, "encode_samples", FIELD_COPIES, (struct Push){0}, 5);
+        bench_run_variant(&bench, "encode_samples", FIELD_F16_PARAMS, (struct Push){0}, 5);
         uint16_t *halves = bench_take(&bench, BIND_FEATURES);
         for (uint32_t i = 0; i < RAYS * features; i++) {
-            uint32_t entry = place_in_cell(&inputs, i / features, 0.5);
+            uint32_t entry = random_cell_position(&inputs, i / features, 0.5);
             double mean = mean_of_corners(&bench, params, entry, i % features);
-            assert_half(halves[i], (float)mean, "feature of sample", i / features);
+            assert_f16(halves[i], (float)mean, "feature of sample", i / features);
             double steps = ldexp(mean, 11 - ilogb(mean)); /* of half a last place */
             middle += fmod(fabs(steps), 2) == 1;
         }
@@ -370,38 +370,39 @@ static void sum_and_addend(uint32_t i, struct random *random, uint16_t *sum, flo
  * take addends of 16 bits. */
 static void check_rounded_sums(struct gpu_device *device, uint32_t features, bool half)
 {
-    struct bench bench = bench_of_lattice(device, features, half, VKN_SUMS_HALF);
-    bool packed = gpu_device_capabilities(device)->packed_half_atomics;
+    struct bench bench = bench_of_lattice(device, features, half, VKN_SUMS_F16);
+    bool packed = gpu_device_capabilities(device)->packed_f16_atomics;
     struct random random = {60 + features};
     struct inputs inputs;
     uint32_t first = bench.model.level[0].first, count = bench.model.param_count;
     uint16_t *sums = base_alloc(count, sizeof *sums), *before = base_alloc(count, sizeof *sums);
     float *values = bench_take(&bench, BIND_FEATURES), addends[RAYS * 4];
     for (uint32_t i = 0; i < RAYS * features; i++) {
-        uint32_t entry = place_in_cell(&inputs, i / features, 0);
+        uint32_t entry = random_cell_position(&inputs, i / features, 0);
         sum_and_addend(i, &random, &sums[first + entry * features + i % features], &addends[i]);
-        uint16_t bits = reference_half_bits(addends[i]);
+        uint16_t bits = reference_f16_bits(addends[i]);
         values[i] = addends[i];
         if (half) {
             memcpy((uint16_t *)values + i, &bits, sizeof bits);
-            addends[i] = (float)reference_half(bits);
+            addends[i] = (float)reference_f16(bits);
         } else if (packed) {
-            addends[i] = (float)reference_half(bits);
+            addends[i] = (float)reference_f16(bits);
         }
     }
     memcpy(before, sums, 2ull * count);
     bench_put(&bench, BIND_FEATURES, values, bench.buffers[BIND_FEATURES].size);
-    bench_put(&bench, BIND_FIXED, sums, 2ull * count);
+    bench_put(&bench, BIND_ACCUMULATORS, sums, 2ull * count);
     put_samples(&bench, &inputs, 0);
     bench_run_variant(&bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, 7);
-    bench_get(&bench, BIND_FIXED, sums, 2ull * count);
+    bench_get(&bench, BIND_ACCUMULATORS, sums, 2ull * count);
     for (uint32_t i = 0; i < RAYS * features; i++) {
-        uint32_t at = first + place_in_cell(&inputs, i / features, 0) * features + i % features;
-        float sum = (float)reference_half(before[at]) + addends[i];
+        uint32_t at =
+            first + random_cell_position(&inputs, i / features, 0) * features + i % features;
+        float sum = (float)reference_f16(before[at]) + addends[i];
         if (isnan(sum))
-            assert_true(isnan(reference_half(sums[at])));
+            assert_true(isnan(reference_f16(sums[at])));
         else
-            assert_half(sums[at], sum, "sum", i);
+            assert_f16(sums[at], sum, "sum", i);
     }
     free(values);
     free(before);

@@ -91,8 +91,8 @@ static void random_ray(struct inputs *inputs, uint32_t s, const struct reference
     }
 }
 
-static void place_samples(struct inputs *inputs, const struct reference_field *field, double kink,
-                          struct random *random)
+static void reserve_samples(struct inputs *inputs, const struct reference_field *field, double kink,
+                            struct random *random)
 {
     for (uint32_t s = 0; s < SAMPLES; s++) {
         int tries = 0;
@@ -131,7 +131,7 @@ static struct reference_field field_of(const struct bench *bench, const struct i
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     for (uint32_t i = 0; i < bench->model.param_count && bench->backend.f16; i++)
-        field.params[i] = reference_round_to_half(field.params[i]);
+        field.params[i] = reference_round_to_f16(field.params[i]);
     return field;
 }
 
@@ -146,7 +146,7 @@ static struct inputs *inputs_create(const struct bench *bench, uint32_t seed)
     for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
         inputs->params[i] = (float)random_between(&random, -1, 1);
     struct reference_field field = field_of(bench, inputs);
-    place_samples(inputs, &field, bench->backend.f16 ? 4e-3 : 2e-4, &random);
+    reserve_samples(inputs, &field, bench->backend.f16 ? 4e-3 : 2e-4, &random);
     random_gradients(inputs, &field, &random);
     reference_field_destroy(&field);
     return inputs;
@@ -177,7 +177,7 @@ static void run_backward(struct bench *bench, const struct inputs *inputs)
         bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
     if (bench->backend.f16)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
-    bench_run_variant(bench, "encode_samples", FIELD_COPIES, (struct Push){0}, GROUPS);
+    bench_run_variant(bench, "encode_samples", FIELD_F16_PARAMS, (struct Push){0}, GROUPS);
     bench_run_variant(bench, "field_forward", FIELD_FORWARD, (struct Push){0}, GROUPS);
     bench_run_variant(bench, "field_backward", FIELD_BACKWARD, (struct Push){0}, GROUPS);
 }
@@ -208,10 +208,10 @@ static void check_unasked(struct gpu_device *device, const struct input_case *c,
 /* The pass as the field's kind lists it. */
 static void run_input_gradients(struct bench *bench)
 {
-    const struct recipe *recipe = &bench->model.kind->input_gradients;
+    const struct pass_list *pass_list = &bench->model.kind->input_gradients;
     void *before = bench_take(bench, BIND_FEATURES);
-    for (size_t i = 0; i < recipe->count; i++)
-        bench_run_variant(bench, recipe->passes[i].name, recipe->passes[i].variant,
+    for (size_t i = 0; i < pass_list->count; i++)
+        bench_run_variant(bench, pass_list->passes[i].name, pass_list->passes[i].variant,
                           (struct Push){0}, GROUPS);
     void *after = bench_take(bench, BIND_FEATURES);
     assert_memory_equal(after, before, bench->buffers[BIND_FEATURES].size);

@@ -1,6 +1,6 @@
 /* The passes of models whose layers are passes of their own, in every precision, matrix shape and
- * form: encode_inputs, pack_weights, layer_forward, field_values, field_seeds, layer_backward
- * and layer_weights.
+ * form: encode_inputs, pack_weights, layer_forward, field_values, field_output_gradients,
+ * layer_backward and layer_weights.
  *
  * Each layer beside double precision by itself: from what the device has in front of it to what it
  * has behind it, relative to the sum of the products' sizes. Then all of it beside the reference:
@@ -11,7 +11,7 @@
 struct model_case {
     uint32_t width, layers, geometry, color_width, color_layers, skip_layer;
     uint32_t position_octaves, direction_octaves, aabb_scale, chunk, samples;
-    bool contracted, to_position;
+    bool contracted, position_gradients;
     enum vkn_density_activation activation;
 };
 
@@ -30,7 +30,7 @@ static const struct model_case models[] = {
  * of GPUs; what goes through bindings in 16 bits 10 s. */
 static bool is_cheap(const struct gpu_capabilities *device, const struct backend_case *backend)
 {
-    bool cpu = gpu_cpu_shaped(device), f16_sums = backend->accumulate == VKN_ACCUMULATE_F16;
+    bool cpu = gpu_cpu_kernels(device), f16_sums = backend->accumulate == VKN_ACCUMULATE_F16;
     if (device->type != GPU_CPU || tries_all())
         return true;
     if (backend->precision != VKN_PRECISION_COOPMAT)
@@ -47,7 +47,7 @@ static size_t list_products(struct gpu_device *device, struct backend_case cases
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     struct backend_case all[2 * 2 + 2 * 5];
     size_t count = 0, taken = 0, cheap = 0;
-    for (int bound = 0; bound <= gpu_cpu_shaped(capabilities); bound++)
+    for (int bound = 0; bound <= gpu_cpu_kernels(capabilities); bound++)
         for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_FP16; precision++)
             all[count++] =
                 (struct backend_case){.precision = (enum vkn_precision)precision, .bound = bound};
@@ -105,7 +105,7 @@ enum kept { RECOMPUTED, KEPT, SEEN_FIRST };
 
 static vkn_status create_to_position(const struct vkn_config *config, struct field_model *model)
 {
-    model->to_position = true;
+    model->position_gradients = true;
     return field_vanilla.create(config, model);
 }
 
@@ -122,7 +122,7 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
                              const struct model_case *model, enum kept kept, bool deterministic)
 {
     struct vkn_config settings = {
-        .model = model->to_position ? TO_POSITION : VKN_MODEL_VANILLA,
+        .model = model->position_gradients ? TO_POSITION : VKN_MODEL_VANILLA,
         .precision = backend->precision,
         .deterministic = deterministic,
         .scene = {.aabb_scale = model->aabb_scale,
@@ -137,7 +137,7 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
                 .direction_octaves = model->direction_octaves,
                 .density_activation = model->activation},
         .matrix = {.shape = backend->shape, .accumulate = backend->accumulate},
-        .policy = {.products = backend->products,
+        .policy = {.matmul = backend->matmul,
                    .activations = backend->stored,
                    .activation_gradients = backend->stored},
     };
@@ -153,11 +153,11 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     return bench;
 }
 
-static const struct pass *pass_of(const struct field_model *model, const struct recipe *recipe,
-                                  const char *name)
+static const struct pass *pass_of(const struct field_model *model,
+                                  const struct pass_list *pass_list, const char *name)
 {
     const struct pass *passes[FIELD_MAX_PASSES];
-    size_t count = field_list(model, recipe, passes);
+    size_t count = field_list_passes(model, pass_list, passes);
     for (size_t i = 0; i < count; i++)
         if (strcmp(passes[i]->name, name) == 0)
             return passes[i];
@@ -165,11 +165,11 @@ static const struct pass *pass_of(const struct field_model *model, const struct 
     return NULL;
 }
 
-static void run(struct bench *bench, const struct recipe *recipe, const char *name, uint32_t chunk,
-                uint32_t groups)
+static void run(struct bench *bench, const struct pass_list *pass_list, const char *name,
+                uint32_t chunk, uint32_t groups)
 {
     bench_choose_product(bench, name);
-    bench_run_pass(bench, pass_of(&bench->model, recipe, name), chunk, groups);
+    bench_run_pass(bench, pass_of(&bench->model, pass_list, name), chunk, groups);
 }
 
 /* ---- inputs -------------------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ static double number_at(const struct bench *bench, const void *data, size_t inde
 {
     const uint16_t *halves = data;
     const float *floats = data;
-    return bench->backend.f16 ? reference_half(halves[index]) : floats[index];
+    return bench->backend.f16 ? reference_f16(halves[index]) : floats[index];
 }
 
 static bool is_poisoned(const struct bench *bench, const void *data, size_t index)
@@ -383,7 +383,7 @@ static const double *row_of(const struct bench *bench, const struct rows *rows, 
 }
 
 /* Column that a layer's input comes from. */
-static uint32_t source_of(const struct LayerFlow *flow, uint32_t input)
+static uint32_t source_of(const struct LayerColumns *flow, uint32_t input)
 {
     return input < flow->own ? flow->from + input : flow->behind + input - flow->own;
 }
@@ -393,32 +393,36 @@ static double weight_of(const struct bench *bench, const struct inputs *inputs, 
                         uint32_t input, uint32_t output)
 {
     double weight = inputs->params[reference_weight(&bench->model.layers[layer], input, output)];
-    return bench->backend.f16 ? reference_round_to_half(weight) : weight;
+    return bench->backend.f16 ? reference_round_to_f16(weight) : weight;
 }
 
 /* Outputs that read a layer's own columns, those of another layer behind its own. */
 static uint32_t outputs_behind(const struct bench *bench, uint32_t n)
 {
-    uint32_t again = bench->model.flows[n].again;
-    return bench->model.layers[n].outputs + (again ? bench->model.layers[again].outputs : 0);
+    uint32_t also_read_by = bench->model.flows[n].also_read_by;
+    return bench->model.layers[n].outputs +
+           (also_read_by ? bench->model.layers[also_read_by].outputs : 0);
 }
 
 /* The weight to one of these; the other layer reads them behind its own. */
 static double weight_behind(const struct bench *bench, const struct inputs *inputs, uint32_t n,
                             uint32_t input, uint32_t output)
 {
-    uint32_t again = bench->model.flows[n].again, outputs = bench->model.layers[n].outputs;
-    return output < outputs ? weight_of(bench, inputs, n, input, output)
-                            : weight_of(bench, inputs, again, bench->model.flows[again].own + input,
-                                        output - outputs);
+    uint32_t also_read_by = bench->model.flows[n].also_read_by,
+             outputs = bench->model.layers[n].outputs;
+    return output < outputs
+               ? weight_of(bench, inputs, n, input, output)
+               : weight_of(bench, inputs, also_read_by,
+                           bench->model.flows[also_read_by].own + input, output - outputs);
 }
 
 /* Where the gradient of one of these is. */
 static uint32_t column_behind(const struct bench *bench, uint32_t n, uint32_t output)
 {
-    const struct LayerFlow *flows = bench->model.flows;
+    const struct LayerColumns *flows = bench->model.flows;
     uint32_t outputs = bench->model.layers[n].outputs;
-    return output < outputs ? flows[n].to + output : flows[flows[n].again].to + output - outputs;
+    return output < outputs ? flows[n].to + output
+                            : flows[flows[n].also_read_by].to + output - outputs;
 }
 
 /* ---- pack_weights --------------------------------------------------------------------------- */
@@ -429,7 +433,7 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
     uint8_t *written = base_alloc(512ull * bench->model.panel_chunks, 1);
     for (uint32_t n = 0; n < bench->model.layer_count; n++) {
         const struct field_layer *layer = &bench->model.layers[n];
-        const struct LayerFlow *flow = &bench->model.flows[n];
+        const struct LayerColumns *flow = &bench->model.flows[n];
         for (uint32_t o = 0; o < layer->outputs; o++) {
             uint32_t panel = o / 16 * (layer->inputs + 32);
             for (uint32_t k = 0; k < layer->inputs + 32; k++) {
@@ -508,7 +512,7 @@ static void check_forward(const struct bench *bench, const struct inputs *inputs
                           const struct rows *rows, uint32_t n)
 {
     const struct field_layer *layer = &bench->model.layers[n];
-    const struct LayerFlow *flow = &bench->model.flows[n];
+    const struct LayerColumns *flow = &bench->model.flows[n];
     for (uint32_t row = 0; row < rows->padded; row++) {
         const double *values = row_of(bench, rows, row);
         for (uint32_t o = 0; o < layer->outputs; o++) {
@@ -529,14 +533,14 @@ static void check_backward(const struct bench *bench, const struct inputs *input
                            const struct rows *values, const struct rows *rows, uint32_t n)
 {
     const struct field_layer *layer = &bench->model.layers[n];
-    const struct LayerFlow *flow = &bench->model.flows[n];
-    bool rectified = n > 0 && layer->mlp == bench->model.layers[n - 1].mlp;
+    const struct LayerColumns *flow = &bench->model.flows[n];
+    bool activated = n > 0 && layer->mlp == bench->model.layers[n - 1].mlp;
     uint32_t outputs = outputs_behind(bench, n);
     for (uint32_t row = 0; row < rows->padded; row++) {
         const double *gradients = row_of(bench, rows, row);
         for (uint32_t k = 0; k < flow->own; k++) {
             double sum = 0, size = 0;
-            bool off = rectified && row_of(bench, values, row)[flow->from + k] <= 0;
+            bool off = activated && row_of(bench, values, row)[flow->from + k] <= 0;
             for (uint32_t o = 0; o < outputs && !off; o++) {
                 double term =
                     weight_behind(bench, inputs, n, k, o) * gradients[column_behind(bench, n, o)];
@@ -558,7 +562,7 @@ static void add_weights(const struct bench *bench, const struct rows *values,
 {
     for (uint32_t n = 0; n < bench->model.layer_count; n++) {
         const struct field_layer *layer = &bench->model.layers[n];
-        const struct LayerFlow *flow = &bench->model.flows[n];
+        const struct LayerColumns *flow = &bench->model.flows[n];
         for (uint32_t row = 0; row < values->count; row++)
             for (uint32_t k = 0; k <= layer->inputs; k++) {
                 double x = k < layer->inputs ? row_of(bench, values, row)[source_of(flow, k)] : 1;
@@ -663,7 +667,7 @@ static void spoil_values(struct bench *bench, const struct inputs *inputs, const
 
 static void check_samples(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
-    const struct recipe *forward = &bench->model.kind->forward;
+    const struct pass_list *forward = &bench->model.kind->forward;
     uint32_t chunks = (inputs->count + bench->config.chunk_rows - 1) / bench->config.chunk_rows;
     put_inputs(bench, inputs);
     bench_poison(bench, BIND_F16_PARAMS);
@@ -683,12 +687,12 @@ static void check_samples(struct bench *bench, const struct inputs *inputs, uint
 
 static const char *const layer_passes[] = {"encode_inputs", "layer_forward", "field_values"};
 
-static void run_chunk(struct bench *bench, const struct recipe *recipe, size_t passes,
+static void run_chunk(struct bench *bench, const struct pass_list *pass_list, size_t passes,
                       uint32_t chunk, uint32_t groups)
 {
     poison_chunk(bench, BIND_FEATURES);
     for (size_t i = 0; i < passes; i++)
-        run(bench, recipe, layer_passes[i], chunk, groups);
+        run(bench, pass_list, layer_passes[i], chunk, groups);
 }
 
 /* Densities of all samples; then colours of the listed ones, whose densities stay as they are. */
@@ -740,9 +744,9 @@ static uint32_t live_sample(const struct bench *bench, const struct inputs *inpu
     return bench->settings.deterministic ? i : inputs->live[i];
 }
 
-static void check_seeds(const struct bench *bench, const struct inputs *inputs,
-                        const struct rows *values, const struct rows *rows, uint32_t row,
-                        uint32_t sample)
+static void check_output_gradients(const struct bench *bench, const struct inputs *inputs,
+                                   const struct rows *values, const struct rows *rows, uint32_t row,
+                                   uint32_t sample)
 {
     const double *raw = row_of(bench, values, row), *seeds = row_of(bench, rows, row);
     double expected[4] = {0};
@@ -774,19 +778,19 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     struct rows values = {.binding = BIND_FEATURES, .count = count, .end = columns, .panels = true};
     struct rows rows = values;
     rows.binding = BIND_SCRATCH;
-    bool to_position = bench->model.to_position;
+    bool position_gradients = bench->model.position_gradients;
     rows.first = hidden;
-    rows.before = to_position ? bench->model.flows[0].own : 0;
+    rows.before = position_gradients ? bench->model.flows[0].own : 0;
     values = take_rows(bench, values);
     rows = take_rows(bench, rows);
     for (uint32_t row = 0; row < rows.padded; row++) {
         uint32_t sample = live_sample(bench, inputs, first + (row < count ? row : count - 1));
         check_encoded(bench, inputs, &values, row, sample);
-        check_seeds(bench, inputs, &values, &rows, row, sample);
+        check_output_gradients(bench, inputs, &values, &rows, row, sample);
     }
     for (uint32_t n = 0; n < bench->model.layer_count; n++)
         check_forward(bench, inputs, &values, n);
-    for (uint32_t n = to_position ? 0 : 1; n < bench->model.layer_count; n++)
+    for (uint32_t n = position_gradients ? 0 : 1; n < bench->model.layer_count; n++)
         check_backward(bench, inputs, &values, &rows, n);
     add_weights(bench, &values, &rows, sums);
     for (size_t i = 0; i < (size_t)rows.padded * columns; i++) {
@@ -803,10 +807,10 @@ static void check_flushed(struct bench *bench, uint64_t left)
     struct State state;
     bench_get(bench, BIND_STATE, &state, sizeof state);
     if (bench->backend.f16) {
-        assert_int_equal(state.rounded - state.flushed, left);
+        assert_int_equal(state.rounded - state.underflowed, left);
         /* Sums in 16 bits have lost theirs before. */
-        assert_true(bench->backend.f16_accumulate || state.flushed > 0);
-        assert_true(state.flushed < state.rounded / 2);
+        assert_true(bench->backend.f16_accumulate || state.underflowed > 0);
+        assert_true(state.underflowed < state.rounded / 2);
     } else {
         assert_int_equal(state.rounded, 0);
     }
@@ -844,9 +848,10 @@ static void check_all_gradients(const struct bench *bench, const struct inputs *
 static void check_live(struct bench *bench, const struct inputs *inputs, uint32_t slices,
                        uint32_t groups)
 {
-    const struct recipe *backward = &bench->model.kind->backward;
-    static const char *const passes[] = {"encode_inputs", "layer_forward",  "gather_rows",
-                                         "field_seeds",   "layer_backward", "layer_weights"};
+    const struct pass_list *backward = &bench->model.kind->backward;
+    static const char *const passes[] = {"encode_inputs",  "layer_forward",
+                                         "gather_rows",    "field_output_gradients",
+                                         "layer_backward", "layer_weights"};
     bool kept = bench->config.kept_rows > 0;
     uint32_t all = bench->settings.deterministic ? inputs->count : inputs->live_count;
     bool there = bench->constants.values[SPEC_VISIBILITY] && all <= bench->config.chunk_rows;
@@ -912,8 +917,7 @@ static void test_layers(void **state)
 /* Products of 16-bit numbers in f32 err by no more than those of f32. */
 static void test_raised_products(void **state)
 {
-    const struct backend_case backend = {.precision = VKN_PRECISION_FP16,
-                                         .products = VKN_POLICY_F32};
+    const struct backend_case backend = {.precision = VKN_PRECISION_FP16, .matmul = VKN_POLICY_F32};
     if (gpu_device_capabilities(*state)->float16)
         check_model(*state, &backend, &models[1], KEPT, false, 920);
 }
@@ -963,7 +967,7 @@ static void test_nothing_live(void **state)
     struct bench bench = bench_of(*state, &backend, &models[0], RECOMPUTED, false);
     struct inputs inputs = inputs_create(&bench, 20, 7);
     inputs.live_count = 0;
-    uint32_t groups = bench.backend.cpu_shaped ? MANY_GROUPS : 70; /* which take their time */
+    uint32_t groups = bench.backend.cpu_kernels ? MANY_GROUPS : 70; /* which take their time */
     check_samples(&bench, &inputs, groups);
     check_live(&bench, &inputs, 2, groups);
     inputs_destroy(&inputs);

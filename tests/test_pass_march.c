@@ -56,7 +56,7 @@ static void put_grid(struct bench *bench, const struct inputs *inputs)
         /* Any bit of a block's word says that it holds something. */
         bits[cells / 32 + i / 512] |= (uint32_t)grid->occupied[i] << (i % 32);
     }
-    bench_put(bench, BIND_BITS, bits, 4ull * words);
+    bench_put(bench, BIND_OCCUPANCY_BITS, bits, 4ull * words);
     free(bits);
 }
 
@@ -68,7 +68,7 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
     struct random random = {seed};
     struct vkn_config settings = {
         .model = scenario->slices ? VKN_MODEL_DYNAMIC : VKN_MODEL_DEFAULT,
-        .dynamic.time_slices = scenario->slices,
+        .dynamic.time_bins = scenario->slices,
         .scene = {.aabb_scale = scenario->aabb_scale,
                   .contraction =
                       scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
@@ -500,7 +500,7 @@ static void test_uniform(void **state)
             inputs.rays[r].last = -3; /* its pixel does not count */
         if (n % 2)
             bench.config.group_limit = 3 * n;
-        bench_poison(&bench, BIND_BITS); /* which nobody reads */
+        bench_poison(&bench, BIND_OCCUPANCY_BITS); /* which nobody reads */
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, inputs.by->all);
         bench_get(&bench, BIND_STATE, &after, sizeof after);

@@ -1,5 +1,5 @@
 /* mesh_points, mesh_samples, mesh_values: which grid points a mesh's field is evaluated at, and
- * what becomes of it, in bounded and in contracted space; mesh_views. */
+ * what becomes of it, in bounded and in contracted space; mesh_color_samples. */
 #include "pass_fixture.h"
 
 #define NEW_LAYER  6u /* the grid's layer that the slab's first new one is */
@@ -36,11 +36,11 @@ static struct slab create_slab(struct gpu_device *device, bool contracted)
     struct State state = {.live_count = 0};
     bench_put(&slab.bench, BIND_STATE, &state, sizeof state);
     bench_put(&slab.bench, BIND_MESH, &slab.grid, sizeof slab.grid);
-    uint64_t size = slab.bench.buffers[BIND_BITS].size;
+    uint64_t size = slab.bench.buffers[BIND_OCCUPANCY_BITS].size;
     slab.bits = base_alloc(size, 1);
     for (uint64_t i = 0; i < size / 4; i++)
         slab.bits[i] = random_word(&random);
-    bench_put(&slab.bench, BIND_BITS, slab.bits, size);
+    bench_put(&slab.bench, BIND_OCCUPANCY_BITS, slab.bits, size);
     return slab;
 }
 
@@ -50,12 +50,12 @@ static void destroy_slab(struct slab *slab)
     bench_destroy(&slab->bench);
 }
 
-/* Position of number i of the values, whose first MESH_CARRY layers are the slab's before. */
+/* Position of number i of the values, whose first MESH_OVERLAP layers are the slab's before. */
 static void position_of(const struct slab *slab, size_t i, uint32_t at[3], double position[3])
 {
     at[0] = (uint32_t)(i % points[0]);
     at[1] = (uint32_t)(i / points[0] % points[1]);
-    at[2] = (uint32_t)(i / layer) + NEW_LAYER - MESH_CARRY;
+    at[2] = (uint32_t)(i / layer) + NEW_LAYER - MESH_OVERLAP;
     for (int k = 0; k < 3; k++)
         position[k] = slab->grid.origin[k] + (double)slab->grid.spacing * at[k];
 }
@@ -99,7 +99,7 @@ static bool wanted(const struct slab *slab, size_t i)
 static uint32_t check_points(struct slab *slab, uint32_t **list)
 {
     struct bench *bench = &slab->bench;
-    size_t first = MESH_CARRY * layer, end = first + LAYERS * layer;
+    size_t first = MESH_OVERLAP * layer, end = first + LAYERS * layer;
     struct State state;
     bench_run(bench, "mesh_points", (struct Push){.a = NEW_LAYER},
               bench_groups(bench, (uint32_t)(LAYERS * layer)));
@@ -173,7 +173,7 @@ static void check_values(struct slab *slab, const uint32_t *list, struct Push pu
     free(field);
 }
 
-/* mesh_views: each vertex is looked at from above, at the grid's time. */
+/* mesh_color_samples: each vertex is looked at from above, at the grid's time. */
 static void check_views(struct slab *slab)
 {
     struct bench *bench = &slab->bench;
@@ -182,7 +182,7 @@ static void check_views(struct slab *slab)
         {.position = {-1, 2, 3}, .normal = {0.6f, 0, 0.8f}},
     };
     bench_put(bench, BIND_MESH_VERTICES, vertices, sizeof vertices);
-    bench_run(bench, "mesh_views", (struct Push){.a = 2}, 1);
+    bench_run(bench, "mesh_color_samples", (struct Push){.a = 2}, 1);
     struct Ray rays[2];
     bench_get(bench, BIND_RAYS, rays, sizeof rays);
     for (size_t i = 0; i < 2; i++) {

@@ -51,7 +51,7 @@ static struct bench bench_of_layers(struct gpu_device *device, const struct back
     settings.march.resolution = 16;
     settings.seed = 78;
     struct bench bench = bench_configure(device, settings);
-    assert_true(bench.config.cell_rows < cells_of(&bench)); /* several chunks */
+    assert_true(bench.config.cells_per_chunk < cells_of(&bench)); /* several chunks */
     bench_allocate(&bench, 3, 1);
     return bench;
 }
@@ -165,14 +165,14 @@ static void put_params(struct bench *bench, const float *params)
 static void run_update(struct bench *bench, uint32_t groups)
 {
     const struct pass *passes[FIELD_MAX_PASSES];
-    size_t count = field_list(&bench->model, &bench->model.kind->occupancy, passes);
+    size_t count = field_list_passes(&bench->model, &bench->model.kind->occupancy, passes);
     const struct setup setup = bench_setup(bench);
     const struct repeats repeats = setup_repeats(&setup);
     for (size_t first = 0, end; first < count; first = end) {
         end = first + 1;
         while (end < count && passes[first]->by_chunk && passes[end]->by_chunk)
             end++;
-        uint32_t chunks = recipe_chunks(passes[first], &repeats);
+        uint32_t chunks = pass_chunks(passes[first], &repeats);
         for (uint32_t chunk = 0; chunk < chunks; chunk++)
             for (size_t i = first; i < end; i++) {
                 bench_choose_product(bench, passes[i]->name);
@@ -339,11 +339,11 @@ static void check_pack(struct bench *bench, uint32_t seed)
     }
     bench_put(bench, BIND_STATE, &state, sizeof state);
     bench_put(bench, BIND_OCCUPANCY, values, 4ull * count);
-    bench_poison(bench, BIND_BITS);
+    bench_poison(bench, BIND_OCCUPANCY_BITS);
     for (uint32_t cascade = 0; cascade < cascades_of(bench); cascade++)
         bench_run(bench, "pack_occupancy", (struct Push){.b = bench->local_size, .c = cascade},
                   bench_groups(bench, count / 512) + 1);
-    uint32_t *device = bench_take(bench, BIND_BITS);
+    uint32_t *device = bench_take(bench, BIND_OCCUPANCY_BITS);
     const struct reference_space space = reference_space(&bench->settings);
     struct reference_grid grid = reference_grid(&space, bench->constants.values[SPEC_RESOLUTION],
                                                 cascades_of(bench), values, state.threshold);

@@ -75,8 +75,8 @@ static void test_reduce_rounded(void **state)
     for (uint32_t i = 1; i < mlp; i++) {
         double sum = 0;
         for (uint32_t group = 0; group < 7; group++)
-            sum = reference_round_to_half(sum + partials[group * mlp + i]);
-        assert_true((double)device[i] == reference_round_to_half(device[i]));
+            sum = reference_round_to_f16(sum + partials[group * mlp + i]);
+        assert_true((double)device[i] == reference_round_to_f16(device[i]));
         assert_close(device[i], sum, 2e-2, 1, "sum of weight", i);
     }
     free(device);
@@ -113,10 +113,10 @@ static void test_reduce_fixed(void **state)
     memcpy(sums + mlp, edges, sizeof edges);
     put_state(&bench, (struct State){.loss_scale = 128, .ray_count = 960});
     bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
-    bench_put(&bench, BIND_FIXED, sums, 8ull * count);
+    bench_put(&bench, BIND_ACCUMULATORS, sums, 8ull * count);
     bench_run(&bench, "reduce_gradients_fixed", (struct Push){.b = bench.local_size}, 5);
     float *device = bench_take(&bench, BIND_GRADIENTS);
-    int64_t *after = bench_take(&bench, BIND_FIXED);
+    int64_t *after = bench_take(&bench, BIND_ACCUMULATORS);
     check_sums(&bench, partials, device);
     for (uint32_t i = mlp; i < count; i++) {
         double expected = ldexp((double)sums[i], -42) * 128 / 960;
@@ -137,7 +137,7 @@ static void test_reduce_fixed(void **state)
 /* So many workgroups have left sums of losses: those of the pass composite in its shape. */
 static void put_losses(const struct bench *bench, struct State *state, uint32_t losses)
 {
-    bool alone = bench->constants.values[SPEC_CPU_SHAPED];
+    bool alone = bench->constants.values[SPEC_CPU_KERNELS];
     state->dispatches[alone ? DISPATCH_RAYS : DISPATCH_FORWARD].x = losses;
 }
 
@@ -190,7 +190,7 @@ static void check_state(const struct bench *bench, const struct State *before,
     assert_int_equal(after->skipped_steps, expected.skipped_steps);
     assert_true(after->loss_scale == expected.loss_scale);
     assert_int_equal(after->settled, expected.settled);
-    assert_int_equal(after->falls, expected.falls);
+    assert_int_equal(after->backoffs, expected.backoffs);
     assert_int_equal(after->rate_cuts, expected.rate_cuts);
     if (!finite)
         return;
@@ -215,8 +215,9 @@ static void check_stats(struct bench *bench, const struct State *before, const s
     assert_true(stats->learning_rate == before->learning_rate);
     assert_true(stats->loss_scale == before->loss_scale); /* the step's own */
     assert_int_equal(stats->rate_cuts, after->rate_cuts);
-    double flushed = before->rounded > 0 ? (double)before->flushed / before->rounded : 0;
-    assert_close(stats->flushed, flushed, 1e-6, flushed, "flushed share of step", before->step);
+    double underflowed = before->rounded > 0 ? (double)before->underflowed / before->rounded : 0;
+    assert_close(stats->underflowed, underflowed, 1e-6, underflowed, "flushed share of step",
+                 before->step);
     if (!after->nonfinite)
         assert_true(stats->grad_norm == after->grad_norm);
     assert_poisoned(ring, 0, at);
@@ -284,7 +285,7 @@ static void test_loss_scale(void **state)
         before.nonfinite = scaling->nonfinite;
         before.step += (uint32_t)n;
         before.rounded = (uint32_t)(n % 4 << 2 * n); /* none, few, very many */
-        before.flushed = n % 4 == 1 ? before.rounded : before.rounded / 3;
+        before.underflowed = n % 4 == 1 ? before.rounded : before.rounded / 3;
         /* A square that no float holds makes the norm infinite as well. */
         double norm = norm_of(gradients, count, scaling->scale);
         norm = norm * norm > FLT_MAX ? INFINITY : norm;
@@ -300,7 +301,7 @@ static void test_loss_scale(void **state)
  * them. What lies where floats would be does not matter. */
 static void test_half_sums(void **state)
 {
-    struct bench bench = bench_of_sums(*state, 4, VKN_SUMS_HALF);
+    struct bench bench = bench_of_sums(*state, 4, VKN_SUMS_F16);
     struct random random = {811};
     uint32_t count = bench.model.param_count, mlp = bench.model.mlp_params;
     const uint32_t bad[] = {count, mlp, mlp + 1, count - 1};
@@ -310,13 +311,13 @@ static void test_half_sums(void **state)
         for (uint32_t i = mlp; i < count; i++) {
             sums[i] = (uint16_t)(random_word(&random) & 0xbfff); /* below 2 */
             sums[i] = i != bad[n] ? sums[i] : n == 2 ? 0x7e00 : 0xfc00;
-            gradients[i] = (float)reference_half(sums[i]);
+            gradients[i] = (float)reference_f16(sums[i]);
         }
         double norm = norm_of(gradients, count, usual.loss_scale);
         assert_true(isfinite(norm) == (n == 0));
         for (uint32_t i = mlp; i < count; i++)
             gradients[i] = NAN;
-        bench_put(&bench, BIND_FIXED, sums, 2ull * count);
+        bench_put(&bench, BIND_ACCUMULATORS, sums, 2ull * count);
         struct State after = run_checks(&bench, gradients, usual, 1);
         assert_int_equal(after.nonfinite, n > 0);
         if (n == 0)
@@ -379,7 +380,7 @@ static void copy_scale(const struct State *from, struct State *to)
     to->skipped_steps = from->skipped_steps;
     to->updates = from->updates;
     to->settled = from->settled;
-    to->falls = from->falls;
+    to->backoffs = from->backoffs;
     to->tolerated = from->tolerated;
     to->rate_cuts = from->rate_cuts;
 }
@@ -405,46 +406,46 @@ static struct State run_steps(struct bench *bench, struct State start, const cha
     return device;
 }
 
-static void check_falls(struct bench *bench, const char *steps, uint32_t falls, uint32_t cuts,
-                        double scale)
+static void check_backoffs(struct bench *bench, const char *steps, uint32_t backoffs, uint32_t cuts,
+                           double scale)
 {
     const struct State start = {.step = 7, .live_rays = 1, .loss_scale = 1024};
     struct State state = run_steps(bench, start, steps);
-    if (state.falls != falls || state.rate_cuts != cuts || state.loss_scale != scale)
-        fail_msg("after %s: %u falls, %u cuts, scale %g", steps, state.falls, state.rate_cuts,
+    if (state.backoffs != backoffs || state.rate_cuts != cuts || state.loss_scale != scale)
+        fail_msg("after %s: %u falls, %u cuts, scale %g", steps, state.backoffs, state.rate_cuts,
                  state.loss_scale);
 }
 
 /* Three back-offs without three good steps in a row between cut the learning rate. */
-static void test_falls(void **state)
+static void test_backoffs(void **state)
 {
     struct bench bench = bench_of(*state, 2);
     bench.config.scale_kind = SCALE_DYNAMIC;
     bench.config.scale_growth = 2;
     bench.config.scale_backoff = 0.5f;
     bench.config.scale_interval = 3;
-    bench.config.scale_falls = 3;
-    bench.config.fall_factor = 0.5f;
-    check_falls(&bench, "bbbbbbbb", 0, 0, 4); /* begun too high: nothing was learnt yet */
-    check_falls(&bench, "bbbbg", 0, 0, 64);
-    check_falls(&bench, "gbb", 2, 0, 256);
-    check_falls(&bench, "gbbb", 0, 1, 128);     /* at once */
-    check_falls(&bench, "gbgbggb", 0, 1, 128);  /* and with good steps between */
-    check_falls(&bench, "gbgbgggb", 1, 0, 256); /* but not with an interval of them: it grew */
-    check_falls(&bench, "bbgbgb", 2, 0, 64);
-    check_falls(&bench, "gbbbbbb", 0, 1, 16); /* no second time before a step was taken */
-    check_falls(&bench, "gbbbbgbbb", 0, 2, 8);
-    check_falls(&bench, "gbbbggggggggg", 0, 1, 1024); /* stays cut when the scale recovers */
-    bench.config.fall_factor = 1;
-    check_falls(&bench, "gbbbgbbb", 0, 0, 16);
-    bench.config.fall_factor = 0.5f;
+    bench.config.max_backoffs = 3;
+    bench.config.rate_cut_factor = 0.5f;
+    check_backoffs(&bench, "bbbbbbbb", 0, 0, 4); /* begun too high: nothing was learnt yet */
+    check_backoffs(&bench, "bbbbg", 0, 0, 64);
+    check_backoffs(&bench, "gbb", 2, 0, 256);
+    check_backoffs(&bench, "gbbb", 0, 1, 128);     /* at once */
+    check_backoffs(&bench, "gbgbggb", 0, 1, 128);  /* and with good steps between */
+    check_backoffs(&bench, "gbgbgggb", 1, 0, 256); /* but not with an interval of them: it grew */
+    check_backoffs(&bench, "bbgbgb", 2, 0, 64);
+    check_backoffs(&bench, "gbbbbbb", 0, 1, 16); /* no second time before a step was taken */
+    check_backoffs(&bench, "gbbbbgbbb", 0, 2, 8);
+    check_backoffs(&bench, "gbbbggggggggg", 0, 1, 1024); /* stays cut when the scale recovers */
+    bench.config.rate_cut_factor = 1;
+    check_backoffs(&bench, "gbbbgbbb", 0, 0, 16);
+    bench.config.rate_cut_factor = 0.5f;
     struct State last = {.live_rays = 1, .loss_scale = 1, .rate_cuts = MAX_RATE_CUTS};
     last = run_steps(&bench, last, "gbbb");
     assert_int_equal(last.rate_cuts, MAX_RATE_CUTS);
     bench.config.scale_kind = SCALE_STATIC;
-    check_falls(&bench, "gbbbgbbb", 0, 0, 1024);
+    check_backoffs(&bench, "gbbbgbbb", 0, 0, 1024);
     bench.config.scale_kind = SCALE_SCHEDULE;
-    check_falls(&bench, "gbbbgbbb", 0, 0, 1024);
+    check_backoffs(&bench, "gbbbgbbb", 0, 0, 1024);
     bench_destroy(&bench);
 }
 
@@ -467,8 +468,8 @@ static void test_hysteresis(void **state)
     bench.config.scale_growth = 2;
     bench.config.scale_backoff = 0.5f;
     bench.config.scale_interval = 3;
-    bench.config.scale_falls = 3;
-    bench.config.fall_factor = 0.5f;
+    bench.config.max_backoffs = 3;
+    bench.config.rate_cut_factor = 0.5f;
     check_scale(&bench, "b", 512, 0); /* by default at once */
     bench.config.scale_hysteresis = 3;
     check_scale(&bench, "bb", 1024, 2);
@@ -476,8 +477,8 @@ static void test_hysteresis(void **state)
     check_scale(&bench, "bgbggb", 512, 2); /* not in a row */
     check_scale(&bench, "bbbgggbb", 1024, 2);
     check_scale(&bench, "bbgggbb", 2048, 2);
-    check_falls(&bench, "gbbbb", 2, 0, 256); /* no back-off, no fall */
-    check_falls(&bench, "gbbbbb", 0, 1, 128);
+    check_backoffs(&bench, "gbbbb", 2, 0, 256); /* no back-off, no fall */
+    check_backoffs(&bench, "gbbbbb", 0, 1, 128);
     bench.config.scale_kind = SCALE_STATIC;
     check_scale(&bench, "bbbbgggg", 1024, 0);
     bench_destroy(&bench);
@@ -501,10 +502,10 @@ static void test_scale_limits(void **state)
     check_scale(&bench, "bbbbbgg", 300, 0);
     check_scale(&bench, "gggg", 5000, 0);
     check_scale(&bench, "ggggbgg", 5000, 0);
-    bench.config.scale_falls = 4;
-    bench.config.fall_factor = 0.5f;
-    check_falls(&bench, "gbbbb", 3, 0, 100);
-    check_falls(&bench, "gbbbbb", 0, 1, 100); /* the learning rate may be what is wrong */
+    bench.config.max_backoffs = 4;
+    bench.config.rate_cut_factor = 0.5f;
+    check_backoffs(&bench, "gbbbb", 3, 0, 100);
+    check_backoffs(&bench, "gbbbbb", 0, 1, 100); /* the learning rate may be what is wrong */
     bench_destroy(&bench);
 }
 
@@ -514,7 +515,7 @@ int main(void)
         cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_fixed),
         cmocka_unit_test(test_reduce_rounded), cmocka_unit_test(test_half_sums),
         cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_nan_loss),
-        cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_falls),
+        cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_backoffs),
         cmocka_unit_test(test_hysteresis),     cmocka_unit_test(test_scale_limits),
         cmocka_unit_test(test_no_messages),
     };

@@ -278,8 +278,8 @@ static void test_moments(void **state)
         bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 9);
     bench.config.curriculum = 0.5f;
     bench.config.total_steps = 1000;
-    bench.config.first_moment = 0.25f;
-    bench.config.last_moment = 0.75f;
+    bench.config.first_time = 0.25f;
+    bench.config.last_time = 0.75f;
     check_moments(&bench, &views, 0, all, 1);
     check_moments(&bench, &views, 200, all, 1); /* 0.48 */
     check_moments(&bench, &views, 250, all, 2); /* 0.525 */
@@ -365,7 +365,7 @@ static void test_jitter(void **state)
         bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 4);
     struct reference_stepping stepping = reference_stepping(&bench.config, false);
     struct Ray *rays = run_step(&bench, 3, RAYS);
-    double values[RAYS], products[3] = {0};
+    double values[RAYS], matmul[3] = {0};
     size_t count = 0;
     for (uint32_t r = 0; r < RAYS; r++) {
         double origin[3], direction[3], span[2];
@@ -377,13 +377,13 @@ static void test_jitter(void **state)
             continue;
         values[count] = rays[r].step - reference_steps_to(&stepping, span[0]);
         for (int c = 0; c < 3; c++)
-            products[c] += 12 * (values[count] - 0.5) * (rays[r].background[c] - 0.5);
+            matmul[c] += 12 * (values[count] - 0.5) * (rays[r].background[c] - 0.5);
         count++;
     }
     assert_true(count > 1000);
     assert_spread(values, count, "jitter");
     for (int c = 0; c < 3; c++) /* a correlation's standard deviation is 1 / sqrt(count) */
-        assert_true(fabs(products[c] / (double)count) < 5 / sqrt((double)count));
+        assert_true(fabs(matmul[c] / (double)count) < 5 / sqrt((double)count));
     free(rays);
     bench_destroy(&bench);
 }

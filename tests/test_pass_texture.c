@@ -1,6 +1,6 @@
-/* texture_claim, texture_list, texture_samples, texture_colors: which pixels show which triangle,
- * where on it, and what the field makes of that. splat_samples, splat_colors: from where splats are
- * looked at, and what comes of it. */
+/* texture_rasterize, texture_list, texture_samples, texture_colors: which pixels show which
+ * triangle, where on it, and what the field makes of that. splat_samples, splat_colors: from where
+ * splats are looked at, and what comes of it. */
 #include "pass_fixture.h"
 
 #define WIDTH     48u
@@ -116,7 +116,7 @@ static bool expected_claim(const struct scene *scene, uint32_t pixel, uint32_t *
         if (fabs(distance - REACH) < 1e-3 || (distance > 0 && distance < 1e-3) ||
             (distance == 0 && fmin(weights[0], fmin(weights[1], weights[2])) < 1e-3))
             return false;
-        uint32_t mine = distance > 0 ? TEXEL_NEAR | t : t;
+        uint32_t mine = distance > 0 ? TEXEL_MARGIN | t : t;
         if (distance <= REACH && mine < *claim)
             *claim = mine;
     }
@@ -130,14 +130,14 @@ static uint32_t *check_claims(struct scene *scene)
     memset(blank, 0xff, PIXELS * sizeof *blank);
     bench_put(bench, BIND_TEXELS, blank, PIXELS * sizeof *blank);
     free(blank);
-    bench_run(bench, "texture_claim", (struct Push){.a = TRIANGLES, .b = WIDTH, .c = ROWS},
+    bench_run(bench, "texture_rasterize", (struct Push){.a = TRIANGLES, .b = WIDTH, .c = ROWS},
               bench_groups(bench, TRIANGLES));
     uint32_t *texels = bench_take(bench, BIND_TEXELS);
     for (uint32_t i = 0; i < PIXELS; i++) {
         if (!expected_claim(scene, i, &claim))
             continue;
         assert_int_equal(texels[i], claim);
-        counts[claim == TEXEL_NONE ? 0 : claim & TEXEL_NEAR ? 1 : 2]++;
+        counts[claim == TEXEL_NONE ? 0 : claim & TEXEL_MARGIN ? 1 : 2]++;
     }
     assert_true(counts[0] > 300 && counts[1] > 100 && counts[2] > 100);
     assert_poisoned(texels, PIXELS, bench->buffers[BIND_TEXELS].size / 4);
@@ -173,7 +173,7 @@ static void check_samples(struct scene *scene, const uint32_t *texels, const uin
     uint32_t checked = 0;
     for (uint32_t i = 0; i < push.b; i++) {
         const struct TextureTriangle *triangle =
-            &scene->triangles[texels[list[push.a + i]] & ~TEXEL_NEAR];
+            &scene->triangles[texels[list[push.a + i]] & ~TEXEL_MARGIN];
         double weights[3], place[3] = {0}, normal[3] = {0}, length = 0;
         if (area_of(triangle) < 2) /* rounding decides where on it */
             continue;

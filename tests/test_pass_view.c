@@ -1,4 +1,4 @@
-/* generate_view_rays: the rays of a picture, pixel by pixel; scatter_view_rays: through random
+/* generate_view_rays: the rays of a picture, pixel by pixel; random_view_rays: through random
  * places of it; finish_pixels, finish_normals: what becomes of them. */
 #include <float.h>
 
@@ -41,7 +41,7 @@ static void check_scattered(struct bench *bench, const struct scene_camera *came
     const uint32_t count = 500;
     uint32_t quarters[4] = {0};
     bench_poison(bench, BIND_RAYS);
-    bench_run(bench, "scatter_view_rays", (struct Push){.a = 1, .b = batch, .c = count},
+    bench_run(bench, "random_view_rays", (struct Push){.a = 1, .b = batch, .c = count},
               bench_groups(bench, count));
     struct Ray *rays = bench_take(bench, BIND_RAYS);
     for (uint32_t r = 0; r < count; r++) {

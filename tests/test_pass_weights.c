@@ -34,9 +34,9 @@ static struct bench bench_of_groups(struct gpu_device *device, enum vkn_optimize
     return bench;
 }
 
-static const struct Group *group_of(const struct bench *bench, uint32_t i)
+static const struct ParameterGroup *group_of(const struct bench *bench, uint32_t i)
 {
-    const struct Group *group = bench->config.groups;
+    const struct ParameterGroup *group = bench->config.groups;
     while (i >= group->first + group->count)
         group++;
     return group;
@@ -45,7 +45,7 @@ static const struct Group *group_of(const struct bench *bench, uint32_t i)
 /* First parameter of the entry that a parameter belongs to; *number: the entry's. */
 static uint32_t entry_of(const struct bench *bench, uint32_t i, uint32_t *number)
 {
-    const struct Group *group = group_of(bench, i);
+    const struct ParameterGroup *group = group_of(bench, i);
     uint32_t entry = (i - group->first) / group->entry;
     *number = group->first_entry + entry;
     return group->first + entry * group->entry;
@@ -97,14 +97,14 @@ static void put_gradients(struct bench *bench, const struct weights *w)
 {
     uint32_t mlp = bench->model.mlp_params, count = bench->model.param_count;
     bench_put(bench, BIND_GRADIENTS, w->gradients, 4ull * count);
-    if (bench->backend.sums != VKN_SUMS_HALF)
+    if (bench->backend.sums != VKN_SUMS_F16)
         return;
     uint16_t *sums = base_alloc(count, sizeof *sums);
     for (uint32_t i = mlp; i < count; i++) {
-        sums[i] = reference_half_bits(w->gradients[i]);
-        w->gradients[i] = (float)reference_half(sums[i]);
+        sums[i] = reference_f16_bits(w->gradients[i]);
+        w->gradients[i] = (float)reference_f16(sums[i]);
     }
-    bench_put(bench, BIND_FIXED, sums, 2ull * count);
+    bench_put(bench, BIND_ACCUMULATORS, sums, 2ull * count);
     bench_poison(bench, BIND_GRADIENTS);
     bench_put(bench, BIND_GRADIENTS, w->gradients, 4ull * mlp);
     free(sums);
@@ -114,12 +114,12 @@ static void put_gradients(struct bench *bench, const struct weights *w)
  * number of them shares out the entries, in two rows. */
 static void run_rows(struct bench *bench, uint32_t row)
 {
-    const struct gpu_program *program = bench_program(bench, "update_weights", FIELD_COPIES);
+    const struct gpu_pipeline *program = bench_program(bench, "update_weights", FIELD_F16_PARAMS);
     const struct Push push = {.b = bench->local_size};
     const size_t place = offsetof(struct State, dispatches[DISPATCH_ENTRIES]);
     struct State state;
     bench_get(bench, BIND_STATE, &state, sizeof state);
-    bool alone = bench->constants.values[SPEC_CPU_SHAPED];
+    bool alone = bench->constants.values[SPEC_CPU_KERNELS];
     uint32_t groups = alone ? bench_groups(bench, bench->config.entry_count) : 2 * row;
     state.dispatches[DISPATCH_ENTRIES] = (Dispatch){row, (groups + row - 1) / row, 1, 0};
     bench_put(bench, BIND_STATE, &state, sizeof state);
@@ -151,7 +151,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     bench_put(bench, BIND_MOMENT1, w->moment1, size);
     if (has_moment2(bench))
         bench_put(bench, BIND_MOMENT2, w->moment2, size);
-    bench_put(bench, BIND_COUNTS, w->counts, 4ull * bench->config.entry_count);
+    bench_put(bench, BIND_STEP_COUNTS, w->counts, 4ull * bench->config.entry_count);
     bench_poison(bench, BIND_F16_PARAMS);
     run_rows(bench, 7);
     return (struct weights){
@@ -160,7 +160,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
         .moment1 = bench_take(bench, BIND_MOMENT1),
         .moment2 =
             has_moment2(bench) ? bench_take(bench, BIND_MOMENT2) : copy_floats(w->moment2, size),
-        .counts = bench_take(bench, BIND_COUNTS),
+        .counts = bench_take(bench, BIND_STEP_COUNTS),
         .halves = bench_take(bench, BIND_F16_PARAMS),
     };
 }
@@ -168,7 +168,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
 /* The parameter changes: its group does, and its entry has a gradient where that matters. */
 static bool is_moved(const struct bench *bench, const struct weights *w, uint32_t i)
 {
-    const struct Group *group = group_of(bench, i);
+    const struct ParameterGroup *group = group_of(bench, i);
     uint32_t entry, first = entry_of(bench, i, &entry);
     bool touched = !group->sparse;
     for (uint32_t k = first; k < first + group->entry; k++)
@@ -178,14 +178,14 @@ static bool is_moved(const struct bench *bench, const struct weights *w, uint32_
 
 static bool is_half(float x)
 {
-    return (double)x == reference_round_to_half((double)x);
+    return (double)x == reference_round_to_f16((double)x);
 }
 
 static void check_weight(const struct bench *bench, const struct weights *before,
                          const struct weights *after, const struct State *state, uint32_t i)
 {
     const struct Config *c = &bench->config;
-    const struct Group *group = group_of(bench, i);
+    const struct ParameterGroup *group = group_of(bench, i);
     uint32_t rounded = bench->constants.values[SPEC_ROUNDED];
     struct reference_optimizer optimizer = {state->learning_rate * (double)group->rate,
                                             c->beta1,
@@ -208,16 +208,16 @@ static void check_weight(const struct bench *bench, const struct weights *before
                     after->moment2[i] == before->moment2[i]);
     assert_int_equal(after->counts[entry], before->counts[entry] + moved);
     /* What is rounded to 16 bits may come out on either side of the middle between two. */
-    double moment_unit = optimizer.half_moments ? 1e-3 : 1e-6,
-           unit = optimizer.half_weights ? 1e-3 : 0;
+    double moment_unit = optimizer.f16_moments ? 1e-3 : 1e-6,
+           unit = optimizer.f16_weights ? 1e-3 : 0;
     assert_close(after->moment1[i], m, moment_unit, 0.1 + fabs(m), "first moment", i);
     assert_close(after->moment2[i], v, moment_unit, 0.01 + v, "second moment", i);
     assert_true(
-        !moved || !optimizer.half_moments ||
+        !moved || !optimizer.f16_moments ||
         (is_half(after->moment1[i]) && (!has_moment2(bench) || is_half(after->moment2[i]))));
-    assert_true(!moved || !optimizer.half_weights || is_half(after->params[i]));
+    assert_true(!moved || !optimizer.f16_weights || is_half(after->params[i]));
     /* pow(beta, count) in float leaves a young entry's rate a few units in the last place. */
-    double change = fabs(weight - before->params[i]) * (optimizer.half_moments ? 50 : 1);
+    double change = fabs(weight - before->params[i]) * (optimizer.f16_moments ? 50 : 1);
     assert_close(after->params[i], weight, 1, 3e-7 + unit * fabs(weight) + 2e-5 * change, "weight",
                  i);
     assert_true(after->gradients[i] == 0);
@@ -233,7 +233,7 @@ static void check_copy(const struct bench *bench, const struct weights *before,
                        const struct weights *after, uint32_t i)
 {
     if (bench->backend.f16 && is_moved(bench, before, i))
-        assert_half(after->halves[i], after->params[i], "copy of weight", i);
+        assert_f16(after->halves[i], after->params[i], "copy of weight", i);
     else
         assert_no_copy(after->halves[i], i);
 }
@@ -259,8 +259,8 @@ static void check_model(const struct bench *bench, uint32_t features)
 {
     const struct Config *c = &bench->config;
     uint32_t mlp = bench->model.mlp_params, grid = bench->model.param_count - mlp;
-    const struct Group groups[] = {{0, mlp, features, 0, 0, 1, 0.3f},
-                                   {mlp, grid, features, mlp / features, 1, 1, 0}};
+    const struct ParameterGroup groups[] = {{0, mlp, features, 0, 0, 1, 0.3f},
+                                            {mlp, grid, features, mlp / features, 1, 1, 0}};
     assert_int_equal(c->entry_count, bench->model.param_count / features);
     assert_memory_equal(c->groups, groups, sizeof groups);
 }
@@ -270,7 +270,7 @@ static void check_updates(struct gpu_device *device, enum vkn_optimizer kind)
     for (uint32_t n = 0; n < 8; n++) {
         uint32_t features = 2 + n % 2 * 2;
         struct bench bench =
-            bench_of(device, kind, features, n < 4 ? VKN_SUMS_DEFAULT : VKN_SUMS_HALF);
+            bench_of(device, kind, features, n < 4 ? VKN_SUMS_DEFAULT : VKN_SUMS_F16);
         check_model(&bench, features);
         check_update(&bench, n / 2 % 2, n % 2 ? 0.01f : 1e-15f, 820 + features);
         bench_destroy(&bench);
@@ -355,7 +355,7 @@ static void test_skip(void **state)
 {
     for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind)) {
         check_skip(*state, kind, VKN_SUMS_DEFAULT);
-        check_skip(*state, kind, VKN_SUMS_HALF);
+        check_skip(*state, kind, VKN_SUMS_F16);
     }
 }
 
@@ -372,8 +372,8 @@ static void check_average(struct bench *bench, const float *params, const float 
     bench_put(bench, BIND_AVERAGE, average, 4ull * count);
     bench_poison(bench, BIND_F16_PARAMS);
     bench_poison(bench, BIND_F16_AVERAGE);
-    bench_run_variant(bench, "update_average", FIELD_COPIES, (struct Push){.b = bench->local_size},
-                      9);
+    bench_run_variant(bench, "update_average", FIELD_F16_PARAMS,
+                      (struct Push){.b = bench->local_size}, 9);
     float *device = bench_take(bench, BIND_AVERAGE);
     uint16_t *copies = bench_take(bench, BIND_F16_AVERAGE),
              *halves = bench_take(bench, BIND_F16_PARAMS);
@@ -381,7 +381,7 @@ static void check_average(struct bench *bench, const float *params, const float 
         double expected = (1 - (double)weight) * average[i] + (double)weight * params[i];
         assert_close(device[i], expected, 1e-7, 2, "average", i);
         if (bench->backend.f16)
-            assert_half(copies[i], device[i], "copy of average", i);
+            assert_f16(copies[i], device[i], "copy of average", i);
         else
             assert_no_copy(copies[i], i);
         assert_no_copy(halves[i], i);
@@ -449,7 +449,7 @@ static void test_round_parameters(void **state)
     bench_run(&bench, "round_parameters", (struct Push){.b = bench.local_size}, 7);
     uint16_t *copies = bench_take(&bench, BIND_F16_PARAMS);
     for (uint32_t i = 0; i < count; i++)
-        assert_half(copies[i], params[i], "copy of parameter", i);
+        assert_f16(copies[i], params[i], "copy of parameter", i);
     free(copies);
     free(params);
     bench_destroy(&bench);

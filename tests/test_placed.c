@@ -108,7 +108,7 @@ static void check_resumed(const char *run, const struct space *trained)
     assert_int_equal(result->step, 4);
     vkn_train_result_free(&result);
     ok(vkn_run_config(run, &config));
-    assert_true(config.scene.placed);
+    assert_true(config.scene.fixed_transform);
     assert_true(config.scene.scale == trained->scale);
     assert_memory_equal(config.scene.offset, trained->offset, sizeof trained->offset);
 }
@@ -166,20 +166,20 @@ static void test_given(void **state)
     struct step_tests *tests = *state;
     char *path = tests->folder->path;
     struct vkn_config config = {
-        .scene = {.scale = 0.25f, .aabb_scale = 2, .placed = true, .offset = {0, 0, -0.0f}}};
+        .scene = {.scale = 0.25f, .aabb_scale = 2, .fixed_transform = true, .offset = {0, 0, -0.0f}}};
     struct space space = open_space(path, &config);
     const struct space expected = {.scale = 0.25f, .offset = {0, 0, -0.0f}, .aabb_scale = 2};
     assert_space(&space, &expected);
     config.scene.offset[1] = 7;
-    config.scene.placed = false;
+    config.scene.fixed_transform = false;
     space = open_space(path, &config);
     assert_true(space.offset[1] == 0.5f);
 
     struct vkn_scene *scene = NULL;
-    config.scene.placed = true;
+    config.scene.fixed_transform = true;
     config.scene.aabb_scale = 0;
     assert_int_equal(vkn_scene_open(path, &config, &scene), VKN_BAD_INPUT);
-    assert_error("scene.placed: scene.scale and scene.aabb_scale are missing");
+    assert_error("scene.fixed_transform: scene.scale and scene.aabb_scale are missing");
 }
 
 int main(void)

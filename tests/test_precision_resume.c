@@ -6,7 +6,7 @@
 #include <vknerf/run.h>
 
 #include "run/training.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "safetensors/safetensors.h"
 #include "skips.h"
 
@@ -96,7 +96,7 @@ static void assert_loaded(const struct tiny *tiny, const char *path)
     assert_tensor(tiny, file, "occupancy", SAFETENSORS_F32, &b[BIND_OCCUPANCY]);
     assert_tensor(tiny, file, "moment1", SAFETENSORS_F32, &b[BIND_MOMENT1]);
     assert_tensor(tiny, file, "moment2", SAFETENSORS_F32, &b[BIND_MOMENT2]);
-    assert_tensor(tiny, file, "counts", SAFETENSORS_U32, &b[BIND_COUNTS]);
+    assert_tensor(tiny, file, "counts", SAFETENSORS_U32, &b[BIND_STEP_COUNTS]);
     safetensors_close(&file);
 }
 
@@ -229,7 +229,7 @@ static void test_another_device(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = long_config(VKN_PRECISION_COOPMAT);
-    config.gradient_sums = VKN_SUMS_FLOAT;
+    config.gradient_sums = VKN_SUMS_F32;
     config.matrix.shape = VKN_SHAPE_8X8X8;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 1);
@@ -240,7 +240,7 @@ static void test_another_device(void **state)
     struct vkn_config same = fit(&run, here);
     assert_int_equal(same.precision, VKN_PRECISION_COOPMAT);
     assert_int_equal(same.matrix.shape, VKN_SHAPE_8X8X8);
-    assert_int_equal(same.gradient_sums, VKN_SUMS_FLOAT);
+    assert_int_equal(same.gradient_sums, VKN_SUMS_F32);
 
     struct gpu_capabilities other = *here;
     other.float_atomic_add = false;
@@ -259,7 +259,7 @@ static void test_another_device(void **state)
     other.cooperative_matrix = false;
     struct vkn_config plain = fit(&run, &other);
     assert_int_equal(plain.precision, VKN_PRECISION_FP32);
-    assert_int_equal(plain.gradient_sums, VKN_SUMS_FLOAT);
+    assert_int_equal(plain.gradient_sums, VKN_SUMS_F32);
     assert_int_equal(plain.loss_scale.kind, VKN_LOSS_SCALE_DEFAULT);
     run.given.precision = VKN_PRECISION_COOPMAT;
     assert_int_equal(fit(&run, &other).precision, VKN_PRECISION_COOPMAT);

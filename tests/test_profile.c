@@ -19,24 +19,25 @@ static void assert_near(const char *what, double value, double expected)
 static void test_sums(void **state)
 {
     (void)state;
-    static const struct step_timing first[] = {{"update_occupancy", PERIOD_STEPS, 1.0, 1.5, false},
+    static const struct step_timing first[] = {{"update_occupancy", UPDATE_INTERVAL, 1.0, 1.5,
+                                                false},
                                                {"composite", 0, 1.6, 1.8, false},
                                                {"composite", 15, 2.0, 2.3, false}},
-                                    second[] = {{"update_occupancy", PERIOD_STEPS, 2.7, 2.95,
+                                    second[] = {{"update_occupancy", UPDATE_INTERVAL, 2.7, 2.95,
                                                  false},
                                                 {"composite", 3, 3.0, 3.5, false},
                                                 {"composite", 4, 3.5, 3.56, false},
                                                 {"composite", 4, 3.56, 3.6, true}},
-                                    third[] = {{"update_occupancy", PERIOD_STEPS, 9, 10, false}};
+                                    third[] = {{"update_occupancy", UPDATE_INTERVAL, 9, 10, false}};
     const struct gpu_clocks clocks = {.device = 5, .host = 105};
-    const struct profile_period periods[] = {
+    const struct profile_interval intervals[] = {
         {.timings = first, .count = 3, .to = 16, .clocks = &clocks},
         {.timings = second, .count = 3, .from = 16, .to = 20, .queued = true, .clocks = &clocks},
         {.timings = third, .count = 1, .from = 20, .to = 32, .clocks = &clocks},
     };
     struct profile sums = {.detailed = true};
-    for (size_t i = 0; i < BASE_COUNT(periods); i++)
-        profile_add_period(&sums, &periods[i]);
+    for (size_t i = 0; i < BASE_COUNT(intervals); i++)
+        profile_add_interval(&sums, &intervals[i]);
     assert_int_equal(sums.pass_count, 2);
     assert_string_equal(sums.passes[0].name, "update_occupancy");
     assert_near("occupancy", sums.passes[0].seconds, 0.5 + 0.25 + 1);
@@ -45,9 +46,9 @@ static void test_sums(void **state)
     assert_near("composite", sums.passes[1].seconds, 0.2 + 0.3 + 0.5);
     assert_near("steps of composite", sums.passes[1].steps, 3);
     assert_near("idle", sums.idle, 0.1 + 0.2 + 0.05);
-    assert_near("idle between periods", sums.period_idle, 0.4);
-    assert_int_equal(sums.period_gaps, 1);
-    assert_int_equal(sums.periods, 3);
+    assert_near("idle between periods", sums.interval_idle, 0.4);
+    assert_int_equal(sums.interval_gaps, 1);
+    assert_int_equal(sums.intervals, 3);
     /* Each period and its passes that ran, on the host's clock. */
     assert_int_equal(sums.event_count, 3 + 3 + 2 + 1);
     assert_near("begin of a period", sums.events[0].begin, 101);
@@ -105,9 +106,9 @@ static void check_means(const struct tiny *tiny, const struct vkn_profile *profi
     assert_near("marched samples", profile->marched_samples, samples / STEPS);
     assert_near("live samples", profile->live_samples, live / STEPS);
     assert_near("idle", profile->idle_milliseconds, 1000 * sums->idle / STEPS);
-    double gaps = sums->period_gaps > 0 ? (double)sums->period_gaps : 1;
-    assert_near("idle between periods", profile->period_idle_milliseconds,
-                1000 * sums->period_idle / gaps / 16);
+    double gaps = sums->interval_gaps > 0 ? (double)sums->interval_gaps : 1;
+    assert_near("idle between periods", profile->interval_idle_milliseconds,
+                1000 * sums->interval_idle / gaps / 16);
     for (size_t i = 0; i < profile->pass_count; i++) {
         const struct profile_pass *pass = &sums->passes[i];
         assert_string_equal(profile->passes[i]->name, pass->name);
@@ -132,7 +133,7 @@ static void run_profile(struct step_tests *tests, bool deterministic)
     ok(vkn_trainer_profile(tiny.trainer, &profile));
     assert_int_equal(profile->steps, has_timestamps(&tiny) ? STEPS : profile->steps);
     assert_int_equal(profile->pass_count, has_timestamps(&tiny) ? deterministic ? 18 : 16 : 0);
-    assert_true(profile->idle_milliseconds >= 0 && profile->period_idle_milliseconds >= 0);
+    assert_true(profile->idle_milliseconds >= 0 && profile->interval_idle_milliseconds >= 0);
     if (has_timestamps(&tiny)) {
         check_work(&tiny, profile);
         check_means(&tiny, profile);
@@ -200,7 +201,7 @@ static void test_idle_share(void **state)
     double busy = 0, begin = HUGE_VAL, end = -HUGE_VAL;
     for (size_t i = 0; i < sums->event_count; i++) {
         const struct trace_event *event = &sums->events[i];
-        if (event->track != TRACE_DEVICE_PERIODS)
+        if (event->track != TRACE_DEVICE_INTERVALS)
             continue;
         busy += event->end - event->begin;
         begin = fmin(begin, event->begin);
@@ -282,18 +283,18 @@ static void check_trace(const cJSON *trace, bool timestamps)
             see(on_host ? host : device, on_host ? BASE_COUNT(host) : BASE_COUNT(device), name);
     }
     /* Periods of 16 steps each, cut at 32 for the evaluation and at the end. */
-    const size_t periods = 4;
-    const size_t host_counts[] = {1, periods, periods, 0, 2, 2};
+    const size_t intervals = 4;
+    const size_t host_counts[] = {1, intervals, intervals, 0, 2, 2};
     for (size_t i = 0; i < BASE_COUNT(host); i++)
         if (i == 3 ? host[i].count == 0 : host[i].count != host_counts[i])
             fail_msg("%s: %zu times", host[i].name, host[i].count);
     for (size_t i = 0; i < BASE_COUNT(device); i++) {
         bool every_step = i > 0 && i < 5;
-        assert_int_equal(device[i].count, !timestamps ? 0 : every_step ? STEPS : periods);
+        assert_int_equal(device[i].count, !timestamps ? 0 : every_step ? STEPS : intervals);
     }
     assert_int_equal(other[0].count, 2);
     assert_int_equal(other[1].count, 3);
-    assert_int_equal(other[2].count, timestamps ? periods : 0);
+    assert_int_equal(other[2].count, timestamps ? intervals : 0);
     const cJSON *about = cJSON_GetObjectItemCaseSensitive(trace, "otherData");
     assert_int_equal(number(about, "lost_events"), 0);
     assert_true(strlen(text(about, "clock_alignment")) > 0 && strlen(text(about, "device")) > 0);

@@ -7,7 +7,7 @@
 
 #include "gpu/internal.h"
 #include "parallel/internal.h"
-#include "pipeline/internal.h"
+#include "step/internal.h"
 
 #include <unistd.h>
 
@@ -58,7 +58,7 @@ static void check_exchange(uint32_t size)
     for (uint32_t rank = 0; rank < size; rank++) {
         members[rank].end = parallel_group_rank(group, rank);
         assert_int_equal(parallel_size(members[rank].end), size);
-        ok(base_task_start_apart(exchange, &members[rank], &tasks[rank]));
+        ok(base_task_start_thread(exchange, &members[rank], &tasks[rank]));
     }
     for (uint32_t rank = 0; rank < size; rank++)
         ok(base_task_wait(&tasks[rank]));
@@ -104,7 +104,7 @@ static void test_mean_of_halves(void **state)
         a[i] = cases[low].a | cases[high].a << 16;
         b[i] = cases[low].b | cases[high].b << 16;
     }
-    parallel_mean_halves_of(both, 2, 1, 3, BASE_COUNT(a) - 1);
+    parallel_mean_f16_of(both, 2, 1, 3, BASE_COUNT(a) - 1);
     for (size_t i = 0; i < BASE_COUNT(a); i++) {
         size_t low = i % BASE_COUNT(cases), high = (i + 5) % BASE_COUNT(cases);
         bool inside = i >= 3 && i + 1 < BASE_COUNT(a);
@@ -114,7 +114,7 @@ static void test_mean_of_halves(void **state)
     }
     a[0] = 0x7c003c00;
     b[0] = 0xfc003c00;
-    parallel_mean_halves_of(both, 2, 2, 0, 1);
+    parallel_mean_f16_of(both, 2, 2, 0, 1);
     nan = b[0] >> 16;
     assert_true((nan & 0x7c00) == 0x7c00 && (nan & 0x3ff) != 0 && (b[0] & 0xffff) == 0x3c00);
     assert_int_equal(a[0], b[0]);
@@ -159,7 +159,7 @@ static vkn_status run_rank(struct rank *rank)
     BASE_TRY(train_create(tiny->context, tiny->scene, rank->config, rank->end, &tiny->trainer));
     if (rank->from && number == 0)
         BASE_TRY(vkn_trainer_resume(tiny->trainer, rank->from));
-    BASE_TRY(train_spread(tiny->trainer));
+    BASE_TRY(train_broadcast_state(tiny->trainer));
     if (rank->prepare)
         rank->prepare(rank);
     /* How far they go is rank 0's to say. */
@@ -191,7 +191,7 @@ static void run_team(const struct rank *like, uint32_t size, struct rank ranks[M
     for (uint32_t number = 0; number < size; number++) {
         ranks[number] = *like;
         ranks[number].end = parallel_group_rank(group, number);
-        ok(base_task_start_apart(run_and_leave, &ranks[number], &tasks[number]));
+        ok(base_task_start_thread(run_and_leave, &ranks[number], &tasks[number]));
     }
     for (uint32_t number = 0; number < size; number++)
         ok(base_task_wait(&tasks[number]));
@@ -236,7 +236,7 @@ static char *train_in_turn(const struct step_tests *tests, const struct vkn_conf
                            uint32_t size, const char *from, uint32_t until, const char *name)
 {
     struct vkn_config in_turn = *config;
-    in_turn.parallel.virtual = size;
+    in_turn.parallel.ranks_per_device = size;
     return tiny_train(tests, &in_turn, from, until, name);
 }
 
@@ -307,11 +307,11 @@ static void test_other_models(void **state)
 
 /* Gradients that are exchanged piece by piece, while others are computed, are the same, whoever
  * updates which cells of the occupancy grid. */
-static void check_pieces(const struct step_tests *tests, struct vkn_config config)
+static void check_buckets(const struct step_tests *tests, struct vkn_config config)
 {
-    config.parallel.pieces = 1;
+    config.parallel.buckets = 1;
     char *whole = train_in_turn(tests, &config, 2, NULL, 18, "whole");
-    config.parallel.pieces = 3;
+    config.parallel.buckets = 3;
     config.parallel.cells = VKN_PART_ALL;
     char *together = train_together(tests, &config, 2, NULL, 18, "together");
     char *in_turn = train_in_turn(tests, &config, 2, NULL, 18, "in-turn");
@@ -325,24 +325,24 @@ static void check_pieces(const struct step_tests *tests, struct vkn_config confi
 static void test_pieces(void **state)
 {
     struct vkn_config config = half_config();
-    check_pieces(*state, config);
+    check_buckets(*state, config);
     sample_hierarchically(&config);
-    check_pieces(*state, config);
+    check_buckets(*state, config);
     tiny_propose(&config);
-    check_pieces(*state, config);
+    check_buckets(*state, config);
 }
 
 /* What atomics add to begins anew at zero. */
 static void check_cleared(const struct step_tests *tests, struct vkn_config config)
 {
-    config.parallel.virtual = 2;
-    config.parallel.wire = VKN_WIRE_F16;
+    config.parallel.ranks_per_device = 2;
+    config.parallel.communication_type = VKN_COMMUNICATION_F16;
     struct tiny tiny = tiny_create(contexts[0], tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
     tiny_run(&tiny, 2);
-    for (uint32_t field = 0; field < pipeline_fields(step); field++) {
-        const struct field_model *model = &pipeline_setup(step, field)->model;
-        float *gradients = tiny_take(&tiny, &pipeline_field(step, field)->at[BIND_GRADIENTS]);
+    for (uint32_t field = 0; field < step_field_count(step); field++) {
+        const struct field_model *model = &step_field_setup(step, field)->model;
+        float *gradients = tiny_take(&tiny, &step_field_buffers(step, field)->at[BIND_GRADIENTS]);
         for (size_t i = model->mlp_params; i < model->param_count; i++)
             assert_true(gradients[i] == 0);
         free(gradients);
@@ -369,9 +369,9 @@ static void check_half_wire(const struct step_tests *tests, struct vkn_config co
     config.loss_scale.initial = 0x1p126f; /* overflows, which all ranks tolerate and count alike */
     config.loss_scale.backoff = 0x1p-9f;
     config.loss_scale.hysteresis = 3;
-    config.parallel.pieces = 2;
+    config.parallel.buckets = 2;
     char *floats = train_in_turn(tests, &config, 2, NULL, 20, "floats");
-    config.parallel.wire = VKN_WIRE_F16;
+    config.parallel.communication_type = VKN_COMMUNICATION_F16;
     char *together = train_together(tests, &config, 2, NULL, 20, "together");
     char *in_turn = train_in_turn(tests, &config, 2, NULL, 20, "in-turn");
     assert_true(same_checkpoints(together, in_turn));
@@ -401,15 +401,15 @@ static void test_resume(void **state)
     const struct vkn_config config = tiny_config(true);
     char *whole = train_in_turn(*state, &config, 2, NULL, 34, "whole");
     char *begun = train_together(*state, &config, 2, NULL, 21, "begun");
-    char *turns = train_in_turn(*state, &config, 2, begun, 34, "turns");
+    char *ranks_per_device = train_in_turn(*state, &config, 2, begun, 34, "turns");
     char *team = train_together(*state, &config, 2, begun, 34, "team");
     char *more = train_together(*state, &config, 3, begun, 34, "more");
-    assert_true(same_checkpoints(whole, turns));
+    assert_true(same_checkpoints(whole, ranks_per_device));
     assert_true(same_checkpoints(whole, team));
     assert_false(same_checkpoints(whole, more));
     free(whole);
     free(begun);
-    free(turns);
+    free(ranks_per_device);
     free(team);
     free(more);
 }
@@ -445,7 +445,7 @@ static void check_first(const struct step_tests *tests, struct vkn_config *confi
     *alone = run_first(tests, config);
     config->batch.max_rays = 256;
     config->batch.samples = 4096;
-    config->parallel.virtual = 2;
+    config->parallel.ranks_per_device = 2;
     *both = run_first(tests, config);
     assert_close(both->loss, alone->loss, 1e-6, alone->loss, "loss", 0);
     assert_close(both->psnr, alone->psnr, 1e-6, alone->psnr, "psnr", 0);
@@ -472,19 +472,19 @@ static void test_first_step(void **state)
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 8;
     check_first(*state, &config, &alone, &both);
-    config.parallel.pieces = 2;
+    config.parallel.buckets = 2;
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     config.loss_scale.initial = 65536; /* of few rays: enough for most */
-    config.parallel.wire = VKN_WIRE_F16;
+    config.parallel.communication_type = VKN_COMMUNICATION_F16;
     struct vkn_train_stats rounded = run_first(*state, &config);
     assert_close(rounded.loss, alone.loss, 1e-6, alone.loss, "loss", 0);
     assert_close(rounded.grad_norm, alone.grad_norm, 1e-3, alone.grad_norm, "gradient", 0);
     assert_true(rounded.grad_norm != both.grad_norm);
-    config.gradient_sums = VKN_SUMS_HALF;
+    config.gradient_sums = VKN_SUMS_F16;
     struct vkn_train_stats f16_sums = run_first(*state, &config);
     assert_close(f16_sums.grad_norm, alone.grad_norm, 3e-3, alone.grad_norm, "gradient", 0);
     config.gradient_sums = VKN_SUMS_DEFAULT;
-    config.parallel.virtual = 1;
+    config.parallel.ranks_per_device = 1;
     struct vkn_train_stats half = run_first(*state, &config);
     assert_true(fabs(half.grad_norm - alone.grad_norm) > 1e-3 * alone.grad_norm);
 }
@@ -506,11 +506,11 @@ static void test_adapting(void **state)
     struct vkn_config config = one;
     enum gpu_device_type *type = &contexts[0]->device->support.capabilities.type, before = *type;
     char *whole = train_in_turn(tests, &config, 2, NULL, 20, "whole");
-    config.parallel.virtual = 2;
+    config.parallel.ranks_per_device = 2;
     struct tiny tiny = tiny_create(contexts[0], tests->folder, &config);
     struct step *step = &tiny.trainer->step;
     *type = GPU_OTHER; /* with the settings of a CPU */
-    assert_true(step_adapts(step) && !step->measured);
+    assert_true(step_splits_submissions(step) && !step->measured);
     tiny_run(&tiny, 15);
     assert_true(step->measured);
     for (size_t i = 0; i < step->pass_count; i++)
@@ -550,10 +550,10 @@ struct outcome {
 
 static struct outcome take_outcome(const struct tiny *tiny, uint32_t field)
 {
-    const struct gpu_buffer *at = pipeline_field(&tiny->trainer->step, field)->at;
+    const struct gpu_buffer *at = step_field_buffers(&tiny->trainer->step, field)->at;
     const struct gpu_buffer *cells = &tiny->trainer->step.buffers.at[BIND_OCCUPANCY];
     return (struct outcome){tiny_take(tiny, &at[BIND_PARAMS]), tiny_take(tiny, &at[BIND_MOMENT1]),
-                            tiny_take(tiny, cells), tiny_take(tiny, &at[BIND_COUNTS])};
+                            tiny_take(tiny, cells), tiny_take(tiny, &at[BIND_STEP_COUNTS])};
 }
 
 static void free_outcome(struct outcome *outcome)
@@ -572,7 +572,7 @@ static struct outcome run_alone(const struct step_tests *tests, const struct vkn
     struct Config *const both[] = {&step->setup.constants, &step->coarse_setup.constants};
     for (size_t n = 0; n < BASE_COUNT(both); n++) {
         both[n]->first_ray = rank * both[n]->ray_capacity;
-        for (size_t i = 0; i < MAX_GROUPS; i++) /* of two ranks */
+        for (size_t i = 0; i < MAX_PARAMETER_GROUPS; i++) /* of two ranks */
             both[n]->groups[i].rate *= sqrtf(2);
     }
     ok(step_upload_constants(step));
@@ -585,10 +585,10 @@ static struct outcome run_alone(const struct step_tests *tests, const struct vkn
 /* Grid entries by the steps that each rank has taken with them, MLP weights by the mean. */
 static void check_average(const struct tiny *tiny, const struct outcome ranks[2], uint32_t field)
 {
-    const struct field_model *model = &pipeline_setup(&tiny->trainer->step, field)->model;
+    const struct field_model *model = &step_field_setup(&tiny->trainer->step, field)->model;
     struct outcome both = take_outcome(tiny, field);
     uint32_t by_one = 0;
-    size_t first = recipe_entries(model->groups, model->group_count - 1);
+    size_t first = groups_entry_count(model->groups, model->group_count - 1);
     for (size_t i = 0; i < model->param_count; i++) {
         bool grid = i >= model->mlp_params;
         size_t entry = grid ? first + (i - model->mlp_params) / 2 : 0;
@@ -666,7 +666,7 @@ static void test_average_repeats(void **state)
     check_repeats(*state, config);
 }
 
-static void run_a_period(struct rank *rank)
+static void run_an_interval(struct rank *rank)
 {
     const struct vkn_train_run run = {.until_step = parallel_rank(rank->end) == 0 ? 16 : 1};
     ok(vkn_trainer_run(rank->tiny.trainer, &run));
@@ -680,7 +680,7 @@ static void test_average_counts_anew(void **state)
     char *whole = train_together(*state, &config, 2, NULL, 32, "whole");
     struct rank ranks[MOST_RANKS];
     const struct rank like = {
-        .tests = *state, .config = &config, .until = 32, .prepare = run_a_period};
+        .tests = *state, .config = &config, .until = 32, .prepare = run_an_interval};
     run_team(&like, 2, ranks);
     ok_ranks(ranks, 2);
     char *parts = tiny_save(*state, &ranks[0].tiny, "parts");
@@ -695,7 +695,7 @@ static void test_copies(void **state)
 {
     for (int i = 0; i < 5; i++) {
         struct vkn_config config = tiny_config(true);
-        config.parallel.mode = i < 3 ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
+        config.parallel.mode = i < 3 ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_SYNCHRONOUS;
         if (i == 0)
             sample_hierarchically(&config);
         if (i == 1 || i == 3)
@@ -833,7 +833,7 @@ static void test_share_reads_its_own(void **state)
     config = share_config();
     assert_int_equal(make_one(tests, &config, 0, 4), VKN_BAD_INPUT);
     assert_error("config: parallel.images: share: 4 ranks have only 3 training images");
-    config.parallel.virtual = 2;
+    config.parallel.ranks_per_device = 2;
     assert_int_equal(make_one(tests, &config, 1, 2), VKN_BAD_INPUT);
     free(path);
     free(whole);
@@ -852,7 +852,7 @@ static void test_share_streams(void **state)
     free(first);
     free(begun);
     free(second);
-    config.parallel.virtual = 2;
+    config.parallel.ranks_per_device = 2;
     config.scene.image_budget = 1000;
     struct tiny tiny = tiny_create(contexts[0], ((struct step_tests *)*state)->folder, &config);
     const struct images_plan *plan = &tiny.trainer->images;
@@ -903,7 +903,7 @@ static void test_nan_skips_all(void **state)
     struct rank ranks[MOST_RANKS];
     const struct rank like = {
         .tests = *state, .config = &config, .until = 3, .prepare = spoil_gradient};
-    config.gradient_sums = VKN_SUMS_SWAP;
+    config.gradient_sums = VKN_SUMS_CAS;
     run_team(&like, 2, ranks);
     ok_ranks(ranks, 2);
     for (uint32_t number = 0; number < 2; number++) {
@@ -926,7 +926,7 @@ static void test_average_with_skips(void **state)
     struct vkn_config config = tiny_config(false);
     struct rank ranks[MOST_RANKS];
     struct rank like = {.tests = *state, .config = &config, .until = 20, .prepare = spoil_gradient};
-    config.gradient_sums = VKN_SUMS_SWAP;
+    config.gradient_sums = VKN_SUMS_CAS;
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
     for (spoiled = 0; spoiled < 2; spoiled++) {
         run_team(&like, 2, ranks);
@@ -966,13 +966,13 @@ static void test_divergence_ends_all(void **state)
     struct rank like = {.tests = *state, .config = &config, .until = 200, .prepare = lose_field};
     config.steps = 200;
     for (int average = 0; average < 2; average++) {
-        config.parallel.mode = average ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_EXACT;
+        config.parallel.mode = average ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_SYNCHRONOUS;
         run_team(&like, 2, ranks);
         for (uint32_t number = 0; number < 2; number++) {
             assert_int_equal(ranks[number].status, VKN_ERROR);
             if (!strstr(ranks[number].message, parts[average]))
                 fail_msg("\"%s\" is not in: %s", parts[average], ranks[number].message);
-            assert_true(train_has_ended(ranks[number].tiny.trainer));
+            assert_true(train_ended_early(ranks[number].tiny.trainer));
             assert_int_equal(vkn_trainer_step(ranks[number].tiny.trainer), 64);
         }
         destroy_team(ranks, 2);
@@ -1065,16 +1065,16 @@ static void check_lost(const struct step_tests *tests, const struct vkn_config *
     assert_non_null(strstr(ranks[0].message, "rank 1: "));
     assert_non_null(strstr(ranks[0].message, "lost"));
     /* What rank 0 waited for rank 1 belongs to a step as well. */
-    const struct vkn_exchange *exchange = &ranks[0].tiny.trainer->exchange;
+    const struct vkn_communication *exchange = &ranks[0].tiny.trainer->exchange;
     assert_true(exchange->seconds - exchange->hidden_seconds <= exchange->step_seconds);
-    assert_false(train_is_lost(ranks[0].tiny.trainer));
-    assert_true(train_is_lost(ranks[1].tiny.trainer));
+    assert_false(train_device_is_lost(ranks[0].tiny.trainer));
+    assert_true(train_device_is_lost(ranks[1].tiny.trainer));
     uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
     assert_int_equal(step, steps);
     char *rest = tiny_save(tests, &ranks[0].tiny, "rest");
-    char *other = step < PERIOD_STEPS ? train_together(tests, config, 2, NULL, step, "whole")
-                                      : train_together(tests, config, 2, rest, step + 2, "more");
-    assert_true(step == PERIOD_STEPS || same_checkpoints(rest, other));
+    char *other = step < UPDATE_INTERVAL ? train_together(tests, config, 2, NULL, step, "whole")
+                                         : train_together(tests, config, 2, rest, step + 2, "more");
+    assert_true(step == UPDATE_INTERVAL || same_checkpoints(rest, other));
     destroy_team(ranks, 2);
     free(rest);
     free(other);
@@ -1084,7 +1084,7 @@ static void check_lost(const struct step_tests *tests, const struct vkn_config *
 static void test_abandons_nothing(void **state)
 {
     struct vkn_config config = tiny_config(true);
-    config.parallel.virtual = 2;
+    config.parallel.ranks_per_device = 2;
     struct tiny tiny = tiny_create(contexts[0], ((struct step_tests *)*state)->folder, &config);
     struct step *step = &tiny.trainer->step;
     tiny_run(&tiny, 5);
@@ -1104,8 +1104,8 @@ static void test_abandons_nothing(void **state)
 static void test_lost_rank(void **state)
 {
     struct vkn_config config = tiny_config(true);
-    config.parallel.virtual = 2;
-    config.parallel.pieces = 3;
+    config.parallel.ranks_per_device = 2;
+    config.parallel.buckets = 3;
     for (int i = 0; i < 3; i++) {
         slow_nanoseconds = i == 2 ? 700000000 : 0; /* the four steps before take less */
         check_lost(*state, &config, 2 + 4 * 10 + 5 + i, 4);
@@ -1160,7 +1160,7 @@ static void test_hung_rank(void **state)
     find_function = vkGetDeviceProcAddr;
     vkGetDeviceProcAddr = find_hanging;
     stop = 0;
-    gpu_patience = 0.02;
+    gpu_stop_timeout = 0.02;
     assert_int_equal(vkn_run_train(&params, &result), VKN_NO_DEVICE);
     assert_message("rank 1: zero an arena: the device does not answer");
     vkn_train_result_free(&result);

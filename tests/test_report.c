@@ -62,7 +62,7 @@ static const struct report_metrics example = {
     .learning_rate = 0.01,
     .loss_scale = 65536.0,
     .skipped_steps = 0,
-    .flushed = 0.25,
+    .underflowed = 0.25,
     .rays_per_second = 1.1e6,
     .samples_per_second = 0.9e6,
     .marched_per_second = 1.7e6,
@@ -322,9 +322,9 @@ static void trace_units(void **state)
     (void)state;
     static const struct trace_event events[] = {
         {"wait", TRACE_HOST, 100.25, 100.75, 16, 0},
-        {"period", TRACE_DEVICE_PERIODS, 100.5, 100.51, 16, 0.0025},
+        {"period", TRACE_DEVICE_INTERVALS, 100.5, 100.51, 16, 0.0025},
         {"composite", TRACE_DEVICE_PASSES, 100.502, 100.504, 3, 0.0001},
-        {"period", TRACE_DEVICE_PERIODS, 101, 101, 32, 0}, /* of no length */
+        {"period", TRACE_DEVICE_INTERVALS, 101, 101, 32, 0}, /* of no length */
     };
     const struct trace trace = {"device", "driver", "clocks", 2e-6, 100, events, 4, 7};
     assert_int_equal(report_write_trace(log_path, &trace), VKN_OK);

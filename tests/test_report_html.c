@@ -61,7 +61,7 @@ static int set_up(void **state)
         "{\"psnr\": 31.2345, \"ssim\": 0.95, \"views\": 2, \"background\": \"white\","
         "\"color_space\": \"srgb\", \"step\": 20, \"seconds\": 2, \"precision\": \"fp16\","
         "\"path\": \"packed halves\", \"gradient_sums\": \"f32, added atomically\","
-        "\"policy\": \"policy.masters=f16\","
+        "\"policy\": \"policy.master_parameters=f16\","
         "\"device\": \"Card\", \"driver\": \"Driver 1\", \"status\": \"finished\","
         "\"evaluations\": [{\"step\": 20, \"psnr\": 31.25}],"
         "\"sampling\": {\"kind\": \"occupancy\", \"rays_per_second\": 29700,"
@@ -127,7 +127,7 @@ static void complete_run(void **state)
         "Driver 1",
         "packed halves",
         "f32, added atomically",
-        "<dt>Not as by default</dt><dd>policy.masters=f16</dd>",
+        "<dt>Not as by default</dt><dd>policy.master_parameters=f16</dd>",
         "fp16",
         "id=\"loss\"",
         "id=\"psnr\"",
@@ -203,8 +203,9 @@ static void quality_by_time(void **state)
     free(page);
     write_text(
         "summary.json",
-        "{\"psnr\": 24.5, \"blank_psnr\": 15.25, \"per_view\": [{\"time\": 0.75, \"psnr\": 26,"
-        "\"blank_psnr\": 15}, {\"psnr\": 1}, {\"time\": 0.25, \"psnr\": 23, \"blank_psnr\": "
+        "{\"psnr\": 24.5, \"background_psnr\": 15.25, \"per_view\": [{\"time\": 0.75, \"psnr\": 26,"
+        "\"background_psnr\": 15}, {\"psnr\": 1}, {\"time\": 0.25, \"psnr\": 23, "
+        "\"background_psnr\": "
         "15.5}]}");
     page = make_page();
     assert_has(page, "mean of the test views; a blank page: 15.25 dB");
@@ -611,7 +612,7 @@ static void thinning_keeps_extremes(void **state)
 {
     (void)state;
     enum { COUNT = 10000, COLUMNS = 100 };
-    static double x[COUNT], y[COUNT], thin_x[2 * COLUMNS], thin_y[2 * COLUMNS];
+    static double x[COUNT], y[COUNT], decimated_x[2 * COLUMNS], decimated_y[2 * COLUMNS];
     uint32_t seed = 2;
     for (size_t i = 0; i < COUNT; i++) {
         x[i] = (double)i;
@@ -619,14 +620,14 @@ static void thinning_keeps_extremes(void **state)
     }
     y[1234] = 100.0;
     y[9999] = -100.0;
-    size_t count = curve_thin(x, y, COUNT, 0.0, 9999.0, COLUMNS, thin_x, thin_y);
+    size_t count = curve_decimate(x, y, COUNT, 0.0, 9999.0, COLUMNS, decimated_x, decimated_y);
     assert_true(count > COLUMNS && count <= 2 * COLUMNS);
     bool highest = false, lowest = false, gap = false;
     for (size_t i = 0; i < count; i++) {
-        assert_true(i == 0 || thin_x[i] >= thin_x[i - 1]);
-        highest |= thin_x[i] == 1234.0 && thin_y[i] == 100.0;
-        lowest |= thin_x[i] == 9999.0 && thin_y[i] == -100.0;
-        gap |= isnan(thin_y[i]) && thin_x[i] > 4900.0 && thin_x[i] < 5200.0;
+        assert_true(i == 0 || decimated_x[i] >= decimated_x[i - 1]);
+        highest |= decimated_x[i] == 1234.0 && decimated_y[i] == 100.0;
+        lowest |= decimated_x[i] == 9999.0 && decimated_y[i] == -100.0;
+        gap |= isnan(decimated_y[i]) && decimated_x[i] > 4900.0 && decimated_x[i] < 5200.0;
     }
     assert_true(highest && lowest && gap);
 }

@@ -271,11 +271,11 @@ static void test_not_finite(void **state)
         char *out = temporary_path(tests->folder, i == 0 ? "at_end" : "on_the_way");
         struct vkn_train_params params = params_of(tests, out, 24);
         struct breaker breaker = {.saves = i == 1};
-        const struct vkn_train_visitor visitor = {
-            .context = &breaker, .due = break_is_due, .visit = break_cells};
+        const struct vkn_train_callbacks callbacks = {
+            .context = &breaker, .due = break_is_due, .between_steps = break_cells};
         asked.save_every = i == 0 ? 16 : 0;
         params.size = sizeof params;
-        params.visitor = &visitor;
+        params.callbacks = &callbacks;
         assert_int_equal(train(&params, NULL), VKN_ERROR);
         assert_error(ends[i][0]);
         assert_error("the training has diverged: what it has come to cannot be saved; not finite "

@@ -10,12 +10,12 @@ static void check_no_grid(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
     float *cells = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
-    uint32_t *bits = tiny_take(tiny, &step->buffers.at[BIND_BITS]);
+    uint32_t *bits = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY_BITS]);
     for (size_t i = 0; i < step->pass_count; i++)
         assert_null(strstr(step->passes[i].pass->name, "occupancy"));
     for (size_t i = 0; i < step->buffers.at[BIND_OCCUPANCY].size / 4; i++)
         assert_true(cells[i] == 0 || cells[i] == -1);
-    for (size_t i = 0; i < step->buffers.at[BIND_BITS].size / 4; i++)
+    for (size_t i = 0; i < step->buffers.at[BIND_OCCUPANCY_BITS].size / 4; i++)
         assert_int_equal(bits[i], 0);
     free(cells);
     free(bits);
@@ -174,7 +174,7 @@ static double moved(const struct tiny *tiny, const struct gpu_buffer *now, const
 static uint32_t groups_for(const struct step *step, uint32_t count, uint32_t most)
 {
     const struct Config *constants = &step->setup.constants;
-    bool alone = step->setup.backend.cpu_shaped;
+    bool alone = step->setup.backend.cpu_kernels;
     count = ((alone ? count : constants->sample_capacity) - 1) / step->local_size + 1;
     most = alone ? most : constants->forward_groups;
     return count < most ? count : most;
@@ -199,7 +199,7 @@ static void check_sums(const struct tiny *tiny, bool both)
     }
     for (uint32_t i = 0; i < groups_for(step, now->ray_count, UINT32_MAX); i++)
         loss += sums[REDUCE_LOSS + 2 * i];
-    uint32_t groups = groups_for(step, step->setup.constants.param_count, MOST_PARAM_GROUPS);
+    uint32_t groups = groups_for(step, step->setup.constants.param_count, MAX_PARAM_WORKGROUPS);
     for (uint32_t i = 0; i < groups; i++)
         squares += sums[REDUCE_GRADIENT + i];
     assert_close(last->loss, loss / now->live_rays, 1e-4, last->loss, "loss", now->step);
@@ -240,7 +240,7 @@ static void test_both_fields(void **state)
  * others, whose loss and norm are the field's alone. */
 static void test_proposal_learns(void **state)
 {
-    static const uint32_t numbers[] = {BIND_PARAMS, BIND_MOMENT1, BIND_MOMENT2, BIND_COUNTS};
+    static const uint32_t numbers[] = {BIND_PARAMS, BIND_MOMENT1, BIND_MOMENT2, BIND_STEP_COUNTS};
     struct step_tests *tests = *state;
     struct vkn_config config = proposed();
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);

@@ -334,7 +334,7 @@ static bool find_attention(size_t away, double point[3])
             views[n][3 + i] = n >= COUNT - away ? out[i] : -out[i];
         }
     }
-    return scene_attention((const double(*)[6])views, COUNT, point);
+    return scene_focus_point((const double(*)[6])views, COUNT, point);
 }
 
 /* Most means four of five cameras (transforms.h). */
@@ -350,18 +350,18 @@ static void test_attention(void **state)
     }
     /* Two axes that pass each other at a distance: the middle between them. */
     const double skew[2][6] = {{0, 0, 1, 1, 0, 0}, {3, -5, 2, 0, 1, 0}};
-    assert_true(scene_attention(skew, 2, point));
+    assert_true(scene_focus_point(skew, 2, point));
     assert_near(point[0], 3, 1e-12);
     assert_near(point[1], 0, 1e-12);
     assert_near(point[2], 1.5, 1e-12);
-    assert_false(scene_attention(skew, 1, point));
+    assert_false(scene_focus_point(skew, 1, point));
     /* A pair of axes at an angle a has 1 - cos a, 1 + cos a and 2 as twice the eigenvalues: the
      * product over 8 exceeds 1e-3 beyond 3.6 degrees. */
     for (int degrees = 1; degrees <= 8; degrees++) {
         double a = degrees * acos(-1) / 180;
         const double pair[2][6] = {{0, 0, 0, 1, 0, 0},
                                    {4 - 4 * cos(a), -4 * sin(a), 0, cos(a), sin(a), 0}};
-        assert_int_equal(scene_attention(pair, 2, point), sin(a) * sin(a) > 4e-3);
+        assert_int_equal(scene_focus_point(pair, 2, point), sin(a) * sin(a) > 4e-3);
     }
     assert_near(point[0], 4, 1e-9);
     assert_near(point[1], 0, 1e-9);
@@ -425,14 +425,14 @@ static void test_lenses_in_memory(void **state)
         camera.width = 8;
         camera.height = 6;
         memcpy(camera.pose, pinhole.pose, sizeof camera.pose);
-        struct vkn_camera given = scene_public_camera(&camera, 1, origin), read;
+        struct vkn_camera given = scene_camera_to_public(&camera, 1, origin), read;
         given.size = read.size = sizeof read;
         const struct vkn_view view = {.size = sizeof view, .camera = &given, .pixels = pixels};
         const struct vkn_view *const views[] = {&view, &view};
         vkn_scene *scene = NULL;
         assert_ok(vkn_scene_create("lens", views, 2, NULL, &scene));
         assert_ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &read));
-        assert_ok(scene_own_camera(&read, 1, origin, &again));
+        assert_ok(scene_camera_from_public(&read, 1, origin, &again));
         assert_int_equal(again.lens, camera.lens);
         assert_memory_equal(again.distortion, camera.distortion, sizeof camera.distortion);
         assert_near(again.focal_x, camera.focal_x, 1e-4);
@@ -781,9 +781,9 @@ static void test_far(void **state)
         double point[3], up[3];
         struct vkn_scene *near = make_ring(origin, size, false, NULL),
                          *far = make_ring(middle, size, false, NULL);
-        assert_true(scene_is_far(far->offset) && !scene_is_far(near->offset));
-        assert_true(scene_number(near->scale, near->offset) == (double)(float)near->scale &&
-                    scene_number(far->scale, far->offset) == far->scale);
+        assert_true(scene_needs_double(far->offset) && !scene_needs_double(near->offset));
+        assert_true(scene_round_number(near->scale, near->offset) == (double)(float)near->scale &&
+                    scene_round_number(far->scale, far->offset) == far->scale);
         assert_near(far->scale / near->scale, 1, 1e-6);
         assert_int_equal(far->aabb_scale, near->aabb_scale);
         assert_same_cameras(far->splits[SCENE_TRAIN].cameras, near->splits[SCENE_TRAIN].cameras,
@@ -814,7 +814,7 @@ static void test_far(void **state)
             assert_ok(vkn_scene_camera(near, VKN_SPLIT_TRAIN, n, &here));
             for (int i = 0; i < 3; i++)
                 assert_near(there.pose[4 * i + 3] - middle[i], here.pose[4 * i + 3], 1e-6 * size);
-            assert_ok(scene_own_camera(&there, far->scale, far->offset, &again));
+            assert_ok(scene_camera_from_public(&there, far->scale, far->offset, &again));
             assert_same_cameras(&again, &far->splits[SCENE_TRAIN].cameras[n], 1);
         }
         scene_close(&near);
@@ -832,7 +832,7 @@ static void test_far_and_placed(void **state)
     asked.scene.scale = scene->scale;
     memcpy(asked.scene.offset, scene->offset, sizeof asked.scene.offset);
     asked.scene.aabb_scale = scene->aabb_scale;
-    asked.scene.placed = true;
+    asked.scene.fixed_transform = true;
     text = vkn_config_write_json(&asked);
     assert_ok(vkn_config_parse_json(&read, "run", text, false));
     again = make_ring(far_middles[0], 0.2, false, &read);
@@ -921,7 +921,7 @@ static void test_far_points(void **state)
                 points[n].position[i] = middle[i] + ((n >> 3 * i & 7) - 3.5) / 80;
         struct transforms transforms = {
             .frames = &frame, .count = 1, .points = points, .point_count = 512};
-        assert_ok(cloud_bound(&transforms));
+        assert_ok(cloud_set_bounds(&transforms));
         memcpy(bounds[far], frame.bounds, sizeof frame.bounds);
     }
     assert_true(bounds[0][0] > 0.9 && bounds[0][1] < 1.1);

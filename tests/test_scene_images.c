@@ -802,7 +802,7 @@ static void test_exif_turned(void **state)
         struct scene_findings findings = {0};
         struct vkn_scene *scene = open_tagged(folder, 1, &findings);
         assert_int_equal(findings.turned != NULL, aside);
-        assert_int_equal(findings.not_told != NULL, orientation > 1 && !aside);
+        assert_int_equal(findings.orientation_unknown != NULL, orientation > 1 && !aside);
         if (aside)
             assert_non_null(strstr(findings.turned, "2 of 2 images have an EXIF orientation ("));
         scene_close(&scene);
@@ -819,10 +819,10 @@ static void assert_exif(struct temporary *folder, const char *top, enum exif_way
     struct scene_findings findings = {0};
     write_tagged_scene(folder, top);
     struct vkn_scene *scene = open_tagged(folder, 1, &findings);
-    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].turned_by, turned ? 6 : 1);
+    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].applied_orientation, turned ? 6 : 1);
     assert_int_equal(findings.turned != NULL, turned);
     assert_int_equal(findings.as_stored != NULL, way == EXIF_STORED);
-    assert_int_equal(findings.not_told != NULL, way == EXIF_NOT_TOLD);
+    assert_int_equal(findings.orientation_unknown != NULL, way == EXIF_NOT_TOLD);
     struct inspection *inspection = NULL;
     assert_ok(inspect_scene(scene, &findings, 0.05, &inspection));
     cJSON *object = inspect_json(inspection);

@@ -20,7 +20,7 @@ struct outcome {
     struct {
         uint32_t precision, sums, f16_sums, m, n, k, f16_accumulate, conversions;
     } backend;
-    uint32_t pieces; /* of gradients */
+    uint32_t buckets; /* of gradients */
     struct {
         uint32_t strips, resident, exchanged;
         uint32_t shrink[4]; /* after shares[] of the training */
@@ -47,7 +47,7 @@ static struct gpu_capabilities make_device(enum gpu_device_type type)
         .storage16 = true,
         .cooperative_matrix = true,
         .cooperative_matrix2 = true,
-        .packed_half_atomics = true,
+        .packed_f16_atomics = true,
         .max_shared_memory = 49152,
         .max_workgroup_size = 1024,
         .max_buffer_range = 1u << 30,
@@ -113,7 +113,7 @@ static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *confi
     struct setup setup;
     struct images_plan plan;
     *outcome = (struct outcome){0};
-    BASE_TRY(pipeline_resolve_config(config, scene, &device));
+    BASE_TRY(setup_resolve_config(config, scene, &device));
     BASE_TRY(setup_create(config, &device, &setup));
     BASE_TRY(images_make_plan(scene, config, 1u << 30, device.max_buffer_range, &plan));
     for (uint32_t id = 2; id < SPEC_COUNT; id++)
@@ -124,8 +124,8 @@ static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *confi
     outcome->constants.first_layered = 0;
     memset(outcome->constants.layers, 0, sizeof outcome->constants.layers);
     memset(outcome->constants.flows, 0, sizeof outcome->constants.flows);
-    memset(outcome->constants.pieces, 0, sizeof outcome->constants.pieces);
-    outcome->pieces = setup.pieces;
+    memset(outcome->constants.buckets, 0, sizeof outcome->constants.buckets);
+    outcome->buckets = setup.buckets;
     take_backend(&setup.backend, outcome);
     take_images(config, &plan, outcome);
     outcome->loss_scale = config->loss_scale.initial;
@@ -196,7 +196,8 @@ struct change {
         WORD(constants.groups[2].first_entry, DYNAMIC_ENTRIES(warp)),                            \
         WORD(constants.levels[0].first, 9216 + (warp)),                                          \
         WORD(constants.levels[1].first, 9344 + (warp))
-#define DYNAMIC_COLUMNS(all) WORD(constants.columns, (all)), WORD(constants.warp_output, (all) - 32)
+#define DYNAMIC_COLUMNS(all) \
+    WORD(constants.columns, (all)), WORD(constants.deformation_output, (all) - 32)
 
 /* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
  * 64 * 16: 9216. */
@@ -225,15 +226,15 @@ static const struct row {
                  WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
     /* Rows of the widest layer and 8 more, not 4; weights once more behind all parameters. */
     {IS("precision", "coopmat"),
-     .changes = {WORD(backend.precision, VKN_PRECISION_COOPMAT), SPEC(F16, 1), SPEC(ROW, 72),
+     .changes = {WORD(backend.precision, VKN_PRECISION_COOPMAT), SPEC(F16, 1), SPEC(ROW_STRIDE, 72),
                  SPEC(TRANSPOSED, 9856), WORD(backend.m, 16), WORD(backend.n, 16),
                  WORD(backend.k, 16), WORD(constants.scale_kind, SCALE_DYNAMIC),
                  REAL(loss_scale, 65536)}},
     {IS("gradient_sums", "float")},
     {IS("gradient_sums", "fixed"), .changes = {WORD(backend.sums, VKN_SUMS_FIXED)}},
-    {IS("gradient_sums", "swap"), .changes = {WORD(backend.sums, VKN_SUMS_SWAP)}},
+    {IS("gradient_sums", "swap"), .changes = {WORD(backend.sums, VKN_SUMS_CAS)}},
     {IS("gradient_sums", "half"),
-     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.f16_sums, true),
+     .changes = {WORD(backend.sums, VKN_SUMS_F16), WORD(backend.f16_sums, true),
                  WORD(special[SPEC_F16_SUMS], 1)}},
     {IS("background", "random")},
     {IS("background", "white"), .changes = {SPEC(BACKGROUND, BACKGROUND_WHITE)}},
@@ -268,7 +269,7 @@ static const struct row {
 
     {IS("scene.format", "transforms")},
     {IS("scene.format", "colmap"),
-     .with = {"scene.placed=true", "scene.scale=0.25", "scene.aabb_scale=1"},
+     .with = {"scene.fixed_transform=true", "scene.scale=0.25", "scene.aabb_scale=1"},
      /* without a list of its own, the first of every eight views is for testing */
      .changes = {WORD(scene.format, VKN_SCENE_COLMAP), WORD(images.resident, 2)}},
     {IS("scene.format", "llff"), .error = "poses_bounds.npy"},
@@ -277,7 +278,7 @@ static const struct row {
      .changes = {WORD(scene.downscale, 2), WORD(scene.width, 6), WORD(scene.height, 5)}},
     {IS("scene.scale", "0.5"), .changes = {REAL(scene.scale, 0.5)}},
     {IS("scene.offset", "0.25,-2,3"),
-     .with = {"scene.placed=true", "scene.scale=0.33", "scene.aabb_scale=1"},
+     .with = {"scene.fixed_transform=true", "scene.scale=0.33", "scene.aabb_scale=1"},
      .changes = {REAL(scene.offset[0], 0.25), REAL(scene.offset[1], -2), REAL(scene.offset[2], 3)}},
     /* The outermost cascade's cells are as long as the longest step; rays that end do so at 1024
      * half sides. */
@@ -285,7 +286,7 @@ static const struct row {
      .changes = {WORD(scene.aabb_scale, 4), REAL(constants.aabb_scale, 4),
                  REAL(constants.cone_angle, 1.0 / 256), REAL(constants.step_max, 4.0 / 128),
                  SPEC(CASCADES, 3)}},
-    {IS("scene.placed", "true"), .with = {"scene.scale=0.25", "scene.aabb_scale=1"},
+    {IS("scene.fixed_transform", "true"), .with = {"scene.scale=0.25", "scene.aabb_scale=1"},
      .changes = {REAL(scene.offset[0], 0), REAL(scene.offset[1], 0), REAL(scene.offset[2], 0)}},
     {IS("scene.contraction", "none")},
     {IS("scene.contraction", "cube"), .with = {"march.sampling=occupancy"},
@@ -347,7 +348,7 @@ static const struct row {
                  WORD(constants.levels[1].entries, 0), WORD(constants.levels[1].resolution, 0),
                  REAL(constants.levels[1].scale, 0)}},
     {IS("grid.features", "4"),
-     .changes = {SPEC(FEATURES, 4), GRID(1280, 4), SPEC(ENTRY, 4),
+     .changes = {SPEC(FEATURES, 4), GRID(1280, 4), SPEC(ENTRY_SIZE, 4),
                  WORD(constants.groups[0].entry, 4), WORD(constants.groups[1].entry, 4),
                  WORD(constants.groups[1].first_entry, 2304),
                  WORD(constants.levels[1].first, 9216 + 256)}},
@@ -382,9 +383,10 @@ static const struct row {
     {IS("mlp.density_width", "48"), .with = {"model=layered"}, .error = "not a multiple of 32"},
     {IS("mlp.skip_layer", "1"), .with = {"model=layered"}, .error = "mlp.skip_layer: 1: "},
     {IS("grid.finest", "3"), .with = {"model=layered"}, .error = "grid.finest: below"},
-    {IS("mlp.checkpoint", "on"), VANILLA, .changes = {WORD(constants.kept_rows, 0)}},
-    {IS("mlp.checkpoint", "off"), VANILLA},
-    {IS("mlp.checkpoint", "off"), .with = {"model=vanilla"}, .error = "mlp.checkpoint: off keeps"},
+    {IS("mlp.activation_checkpointing", "on"), VANILLA, .changes = {WORD(constants.kept_rows, 0)}},
+    {IS("mlp.activation_checkpointing", "off"), VANILLA},
+    {IS("mlp.activation_checkpointing", "off"), .with = {"model=vanilla"},
+     .error = "mlp.activation_checkpointing: off keeps"},
     {IS("mlp.density_activation", "exp")},
     {IS("mlp.density_activation", "softplus"),
      .changes = {SPEC(DENSITY_ACTIVATION, DENSITY_SOFTPLUS)}},
@@ -403,12 +405,13 @@ static const struct row {
      .error = "dynamic.layers: more than 16 layers"},
     {IS("dynamic.position_octaves", "8"), DYNAMIC,
      .changes = {DYNAMIC_WEIGHTS(16672 + 32 * 64), DYNAMIC_COLUMNS(352),
-                 WORD(constants.warp_octaves, 8)}},
+                 WORD(constants.deformation_octaves, 8)}},
     {IS("dynamic.time_octaves", "8"), DYNAMIC, .changes = {WORD(constants.time_octaves, 8)}},
-    {IS("dynamic.rate", "0.7"), DYNAMIC, .changes = {REAL(constants.groups[1].rate, 0.7)}},
+    {IS("dynamic.learning_rate_factor", "0.7"), DYNAMIC,
+     .changes = {REAL(constants.groups[1].rate, 0.7)}},
     {IS("dynamic.curriculum", "0.3"), DYNAMIC, .changes = {REAL(constants.curriculum, 0.3)}},
     {IS("dynamic.curriculum", "0"), DYNAMIC, .changes = {REAL(constants.curriculum, 0)}},
-    {IS("dynamic.time_slices", "8"), DYNAMIC, .changes = {SPEC(SLICES, 8)}},
+    {IS("dynamic.time_bins", "8"), DYNAMIC, .changes = {SPEC(TIME_BINS, 8)}},
     {IS("dynamic.time_features", "on"), DYNAMIC, .changes = {SPEC(TIME_INPUTS, 5)}},
     {IS("dynamic.time_features", "off"), DYNAMIC},
 
@@ -430,66 +433,69 @@ static const struct row {
     {IS("policy.activations", "f16"), .error = "policy.activations: f16 needs precision fp16"},
     {IS("policy.activations", "f16"), .with = {"precision=fp16"}},
     {IS("policy.activations", "f32")},
-    {IS("policy.products", "f32"), .with = {"precision=coopmat"},
-     .error = "policy.products: f32 needs precision fp32 or fp16: matrices multiply f16"},
-    {IS("policy.products", "f32"), .with = {"precision=fp16"},
+    {IS("policy.matmul", "f32"), .with = {"precision=coopmat"},
+     .error = "policy.matmul: f32 needs precision fp32 or fp16: matrices multiply f16"},
+    {IS("policy.matmul", "f32"), .with = {"precision=fp16"},
      .changes = {SPEC(ROUNDED, F32_PRODUCTS)}},
-    {IS("policy.products", "f32")},
-    {IS("policy.products", "f16"), .with = {"precision=coopmat"}},
+    {IS("policy.matmul", "f32")},
+    {IS("policy.matmul", "f16"), .with = {"precision=coopmat"}},
     {IS("policy.activation_gradients", "f32"), .with = {"precision=fp16"},
      .error = "policy.activation_gradients: f32 needs precision fp32"},
-    {IS("policy.sums", "f16"), .error = "policy.sums: f16 needs precision fp16 or coopmat"},
-    {IS("policy.sums", "f16"), .with = {"precision=fp16"}, .changes = {SPEC(ROUNDED, ROUND_SUMS)}},
-    {IS("policy.sums", "f16"), .with = {"precision=coopmat"},
+    {IS("policy.accumulators", "f16"),
+     .error = "policy.accumulators: f16 needs precision fp16 or coopmat"},
+    {IS("policy.accumulators", "f16"), .with = {"precision=fp16"},
+     .changes = {SPEC(ROUNDED, ROUND_SUMS)}},
+    {IS("policy.accumulators", "f16"), .with = {"precision=coopmat"},
      .changes = {WORD(backend.f16_accumulate, 1)}},
-    {IS("policy.sums", "f16"), .with = {"precision=coopmat", "matrix.accumulate=f32"},
-     .error = "policy.sums: f16 is not what matrix.accumulate says"},
-    {IS("policy.sums", "f32"), .with = {"precision=coopmat", "matrix.accumulate=f16"},
-     .error = "policy.sums: f32 is not what matrix.accumulate says"},
-    {IS("policy.grid_sums", "f16"),
-     .changes = {WORD(backend.sums, VKN_SUMS_HALF), WORD(backend.f16_sums, true),
+    {IS("policy.accumulators", "f16"), .with = {"precision=coopmat", "matrix.accumulate=f32"},
+     .error = "policy.accumulators: f16 is not what matrix.accumulate says"},
+    {IS("policy.accumulators", "f32"), .with = {"precision=coopmat", "matrix.accumulate=f16"},
+     .error = "policy.accumulators: f32 is not what matrix.accumulate says"},
+    {IS("policy.grid_gradients", "f16"),
+     .changes = {WORD(backend.sums, VKN_SUMS_F16), WORD(backend.f16_sums, true),
                  WORD(special[SPEC_F16_SUMS], 1)}},
-    {IS("policy.grid_sums", "f16"), .with = {"gradient_sums=fixed"},
-     .error = "policy.grid_sums: f16 is not what gradient_sums says"},
-    {IS("policy.grid_sums", "f32"), .with = {"gradient_sums=half"},
-     .error = "policy.grid_sums: f32 is not what gradient_sums says"},
+    {IS("policy.grid_gradients", "f16"), .with = {"gradient_sums=fixed"},
+     .error = "policy.grid_gradients: f16 is not what gradient_sums says"},
+    {IS("policy.grid_gradients", "f32"), .with = {"gradient_sums=f16"},
+     .error = "policy.grid_gradients: f32 is not what gradient_sums says"},
     {IS("policy.parameters", "bf16"),
      .error = "policy.parameters: bf16 is offered for results of f32"},
-    {IS("policy.products", "bf16"), .error = "policy.products: bf16 is offered for results of f32"},
-    {IS("policy.grid_sums", "bf16"),
-     .error = "policy.grid_sums: bf16 is offered for results of f32"},
+    {IS("policy.matmul", "bf16"), .error = "policy.matmul: bf16 is offered for results of f32"},
+    {IS("policy.grid_gradients", "bf16"),
+     .error = "policy.grid_gradients: bf16 is offered for results of f32"},
     {IS("policy.activations", "bf16"), .changes = {SPEC(ROUNDED, ROUND_ACTIVATIONS *ROUND_BF16)}},
     {IS("policy.activations", "bf16"), .with = {"precision=fp16"},
      .error = "policy.activations: bf16 needs precision fp32"},
     {IS("policy.activation_gradients", "bf16"),
      .changes = {SPEC(ROUNDED, ROUND_ACTIVATION_GRADIENTS *ROUND_BF16)}},
-    {IS("policy.sums", "bf16"), .changes = {SPEC(ROUNDED, ROUND_SUMS *ROUND_BF16)}},
-    {IS("policy.sums", "bf16"), .with = {"precision=coopmat"},
-     .error = "policy.sums: bf16 needs precision fp32 or fp16"},
-    {IS("policy.weight_sums", "bf16"), .changes = {SPEC(ROUNDED, ROUND_WEIGHT_SUMS *ROUND_BF16)}},
+    {IS("policy.accumulators", "bf16"), .changes = {SPEC(ROUNDED, ROUND_SUMS *ROUND_BF16)}},
+    {IS("policy.accumulators", "bf16"), .with = {"precision=coopmat"},
+     .error = "policy.accumulators: bf16 needs precision fp32 or fp16"},
+    {IS("policy.weight_gradients", "bf16"),
+     .changes = {SPEC(ROUNDED, ROUND_WEIGHT_SUMS *ROUND_BF16)}},
     {IS("policy.compositing", "bf16"), .with = {"precision=coopmat"},
      .changes = {SPEC(ROUNDED, ROUND_COMPOSITING *ROUND_BF16)}},
-    {IS("policy.masters", "bf16"), .changes = {SPEC(ROUNDED, ROUND_MASTERS *ROUND_BF16)}},
+    {IS("policy.master_parameters", "bf16"), .changes = {SPEC(ROUNDED, ROUND_MASTERS *ROUND_BF16)}},
     {IS("policy.moments", "bf16"), .changes = {SPEC(ROUNDED, ROUND_MOMENTS *ROUND_BF16)}},
-    {IS("policy.weight_sums", "f16"), .changes = {SPEC(ROUNDED, ROUND_WEIGHT_SUMS)}},
+    {IS("policy.weight_gradients", "f16"), .changes = {SPEC(ROUNDED, ROUND_WEIGHT_SUMS)}},
     {IS("policy.compositing", "f16"), .with = {"precision=coopmat"},
      .changes = {SPEC(ROUNDED, ROUND_COMPOSITING)}},
-    {IS("policy.masters", "f16"), .changes = {SPEC(ROUNDED, ROUND_MASTERS)}},
+    {IS("policy.master_parameters", "f16"), .changes = {SPEC(ROUNDED, ROUND_MASTERS)}},
     {IS("policy.activation_gradients", "f16"), .with = {"precision=fp16"}},
-    {IS("policy.weight_sums", "f32"), .with = {"precision=fp16"}},
+    {IS("policy.weight_gradients", "f32"), .with = {"precision=fp16"}},
     {IS("policy.compositing", "f32")},
-    {IS("policy.masters", "f32")},
+    {IS("policy.master_parameters", "f32")},
     {IS("policy.moments", "f32")},
-    {IS("policy.moments", "f16"), .with = {"policy.masters=f16"},
+    {IS("policy.moments", "f16"), .with = {"policy.master_parameters=f16"},
      .changes = {SPEC(ROUNDED, ROUND_MASTERS | ROUND_MOMENTS)}},
 
     {IS("batch.samples", "2050"),
      .changes = {WORD(constants.target_samples, 2050), WORD(constants.sample_capacity, 8200)}},
     {IS("batch.chunk", "2048"), VANILLA,
-     .changes = {WORD(constants.chunk_rows, 2048), WORD(constants.cell_rows, 2048)}},
+     .changes = {WORD(constants.chunk_rows, 2048), WORD(constants.cells_per_chunk, 2048)}},
     /* An eighth of what a step has room for. */
     {IS("batch.chunk", "64"), VANILLA,
-     .changes = {WORD(constants.chunk_rows, 1024), WORD(constants.cell_rows, 1024)}},
+     .changes = {WORD(constants.chunk_rows, 1024), WORD(constants.cells_per_chunk, 1024)}},
     {IS("batch.max_rays", "100"), .changes = {WORD(constants.ray_capacity, 100)}},
 
     {IS("march.sampling", "occupancy")},
@@ -540,8 +546,9 @@ static const struct row {
     {IS("proposal.interval", "3"), .changes = {WORD(constants.proposal_interval, 3)}},
     {IS("march.resolution", "64"),
      .changes = {SPEC(RESOLUTION, 64), REAL(constants.step_max, 1.0 / 64)}},
-    {IS("march.decay", "0.6"), .changes = {REAL(constants.occupancy_decay, 0.6)}},
-    {IS("march.threshold", "0.02"), .changes = {REAL(constants.occupancy_threshold, 0.02)}},
+    {IS("march.occupancy_decay", "0.6"), .changes = {REAL(constants.occupancy_decay, 0.6)}},
+    {IS("march.occupancy_threshold", "0.02"),
+     .changes = {REAL(constants.occupancy_threshold, 0.02)}},
     {IS("march.cone_angle", "0.02"), .changes = {REAL(constants.cone_angle, 0.02)}},
     {IS("march.cone_angle", "0"), .with = {"scene.aabb_scale=4"},
      .changes = {REAL(constants.cone_angle, -1)}},
@@ -564,8 +571,8 @@ static const struct row {
     {IS("march.visibility", "on"), .changes = {SPEC(VISIBILITY, 1)}},
     {IS("march.visibility", "on"), VANILLA,
      .changes = {SPEC(VISIBILITY, 1), WORD(constants.kept_rows, 0)}},
-    {IS("march.visibility", "on"), .with = {"model=vanilla", "mlp.checkpoint=off"},
-     .error = "mlp.checkpoint: off keeps"},
+    {IS("march.visibility", "on"), .with = {"model=vanilla", "mlp.activation_checkpointing=off"},
+     .error = "mlp.activation_checkpointing: off keeps"},
     {IS("march.visibility", "off")},
 
     {IS("loss.kind", "huber")},
@@ -611,7 +618,7 @@ static const struct row {
                  REAL(constants.milestones[2], 0.35)}},
     {IS("optimizer.decay_start", "123"), .changes = {WORD(constants.decay_start, 123)}},
     {IS("optimizer.decay_interval", "456"), .changes = {WORD(constants.decay_interval, 456)}},
-    {IS("optimizer.average_decay", "0.9"), .changes = {REAL(constants.average_decay, 0.9)}},
+    {IS("optimizer.ema_decay", "0.9"), .changes = {REAL(constants.average_decay, 0.9)}},
     {IS("optimizer.clip_norm", "2.5"), .changes = {REAL(constants.clip_norm, 2.5)}},
 
     {IS("loss_scale.kind", "static")},
@@ -640,8 +647,8 @@ static const struct row {
     {IS("loss_scale.backoff", "0.2"), .changes = {REAL(constants.scale_backoff, 0.2)}},
     {IS("loss_scale.interval", "55"), .changes = {WORD(constants.scale_interval, 55)}},
     {IS("loss_scale.hysteresis", "2"), .changes = {WORD(constants.scale_hysteresis, 2)}},
-    {IS("loss_scale.falls", "8"), .changes = {WORD(constants.scale_falls, 8)}},
-    {IS("loss_scale.fall_factor", "0.3"), .changes = {REAL(constants.fall_factor, 0.3)}},
+    {IS("loss_scale.max_backoffs", "8"), .changes = {WORD(constants.max_backoffs, 8)}},
+    {IS("loss_scale.rate_cut_factor", "0.3"), .changes = {REAL(constants.rate_cut_factor, 0.3)}},
     {IS("loss_scale.schedule", "POINTS"),
      .changes = {WORD(constants.scale_kind, SCALE_SCHEDULE), REAL(loss_scale, 1024),
                  WORD(constants.scale_points, 2), REAL(constants.schedule[0].value, 1024),
@@ -649,23 +656,24 @@ static const struct row {
 
     {IS("parallel.mode", "exact")},
     {IS("parallel.mode", "average")}, /* of several ranks: test_ranks */
-    {IS("parallel.virtual", "3"), .changes = {WORD(constants.ranks, 3), WORD(pieces, 2)}},
-    {IS("parallel.virtual", "3"), .with = {"parallel.mode=average"},
-     .error = "parallel.virtual: ranks in turn exchange"},
-    {IS("parallel.wire", "f32")},
-    {IS("parallel.wire", "f16"),
+    {IS("parallel.ranks_per_device", "3"), .changes = {WORD(constants.ranks, 3), WORD(buckets, 2)}},
+    {IS("parallel.ranks_per_device", "3"), .with = {"parallel.mode=average"},
+     .error = "parallel.ranks_per_device: ranks in turn exchange"},
+    {IS("parallel.communication_type", "f32")},
+    {IS("parallel.communication_type", "f16"),
      .changes = {WORD(backend.f16_sums, true), WORD(special[SPEC_F16_SUMS], true),
                  WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
-    {IS("parallel.wire", "f16"), .with = {"parallel.mode=average"},
-     .error = "parallel.wire: parallel.mode=average exchanges weights"},
-    {IS("parallel.wire", "f16"), .with = {"deterministic=true"},
+    {IS("parallel.communication_type", "f16"), .with = {"parallel.mode=average"},
+     .error = "parallel.communication_type: parallel.mode=average exchanges weights"},
+    {IS("parallel.communication_type", "f16"), .with = {"deterministic=true"},
      .changes = {WORD(backend.f16_sums, true), WORD(special[SPEC_F16_SUMS], true),
-                 SPEC(F16_SUM_PLACE, 9856), WORD(constants.scale_kind, SCALE_DYNAMIC),
+                 SPEC(F16_SUM_OFFSET, 9856), WORD(constants.scale_kind, SCALE_DYNAMIC),
                  REAL(loss_scale, 65536)}},
-    {IS("parallel.pieces", "1")}, /* of several ranks: */
-    {IS("parallel.pieces", "1"), .with = {"parallel.virtual=2"}, .changes = {WORD(pieces, 1)}},
-    {IS("parallel.pieces", "8"), .with = {"parallel.virtual=2", "grid.levels=5"},
-     .changes = {WORD(pieces, 5)}},
+    {IS("parallel.buckets", "1")}, /* of several ranks: */
+    {IS("parallel.buckets", "1"), .with = {"parallel.ranks_per_device=2"},
+     .changes = {WORD(buckets, 1)}},
+    {IS("parallel.buckets", "8"), .with = {"parallel.ranks_per_device=2", "grid.levels=5"},
+     .changes = {WORD(buckets, 5)}},
     {IS("parallel.images", "all")},
     {IS("parallel.images", "share")}, /* of several ranks: test_ranks */
     {IS("parallel.cells", "all")},
@@ -882,7 +890,7 @@ static void test_initial(void **state)
 /* ---- defaults ------------------------------------------------------------------------------ */
 
 /* Of a bounded scene, on a CPU device and on a GPU, as config.json has them: instant-ngp's. */
-static const struct standard {
+static const struct fallback {
     const char *key, *cpu, *gpu; /* gpu NULL: the same */
 } standards[] = {
     {"model", "ngp", NULL},
@@ -904,7 +912,7 @@ static const struct standard {
     {"scene.scale", "0.33", NULL},
     {"scene.offset", "[0.5,0.5,0.5]", NULL},
     {"scene.aabb_scale", "1", NULL},
-    {"scene.placed", "true", NULL},
+    {"scene.fixed_transform", "true", NULL},
     {"scene.contraction", "none", NULL},
     {"scene.image_budget", "null", NULL},
     {"scene.host_budget", "null", NULL},
@@ -930,15 +938,15 @@ static const struct standard {
     {"mlp.direction_octaves", "4", NULL},
     {"mlp.skip_layer", "6", NULL},
     {"mlp.density_activation", "exp", NULL},
-    {"mlp.checkpoint", "auto", NULL},
+    {"mlp.activation_checkpointing", "auto", NULL},
     {"dynamic.canonical", "ngp", NULL},
     {"dynamic.width", "64", NULL},
     {"dynamic.layers", "4", NULL},
     {"dynamic.position_octaves", "2", NULL},
     {"dynamic.time_octaves", "2", NULL},
-    {"dynamic.rate", "0.3", NULL},
+    {"dynamic.learning_rate_factor", "0.3", NULL},
     {"dynamic.curriculum", "0.5", NULL},
-    {"dynamic.time_slices", "1", NULL},
+    {"dynamic.time_bins", "1", NULL},
     {"dynamic.time_features", "off", NULL},
     {"glsl.source", "null", NULL},
     {"matrix.shape", "default", NULL},
@@ -946,13 +954,13 @@ static const struct standard {
     {"matrix.conversions", "false", NULL},
     {"policy.parameters", "default", NULL},
     {"policy.activations", "default", NULL},
-    {"policy.products", "default", NULL},
+    {"policy.matmul", "default", NULL},
     {"policy.activation_gradients", "default", NULL},
-    {"policy.sums", "default", NULL},
-    {"policy.grid_sums", "default", NULL},
-    {"policy.weight_sums", "f32", NULL},
+    {"policy.accumulators", "default", NULL},
+    {"policy.grid_gradients", "default", NULL},
+    {"policy.weight_gradients", "f32", NULL},
     {"policy.compositing", "f32", NULL},
-    {"policy.masters", "f32", NULL},
+    {"policy.master_parameters", "f32", NULL},
     {"policy.moments", "f32", NULL},
     {"batch.samples", "16384", "262144"},
     {"batch.chunk", "4096", "65536"},
@@ -963,8 +971,8 @@ static const struct standard {
     {"march.fine_samples", "128", NULL},
     {"march.spacing", "steps", NULL},
     {"march.resolution", "64", "128"},
-    {"march.decay", "0.95", NULL},
-    {"march.threshold", "0.01", NULL},
+    {"march.occupancy_decay", "0.95", NULL},
+    {"march.occupancy_threshold", "0.01", NULL},
     {"march.cone_angle", "0", NULL},
     {"march.steps_per_unit", "256", "1024"},
     {"march.early_stop", "0.0001", NULL},
@@ -996,7 +1004,7 @@ static const struct standard {
     {"optimizer.milestones", "[0.5,0.75,0.9]", NULL},
     {"optimizer.decay_start", "20000", NULL},
     {"optimizer.decay_interval", "10000", NULL},
-    {"optimizer.average_decay", "0.95", NULL},
+    {"optimizer.ema_decay", "0.95", NULL},
     {"optimizer.clip_norm", "0", NULL},
     {"loss_scale.kind", "static", NULL},
     {"loss_scale.initial", "1", NULL},
@@ -1006,13 +1014,13 @@ static const struct standard {
     {"loss_scale.backoff", "0.5", NULL},
     {"loss_scale.interval", "2000", NULL},
     {"loss_scale.hysteresis", "1", NULL},
-    {"loss_scale.falls", "12", NULL},
-    {"loss_scale.fall_factor", "0.5", NULL},
+    {"loss_scale.max_backoffs", "12", NULL},
+    {"loss_scale.rate_cut_factor", "0.5", NULL},
     {"loss_scale.schedule", "[]", NULL},
     {"parallel.mode", "exact", NULL},
-    {"parallel.virtual", "1", NULL},
-    {"parallel.wire", "f32", NULL},
-    {"parallel.pieces", "1", "4"},
+    {"parallel.ranks_per_device", "1", NULL},
+    {"parallel.communication_type", "f32", NULL},
+    {"parallel.buckets", "1", "4"},
     {"parallel.images", "all", NULL},
     {"parallel.cells", "share", "all"},
 };
@@ -1145,7 +1153,7 @@ static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float nea
                                     .aabb_scale = aabb_scale,
                                     .near = near};
     const struct gpu_capabilities device = make_device(type);
-    ok(pipeline_resolve_config(&config, &scene, &device));
+    ok(setup_resolve_config(&config, &scene, &device));
     char *text = vkn_config_write_json(&config);
     cJSON *json = cJSON_Parse(text);
     assert_non_null(json);
@@ -1199,18 +1207,18 @@ static void test_default_variants(void **state)
 
 /* What --help calls the default begins with a GPU's and names a CPU's: "262144, CPU 16384". What
  * is no number or list of numbers there says it in words. */
-static void assert_help(const char *help, const struct standard *standard)
+static void assert_help(const char *help, const struct fallback *fallback)
 {
-    const char *gpu = standard->gpu ? standard->gpu : standard->cpu, *cpu = strstr(help, "CPU ");
+    const char *gpu = fallback->gpu ? fallback->gpu : fallback->cpu, *cpu = strstr(help, "CPU ");
     char *end = NULL;
     double said = strtod(help, &end);
     bool list = *gpu == '[', always = *end != '/' && strncmp(end, " when", 5) != 0;
     if (list && end != help && strncmp(help, gpu + 1, strlen(gpu) - 2) != 0)
-        fail_msg("%s: help says %s, not %s", standard->key, help, gpu);
+        fail_msg("%s: help says %s, not %s", fallback->key, help, gpu);
     if (!list && end != help && always && said != strtod(gpu, NULL))
-        fail_msg("%s: help says %s, not %s", standard->key, help, gpu);
-    if (standard->gpu && (!cpu || strtod(cpu + 4, NULL) != strtod(standard->cpu, NULL)))
-        fail_msg("%s: help says %s, not CPU %s", standard->key, help, standard->cpu);
+        fail_msg("%s: help says %s, not %s", fallback->key, help, gpu);
+    if (fallback->gpu && (!cpu || strtod(cpu + 4, NULL) != strtod(fallback->cpu, NULL)))
+        fail_msg("%s: help says %s, not CPU %s", fallback->key, help, fallback->cpu);
 }
 
 static void test_help_tells_defaults(void **state)
@@ -1251,7 +1259,7 @@ static void test_refusals(void **state)
         struct vkn_config config = {0};
         for (size_t n = 0; n < 3 && cases[i].settings[n]; n++)
             set(&config, cases[i].settings[n]);
-        assert_int_equal(pipeline_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
+        assert_int_equal(setup_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
         assert_error(cases[i].error);
     }
 }

@@ -7,7 +7,7 @@
 #include "gpu/internal.h"
 #include "render/render.h"
 
-#include "pipeline/internal.h"
+#include "step/internal.h"
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
@@ -229,7 +229,7 @@ static void test_cells(void **state)
     tiny_put(&tiny, cells, none);
     step->setup.constants.camera_count = 1u << 20; /* for who thinks of the time alone */
     count_anew();
-    ok(pipeline_mark_unseen(step));
+    ok(step_mark_unseen(step));
     assert_true(slow.submissions > 5);
     float *pieces = tiny_take(&tiny, cells);
     assert_memory_equal(pieces, whole, cells->size);

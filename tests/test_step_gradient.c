@@ -43,7 +43,7 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
                 (float)random_between(&random, -0.3, 0.3);
     /* A deformation that moves samples by about as much as a cell of the finest level. */
     const struct field_layer *last = &model->layers[model->layer_count - 1];
-    for (uint32_t i = 0; model->warp_layers > 0 && i < last->inputs; i++)
+    for (uint32_t i = 0; model->deformation_layers > 0 && i < last->inputs; i++)
         for (uint32_t o = 0; o < last->used_outputs; o++)
             params[reference_weight(last, i, o)] = (float)random_between(&random, -0.05, 0.05);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS], params);
@@ -208,7 +208,7 @@ static void check_occupancy(const struct tiny *tiny)
     if (step->setup.config.march.sampling == VKN_SAMPLING_UNIFORM)
         return; /* there is none */
     /* The last eight bits of a moving scene's cells say when they were found. */
-    double tolerance = step->setup.model.warp_layers > 0 ? ldexp(1, -15) : 1e-5;
+    double tolerance = step->setup.model.deformation_layers > 0 ? ldexp(1, -15) : 1e-5;
     float *values = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
     size_t count = step->buffers.at[BIND_OCCUPANCY].size / sizeof *values, seen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -354,7 +354,7 @@ static void test_relu(void **state)
 }
 
 /* Several chunks of rows. */
-static struct vkn_config vanilla_of(bool deterministic, enum vkn_gradient_checkpoint checkpoint)
+static struct vkn_config vanilla_of(bool deterministic, enum vkn_checkpointing checkpoint)
 {
     const struct vkn_config config = {
         .model = VKN_MODEL_VANILLA,
@@ -369,7 +369,7 @@ static struct vkn_config vanilla_of(bool deterministic, enum vkn_gradient_checkp
                 .position_octaves = 4,
                 .direction_octaves = 2,
                 .skip_layer = 2,
-                .checkpoint = checkpoint},
+                .activation_checkpointing = checkpoint},
         .march = {.resolution = 16, .steps_per_unit = 16},
         .batch = {.samples = 1024, .chunk = 64, .max_rays = 64},
         .optimizer.weight_decay = -1,
@@ -379,7 +379,7 @@ static struct vkn_config vanilla_of(bool deterministic, enum vkn_gradient_checkp
 
 static void test_vanilla(void **state)
 {
-    check_step(*state, vanilla_of(false, VKN_GRADIENT_CHECKPOINT_OFF), 7);
+    check_step(*state, vanilla_of(false, VKN_CHECKPOINTING_OFF), 7);
 }
 
 /* Colours of what light comes to alone, of several chunks. In one form of the programs: those of
@@ -387,9 +387,9 @@ static void test_vanilla(void **state)
 static void test_vanilla_uniform(void **state)
 {
     const struct step_tests *tests = *state;
-    if (!gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+    if (!gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = vanilla_of(false, VKN_GRADIENT_CHECKPOINT_ON);
+    struct vkn_config config = vanilla_of(false, VKN_CHECKPOINTING_ON);
     config.march.visibility = VKN_SWITCH_ON;
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 5;
@@ -413,7 +413,7 @@ static struct vkn_config dynamic_of(bool deterministic)
 static void test_dynamic(void **state)
 {
     const struct step_tests *tests = *state;
-    if (gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+    if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         check_step(tests, dynamic_of(false), 9);
 }
 
@@ -422,7 +422,7 @@ static void test_dynamic(void **state)
 static void test_dynamic_contracted(void **state)
 {
     const struct step_tests *tests = *state;
-    if (gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+    if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
     struct vkn_config config = dynamic_of(true);
     config.scene.contraction = VKN_CONTRACTION_CUBE;
@@ -435,7 +435,7 @@ static void test_dynamic_contracted(void **state)
 
 /* Vanilla's field behind the deformation: activations that are kept, and a layer that reads the
  * position and the time again. */
-static struct vkn_config warped_of(bool deterministic, enum vkn_gradient_checkpoint checkpoint)
+static struct vkn_config deformed_of(bool deterministic, enum vkn_checkpointing checkpoint)
 {
     struct vkn_config config = vanilla_of(deterministic, checkpoint);
     config.model = VKN_MODEL_DYNAMIC;
@@ -445,21 +445,21 @@ static struct vkn_config warped_of(bool deterministic, enum vkn_gradient_checkpo
     return config;
 }
 
-static void test_warped(void **state)
+static void test_deformed(void **state)
 {
     const struct step_tests *tests = *state;
-    if (gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
-        check_step(tests, warped_of(false, VKN_GRADIENT_CHECKPOINT_OFF), 11);
+    if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
+        check_step(tests, deformed_of(false, VKN_CHECKPOINTING_OFF), 11);
 }
 
 /* In the other form of the programs and in another space, live samples once more through all
  * layers, of which none reads the position again. */
-static void test_warped_contracted(void **state)
+static void test_deformed_contracted(void **state)
 {
     const struct step_tests *tests = *state;
-    if (gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+    if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = warped_of(true, VKN_GRADIENT_CHECKPOINT_ON);
+    struct vkn_config config = deformed_of(true, VKN_CHECKPOINTING_ON);
     config.scene.contraction = VKN_CONTRACTION_CUBE;
     config.march.cone_angle = 1.0f / 8;
     config.march.visibility = VKN_SWITCH_ON;
@@ -475,22 +475,22 @@ static const struct layered {
     enum vkn_position_encoding position;
     enum vkn_direction_encoding direction;
     enum vkn_activation activation;
-    enum vkn_gradient_checkpoint checkpoint;
+    enum vkn_checkpointing checkpoint;
     bool deterministic, visibility;
     uint32_t features, skip;
 } layered[] = {
-    {VKN_POSITION_HASH, VKN_DIRECTION_FREQUENCIES, VKN_ACTIVATION_SOFTPLUS,
-     VKN_GRADIENT_CHECKPOINT_ON, true, true, 4, 3},
-    {VKN_POSITION_HASH, VKN_DIRECTION_NONE, VKN_ACTIVATION_LEAKY_RELU, VKN_GRADIENT_CHECKPOINT_OFF,
+    {VKN_POSITION_HASH, VKN_DIRECTION_FREQUENCIES, VKN_ACTIVATION_SOFTPLUS, VKN_CHECKPOINTING_ON,
+     true, true, 4, 3},
+    {VKN_POSITION_HASH, VKN_DIRECTION_NONE, VKN_ACTIVATION_LEAKY_RELU, VKN_CHECKPOINTING_OFF, false,
+     false, 2, 2},
+    {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_TANH, VKN_CHECKPOINTING_OFF,
      false, false, 2, 2},
-    {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_TANH,
-     VKN_GRADIENT_CHECKPOINT_OFF, false, false, 2, 2},
-    {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_IDENTITY, VKN_ACTIVATION_SIGMOID,
-     VKN_GRADIENT_CHECKPOINT_ON, false, false, 2, 9},
+    {VKN_POSITION_FREQUENCIES, VKN_DIRECTION_IDENTITY, VKN_ACTIVATION_SIGMOID, VKN_CHECKPOINTING_ON,
+     false, false, 2, 9},
     {VKN_POSITION_IDENTITY, VKN_DIRECTION_FREQUENCIES, VKN_ACTIVATION_SQUAREPLUS,
-     VKN_GRADIENT_CHECKPOINT_ON, true, false, 2, 2},
-    {VKN_POSITION_IDENTITY, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_NONE,
-     VKN_GRADIENT_CHECKPOINT_OFF, false, false, 2, 9},
+     VKN_CHECKPOINTING_ON, true, false, 2, 2},
+    {VKN_POSITION_IDENTITY, VKN_DIRECTION_HARMONICS, VKN_ACTIVATION_NONE, VKN_CHECKPOINTING_OFF,
+     false, false, 2, 9},
 };
 
 static void check_layered(const struct step_tests *tests, const struct layered *of, uint32_t seed)
@@ -510,12 +510,12 @@ static void check_layered(const struct step_tests *tests, const struct layered *
 
 /* The layered model's encodings behind a deformation, each with the time as an input: a grid's
  * features with densities before colours, and the position alone with kept activations. */
-static void test_warped_layered(void **state)
+static void test_deformed_layered(void **state)
 {
     const struct step_tests *tests = *state;
-    if (!gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)))
+    if (!gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = warped_of(true, VKN_GRADIENT_CHECKPOINT_ON);
+    struct vkn_config config = deformed_of(true, VKN_CHECKPOINTING_ON);
     config.dynamic.canonical = VKN_CANONICAL_LAYERED;
     config.field.activation = VKN_ACTIVATION_TANH;
     config.grid = tiny_config(false).grid;
@@ -524,7 +524,7 @@ static void test_warped_layered(void **state)
     config.deterministic = false;
     config.field.position = VKN_POSITION_IDENTITY;
     config.field.direction = VKN_DIRECTION_HARMONICS;
-    config.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_OFF;
+    config.mlp.activation_checkpointing = VKN_CHECKPOINTING_OFF;
     config.march.visibility = VKN_SWITCH_DEFAULT;
     check_step(tests, config, 21);
 }
@@ -534,7 +534,7 @@ static void test_warped_layered(void **state)
 static void test_layered(void **state)
 {
     const struct step_tests *tests = *state;
-    if (!gpu_cpu_shaped(gpu_device_capabilities(tests->context->device)) && !tries_all())
+    if (!gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)) && !tries_all())
         return;
     for (uint32_t i = 0; i < BASE_COUNT(layered); i++)
         check_layered(tests, &layered[i], 13 + i);
@@ -548,8 +548,8 @@ int main(void)
         cmocka_unit_test(test_softplus), cmocka_unit_test(test_relu),
         cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
         cmocka_unit_test(test_dynamic),  cmocka_unit_test(test_dynamic_contracted),
-        cmocka_unit_test(test_warped),   cmocka_unit_test(test_warped_contracted),
-        cmocka_unit_test(test_layered),  cmocka_unit_test(test_warped_layered),
+        cmocka_unit_test(test_deformed), cmocka_unit_test(test_deformed_contracted),
+        cmocka_unit_test(test_layered),  cmocka_unit_test(test_deformed_layered),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

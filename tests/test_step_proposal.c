@@ -6,7 +6,7 @@
  * the proposal and the loss are the reference's. */
 #include "step_probe.h"
 
-#include "pipeline/internal.h"
+#include "step/internal.h"
 
 #define PROBES 48u
 
@@ -28,8 +28,8 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
     struct random random = {seed};
     float *params = NULL;
     for (uint32_t n = 0; n < 2; n++) {
-        const struct field_model *model = &pipeline_setup(step, n)->model;
-        const struct gpu_buffer *buffers = pipeline_field(step, n)->at;
+        const struct field_model *model = &step_field_setup(step, n)->model;
+        const struct gpu_buffer *buffers = step_field_buffers(step, n)->at;
         free(params);
         params = tiny_take(tiny, &buffers[BIND_PARAMS]);
         for (uint32_t i = model->mlp_params; i < model->param_count; i++)

@@ -2,7 +2,7 @@
  * what its steps left. */
 #include "step_fixture.h"
 
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 #include <vknerf/run.h>
 
@@ -31,22 +31,22 @@ static void take_report(void *context, const struct vkn_train_stats *stats)
     const struct Stats *ring = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     const struct Stats *last = &ring[stats->step];
     reported->from = (uint32_t)reported->stats.step;
-    double steps = (double)stats->step - reported->from, loss = 0, square = 0, flushed = 0;
+    double steps = (double)stats->step - reported->from, loss = 0, square = 0, underflowed = 0;
     for (uint32_t step = reported->from + 1; step <= stats->step; step++) {
         assert_int_equal(ring[step].step, step);
         loss += (double)ring[step].loss / steps;
         square += (double)ring[step].square / steps;
-        flushed += (double)ring[step].flushed / steps;
+        underflowed += (double)ring[step].underflowed / steps;
     }
     assert_true(fabs(loss - square) > 0.01 * loss);
     assert_figure("loss", stats->loss, loss);
     assert_figure("psnr", stats->psnr, -10 * log10(square));
-    assert_figure("flushed", stats->flushed, flushed);
+    assert_figure("flushed", stats->underflowed, underflowed);
     assert_figure("learning rate", stats->learning_rate, (double)last->learning_rate);
     assert_figure("loss scale", stats->loss_scale, (double)last->loss_scale);
     assert_figure("gradient", stats->grad_norm, (double)last->grad_norm);
     assert_int_equal(stats->skipped_steps, last->skipped_steps);
-    assert_int_equal(stats->gpu_memory_bytes, gpu_memory_held(tiny->trainer->device));
+    assert_int_equal(stats->gpu_memory_bytes, gpu_memory_allocated(tiny->trainer->device));
     assert_int_equal(stats->images->count, 3);
     assert_int_equal(stats->images->downscale, 1);
     reported->stats = *stats;
@@ -166,16 +166,16 @@ static void check_buffers(const struct step *step)
         {&b[BIND_LIVE], samples * 4},
         {&b[BIND_PARAMS], params},
         {&b[BIND_GRADIENTS], params},
-        {&b[BIND_FIXED], 2 * params},
+        {&b[BIND_ACCUMULATORS], 2 * params},
         {&b[BIND_MOMENT1], params},
         {&b[BIND_MOMENT2], params},
-        {&b[BIND_COUNTS], params / 2},
+        {&b[BIND_STEP_COUNTS], params / 2},
         {&b[BIND_AVERAGE], params},
         {&b[BIND_PARTIALS], 4 * 1280ull * step->setup.constants.backward_groups},
         {&b[BIND_FEATURES], samples * 4 * 2 * (step->setup.backend.f16 ? 2 : 4)},
         {&b[BIND_REDUCE], 4ull * REDUCE_SIZE},
         {&b[BIND_OCCUPANCY], 4 * 16 * 16 * 16},
-        {&b[BIND_BITS], 4 * (16 * 16 * 16 / 32 + 2 * 2 * 2)},
+        {&b[BIND_OCCUPANCY_BITS], 4 * (16 * 16 * 16 / 32 + 2 * 2 * 2)},
     };
     for (size_t i = 0; i < BASE_COUNT(expected); i++)
         if (expected[i].buffer->size != expected[i].bytes)
@@ -341,7 +341,7 @@ static void test_formats(void **state)
     /* More than half of the time has passed, which is a milestone, but not of the steps. */
     run_and_check(&tiny, 17, 1);
     const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
-    assert_true(half ? stats[17].flushed > 0.02f : stats[17].flushed == 0);
+    assert_true(half ? stats[17].underflowed > 0.02f : stats[17].underflowed == 0);
     assert_close(stats[17].learning_rate, 1e-2 * 0.33, 1e-6, 1e-2, "learning rate", 17);
     tiny_destroy(&tiny);
     free(data);

@@ -8,10 +8,10 @@
 
 #include <vulkan/vulkan.h>
 
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 
-extern struct gpu_program_source test_stepper_device_programs[];
-extern const size_t test_stepper_device_program_count;
+extern struct gpu_shader test_stepper_device_shaders[];
+extern const size_t test_stepper_device_shader_count;
 
 /* ---- Vulkan ---------------------------------------------------------------------------------- */
 
@@ -135,14 +135,14 @@ static void create_layout(struct own *own)
     done(own->AllocateDescriptorSets(own->handles.device, &sets, &own->set));
 }
 
-static void create_programs(struct own *own)
+static void create_pipelines(struct own *own)
 {
     static const char *const names[PROGRAMS] = {"ball_values", "ball_densities"};
     for (size_t i = 0; i < PROGRAMS; i++) {
-        const struct gpu_program_source *source = test_stepper_device_programs;
+        const struct gpu_shader *source = test_stepper_device_shaders;
         while (strcmp(source->name, names[i]) != 0)
             source++;
-        assert_int_equal(gpu_program_unpack(source), VKN_OK);
+        assert_int_equal(gpu_shader_unpack(source), VKN_OK);
         const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                                .codeSize = 4 * source->count,
                                                .pCode = source->words};
@@ -169,7 +169,7 @@ static void own_create(vkn_context *context, struct own *own)
     load_functions(own);
     create_staging(own);
     create_layout(own);
-    create_programs(own);
+    create_pipelines(own);
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                           .queueFamilyIndex = own->handles.queue_family};
@@ -357,7 +357,7 @@ static void compare_steps(struct own *own, struct pair device, struct pair host)
     own_read(own, &device.samples->distances, distances, 4 * count);
     assert_memory_equal(distances, host.samples->distances.data, 4 * count);
     assert_float_equal(device.composited->loss, host.composited->loss, 1e-6);
-    assert_float_equal(device.composited->square, host.composited->square, 1e-6);
+    assert_float_equal(device.composited->mean_square, host.composited->mean_square, 1e-6);
     assert_int_equal(device.composited->live, host.composited->live);
     assert_true(host.composited->live < count);
     own_read(own, &device.composited->gradients, gradients, 16 * count);

@@ -157,15 +157,15 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
     for (uint32_t slot = 0; slot < plan->resident; slot++) {
         uint64_t position = images_position(plan, window, slot);
         uint32_t shrink =
-            images_shrink(config, images_progress(config, images_entry(plan, position)));
-        struct images_piece piece =
-            images_piece(plan, train, order[position % plan->pieces], slot, shrink);
-        struct Camera camera = setup_camera(&piece.camera);
+            images_shrink(config, images_progress(config, images_entry_window(plan, position)));
+        struct images_strip image_strip =
+            images_strip(plan, train, order[position % plan->image_strips], slot, shrink);
+        struct Camera camera = setup_camera(&image_strip.camera);
         assert_memory_equal(&cameras[VIEWS + slot], &camera, sizeof camera);
-        ok(scene_read_rows(tiny->scene, SCENE_TRAIN, piece.view, piece.first_row, piece.rows,
-                           shrink, expected));
-        assert_memory_equal(pixels + piece.camera.first_pixel, expected,
-                            4ull * piece.camera.width * piece.camera.height);
+        ok(scene_read_rows(tiny->scene, SCENE_TRAIN, image_strip.view, image_strip.first_row,
+                           image_strip.rows, shrink, expected));
+        assert_memory_equal(pixels + image_strip.camera.first_pixel, expected,
+                            4ull * image_strip.camera.width * image_strip.camera.height);
     }
     /* All cameras stand before them, for what asks who sees a cell. */
     for (uint32_t view = 0; view < VIEWS; view++)
@@ -190,7 +190,7 @@ static void test_windows(void **state)
     void *pixels = NULL;
     assert_true(plan->strips == 10 && plan->exchanged == 38 && plan->resident == 38);
     assert_true(plan->bytes <= config.scene.image_budget);
-    uint64_t held = gpu_memory_held(tiny.trainer->device);
+    uint64_t held = gpu_memory_allocated(tiny.trainer->device);
     for (int files = 0; files < 2; files++) {
         for (uint32_t step = 8; step <= 80; step += step < 40 ? 8 : 20) {
             tiny_run(&tiny, step);
@@ -205,7 +205,8 @@ static void test_windows(void **state)
             ok(vkn_trainer_resume(tiny.trainer, start));
         }
     }
-    assert_int_equal(gpu_memory_held(tiny.trainer->device), held); /* exchanging takes no more */
+    assert_int_equal(gpu_memory_allocated(tiny.trainer->device),
+                     held); /* exchanging takes no more */
     tiny_destroy(&tiny);
     free(pixels);
     free(start);
@@ -301,7 +302,7 @@ static void test_stages(void **state)
         tiny_run(&tiny, 16 * period + 16);
         assert_window(&tiny, period);
         vkn_trainer_images(tiny.trainer, &images);
-        assert_int_equal(images.by_period, 0);
+        assert_int_equal(images.streamed_per_interval, 0);
         assert_int_equal(images.downscale, period < 3 ? 4 : period < 6 ? 2 : 1);
         /* Three a period from the stage's first on; a stage ends before its last images came. */
         uint32_t expected = period < 3 ? 0 : 3 * (period - 2);
@@ -389,15 +390,15 @@ static void test_share(void **state)
     tiny.trainer->parallel = NULL;
     const struct images_plan *plan = &tiny.trainer->images;
     assert_true(plan->cameras == VIEWS && plan->views == 3 && plan->strips > 1);
-    assert_true(plan->resident < plan->pieces && plan->bytes <= config.scene.image_budget);
+    assert_true(plan->resident < plan->image_strips && plan->bytes <= config.scene.image_budget);
     assert_int_equal(tiny.scene->splits[SCENE_TRAIN].pixel_count, 3 * SIZE * SIZE);
     for (uint32_t step = 8; step <= 56; step += 16) {
         tiny_run(&tiny, step);
         assert_window(&tiny, (step - 1) / 16);
     }
-    for (uint32_t piece = 0; piece < plan->pieces; piece++)
-        assert_int_equal(images_piece(plan, &tiny.scene->splits[SCENE_TRAIN], piece, 0, 1).view % 5,
-                         1);
+    for (uint32_t image_strip = 0; image_strip < plan->image_strips; image_strip++)
+        assert_int_equal(
+            images_strip(plan, &tiny.scene->splits[SCENE_TRAIN], image_strip, 0, 1).view % 5, 1);
     tiny_destroy(&tiny);
     parallel_group_destroy(&group);
 }
@@ -440,7 +441,7 @@ static void test_quality(void **state)
     double before = quality_of(&tiny);
     tiny_run(&tiny, all.steps);
     double resident = quality_of(&tiny);
-    uint64_t held = gpu_memory_held(tiny.trainer->device), bytes = 0;
+    uint64_t held = gpu_memory_allocated(tiny.trainer->device), bytes = 0;
     uint64_t images = tiny.trainer->images.bytes;
     tiny_destroy(&tiny);
 
@@ -460,7 +461,7 @@ static void test_quality(void **state)
     assert_true(plan->bytes <= streaming.scene.image_budget && plan->bytes < images);
     uint64_t more = IMAGES_EXCHANGES * plan->exchange + plan->resident * sizeof(struct Camera);
     held = held - images + plan->bytes + more;
-    uint64_t now = gpu_memory_held(tiny.trainer->device);
+    uint64_t now = gpu_memory_allocated(tiny.trainer->device);
     assert_true(now + 4096 > held && now < held + 4096); /* alignment of a few buffers */
     ok(train_memory(tiny.trainer->device, tiny.scene, &tiny.trainer->config, &bytes));
     assert_true(bytes <= now);
@@ -481,7 +482,7 @@ static void test_damaged(void **state)
         .job = &quietly, .scene = tests->folder->path, .config = &config};
     struct vkn_train_result *result;
     uint32_t order[VIEWS];
-    const struct images_plan plan = {.pieces = VIEWS}; /* from files a view is a piece */
+    const struct images_plan plan = {.image_strips = VIEWS}; /* from files a view is a piece */
     char name[32], *out = base_path_join(tests->folder->path, "run");
     images_shuffle(&plan, config.seed, order);
     snprintf(name, sizeof name, "view_%02u.png", order[6]); /* four are there, and then others */

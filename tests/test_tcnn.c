@@ -60,7 +60,7 @@ static void test_all(void **state)
         double value;
     } expected[] = {
         {"loss.kind", VKN_LOSS_L2},
-        {"optimizer.average_decay", 0.9},
+        {"optimizer.ema_decay", 0.9},
         {"optimizer.decay_start", 2000},
         {"optimizer.decay_interval", 1000},
         {"optimizer.decay_factor", 0.5},
@@ -98,7 +98,7 @@ static void test_all(void **state)
         bool listed = false;
         for (size_t n = 0; n < BASE_COUNT(expected); n++)
             listed |= strcmp(expected[n].key, config_settings[i].key) == 0;
-        given += !listed && !config_is_open(&config, config_settings[i].key);
+        given += !listed && !config_is_unset(&config, config_settings[i].key);
     }
     assert_int_equal(given, 0);
 }
@@ -127,9 +127,9 @@ static void test_parent(void **state)
     assert_setting(&config, "mlp.skip_layer", 2);
     assert_setting(&config, "march.resolution", 32);
     assert_setting(&config, "optimizer.learning_rate", 1e-3);
-    assert_setting(&config, "optimizer.average_decay", 0.9);
-    assert_true(config_is_open(&config, "grid.levels"));
-    assert_true(config_is_open(&config, "grid.finest"));
+    assert_setting(&config, "optimizer.ema_decay", 0.9);
+    assert_true(config_is_unset(&config, "grid.levels"));
+    assert_true(config_is_unset(&config, "grid.finest"));
 }
 
 /* Which of the names there are. */

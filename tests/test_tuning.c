@@ -7,7 +7,7 @@
 
 #include "tuner/tuner.h"
 #include "skips.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* ---- legal values ---------------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ static struct made make(struct vkn_config config, const struct gpu_capabilities 
 {
     struct made made = {.config = config};
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
-    ok(pipeline_resolve_config(&made.config, &scene, device));
+    ok(setup_resolve_config(&made.config, &scene, device));
     made.config.precision = config.precision;
     ok(field_model_create(&made.config, &made.model));
     ok(field_backend_create(&made.config, &made.model, device, &made.backend));
@@ -80,14 +80,14 @@ static void check_rules(const struct made *made, const struct gpu_capabilities *
     assert_true(backend.backward_size <= device->max_workgroup_size);
     assert_true(backend.backward_groups * backend.scratch_bytes <= device->max_buffer_range);
     bool matrices = backend.precision == VKN_PRECISION_COOPMAT;
-    if (!matrices && backend.cpu_shaped)
+    if (!matrices && backend.cpu_kernels)
         return;
     assert_true(backend.forward_rows * backend.forward_row * number <= device->max_shared_memory);
     assert_true(backend.rows_in_memory ||
                 backend.backward_rows * backend.backward_row * number <= device->max_shared_memory);
     if (matrices)
         assert_int_equal(backend.backward_rows % backend.shape.k, 0);
-    if (!backend.cpu_shaped) {
+    if (!backend.cpu_kernels) {
         assert_int_equal(backend.owned_rows, 0);
         assert_int_equal(64 % backend.forward_rows, 0);
         return;
@@ -121,7 +121,7 @@ static void check_options(struct vkn_config config, const struct gpu_capabilitie
     assert_false(tunes(&made, device, FIELD_BACKWARD_GROUPS, 0));
     bool matrices = config.precision == VKN_PRECISION_COOPMAT;
     bool cpu = device->type == GPU_CPU;
-    assert_int_equal(tunes(&made, device, FIELD_ROUNDS, 2), cpu && !matrices);
+    assert_int_equal(tunes(&made, device, FIELD_TILES_AT_ONCE, 2), cpu && !matrices);
     assert_false(tunes(&made, device, FIELD_HOLD_SUMS, 2));
     assert_false(tunes(&made, device, FIELD_OWNED_ROWS, matrices ? 48 : 32));
     assert_false(tunes(&made, device, FIELD_BACKWARD_SIZE,
@@ -190,7 +190,7 @@ static struct made remember(const struct gpu_device *device, struct vkn_config c
     tuning.values[FIELD_BACKWARD_GROUPS]++;
     tuning.values[FIELD_FORWARD_ROWS] = 128;
     assert_true(field_backend_tune(&tuning, &made.model, capabilities, &made.backend));
-    ok(field_tuning_keep(device, &made.model, &made.backend, &speedups));
+    ok(field_tuning_save(device, &made.model, &made.backend, &speedups));
     return made;
 }
 
@@ -198,7 +198,7 @@ static bool tuned(const struct gpu_device *device, struct vkn_config config)
 {
     struct made made = make(config, gpu_device_capabilities(device));
     struct field_backend untuned = made.backend;
-    bool found = field_tune(device, &made.config, &made.model, &made.backend);
+    bool found = field_apply_tuning(device, &made.config, &made.model, &made.backend);
     if (!found)
         assert_memory_equal(&made.backend, &untuned, sizeof untuned);
     assert_int_equal(found, made.backend.tuned);
@@ -226,7 +226,7 @@ static void test_remembered(void **state)
     struct made made = remember(device, config),
                 now = make(config, gpu_device_capabilities(device));
     check_speedups(file);
-    assert_true(field_tune(device, &now.config, &now.model, &now.backend));
+    assert_true(field_apply_tuning(device, &now.config, &now.model, &now.backend));
     assert_memory_equal(&now.backend, &made.backend, sizeof made.backend);
 
     /* Not for another model or precision, nor for runs whose result it must not decide about. */
@@ -250,7 +250,7 @@ static void test_remembered(void **state)
     remember(device, wide);
     assert_true(tuned(device, config) && tuned(device, wide));
     now = make(config, gpu_device_capabilities(device));
-    ok(field_tuning_keep(device, &now.model, &now.backend, NULL));
+    ok(field_tuning_save(device, &now.model, &now.backend, NULL));
     assert_false(tuned(device, config));
     assert_true(tuned(device, wide));
     unlink(file);
@@ -337,8 +337,8 @@ static void test_step(void **state)
     struct setup fixed_after = configure(device, &deterministic);
     assert_false(before.backend.tuned);
     assert_true(after.backend.tuned);
-    assert_int_equal(after.backend.rounds, 10 + before.backend.rounds);
-    assert_int_equal(after.specialization.values[SPEC_ROUNDS], after.backend.rounds);
+    assert_int_equal(after.backend.tiles_at_once, 10 + before.backend.tiles_at_once);
+    assert_int_equal(after.specialization.values[SPEC_GRADIENT_TILES], after.backend.tiles_at_once);
     assert_int_equal(after.constants.backward_groups, before.constants.backward_groups + 1);
     assert_true(after.backend.scratch_bytes > before.backend.scratch_bytes);
     assert_false(fixed_after.backend.tuned);
@@ -373,7 +373,7 @@ static void test_choice(void **state)
     ok(status);
     assert_non_null(strstr(log, "is not tuned any more: the self-test found field_forward_fp16"));
     assert_int_equal(made.config.precision, VKN_PRECISION_FP16);
-    assert_int_equal(choice.candidates[choice.chosen].verdict, FIELD_RIGHT);
+    assert_int_equal(choice.candidates[choice.chosen].verdict, FIELD_CORRECT);
     assert_false(choice.candidates[choice.chosen].backend.tuned);
     assert_false(tuned(device, small(VKN_PRECISION_FP16)));
     free(log);

@@ -2,10 +2,10 @@
 #include "step_fixture.h"
 
 #include "gpu/internal.h"
-#include "pipeline/internal.h"
+#include "step/internal.h"
 
 /* Chunks of 832 samples: a step has room for five of them, and two are live. */
-static struct vkn_config vanilla_config(enum vkn_gradient_checkpoint checkpoint)
+static struct vkn_config vanilla_config(enum vkn_checkpointing checkpoint)
 {
     struct vkn_config config = tiny_config(true);
     config.model = VKN_MODEL_VANILLA;
@@ -20,7 +20,7 @@ static struct vkn_config vanilla_config(enum vkn_gradient_checkpoint checkpoint)
     config.mlp.skip_layer = 2;
     config.mlp.position_octaves = 4;
     config.mlp.direction_octaves = 1;
-    config.mlp.checkpoint = checkpoint;
+    config.mlp.activation_checkpointing = checkpoint;
     return config;
 }
 
@@ -71,8 +71,8 @@ static void assert_learnt(const struct trained *trained, const struct vkn_config
 static void test_checkpointing(void **state)
 {
     const struct step_tests *tests = *state;
-    const struct vkn_config on = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON),
-                            off = vanilla_config(VKN_GRADIENT_CHECKPOINT_OFF);
+    const struct vkn_config on = vanilla_config(VKN_CHECKPOINTING_ON),
+                            off = vanilla_config(VKN_CHECKPOINTING_OFF);
     struct trained again = train(tests, &on, false), kept = train(tests, &off, false);
     assert_learnt(&again, &on);
     assert_memory_equal(again.params, kept.params, again.size);
@@ -89,7 +89,7 @@ static void test_checkpointing(void **state)
 static void test_visibility(void **state)
 {
     const struct step_tests *tests = *state;
-    struct vkn_config config = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON);
+    struct vkn_config config = vanilla_config(VKN_CHECKPOINTING_ON);
     for (int n = 0; n < 2; n++) {
         if (n == 1)
             config.batch.chunk = 16384;
@@ -109,7 +109,7 @@ static void test_visibility(void **state)
 static void test_measured(void **state)
 {
     const struct step_tests *tests = *state;
-    const struct vkn_config config = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON);
+    const struct vkn_config config = vanilla_config(VKN_CHECKPOINTING_ON);
     struct trained whole = train(tests, &config, false), measured = train(tests, &config, true);
     assert_memory_equal(whole.params, measured.params, whole.size);
     free(whole.params);
@@ -122,13 +122,13 @@ static void test_measured(void **state)
 static void test_profiled(void **state)
 {
     const struct step_tests *tests = *state;
-    const struct vkn_config config = vanilla_config(VKN_GRADIENT_CHECKPOINT_ON);
+    const struct vkn_config config = vanilla_config(VKN_CHECKPOINTING_ON);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const char *labels[2 * STEP_MAX_TIMINGS];
     double milliseconds[BASE_COUNT(labels)];
     uint32_t timed = 0, together = 0;
     ok(vkn_trainer_start_profile(tiny.trainer));
-    tiny_run(&tiny, PERIOD_STEPS); /* a GPU's first one alone */
+    tiny_run(&tiny, UPDATE_INTERVAL); /* a GPU's first one alone */
     uint32_t count =
         gpu_recording_times(tiny.trainer->step.period[0], labels, milliseconds, BASE_COUNT(labels));
     for (uint32_t i = 0; i < count; i++) {

@@ -50,7 +50,7 @@ INNER static unsigned char *map_file(void)
 
 HOOK void __cyg_profile_func_enter(void *function, void *site);
 HOOK void __cyg_profile_func_exit(void *function, void *site);
-HOOK void gpu_trace_program(const char *name, const char *source);
+HOOK void gpu_trace_shader(const char *name, const char *source);
 
 HOOK void __cyg_profile_func_enter(void *function, void *site)
 {
@@ -73,7 +73,7 @@ HOOK void __cyg_profile_func_exit(void *function, void *site)
     (void)site;
 }
 
-HOOK void gpu_trace_program(const char *name, const char *source)
+HOOK void gpu_trace_shader(const char *name, const char *source)
 {
     const char *folder = getenv("VKNERF_TRACE");
     char path[4096], line[512];

@@ -449,7 +449,7 @@ def choose(build, since):
     files = changed_files(build.source, since)
     for path, lines in files.items():
         choice.add_file(path, lines)
-        if path == "shaders/programs.txt":
+        if path == "shaders/shaders.txt":
             shown = run("git", "-C", build.source, "diff", "-U0", since, "--", path)
             rows = re.findall(r"^[-+](?![-+]) *(\S+)", shown, re.MULTILINE)
             patterns = [re.sub(r"\\{[^}]*\\}", r"\\w*", re.escape(row)) for row in rows if row[0] != "#"]

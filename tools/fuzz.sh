@@ -74,5 +74,5 @@ for name in "$@"; do
 done
 
 VKNERF_TOOL_ROOT=$tool_root VKNERF_BUILD_DIR=$fuzz_dir "$source_dir/tools/setup.sh" --fuzz \
-    ${VKNERF_PROGRAMS:+"-DVKNERF_PROGRAMS=$VKNERF_PROGRAMS"}
+    ${VKNERF_SHADERS:+"-DVKNERF_SHADERS=$VKNERF_SHADERS"}
 printf '%s\n' "$@" | xargs -P "$jobs" -I '{}' "$0" --target '{}' "$limit" || exit 1

@@ -75,7 +75,7 @@ VARIANTS = {
     "16x8x16": "--precision coopmat --set matrix.shape=16x8x16",
     "f16 sums": "--precision coopmat --set matrix.accumulate=f16",
     "conversions": "--precision coopmat --set matrix.conversions=true",
-    "half atomics": "--set gradient_sums=half",
+    "half atomics": "--set gradient_sums=f16",
     "8 levels of 4": "--set grid.levels=8 --set grid.features=4",
     "64 K samples": "--set batch.samples=65536",
     "128 K samples": "--set batch.samples=131072",

@@ -22,7 +22,7 @@ BEGIN, END = "<!-- tools/scaling_model.py -->\n", "<!-- end of tools/scaling_mod
 sys.path.insert(0, os.path.join(SOURCE, "tools", "peers", "ngp_torch"))
 import config  # noqa: E402
 
-PERIOD = config.PERIOD_STEPS
+PERIOD = config.UPDATE_INTERVAL
 NOTE = 352  # bytes: struct note of src/train/loop.h
 MLP_PARAMETERS = 10240  # of the default model, as stored
 F16_SUMS = 1.75  # times as long as a sum of f32: measured, a number of two ranks
@@ -352,7 +352,7 @@ def measured_job(folder, summary):
     if together is None:
         return Job(model, host, summary["sampling"]["seconds"] / steps, 1, jitter=jitter_of(folder))
     if together["virtual"] > 1 or read_json(os.path.join(folder, "config.json"))["parallel"]["mode"] != "exact":
-        raise BadInput(f"{folder}: needs a run alone, or one of parallel.mode=exact without parallel.virtual")
+        raise BadInput(f"{folder}: needs a run alone, or one of parallel.mode=synchronous without parallel.ranks_per_device")
     exchange, waiting_for = together["exchange_seconds"], together["waiting_seconds"]
     seconds = (exchange / together["exchange_share"] - exchange) / steps
     # What an exchange took beside waiting is the host's, on one machine without further messages.

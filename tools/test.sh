@@ -145,7 +145,7 @@ if [ "${VKNERF_TEST_SANITIZE:-1}" = 1 ]; then
     echo "With AddressSanitizer and UndefinedBehaviorSanitizer:"
     VKNERF_TOOL_ROOT=$tool_root VKNERF_BUILD_DIR=$build_dir/asan "$source_dir/tools/setup.sh" --tests \
         -DVKNERF_TESTS=ON -DVKNERF_ALL_TESTS=$all -DVKNERF_SANITIZE="address;undefined" \
-        -DVKNERF_PROGRAMS="$build_dir/programs"
+        -DVKNERF_SHADERS="$build_dir/shaders"
     run_tests "$build_dir/asan" "$@"
 fi
 
@@ -153,12 +153,12 @@ if [ $all = ON ]; then
     echo
     echo "With ThreadSanitizer:"
     VKNERF_TOOL_ROOT=$tool_root VKNERF_BUILD_DIR=$build_dir/tsan "$source_dir/tools/setup.sh" --tests \
-        -DVKNERF_TESTS=ON -DVKNERF_SANITIZE=thread -DVKNERF_PROGRAMS="$build_dir/programs"
+        -DVKNERF_TESTS=ON -DVKNERF_SANITIZE=thread -DVKNERF_SHADERS="$build_dir/shaders"
     run_tests "$build_dir/tsan"
 
     echo
     echo "Fuzzing:"
-    if VKNERF_PROGRAMS="$build_dir/programs" "$source_dir/tools/fuzz.sh" -j "$(nproc)" 60; then
+    if VKNERF_SHADERS="$build_dir/shaders" "$source_dir/tools/fuzz.sh" -j "$(nproc)" 60; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))

@@ -92,10 +92,10 @@ train "train --deterministic --image-memory --progressive" --out "$work/stream" 
 # From the memory of GPUs, what ranks exchange is copied.
 disabled=${VKNERF_DISABLE:-}
 export VKNERF_DISABLE="${disabled:+$disabled,}mapped_memory"
-train "train --devices" --out "$work/ranks" --devices 0,0 --set parallel.virtual=2 \
-    --set parallel.pieces=3 --set parallel.wire=f16
+train "train --devices" --out "$work/ranks" --devices 0,0 --set parallel.ranks_per_device=2 \
+    --set parallel.buckets=3 --set parallel.communication_type=f16
 export VKNERF_DISABLE="$disabled"
-train "train --precision fp16" --out "$work/fp16" --precision fp16 --set gradient_sums=half
+train "train --precision fp16" --out "$work/fp16" --precision fp16 --set gradient_sums=f16
 # Devices without the precision fall back to another, with a warning.
 train "train --precision coopmat" --out "$work/coopmat" --precision coopmat
 # The shapes of GPUs as well: rays that subgroups composite, a last workgroup that goes on.

@@ -58,7 +58,8 @@ struct vkn_picture {
     float *depth;   /* along the viewing axis (of a fisheye or a panorama: from the camera), in
                        dataset units; 0 where   nothing was hit. Not of photographs */
     float *normal;  /* of the surface, 3 per pixel: unit length, in the dataset's axes, towards the
-                       camera; 0 where nothing was hit. Where vkn_renderer_want_normals was called */
+                       camera; 0 where nothing was hit. Where vkn_renderer_enable_normals was called
+                     */
     uint8_t *used;  /* of photographs alone: 1 for pixels that count, 0 for those that masks or the
                        lens's reach leave out */
 };

@@ -24,10 +24,10 @@
 /* How gradients of grid entries are added up: atomic f32 addition; 64-bit fixed point in two integers,
  * the same in any order; f32 by compare-and-swap; two f16 at a time. */
 #define VKN_GRADIENT_SUMS(X)                                                                            \
-    X(VKN_SUMS_FLOAT, float)                                                                            \
+    X(VKN_SUMS_F32, f32)                                                                              \
     X(VKN_SUMS_FIXED, fixed)                                                                            \
-    X(VKN_SUMS_SWAP, swap)                                                                              \
-    X(VKN_SUMS_HALF, half)
+    X(VKN_SUMS_CAS, cas)                                                                               \
+    X(VKN_SUMS_F16, f16)
 #define VKN_BACKGROUNDS(X)                                                                              \
     X(VKN_BACKGROUND_RANDOM, random)                                                                    \
     X(VKN_BACKGROUND_WHITE, white)                                                                      \
@@ -65,9 +65,9 @@
     X(VKN_SPACING_DISPARITY, disparity)                                                                 \
     X(VKN_SPACING_LOG, log)
 /* Gradient checkpointing (Chen et al. 2016): on, what layers made is computed again in the backward pass. */
-#define VKN_GRADIENT_CHECKPOINTS(X)                                                                     \
-    X(VKN_GRADIENT_CHECKPOINT_ON, on)                                                                   \
-    X(VKN_GRADIENT_CHECKPOINT_OFF, off)
+#define VKN_CHECKPOINTINGS(X)                                                                           \
+    X(VKN_CHECKPOINTING_ON, on)                                                                         \
+    X(VKN_CHECKPOINTING_OFF, off)
 /* Of the density, from the field's raw output x: e^x; softplus(x - 1), as in mip-NeRF; max(x, 0), as in
  * NeRF. In the order of the shaders' DENSITY_*. */
 #define VKN_DENSITY_ACTIVATIONS(X)                                                                      \
@@ -137,12 +137,12 @@
 /* Ranks that train together: gradients are added up in every step, and weights are the same on all; or each goes
  * its own way for 16 steps, and weights are averaged (local SGD; Stich 2019). */
 #define VKN_PARALLEL_MODES(X)                                                                           \
-    X(VKN_PARALLEL_EXACT, exact)                                                                        \
+    X(VKN_PARALLEL_SYNCHRONOUS, synchronous)                                                                  \
     X(VKN_PARALLEL_AVERAGE, average)
 /* Numbers that gradients of the hash grid are exchanged as. */
-#define VKN_WIRES(X)                                                                                    \
-    X(VKN_WIRE_F32, f32)                                                                                \
-    X(VKN_WIRE_F16, f16)
+#define VKN_COMMUNICATION_TYPES(X)                                                                      \
+    X(VKN_COMMUNICATION_F32, f32)                                                                       \
+    X(VKN_COMMUNICATION_F16, f16)
 /* What of something each of them has, or does. */
 #define VKN_PARALLEL_PARTS(X)                                                                           \
     X(VKN_PART_ALL, all)                                                                                \
@@ -185,7 +185,7 @@
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
     X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
     X(spacing, VKN_SPACING_DEFAULT, default, VKN_SPACINGS)                                              \
-    X(gradient_checkpoint, VKN_GRADIENT_CHECKPOINT_AUTO, auto, VKN_GRADIENT_CHECKPOINTS)                \
+    X(checkpointing, VKN_CHECKPOINTING_AUTO, auto, VKN_CHECKPOINTINGS)                                  \
     X(density_activation, VKN_DENSITY_DEFAULT, default, VKN_DENSITY_ACTIVATIONS)                        \
     X(position_encoding, VKN_POSITION_DEFAULT, default, VKN_POSITION_ENCODINGS)                         \
     X(direction_encoding, VKN_DIRECTION_DEFAULT, default, VKN_DIRECTION_ENCODINGS)                      \
@@ -198,7 +198,7 @@
     X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
     X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)                                 \
-    X(wire, VKN_WIRE_DEFAULT, default, VKN_WIRES)                                                       \
+    X(communication_type, VKN_COMMUNICATION_DEFAULT, default, VKN_COMMUNICATION_TYPES)                  \
     X(parallel_part, VKN_PART_DEFAULT, default, VKN_PARALLEL_PARTS)                                     \
     X(matcher, VKN_MATCHER_AUTO, auto, VKN_MATCHERS)                                                    \
     X(camera_model, VKN_CAMERA_MODEL_AUTO, auto, VKN_CAMERA_MODELS)

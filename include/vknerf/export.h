@@ -36,8 +36,8 @@ struct vkn_export_params {
     uint32_t resolution; /* voxels along the box's longest edge; 0: 256 */
     double threshold;    /* density of the surface, per dataset unit; 0: that at which 1/128 of
                             training's unit cube absorbs half of the light */
-    bool frozen; /* of a scene that moves, the moment `time`, 0..1; otherwise 0 with a message */
-    double time; /* see frozen */
+    bool has_time; /* of a scene that moves, the moment `time`, 0..1; otherwise 0 with a message */
+    double time;   /* see frozen */
     enum vkn_unseen unseen; /* what the mesh makes of places that no view sees */
     double min_component;   /* connected parts with fewer vertices are removed: a share of all
                                vertices   below 1, else their number; 0: none */

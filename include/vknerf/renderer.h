@@ -26,11 +26,11 @@ VKN_API uint64_t vkn_renderer_step(const vkn_renderer *renderer);
 /* From now on pictures have normals, the mean over the samples along a pixel's rays as colours have
  * it. They take about three times as long, of models but ngp up to five times. After a failure the
  * renderer can only be destroyed. */
-VKN_API vkn_status vkn_renderer_want_normals(vkn_renderer *renderer);
+VKN_API vkn_status vkn_renderer_enable_normals(vkn_renderer *renderer);
 
 /* From now on views, meshes and points show the moment `time`, 0..1, of a field that moves,
  * whatever the times of their cameras are. VKN_BAD_INPUT out of that range. */
-VKN_API vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time);
+VKN_API vkn_status vkn_renderer_set_time(vkn_renderer *renderer, double time);
 
 /* How a picture is made. */
 struct vkn_picture_params {

@@ -30,8 +30,8 @@ struct vkn_evaluated_view {
     char *image;       /* its file */
     double psnr, ssim; /* against the view composited on the background in sRGB space, 8 bits */
     double time;       /* 0..1; NaN where the scene has no times */
-    double blank_psnr; /* of the background alone instead of the view, see below */
-    double floaters;   /* see below */
+    double background_psnr; /* of the background alone instead of the view, see below */
+    double floaters;        /* see below */
 };
 
 /* Quality of a field; the library's, until vkn_evaluation_free. */
@@ -41,7 +41,7 @@ struct vkn_evaluation {
     /* Mean of what a picture of nothing comes to, which of an object on a wide background is a lot.
      * NaN but for scenes with times whose images have transparent pixels: of others it is not
      * known. */
-    double blank_psnr;
+    double background_psnr;
     /* Mean share of the light that is taken nearer than half of the way to the nearest point that
      * the sparse model has in the view (one of a hundred may be nearer), where nothing should be.
      * NaN without such a model. */
@@ -64,7 +64,7 @@ VKN_API char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 /* Somebody who looks at a run while it trains (since 0.2). All is called by the training's thread,
  * of several ranks by that of rank 0 alone, with nothing of the training under way. What is trained
  * is the same whether somebody looks or not, and the time of visits is not the training's. */
-struct vkn_train_visitor {
+struct vkn_train_callbacks {
     size_t size;
     void *context; /* of all */
     /* Training begins, or goes on, of a scene and into a run directory. May be NULL. */
@@ -72,7 +72,7 @@ struct vkn_train_visitor {
     /* As vkn_train_run.due and visit. *save: the checkpoint is to be written, and another visit
      * follows at once. */
     double (*due)(void *context);
-    vkn_status (*visit)(void *context, vkn_trainer *trainer, bool *save);
+    vkn_status (*between_steps)(void *context, vkn_trainer *trainer, bool *save);
     /* Training has ended, with that status; what was made of the trainer is to be destroyed.
      * Evaluation and report follow. Once for each call of opened. May be NULL. */
     void (*closed)(void *context, vkn_trainer *trainer, vkn_status status);
@@ -100,18 +100,19 @@ struct vkn_train_params {
      * begun this process, it is a rank by itself, which takes one of these, or of the best kind, by
      * its number on its machine. */
     const char *devices;
-    const char *const *command;              /* command line, for config.json; may be NULL */
-    size_t command_count;                    /* of its words */
-    const struct vkn_train_visitor *visitor; /* since 0.2; NULL: nobody looks */
+    const char *const *command;                  /* command line, for config.json; may be NULL */
+    size_t command_count;                        /* of its words */
+    const struct vkn_train_callbacks *callbacks; /* since 0.2; NULL: nobody looks */
 };
 
 /* What vkn_run_train came to; the library's, until vkn_train_result_free. */
 struct vkn_train_result {
     uint32_t rank; /* of this process, where mpirun has begun several; those above 0 have no more:
                     */
-    bool told; /* the failure is another process's, which tells it as well; since 0.2 also of rank 0
-                */
-    char *folder;                      /* the run directory; NULL: it did not come to one */
+    bool reported_elsewhere; /* the failure is another process's, which tells it as well; since 0.2
+                              * also of rank 0
+                              */
+    char *folder;            /* the run directory; NULL: it did not come to one */
     struct vkn_evaluation *evaluation; /* NULL: interrupted before it */
     uint64_t step;                     /* steps finished */
     double seconds;                    /* training time over all resumes */
@@ -270,8 +271,8 @@ struct vkn_render_params {
                                 transforms.json */
     const char *dataparser;  /* dataparser_transforms.json of nerfstudio's; NULL: beside the path */
 
-    bool frozen; /* all views show the moment `time`, 0..1, instead of their cameras' */
-    double time; /* see frozen */
+    bool has_time; /* all views show the moment `time`, 0..1, instead of their cameras' */
+    double time;   /* see frozen */
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
     bool depth_values; /* depths as numbers: NumPy files, f32, dataset units, 0 nothing */

@@ -101,7 +101,7 @@ typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
 struct vkn_composited {
     bool finite;      /* else a value was not, and the step is to be skipped: all gradients are 0 */
     float loss;       /* sum over the rays in the loss / samples->rays: what the gradients are of */
-    float square;     /* mean squared error of the rays in the loss: PSNR = -10 log10(square) */
+    float mean_square;     /* mean squared error of the rays in the loss: PSNR = -10 log10(square) */
     uint32_t live;    /* samples that light reached */
     uint64_t skipped; /* steps so far that were not finite */
     struct vkn_array gradients; /* float[4] by sample: d loss / d r, g, b, density; 0 where it is
@@ -138,13 +138,13 @@ VKN_API vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_sam
 VKN_API vkn_status vkn_stepper_composite(vkn_stepper *stepper,
                                          const struct vkn_composited **composited);
 
-/* Updates the occupancy grid as instant-ngp does, once every 16 steps: values decay by march.decay
- * and are raised to density * smallest step where `density` is asked: at a random place in each
- * cell during the first 256 steps, later in a quarter of all and a quarter that is occupied.
- * Occupied is what is above march.threshold or the mean. Asks several times. Densities that are not
- * finite are taken for 0, with a warning. Ends with the status of `density` where that fails; the
- * grid is then updated in part. The samples of vkn_stepper_sample are gone. VKN_BAD_INPUT with
- * march.sampling=uniform, which has no grid. */
+/* Updates the occupancy grid as instant-ngp does, once every 16 steps: values decay by
+ * march.occupancy_decay and are raised to density * smallest step where `density` is asked: at a
+ * random place in each cell during the first 256 steps, later in a quarter of all and a quarter
+ * that is occupied. Occupied is what is above march.occupancy_threshold or the mean. Asks several
+ * times. Densities that are not finite are taken for 0, with a warning. Ends with the status of
+ * `density` where that fails; the grid is then updated in part. The samples of vkn_stepper_sample
+ * are gone. VKN_BAD_INPUT with march.sampling=uniform, which has no grid. */
 VKN_API vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density,
                                            void *user);
 

@@ -31,7 +31,8 @@ struct vkn_backend {
     const char *why;           /* "asked for", "measured 1.8 times as fast as fp32", ... */
     const char *gradient_sums; /* of the grid: "f32, added atomically", ... */
     const char *tuning; /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
-    const char *policy; /* "policy.masters=f16": what is not as the precision has it; "": nothing */
+    const char *policy; /* "policy.master_parameters=f16": what is not as the precision has it; "":
+                           nothing */
 };
 /* Owned by the trainer. */
 VKN_API const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
@@ -46,13 +47,14 @@ VKN_API vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint
 /* The training images on the device: all, or so many at a time; see vkn_config.scene.image_budget.
  */
 struct vkn_images {
-    size_t size;             /* see <vknerf/api.h> */
-    size_t count;            /* images; with parallel.images=share those of this rank */
-    size_t strips;           /* of rows, that each is cut into; 1: none is cut */
-    size_t resident;         /* strips on the device, of all together */
-    uint32_t by_period;      /* of these so many are exchanged every 16 steps; 0: all are there */
-    uint64_t bytes;          /* of device memory that images take */
-    uint64_t exchange_bytes; /* of host memory that the device copies them from */
+    size_t size;                    /* see <vknerf/api.h> */
+    size_t count;                   /* images; with parallel.images=share those of this rank */
+    size_t strips;                  /* of rows, that each is cut into; 1: none is cut */
+    size_t resident;                /* strips on the device, of all together */
+    uint32_t streamed_per_interval; /* of these so many are exchanged every 16 steps; 0: all are
+                                       there */
+    uint64_t bytes;                 /* of device memory that images take */
+    uint64_t exchange_bytes;        /* of host memory that the device copies them from */
     uint64_t host_bytes; /* decoded and kept in host memory; 0: read from their files as needed */
     uint32_t downscale;  /* of those that come in now: the scene's, more in progressive training */
     /* Strips that came in since the trainer began; exchanges not ready in time. */
@@ -76,18 +78,19 @@ VKN_API size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_
                                   size_t capacity);
 
 /* What passes between ranks that train together, since the trainer began. */
-struct vkn_exchange {
+struct vkn_communication {
     size_t size;
-    uint32_t ranks;         /* that train; 1: alone, and all else is 0 */
-    uint32_t turns;         /* of these, that each device plays: parallel.virtual */
-    uint64_t bytes;         /* that a rank exchanges in a step */
-    double seconds;         /* of exchanges; of these, */
-    double waiting_seconds; /* for slower ranks, */
-    double hidden_seconds;  /* while the rank's own device computed */
-    double step_seconds;    /* of the steps, exchanges included */
+    uint32_t ranks;            /* that train; 1: alone, and all else is 0 */
+    uint32_t ranks_per_device; /* of these, that each device plays: parallel.ranks_per_device */
+    uint64_t bytes;            /* that a rank exchanges in a step */
+    double seconds;            /* of exchanges; of these, */
+    double waiting_seconds;    /* for slower ranks, */
+    double hidden_seconds;     /* while the rank's own device computed */
+    double step_seconds;       /* of the steps, exchanges included */
 };
 /* VKN_BAD_INPUT for a size that there never was. */
-VKN_API vkn_status vkn_trainer_exchange(const vkn_trainer *trainer, struct vkn_exchange *exchange);
+VKN_API vkn_status vkn_trainer_communication(const vkn_trainer *trainer,
+                                             struct vkn_communication *exchange);
 
 /* The library's; grows at its end. */
 struct vkn_train_stats {
@@ -97,8 +100,8 @@ struct vkn_train_stats {
     /* Of the last step; the norm before it is clipped. */
     double learning_rate, loss_scale, grad_norm;
     uint64_t skipped_steps; /* gradients not finite, since the start */
-    double flushed;         /* share of the activations' gradients that 16 bits turned into zero
-                               since the last report; 0 in fp32 */
+    double underflowed;     /* share of the activations' gradients that 16 bits turned into zero
+                           since the last report; 0 in fp32 */
     /* Means since the last report. samples_per_second counts samples that carry a gradient. */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
     uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
@@ -134,7 +137,7 @@ struct vkn_train_run {
     /* The visit, between two steps (since 0.2): nothing of the trainer is under way, whose seconds
      * stand still. It may use the trainer, but not train with it; a failure ends the run. Steps are
      * the same whether there are visits or not. */
-    vkn_status (*visit)(void *context);
+    vkn_status (*between_steps)(void *context);
 };
 
 /* Trains until a limit of the configuration, until_step or stop. The last report is of the last
@@ -178,11 +181,11 @@ struct vkn_pass_profile {
 
 /* The library's, until vkn_profile_free. */
 struct vkn_profile {
-    struct vkn_pass_profile **passes; /* in order */
-    size_t pass_count;                /* 0: the device has no timestamps, or nothing ran yet */
-    double idle_milliseconds;         /* of the device between the passes of a step */
-    double period_idle_milliseconds;  /* and between periods of 16 steps; both by step */
-    uint64_t steps, periods;          /* that were timed */
+    struct vkn_pass_profile **passes;  /* in order */
+    size_t pass_count;                 /* 0: the device has no timestamps, or nothing ran yet */
+    double idle_milliseconds;          /* of the device between the passes of a step */
+    double interval_idle_milliseconds; /* and between periods of 16 steps; both by step */
+    uint64_t steps, intervals;         /* that were timed */
     /* Means of a step: samples that were marched, and those that carry a gradient; grid entries
      * that gradients reached, since the start of the run; cells where an update evaluates the
      * field. */

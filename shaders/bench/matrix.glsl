@@ -17,7 +17,7 @@ layout(constant_id = 2) const uint ROLL_LOOPS = 0;
 
 // As in field/mlp_matrix.glsl: GPUs need loops unrolled to keep matrices in registers, a CPU device's
 // compiler would take minutes.
-uint times(uint count)
+uint loop_bound(uint count)
 {
     return ROLL_LOOPS != 0u ? count + gl_NumWorkGroups.z - 1u : count;
 }

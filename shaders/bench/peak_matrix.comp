@@ -19,16 +19,16 @@ void main()
     coopMatLoad(a, inputs, a_at, MATRIX_K, ROW_MAJOR);
     coopMatLoad(first, inputs, first_at, MATRIX_N, ROW_MAJOR);
     coopMatLoad(second, inputs, second_at, MATRIX_N, ROW_MAJOR);
-    [[unroll]] for (uint c = 0; c < times(CHAINS); c++)
+    [[unroll]] for (uint c = 0; c < loop_bound(CHAINS); c++)
         sum[c] = MATRIX_SUM(float(c));
     for (uint r = 0; r < rounds; r++)
-        [[unroll]] for (uint s = 0; s < times(STEPS); s++)
-            [[unroll]] for (uint c = 0; c < times(CHAINS); c++) {
+        [[unroll]] for (uint s = 0; s < loop_bound(STEPS); s++)
+            [[unroll]] for (uint c = 0; c < loop_bound(CHAINS); c++) {
                 sum[c] = coopMatMulAdd(a, first, sum[c]);
                 sum[c] = coopMatMulAdd(a, second, sum[c]);
             }
     MATRIX_SUM total = sum[0];
-    [[unroll]] for (uint c = 1; c < times(CHAINS); c++)
+    [[unroll]] for (uint c = 1; c < loop_bound(CHAINS); c++)
         total += sum[c];
     uint subgroup = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID;
     coopMatStore(total, sums, subgroup * MATRIX_M * MATRIX_N, MATRIX_N, ROW_MAJOR);

@@ -3,14 +3,14 @@
 // again when the colour is done with.
 #include "field/sample.glsl"
 
-layout(constant_id = SPEC_WARPED) const uint WARPED = 0;
+layout(constant_id = SPEC_DEFORMED) const uint DEFORMED = 0;
 
 layout(std430, BINDING(FIELD)) readonly buffer CanonicalBuffer { vec4 canonical[]; };
 
 vec3 canonical_position(uint index)
 {
     vec3 direction;
-    if (WARPED != 0u)
+    if (DEFORMED != 0u)
         return canonical[index].xyz;
     return sample_position(index, direction);
 }

@@ -1,6 +1,6 @@
 // The density at a point that no pass has encoded.
 #include "field/grid.glsl"
-#include "field/activations.glsl"
+#include "field/output_activations.glsl"
 
 #ifdef ADDRESSES
 // A row's values are known by number only, and sixteen levels written out take CPU devices seconds to
@@ -29,13 +29,13 @@ void put_level(uint level, vec4 features)
 void encode_position(vec3 position)
 {
     vec3 unit = to_unit_cube(position);
-    LEVEL_BY_LEVEL for (uint first = 0; first < LEVELS; first += PARTS) {
-        uint level = first + row_part();
-        if (PARTS > 1u && level >= LEVELS)
+    LEVEL_BY_LEVEL for (uint first = 0; first < LEVELS; first += INVOCATIONS_PER_ROW) {
+        uint level = first + invocation_in_row();
+        if (INVOCATIONS_PER_ROW > 1u && level >= LEVELS)
             break;
         put_level(level, interpolate(level, unit));
     }
-    if (row_part() == 0u)
+    if (invocation_in_row() == 0u)
         [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++)
             set_value(i, 0.0);
 }

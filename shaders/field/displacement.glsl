@@ -4,6 +4,6 @@ vec3 displacement(uint row)
 {
     vec3 sides;
     for (uint axis = 0; axis < 3u; axis++)
-        sides[axis] = get_activation(row, config.warp_output + axis);
+        sides[axis] = get_activation(row, config.deformation_output + axis);
     return config.aabb_scale * sides;
 }

@@ -6,7 +6,7 @@
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
-#include "field/place.glsl"
+#include "field/unit_cube.glsl"
 #include "field/sample.glsl"
 #include "field/features.glsl"
 #include "field/layers.glsl"
@@ -14,19 +14,19 @@
 #include "field/displacement.glsl"
 
 layout(constant_id = SPEC_DIRECTION) const uint DIRECTION = DIRECTION_HARMONICS;
-layout(constant_id = SPEC_WARPED) const uint WARPED = 0;
+layout(constant_id = SPEC_DEFORMED) const uint DEFORMED = 0;
 
 // Without a grid, of no features, LEVELS are octaves; of the direction's frequencies SH_DEGREE.
-const uint PLACE_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
-const uint DENSITY_INPUTS = PLACE_INPUTS + TIME_INPUTS;
+const uint POSITION_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
+const uint DENSITY_INPUTS = POSITION_INPUTS + TIME_INPUTS;
 const uint DIRECTION_INPUTS = DIRECTION == DIRECTION_NONE        ? 0u
                               : DIRECTION == DIRECTION_HARMONICS ? SH_SIZE
                                                                  : 3u + 6u * SH_DEGREE;
 
-void encode_place(uint row, uint index, vec3 position)
+void encode_position(uint row, uint index, vec3 position)
 {
     if (FEATURES == 0u) {
-        if (WARPED != 0u)
+        if (DEFORMED != 0u)
             position += displacement(row);
         encode(row, 0u, 2.0 * to_unit_cube(position) - 1.0, 3u, LEVELS);
     }
@@ -58,9 +58,9 @@ void main()
     do {
         uint index = row_sample(min(row, count - 1u));
         vec3 direction, position = sample_position(index, direction);
-        encode_place(row, index, position);
+        encode_position(row, index, position);
         if (TIME_INPUTS > 0u)
-            encode(row, PLACE_INPUTS, vec3(sample_time(index), 0.0, 0.0), 1u, config.time_octaves);
+            encode(row, POSITION_INPUTS, vec3(sample_time(index), 0.0, 0.0), 1u, config.time_octaves);
         fill(row, DENSITY_INPUTS, directions);
         if (DIRECTION != DIRECTION_NONE)
             encode_direction(row, directions, direction);

@@ -14,8 +14,8 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 
 #include "field/sample_rows.glsl"
 
-const uint TOGETHER = 4; // levels for which a sample's place is computed once
-const uint GROUPS = (LEVELS + TOGETHER - 1u) / TOGETHER;
+const uint LEVELS_AT_ONCE = 4; // levels for which a sample's place is computed once
+const uint GROUPS = (LEVELS + LEVELS_AT_ONCE - 1u) / LEVELS_AT_ONCE;
 
 void main()
 {
@@ -26,7 +26,7 @@ void main()
         if (i >= count)
             continue;
         vec3 unit = to_unit_cube(canonical_position(i));
-        uint level = tile / tiles * TOGETHER, end = min(level + TOGETHER, LEVELS);
+        uint level = tile / tiles * LEVELS_AT_ONCE, end = min(level + LEVELS_AT_ONCE, LEVELS);
         for (; level < end; level++)
             put_level_features(level, i, interpolate(level, unit));
     }

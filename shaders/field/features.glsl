@@ -33,7 +33,7 @@ void put_words(uint first, uint count, uvec4 words)
 
 // `count` features of a level at a sample, 2 or 4, from one whose number is a multiple of that; behind
 // them, zeros.
-vec4 get_some(uint level, uint sample_index, uint first, uint count)
+vec4 get_feature_vector(uint level, uint sample_index, uint first, uint count)
 {
     uint at = (level * config.sample_capacity + sample_index) * FEATURES + first;
     if (F16_FEATURES == 0u)
@@ -42,7 +42,7 @@ vec4 get_some(uint level, uint sample_index, uint first, uint count)
     return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
 }
 
-void put_some(uint level, uint sample_index, uint first, uint count, vec4 values)
+void put_feature_vector(uint level, uint sample_index, uint first, uint count, vec4 values)
 {
     uint at = (level * config.sample_capacity + sample_index) * FEATURES + first;
 #ifdef F16_STORAGE
@@ -57,21 +57,21 @@ void put_some(uint level, uint sample_index, uint first, uint count, vec4 values
 // Two neighbouring features, 2 * pair and the next.
 vec2 get_features(uint level, uint sample_index, uint pair)
 {
-    return get_some(level, sample_index, 2u * pair, 2u).xy;
+    return get_feature_vector(level, sample_index, 2u * pair, 2u).xy;
 }
 
 void put_features(uint level, uint sample_index, uint pair, vec2 values)
 {
-    put_some(level, sample_index, 2u * pair, 2u, vec4(values, 0.0, 0.0));
+    put_feature_vector(level, sample_index, 2u * pair, 2u, vec4(values, 0.0, 0.0));
 }
 
 // All of a level's features at a sample; behind them, zeros.
 vec4 get_level_features(uint level, uint sample_index)
 {
-    return get_some(level, sample_index, 0u, FEATURES);
+    return get_feature_vector(level, sample_index, 0u, FEATURES);
 }
 
 void put_level_features(uint level, uint sample_index, vec4 values)
 {
-    put_some(level, sample_index, 0u, FEATURES, values);
+    put_feature_vector(level, sample_index, 0u, FEATURES, values);
 }

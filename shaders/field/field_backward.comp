@@ -14,20 +14,20 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 #include "field/mlp.glsl"
 #include "field/features.glsl"
 #include "field/sample.glsl"
-#include "field/inputs.glsl"
-#include "field/activations.glsl"
+#include "field/mlp_inputs.glsl"
+#include "field/output_activations.glsl"
 #include "field/input_gradients.glsl"
 
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 
 void write_feature_gradients(uint sample_index)
 {
-    [[unroll]] for (uint first = 0; first < LEVELS; first += PARTS) {
-        uint level = first + row_part();
-        if (PARTS == 1u || level < LEVELS)
+    [[unroll]] for (uint first = 0; first < LEVELS; first += INVOCATIONS_PER_ROW) {
+        uint level = first + invocation_in_row();
+        if (INVOCATIONS_PER_ROW == 1u || level < LEVELS)
             [[unroll]] for (uint f = 0; f < FEATURES; f += 2u)
                 put_features(level, sample_index, f / 2u,
                              vec2(get_gradient(level * FEATURES + f),
@@ -71,7 +71,7 @@ void main()
                 encode_direction(sample_direction(index));
                 color_forward();
             }
-            bool mine_alone = inside && row_part() == 0u;
+            bool mine_alone = inside && invocation_in_row() == 0u;
             vec4 gradient = mine_alone ? raw_gradient(index) : vec4(0.0);
             tile_index += gl_NumWorkGroups.x;
             tile_backward(gradient, tile_index >= tiles);
@@ -82,5 +82,5 @@ void main()
             end_tile();
         } while (tile_index < tiles);
     end_sums();
-    count_flushed();
+    count_underflowed();
 }

@@ -9,15 +9,15 @@
 #include "field/mlp.glsl"
 #include "field/features.glsl"
 #include "field/sample.glsl"
-#include "field/inputs.glsl"
-#include "field/activations.glsl"
+#include "field/mlp_inputs.glsl"
+#include "field/output_activations.glsl"
 
 layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
 
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 #include "field/sample_rows.glsl"
 
 void main()
@@ -46,7 +46,7 @@ void main()
             vec3 raw = vec3(get_value(AT_RGB), get_value(AT_RGB + 1u), get_value(AT_RGB + 2u));
             color = color_of(raw);
         }
-        if (first + mine < count && row_part() == 0u) {
+        if (first + mine < count && invocation_in_row() == 0u) {
             if (all)
                 field[i] = vec4(color, density_of(raw_density));
             else

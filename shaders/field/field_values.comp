@@ -4,7 +4,7 @@
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
-#include "field/activations.glsl"
+#include "field/output_activations.glsl"
 
 layout(constant_id = SPEC_DENSITY_ONLY) const uint DENSITY_ONLY = 0;
 

@@ -4,8 +4,8 @@
 // the position where the deformation has taken it. Sine and cosine are each other's slopes, and are there.
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
-#include "field/place.glsl"
-#include "field/place_gradient.glsl"
+#include "field/unit_cube.glsl"
+#include "field/unit_cube_gradient.glsl"
 #include "field/sample.glsl"
 #include "field/layers.glsl"
 #include "field/displacement.glsl"
@@ -36,6 +36,6 @@ void main()
         vec3 direction, position = sample_position(index, direction) + displacement(row);
         vec3 slope = vec3(axis_slope(row, 0u), axis_slope(row, 1u), axis_slope(row, 2u));
         input_gradients[2u * index] =
-            vec4(place_gradient(position, to_unit_cube(position), 2.0 * slope), 0.0);
+            vec4(to_training_gradient(position, to_unit_cube(position), 2.0 * slope), 0.0);
     }
 }

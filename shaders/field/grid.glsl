@@ -1,5 +1,5 @@
 // Features of the hash grid at a point.
-#include "field/place.glsl"
+#include "field/unit_cube.glsl"
 
 // An entry is one load, of up to 128 bits. Other blocks see the same parameters their own way.
 #ifdef F16_STORAGE

@@ -11,11 +11,11 @@
 #include "field/canonical.glsl"
 #include "field/features.glsl"
 #include "field/input_gradients.glsl"
-#include "field/place_gradient.glsl"
+#include "field/unit_cube_gradient.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 
 // Adds a level's part to the gradient by the unit cube's position: the derivative of the trilinear
 // interpolation, whose weights are products of one factor for each axis.
@@ -41,7 +41,7 @@ vec3 position_gradient(uint sample_index)
     vec3 unit = to_unit_cube(position), slope = vec3(0.0);
     for (uint level = 0; level < LEVELS; level++)
         add_level(level, sample_index, unit, slope);
-    return place_gradient(position, unit, slope);
+    return to_training_gradient(position, unit, slope);
 }
 
 void main()

@@ -9,16 +9,16 @@
 #define SOURCE BIND_SCRATCH
 #define PANEL  BIND_F16_PARAMS
 #include "field/layer_product.glsl"
-#include "field/hidden.glsl"
+#include "field/hidden_activation.glsl"
 
-LayerFlow flow = config.flows[push.c];
+LayerColumns flow = config.flows[push.c];
 uint outputs = config.layers[push.c].outputs;
-uint others = flow.again > 0u ? config.layers[flow.again].outputs : 0u;
+uint others = flow.also_read_by > 0u ? config.layers[flow.also_read_by].outputs : 0u;
 
 uint source_chunk(uint block, uint depth)
 {
     uint column = depth * CHUNK_DEPTH;
-    column += column < outputs ? flow.to : config.flows[flow.again].to - outputs;
+    column += column < outputs ? flow.to : config.flows[flow.also_read_by].to - outputs;
     return (block * config.columns + column) / CHUNK_DEPTH;
 }
 
@@ -30,9 +30,9 @@ uint panel_chunk(uint panel, uint depth)
 void finish(uint row, uint column, float sum)
 {
     column += flow.from;
-    if (RECTIFIES && flow.masked != 0u && get_activation(row, column) <= 0.0)
+    if (RECTIFIES && flow.input_activated != 0u && get_activation(row, column) <= 0.0)
         sum = 0.0;
-    if (!RECTIFIES && flow.masked != 0u)
+    if (!RECTIFIES && flow.input_activated != 0u)
         sum *= activation_slope(get_activation(row, column));
     put_gradient(row, column, round_gradient(sum));
 }
@@ -45,7 +45,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     column += flow.from;
     uint block_at = in_block(row, column);
-    if (flow.masked != 0u) {
+    if (flow.input_activated != 0u) {
         MATRIX_SUM(float16_t) activation;
         coopMatLoad(activation, activations, first_activation() + block_at, BLOCK_ROWS,
                     gl_CooperativeMatrixLayoutColumnMajor);
@@ -57,7 +57,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
     }
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     for (int i = 0; i < sum.length(); i++)
-        rounded_gradients += uvec2(abs(sum[i]) > ACCUM_T(HALF_OF_LEAST), sum[i] != ACCUM_T(0.0));
+        rounded_gradients += uvec2(abs(sum[i]) > ACCUM_T(F16_UNDERFLOW_LIMIT), sum[i] != ACCUM_T(0.0));
     coopMatStore(rounded, gradients, block_at, BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
     coopMatStore(rounded, gradients, in_panel(row, column), BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
 }
@@ -68,5 +68,5 @@ void main()
     begin_products();
     multiply_all(padded_rows() / BLOCK_ROWS, flow.own / BLOCK_ROWS, (outputs + others) / CHUNK_DEPTH,
                  gl_WorkGroupID.x, gl_NumWorkGroups.x);
-    count_flushed();
+    count_underflowed();
 }

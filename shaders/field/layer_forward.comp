@@ -7,9 +7,9 @@
 #define SOURCE BIND_FEATURES
 #define PANEL  BIND_F16_PARAMS
 #include "field/layer_product.glsl"
-#include "field/hidden.glsl"
+#include "field/hidden_activation.glsl"
 
-LayerFlow flow = config.flows[push.c];
+LayerColumns flow = config.flows[push.c];
 uint inputs = config.layers[push.c].inputs;
 
 uint source_chunk(uint block, uint depth)
@@ -33,7 +33,7 @@ uint biases_at(uint column)
 void finish(uint row, uint column, float sum)
 {
     sum += float(weights[biases_at(column)]);
-    put_activation(row, flow.to + column, flow.rectified != 0u ? activate(sum) : sum);
+    put_activation(row, flow.to + column, flow.activated != 0u ? activate(sum) : sum);
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
@@ -42,7 +42,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
     MATRIX_SUM(float16_t) biases;
     coopMatLoad(biases, weights, biases_at(column), BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
     sum += MATRIX_SUM(ACCUM_T)(biases);
-    if (flow.rectified != 0u)
+    if (flow.activated != 0u)
         for (int i = 0; i < sum.length(); i++)
             sum[i] = RECTIFIES ? max(sum[i], ACCUM_T(0.0)) : ACCUM_T(activate(float(sum[i])));
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);

@@ -14,8 +14,8 @@ layout(std430, BINDING(PARTIALS)) buffer PartialBuffer { float partials[]; };
 #define ROUND_PRODUCTS ROUND_WEIGHT_SUMS
 #include "field/layer_product.glsl"
 
-LayerFlow flow = config.flows[push.c];
-LayerPlace layer = config.layers[push.c];
+LayerColumns flow = config.flows[push.c];
+LayerWeights layer = config.layers[push.c];
 uint slice, first_depth;
 
 uint source_chunk(uint block, uint depth)
@@ -72,7 +72,7 @@ void add_biases(uint depth, uint group, uint groups)
 
 void main()
 {
-    uint slices = config.layer_slices > 0u ? config.layer_slices : config.backward_groups;
+    uint slices = config.layer_splits > 0u ? config.layer_splits : config.backward_groups;
     uint groups = max(gl_NumWorkGroups.x / slices, 1u);
     uint group = gl_WorkGroupID.x % groups, all = padded_rows() / CHUNK_DEPTH;
     slice = gl_WorkGroupID.x / groups;

@@ -1,6 +1,6 @@
 // Models whose layers are passes of their own, chunk by chunk of rows; push.c is the layer, push.d the chunk.
 // By push.e rows are samples (ROWS_SAMPLES, ROWS_DENSITIES), live ones in the order of the backward pass (ROWS_LIVE,
-// ROWS_AGAIN), or cells of the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
+// ROWS_RECOMPUTED), or cells of the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
 //
 // A row's activations are columns of BIND_FEATURES, behind any features, in blocks (field/product.glsl): inputs,
 // then what each layer makes of them. Live rows' are there a second time in panels, [column / 16][row][column % 16], for
@@ -15,13 +15,13 @@ layout(std430, BINDING(SCRATCH)) buffer GradientBuffer { STORAGE_T gradients[]; 
 layout(std430, BINDING(F16_PARAMS)) buffer WeightBuffer { STORAGE_T weights[]; };
 
 #include "shared/rounding.glsl"
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 #include "field/sample_rows.glsl"
 #include "field/blocks.glsl"
 
 layout(constant_id = SPEC_VISIBILITY) const uint VISIBILITY = 0;
 
-#define LIVE_ROWS (push.e == ROWS_LIVE || push.e == ROWS_AGAIN)
+#define LIVE_ROWS (push.e == ROWS_LIVE || push.e == ROWS_RECOMPUTED)
 
 uint first_row()
 {
@@ -34,7 +34,7 @@ uint row_count()
     uint all = LIVE_ROWS ? gradient_count() : sample_rows();
     uint first = first_row();
     // Live samples have gone through the layers for their colours, and nothing has taken their place.
-    if (VISIBILITY != 0u && push.e == ROWS_AGAIN && all <= config.chunk_rows)
+    if (VISIBILITY != 0u && push.e == ROWS_RECOMPUTED && all <= config.chunk_rows)
         return 0u;
     return min(max(all, first) - first, config.chunk_rows);
 }
@@ -109,5 +109,5 @@ void put_gradient(uint row, uint column, STORAGE_T x)
 }
 
 #ifdef BACKWARD
-#include "field/rounded.glsl"
+#include "field/round_gradient.glsl"
 #endif

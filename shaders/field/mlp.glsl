@@ -40,14 +40,14 @@ const uint COLOR_WEIGHTS = (ENCODED + (DENSITY_LAYERS - 1u) * DENSITY_WIDTH + GE
 // the direction behind it.
 #if defined(TILED) && !defined(BACKWARD)
 // Every layer replaces its input.
-const uint AT_DENSITY = 0, DENSITY_HOP = 0;
+const uint AT_DENSITY = 0, DENSITY_STRIDE = 0;
 const uint AT_GEOMETRY = 0;
-const uint AT_COLOR = 0, COLOR_HOP = 0;
+const uint AT_COLOR = 0, COLOR_STRIDE = 0;
 const uint AT_RGB = 0;
 #else
-const uint AT_DENSITY = ENCODED, DENSITY_HOP = DENSITY_WIDTH;
+const uint AT_DENSITY = ENCODED, DENSITY_STRIDE = DENSITY_WIDTH;
 const uint AT_GEOMETRY = AT_DENSITY + DENSITY_LAYERS * DENSITY_WIDTH;
-const uint AT_COLOR = AT_GEOMETRY + COLOR_INPUTS, COLOR_HOP = COLOR_WIDTH;
+const uint AT_COLOR = AT_GEOMETRY + COLOR_INPUTS, COLOR_STRIDE = COLOR_WIDTH;
 const uint AT_RGB = COLORED ? AT_COLOR + COLOR_LAYERS * COLOR_WIDTH : AT_GEOMETRY; // the last layer's outputs
 #endif
 const uint AT_DIRECTION = AT_GEOMETRY + GEOMETRY;
@@ -75,15 +75,15 @@ Layer layer_at(uint index)
     uint i = color ? index - DENSITY_END : index;
     uint inputs = color ? COLOR_INPUTS : ENCODED;
     uint width = color ? COLOR_WIDTH : DENSITY_WIDTH;
-    uint hidden_at = color ? AT_COLOR : AT_DENSITY, hop = color ? COLOR_HOP : DENSITY_HOP;
+    uint hidden_at = color ? AT_COLOR : AT_DENSITY, stride = color ? COLOR_STRIDE : DENSITY_STRIDE;
     Layer layer;
     layer.color = color;
     layer.first = i == 0u;
     layer.last = i == (color ? COLOR_LAYERS : DENSITY_LAYERS);
     layer.inputs = layer.first ? inputs : width;
     layer.outputs = !layer.last ? width : color ? COLOR_OUTPUTS : GEOMETRY;
-    layer.from = !layer.first ? hidden_at + (i - 1u) * hop : color ? AT_GEOMETRY : 0u;
-    layer.to = !layer.last ? hidden_at + i * hop : color ? AT_RGB : AT_GEOMETRY;
+    layer.from = !layer.first ? hidden_at + (i - 1u) * stride : color ? AT_GEOMETRY : 0u;
+    layer.to = !layer.last ? hidden_at + i * stride : color ? AT_RGB : AT_GEOMETRY;
     layer.weight = (color ? COLOR_WEIGHTS : 0u) +
                    (layer.first ? 0u : (inputs + (i - 1u) * width) * width);
     return layer;
@@ -132,7 +132,7 @@ float output_gradient(vec4 gradient, uint k)
 
 layout(std430, BINDING(PARTIALS)) workgroupcoherent buffer PartialBuffer { float partials[]; };
 
-#include "field/rounded.glsl"
+#include "field/round_gradient.glsl"
 #endif
 
 #ifdef TILED

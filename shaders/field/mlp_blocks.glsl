@@ -35,8 +35,8 @@ void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint 
     [[unroll]] for (uint k = 0; k < 8u; k++)
         w[k] = WEIGHTS4(weight + k * stride);
     [[unroll]] for (uint r = 0; r < block; r++) {
-        uint place = TILE_FIRST + (row + r * spread) * ROW + at;
-        STORAGE_T4 x[2] = {tile_four(place), tile_four(place + 4u)};
+        uint offset = TILE_FIRST + (row + r * spread) * ROW_STRIDE + at;
+        STORAGE_T4 x[2] = {tile_four(offset), tile_four(offset + 4u)};
         COMPUTE_T4 part = COMPUTE_T4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++)
             if (PACKED_PRODUCTS)
@@ -54,7 +54,7 @@ void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint
     [[unroll]] for (uint j = 0; j < 4u; j++)
         w[j] = WEIGHTS4(weight + j * stride);
     [[unroll]] for (uint r = 0; r < block; r++) {
-        STORAGE_T4 x = tile_four(TILE_FIRST + (row + r * spread) * ROW + at);
+        STORAGE_T4 x = tile_four(TILE_FIRST + (row + r * spread) * ROW_STRIDE + at);
         [[unroll]] for (uint j = 0; j < 4u; j++) {
             COMPUTE_T2 part = PACKED_PRODUCTS ? x.xy * w[j].xy + x.zw * w[j].zw : COMPUTE_T2(0.0);
             float four = PACKED_PRODUCTS ? float(part.x) + float(part.y) : dot(vec4(x), vec4(w[j]));
@@ -96,7 +96,7 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
     rows_barrier();
     if (row < spread)
         [[unroll]] for (uint r = 0; r < block; r++)
-            store_sums(block_sums[r], TILE_FIRST + (row + r * spread) * ROW + to + column, kind);
+            store_sums(block_sums[r], TILE_FIRST + (row + r * spread) * ROW_STRIDE + to + column, kind);
     rows_barrier();
 }
 
@@ -128,18 +128,18 @@ void add_products(uint slots, uint input_at, uint gradient_at)
 {
     [[dont_unroll]] for (uint next = 0; next < TILE_ROWS; next += 2u)
         [[unroll]] for (uint r = 0; r < 2u; r++) {
-            uint place = TILE_FIRST + (min(next, TILE_ROWS - 2u) + r) * ROW;
-            vec4 g = vec4(tile_four(place + gradient_at));
+            uint offset = TILE_FIRST + (min(next, TILE_ROWS - 2u) + r) * ROW_STRIDE;
+            vec4 g = vec4(tile_four(offset + gradient_at));
             if (slots >= 4u)
                 [[unroll]] for (uint i = 0; i < slots; i += 4u) {
-                    vec4 x = vec4(tile_four(place + input_at + i));
+                    vec4 x = vec4(tile_four(offset + input_at + i));
                     [[unroll]] for (uint e = 0; e < 4u; e++)
                         products[i + e] = round_to(ROUND_WEIGHT_SUMS, products[i + e] + x[e] * g);
                 }
             else
                 [[unroll]] for (uint i = 0; i < slots; i++)
                     products[i] =
-                        round_to(ROUND_WEIGHT_SUMS, products[i] + float(TILE(place + input_at + i)) * g);
+                        round_to(ROUND_WEIGHT_SUMS, products[i] + float(TILE(offset + input_at + i)) * g);
         }
 }
 

@@ -16,12 +16,12 @@ const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
 
 // Always 0, which compilers do not see: else they load all weights before the loop over tiles, and
 // spill them. Below 2, which they do see: constants stay part of the loads' instructions.
-uint anchor = 0u;
+uint opaque_zero = 0u;
 
 void begin_tile(uint counter)
 {
     if (CPU_SHAPED == 0u)
-        anchor = counter >> 31;
+        opaque_zero = counter >> 31;
 }
 
 // A share of `units`: a power of two or a multiple of four, so that which of them are neighbours in a
@@ -33,12 +33,12 @@ void begin_tile(uint counter)
 // With short subgroups (Intel's) it is asked all the same: that compiler moves the loads of a straight
 // stretch of code to its beginning, and spills them.
 #define HAS_UNIT(unit, units, all) \
-    (SUBGROUP_SIZE < 32u ? (unit) < (units) + anchor : (all) <= (units) || (unit) < (units))
+    (SUBGROUP_SIZE < 32u ? (unit) < (units) + opaque_zero : (all) <= (units) || (unit) < (units))
 
 // First of the rows that this subgroup's matrices hold.
 uint owned_rows()
 {
-    return TILE_FIRST + gl_SubgroupID / SHARERS * OWNED * ROW;
+    return TILE_FIRST + gl_SubgroupID / SHARERS * OWNED * ROW_STRIDE;
 }
 
 // ---- sums to f16 values -----------------------------------------------------------------------------
@@ -56,14 +56,14 @@ void staging_barrier()
 // workgroup's.
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
-    uint at = owned_rows() + m * MATRIX_M * ROW + first_value + n * MATRIX_N;
+    uint at = owned_rows() + m * MATRIX_M * ROW_STRIDE + first_value + n * MATRIX_N;
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
     if (has)
         coopMatStore(sum, staging, first, MATRIX_N, ROW_MAJOR);
     staging_barrier();
     for (uint i = gl_SubgroupInvocationID; has && i < MATRIX_M * MATRIX_N; i += SUBGROUP_SIZE) {
         float x = staging[first + i];
-        uint to = at + i / MATRIX_N * ROW + i % MATRIX_N;
+        uint to = at + i / MATRIX_N * ROW_STRIDE + i % MATRIX_N;
         if (kind == RECTIFY)
             x = max(x, 0.0);
         if (kind == MASK)
@@ -92,7 +92,7 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 {
     if (!has)
         return;
-    uint at = owned_rows() + m * MATRIX_M * ROW + IN_ROW(first_value) + n * MATRIX_N;
+    uint at = owned_rows() + m * MATRIX_M * ROW_STRIDE + IN_ROW(first_value) + n * MATRIX_N;
     uint column = column_at(first_value + n * MATRIX_N) + m * MATRIX_M;
     if (kind == RECTIFY)
         for (int i = 0; i < sum.length(); i++)
@@ -101,9 +101,9 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
     if (kind == MASK) {
         MATRIX_SUM(float16_t) activation;
         if (COLUMNS)
-            coopMatLoad(activation, tile, column, COLUMN, COLUMN_MAJOR);
+            coopMatLoad(activation, tile, column, COLUMN_STRIDE, COLUMN_MAJOR);
         else
-            coopMatLoad(activation, tile, at, ROW, ROW_MAJOR);
+            coopMatLoad(activation, tile, at, ROW_STRIDE, ROW_MAJOR);
         MATRIX_SUM(ACCUM_T) widened = MATRIX_SUM(ACCUM_T)(activation);
         for (int i = 0; i < sum.length(); i++)
             sum[i] = widened[i] > ACCUM_T(0.0) ? sum[i] : ACCUM_T(0.0);
@@ -113,13 +113,13 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 #ifdef BACKWARD
     if (kind >= INPUT) {
         for (int i = 0; i < sum.length(); i++)
-            rounded_gradients += uvec2(abs(sum[i]) > ACCUM_T(HALF_OF_LEAST), sum[i] != ACCUM_T(0.0));
+            rounded_gradients += uvec2(abs(sum[i]) > ACCUM_T(F16_UNDERFLOW_LIMIT), sum[i] != ACCUM_T(0.0));
     }
 #endif
     if (by_row(first_value, kind))
-        coopMatStore(rounded, tile, at, ROW, ROW_MAJOR);
-    if (COLUMNS && (kind != KEEP || !COLORED)) // see keep_inputs; a density that no layer reads
-        coopMatStore(rounded, tile, column, COLUMN, COLUMN_MAJOR);
+        coopMatStore(rounded, tile, at, ROW_STRIDE, ROW_MAJOR);
+    if (COLUMNS && (kind != KEEP || !COLORED)) // see store_input_columns; a density that no layer reads
+        coopMatStore(rounded, tile, column, COLUMN_STRIDE, COLUMN_MAJOR);
 }
 #endif
 
@@ -134,7 +134,7 @@ layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 MATRIX_B load_weights(uint k, uint n, uint weight, uint stride, bool transposed)
 {
     MATRIX_B weights;
-    uint pair = anchor + weight / 2u;
+    uint pair = opaque_zero + weight / 2u;
     if (transposed)
         coopMatLoad(weights, param_pairs, pair + n * (MATRIX_N / 2u * stride) + k * (MATRIX_K / 2u),
                     stride / 2u, COLUMN_MAJOR);
@@ -147,7 +147,7 @@ MATRIX_B load_weights(uint k, uint n, uint weight, uint stride, bool transposed)
 MATRIX_A load_rows(uint m, uint k, uint from)
 {
     MATRIX_A rows;
-    coopMatLoad(rows, tile, owned_rows() + m * MATRIX_M * ROW + from + k * MATRIX_K, ROW, ROW_MAJOR);
+    coopMatLoad(rows, tile, owned_rows() + m * MATRIX_M * ROW_STRIDE + from + k * MATRIX_K, ROW_STRIDE, ROW_MAJOR);
     return rows;
 }
 
@@ -155,8 +155,8 @@ MATRIX_A operand[A_TILES]; // the owned rows of a layer's input
 
 void load_operand(uint from, uint inputs)
 {
-    [[unroll]] for (uint k = 0; k < times(inputs / MATRIX_K); k++)
-        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+    [[unroll]] for (uint k = 0; k < loop_bound(inputs / MATRIX_K); k++)
+        [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++)
             operand[k * M_TILES + m] = load_rows(m, k, from);
 }
 
@@ -164,11 +164,11 @@ void load_operand(uint from, uint inputs)
 void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
               out MATRIX_SUM(ACCUM_T) sums[M_TILES])
 {
-    [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+    [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++)
         sums[m] = MATRIX_SUM(ACCUM_T)(0.0);
-    [[unroll]] for (uint k = 0; k < times(inputs / MATRIX_K); k++) {
+    [[unroll]] for (uint k = 0; k < loop_bound(inputs / MATRIX_K); k++) {
         MATRIX_B weights = load_weights(k, n, weight, stride, transposed);
-        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+        [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++)
             sums[m] = coopMatMulAdd(operand[k * M_TILES + m], weights, sums[m]);
     }
 }
@@ -178,10 +178,10 @@ void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride
                     uint kind)
 {
     rows_barrier();
-    [[unroll]] for (uint n = gl_SubgroupID % SHARERS; n < times(outputs / MATRIX_N); n += SHARERS) {
+    [[unroll]] for (uint n = gl_SubgroupID % SHARERS; n < loop_bound(outputs / MATRIX_N); n += SHARERS) {
         MATRIX_SUM(ACCUM_T) sums[M_TILES];
         multiply(inputs, n, weight, stride, transposed, sums);
-        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+        [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++)
             store_sum(sums[m], m, n, to, kind, true);
     }
     rows_barrier();
@@ -233,31 +233,31 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
 void convert_product(uint inputs, uint outputs, uint weight)
 {
     MATRIX_A next[A_TILES];
-    [[unroll]] for (uint n = 0; n < times(outputs / MATRIX_N); n++) {
+    [[unroll]] for (uint n = 0; n < loop_bound(outputs / MATRIX_N); n++) {
         MATRIX_SUM(ACCUM_T) sums[M_TILES];
         multiply(inputs, n, weight, outputs, false, sums);
-        [[unroll]] for (uint m = 0; m < times(M_TILES); m++) {
+        [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++) {
             for (int i = 0; i < sums[m].length(); i++)
                 sums[m][i] = max(sums[m][i], ACCUM_T(0.0));
             next[n * M_TILES + m] = MATRIX_A(sums[m]);
         }
     }
-    [[unroll]] for (uint i = 0; i < times(outputs / MATRIX_K * M_TILES); i++)
+    [[unroll]] for (uint i = 0; i < loop_bound(outputs / MATRIX_K * M_TILES); i++)
         operand[i] = next[i];
 }
 #endif
 
 #if defined(BACKWARD) && !defined(STAGED)
 // Of a layer whose inputs rows alone have, by column.
-void keep_inputs(Layer layer)
+void store_input_columns(Layer layer)
 {
     uint units = M_TILES * (layer.inputs / MATRIX_N);
     [[unroll]] for (uint first = 0; first < units; first += SUBGROUPS) {
         uint unit = first + gl_SubgroupID, m = unit % M_TILES, n = unit / M_TILES;
         if (first + SUBGROUPS <= units || unit < units) {
             MATRIX_SUM(float16_t) inputs;
-            coopMatLoad(inputs, tile, owned_rows() + m * MATRIX_M * ROW + n * MATRIX_N, ROW, ROW_MAJOR);
-            coopMatStore(inputs, tile, column_at(layer.from + n * MATRIX_N) + m * MATRIX_M, COLUMN,
+            coopMatLoad(inputs, tile, owned_rows() + m * MATRIX_M * ROW_STRIDE + n * MATRIX_N, ROW_STRIDE, ROW_MAJOR);
+            coopMatStore(inputs, tile, column_at(layer.from + n * MATRIX_N) + m * MATRIX_M, COLUMN_STRIDE,
                          COLUMN_MAJOR);
         }
     }
@@ -268,7 +268,7 @@ void forward_product(Layer layer)
 {
 #if defined(BACKWARD) && !defined(STAGED)
     if (COLUMNS && layer.first)
-        keep_inputs(layer);
+        store_input_columns(layer);
 #endif
 #ifdef CONVERSIONS
     if (layer.first)
@@ -306,15 +306,15 @@ const bool ALL_HELD = true; // of the outputs' columns
 // rounded after MATRIX_K of them.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
-    [[unroll]] for (uint row = 0; row < times(TILE_ROWS); row += MATRIX_K) {
+    [[unroll]] for (uint row = 0; row < loop_bound(TILE_ROWS); row += MATRIX_K) {
         MATRIX_A input_rows;
         MATRIX_B gradient_rows;
         if (COLUMNS) {
-            coopMatLoad(input_rows, tile, column_at(input_at) + row, COLUMN, ROW_MAJOR);
-            coopMatLoad(gradient_rows, tile, column_at(gradient_at) + row, COLUMN, COLUMN_MAJOR);
+            coopMatLoad(input_rows, tile, column_at(input_at) + row, COLUMN_STRIDE, ROW_MAJOR);
+            coopMatLoad(gradient_rows, tile, column_at(gradient_at) + row, COLUMN_STRIDE, COLUMN_MAJOR);
         } else {
-            coopMatLoad(input_rows, tile, TILE_FIRST + row * ROW + input_at, ROW, COLUMN_MAJOR);
-            coopMatLoad(gradient_rows, tile, TILE_FIRST + row * ROW + gradient_at, ROW, ROW_MAJOR);
+            coopMatLoad(input_rows, tile, TILE_FIRST + row * ROW_STRIDE + input_at, ROW_STRIDE, COLUMN_MAJOR);
+            coopMatLoad(gradient_rows, tile, TILE_FIRST + row * ROW_STRIDE + gradient_at, ROW_STRIDE, ROW_MAJOR);
         }
         sum = coopMatMulAdd(input_rows, gradient_rows, sum);
         if ((ROUNDED & ROUND_WEIGHT_SUMS) != 0u)
@@ -344,7 +344,7 @@ void weight_gradient(Layer layer, bool end)
         }
         return;
     }
-    [[unroll]] for (uint s = 0; s < times(slots); s++, next_slot++) {
+    [[unroll]] for (uint s = 0; s < loop_bound(slots); s++, next_slot++) {
         uint unit = first + s;
         if (!HAS_UNIT(unit, units, SUBGROUPS * slots))
             continue;
@@ -359,7 +359,7 @@ void weight_gradient(Layer layer, bool end)
 void clear_held()
 {
     if (HOLD_SUMS != 0u)
-        [[unroll]] for (uint i = 0; i < times(HELD); i++)
+        [[unroll]] for (uint i = 0; i < loop_bound(HELD); i++)
             held[i] = MATRIX_SUM(float)(0.0);
 }
 #endif

@@ -54,18 +54,18 @@ bool any_row(bool needed)
 }
 
 const uint BLOCK = 8;    // sums kept at a time: 16 take twice as long to compile and train no faster
-const uint STRETCH = 64; // most values that code is written out for: more take long to compile
+const uint UNROLL_LIMIT = 64; // most values that code is written out for: more take long to compile
 const uint TILE = 16;    // widths are multiples of it
 
-uint stretch_of(uint count)
+uint unrolled_count(uint count)
 {
-    return count <= STRETCH ? count : count % STRETCH == 0u ? STRETCH : TILE;
+    return count <= UNROLL_LIMIT ? count : count % UNROLL_LIMIT == 0u ? UNROLL_LIMIT : TILE;
 }
 
 // Turns a window of the row by `by` values: after all of them it is as before.
-#define TURN(row, from, count, by)                  \
+#define ROTATE(row, from, count, by)                \
     {                                               \
-        STORAGE_T first[STRETCH];                        \
+        STORAGE_T first[UNROLL_LIMIT];                   \
         [[unroll]] for (uint t = 0; t < by; t++)    \
             first[t] = row[from + t];               \
         [[unroll]] for (uint t = by; t < count; t++) \
@@ -77,7 +77,7 @@ uint stretch_of(uint count)
 // The counter of a loop over weights as the same value for all lanes, below `end` come what may: some
 // drivers run a loop's body once with all lanes off, the counter never set, and addresses are not
 // checked.
-uint place_of(uint counter, uint end, uint by)
+uint bounded_counter(uint counter, uint end, uint by)
 {
     return min(uniform_value(counter), end - by);
 }
@@ -117,17 +117,17 @@ void add_forward(Layer layer, uint count, uint weight, uint block)
 // values[to + n] = sum over k of values[from + k] * params[weight + k * outputs + n]
 void layer_forward(Layer layer)
 {
-    uint used = used_outputs(layer), block = min(used, BLOCK), stretch = stretch_of(layer.inputs);
+    uint used = used_outputs(layer), block = min(used, BLOCK), unrolled = unrolled_count(layer.inputs);
     [[dont_unroll]] for (uint next = 0; next < used; next += block) {
-        uint weight = layer.weight + place_of(next, used, block);
+        uint weight = layer.weight + bounded_counter(next, used, block);
         clear_sums();
-        if (stretch == layer.inputs)
-            add_forward(layer, stretch, weight, block);
+        if (unrolled == layer.inputs)
+            add_forward(layer, unrolled, weight, block);
         else
-            [[dont_unroll]] for (uint k = 0; k < layer.inputs; k += stretch) {
-                uint at = place_of(k, layer.inputs, stretch);
-                add_forward(layer, stretch, weight + at * layer.outputs, block);
-                TURN(values, layer.from, layer.inputs, stretch)
+            [[dont_unroll]] for (uint k = 0; k < layer.inputs; k += unrolled) {
+                uint at = bounded_counter(k, layer.inputs, unrolled);
+                add_forward(layer, unrolled, weight + at * layer.outputs, block);
+                ROTATE(values, layer.from, layer.inputs, unrolled)
             }
         [[unroll]] for (uint j = block; j < used; j++)
             values[layer.to + j - block] = values[layer.to + j];
@@ -183,16 +183,16 @@ void add_backward(Layer layer, uint count, uint weight)
 // behind a ReLU that was off.
 void layer_backward(Layer layer)
 {
-    uint inputs = learned_inputs(layer), used = used_outputs(layer), stretch = stretch_of(used);
+    uint inputs = learned_inputs(layer), used = used_outputs(layer), unrolled = unrolled_count(used);
     [[dont_unroll]] for (uint next = 0; next < inputs; next += BLOCK) {
-        uint weight = layer.weight + place_of(next, inputs, BLOCK) * layer.outputs;
+        uint weight = layer.weight + bounded_counter(next, inputs, BLOCK) * layer.outputs;
         clear_sums();
-        if (stretch == used)
-            add_backward(layer, stretch, weight);
+        if (unrolled == used)
+            add_backward(layer, unrolled, weight);
         else
-            [[dont_unroll]] for (uint n = 0; n < used; n += stretch) {
-                add_backward(layer, stretch, weight + place_of(n, used, stretch));
-                TURN(gradients, layer.to, used, stretch)
+            [[dont_unroll]] for (uint n = 0; n < used; n += unrolled) {
+                add_backward(layer, unrolled, weight + bounded_counter(n, used, unrolled));
+                ROTATE(gradients, layer.to, used, unrolled)
             }
         [[unroll]] for (uint j = BLOCK; j < inputs; j++)
             gradients[layer.from + j - BLOCK] = gradients[layer.from + j];
@@ -209,10 +209,10 @@ void layer_backward(Layer layer)
 // Rows leave their values in the workgroup's own scratch memory, [value][row]. After ROUNDS tiles
 // lanes turn into outputs, and the rows' values are the same for all of them.
 
-layout(constant_id = SPEC_ROUNDS) const uint ROUNDS = 1;
+layout(constant_id = SPEC_GRADIENT_TILES) const uint GRADIENT_TILES = 1;
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
-const uint SLOTS = ROUNDS * LOCAL_SIZE;
+const uint SLOTS = GRADIENT_TILES * LOCAL_SIZE;
 // Padded, so that neighbouring values do not share a cache set.
 const uint ROWS = SLOTS + 16u;
 
@@ -225,7 +225,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent b
 #define SCRATCH4(i) scratch4[i]
 #endif
 
-uint round_index = 0u; // tiles in the scratch memory
+uint kept_tiles = 0u; // tiles in the scratch memory
 
 uint scratch_begin()
 {
@@ -238,22 +238,22 @@ void weight_gradient(Layer layer, uint rows)
 {
     uint used = used_outputs(layer);
     // Half a stretch: a whole one takes a quarter of the program's compilation and is no faster.
-    uint block = layer.inputs % (STRETCH / 2u) == 0u ? STRETCH / 2u : TILE;
+    uint block = layer.inputs % (UNROLL_LIMIT / 2u) == 0u ? UNROLL_LIMIT / 2u : TILE;
     uint columns = (used + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
     uint units = layer.inputs / block * columns;
     uint partial = gl_WorkGroupID.x * config.summed_params + layer.weight;
     [[dont_unroll]] for (uint next = gl_SubgroupID; next < units; next += SUBGROUPS) {
-        uint unit = place_of(next, units, 1u);
+        uint unit = bounded_counter(next, units, 1u);
         uint i = unit / columns * block;
         uint o = unit % columns * SUBGROUP_SIZE + gl_SubgroupInvocationID;
         uint input_at = (scratch_begin() + (layer.from + i) * ROWS) / 4u;
         uint gradient_at =
             (scratch_begin() + (ACTIVATIONS + layer.to + min(o, used - 1u)) * ROWS) / 4u;
-        float sums[STRETCH / 2u];
+        float sums[UNROLL_LIMIT / 2u];
         [[unroll]] for (uint k = 0; k < block; k++)
             sums[k] = 0.0;
         [[dont_unroll]] for (uint next_row = 0; next_row < rows / 4u; next_row += 2u) {
-            uint row = place_of(next_row, SLOTS / 4u, 2u);
+            uint row = bounded_counter(next_row, SLOTS / 4u, 2u);
             vec4 g0 = vec4(SCRATCH4(gradient_at + row)), g1 = vec4(SCRATCH4(gradient_at + row + 1u));
             [[unroll]] for (uint k = 0; k < block; k++) {
                 vec4 x0 = vec4(SCRATCH4(input_at + k * (ROWS / 4u) + row));
@@ -291,9 +291,9 @@ void end_sums()
 {
 }
 
-void keep_row()
+void store_row()
 {
-    uint row = scratch_begin() + round_index * LOCAL_SIZE + gl_LocalInvocationID.x;
+    uint row = scratch_begin() + kept_tiles * LOCAL_SIZE + gl_LocalInvocationID.x;
     [[unroll]] for (uint k = 0; k < AT_RGB; k++)
         scratch[row + k * ROWS] = values[k];
     [[unroll]] for (uint k = AT_DENSITY; k < AT_RGB + RGB; k++)
@@ -311,14 +311,14 @@ void tile_backward(vec4 gradient, bool last)
     }
     FROM_LAST_LAYER(layer_backward, 0u, DENSITY_END)
 
-    keep_row();
-    round_index++;
-    if (round_index < ROUNDS && !last)
+    store_row();
+    kept_tiles++;
+    if (kept_tiles < GRADIENT_TILES && !last)
         return;
     tile_barrier();
-#define WEIGHT_GRADIENT(layer) weight_gradient(layer, round_index * LOCAL_SIZE)
+#define WEIGHT_GRADIENT(layer) weight_gradient(layer, kept_tiles * LOCAL_SIZE)
     FROM_FIRST_LAYER(WEIGHT_GRADIENT, 0u, LAYERS)
     tile_barrier(); // the next tile overwrites the scratch memory
-    round_index = 0u;
+    kept_tiles = 0u;
 }
 #endif

@@ -20,7 +20,7 @@
 //                                   the end, hands the held sums over to BIND_PARTIALS
 //   clear_held()                    before all tiles
 
-layout(constant_id = SPEC_ROW) const uint ROW = 72;
+layout(constant_id = SPEC_ROW_STRIDE) const uint ROW_STRIDE = 72;
 
 #include "field/unrolling.glsl"
 
@@ -38,12 +38,12 @@ const uint SHARERS = SUBGROUPS;
 
 // STAGED: where registers are so few, a second place of every sum makes them spill.
 #if defined(COOPMAT) && defined(BACKWARD) && !defined(STAGED)
-const bool COLUMNS = ROW < AT_RGB + COLOR_OUTPUTS;
+const bool COLUMNS = ROW_STRIDE < AT_RGB + COLOR_OUTPUTS;
 #else
 const bool COLUMNS = false;
 #endif
-const uint COLUMN = COLUMNS ? TILE_ROWS + 8u : 0u; // values from a column to the next
-const uint TILE_SIZE = TILE_ROWS * ROW + (AT_RGB + COLOR_OUTPUTS) * COLUMN;
+const uint COLUMN_STRIDE = COLUMNS ? TILE_ROWS + 8u : 0u; // values from a column to the next
+const uint TILE_SIZE = TILE_ROWS * ROW_STRIDE + (AT_RGB + COLOR_OUTPUTS) * COLUMN_STRIDE;
 
 // Where rows have values that begin at `first`.
 #define IN_ROW(first) (COLUMNS ? 0u : (first))
@@ -61,7 +61,7 @@ layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileFourBuffer { STORA
 shared STORAGE_T tile[TILE_SIZE];
 #define TILE(i) tile[i]
 #else
-shared STORAGE_T4 tile4[TILE_ROWS * ROW / 4u];
+shared STORAGE_T4 tile4[TILE_ROWS * ROW_STRIDE / 4u];
 #define TILE(i) tile4[(i) / 4u][(i) % 4u]
 #endif
 #define TILE_FIRST 0u
@@ -70,13 +70,13 @@ shared STORAGE_T4 tile4[TILE_ROWS * ROW / 4u];
 
 uint my_row()
 {
-    return TILE_FIRST + tile_row() * ROW;
+    return TILE_FIRST + tile_row() * ROW_STRIDE;
 }
 
 // Value i of the first row.
 uint column_at(uint i)
 {
-    return TILE_FIRST + TILE_ROWS * ROW + i * COLUMN;
+    return TILE_FIRST + TILE_ROWS * ROW_STRIDE + i * COLUMN_STRIDE;
 }
 
 void workgroup_barrier()
@@ -96,7 +96,7 @@ void rows_barrier()
 // Before rows are filled again that other invocations may still read.
 void end_tile()
 {
-    if (PARTS > 1u)
+    if (INVOCATIONS_PER_ROW > 1u)
         rows_barrier();
 }
 
@@ -153,7 +153,7 @@ uint next_slot; // of the sums held
 
 void loop_forward(uint begin, uint end)
 {
-    for (uint i = begin; i < times(end); i++)
+    for (uint i = begin; i < loop_bound(end); i++)
         forward_product(layer_at(i));
 }
 
@@ -190,7 +190,7 @@ void layer_backward(Layer layer)
 
 void loop_backward(uint begin, uint end)
 {
-    for (uint i = times(end); i > begin; i--)
+    for (uint i = loop_bound(end); i > begin; i--)
         layer_backward(layer_at(i - 1u));
 }
 
@@ -229,7 +229,7 @@ void end_sums()
     if (HOLD_SUMS == 0u)
         return;
     if (CPU_SHAPED != 0u) {
-        for (uint i = times(LAYERS); i > 0u; i--)
+        for (uint i = loop_bound(LAYERS); i > 0u; i--)
             weight_gradient(layer_at(i - 1u), true);
         return;
     }
@@ -254,12 +254,12 @@ void set_gradient(uint first, uint k, float x)
 void tile_backward(vec4 gradient, bool last)
 {
     next_slot = 0u;
-    if (row_part() == 0u)
+    if (invocation_in_row() == 0u)
         for (uint k = 0; k < COLOR_OUTPUTS; k++)
             set_gradient(AT_RGB, k, output_gradient(gradient, k));
     if (COLORED) {
         color_backward();
-        if (row_part() == 0u)
+        if (invocation_in_row() == 0u)
             set_gradient(AT_GEOMETRY, 0u, get_gradient(AT_GEOMETRY) + gradient.w);
     }
     density_backward();

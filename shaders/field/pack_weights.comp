@@ -11,8 +11,8 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
 
 void main()
 {
-    LayerFlow flow = config.flows[push.c];
-    LayerPlace layer = config.layers[push.c];
+    LayerColumns flow = config.flows[push.c];
+    LayerWeights layer = config.layers[push.c];
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     uint rows = layer.inputs + CHUNK_DEPTH, bias = layer.first + layer.inputs * layer.outputs;
     for (uint i = gl_GlobalInvocationID.x; i < rows * layer.outputs; i += stride) {
@@ -20,9 +20,9 @@ void main()
         float w = params[k < layer.inputs ? layer.first + k * layer.outputs + n : bias + n];
         weights[flow.panels * CHUNK + i] = STORAGE_T(w);
     }
-    LayerPlace other = config.layers[flow.again];
-    uint outputs = layer.outputs + (flow.again > 0u ? other.outputs : 0u);
-    uint others = config.flows[flow.again].own; // rows of its weights before those
+    LayerWeights other = config.layers[flow.also_read_by];
+    uint outputs = layer.outputs + (flow.also_read_by > 0u ? other.outputs : 0u);
+    uint others = config.flows[flow.also_read_by].own; // rows of its weights before those
     for (uint i = gl_GlobalInvocationID.x; i < flow.own * outputs; i += stride) {
         uint panel = i / (outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % outputs;
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;

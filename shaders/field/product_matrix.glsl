@@ -29,21 +29,21 @@ void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint
                   inout MATRIX_SUM(ACCUM_T) sum[TILES])
 {
     MATRIX_A rows[M_TILES];
-    [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+    [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++)
         coopMatLoad(rows[m], source_values,
                     source_chunk(min(block + BLOCK_OF(m), blocks - 1u), d) * CHUNK +
                         k * BLOCK_ROWS + ROW_IN(m),
                     BLOCK_ROWS, COLUMN_MAJOR);
-    [[unroll]] for (uint n = 0; n < times(N_TILES); n++) {
+    [[unroll]] for (uint n = 0; n < loop_bound(N_TILES); n++) {
         MATRIX_B columns;
         coopMatLoad(columns, panel_values,
                     panel_chunk(min(panel + PANEL_OF(n), panels - 1u), d) * CHUNK +
                         k * BLOCK_ROWS + COLUMN_IN(n),
                     BLOCK_ROWS, ROW_MAJOR);
-        [[unroll]] for (uint m = 0; m < times(M_TILES); m++)
+        [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++)
             sum[m * N_TILES + n] = coopMatMulAdd(rows[m], columns, sum[m * N_TILES + n]);
     }
-    [[unroll]] for (uint t = 0; t < times(TILES); t++)
+    [[unroll]] for (uint t = 0; t < loop_bound(TILES); t++)
         round_sums(sum[t]);
 }
 
@@ -79,12 +79,12 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
 void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool there)
 {
     MATRIX_SUM(ACCUM_T) sum[TILES];
-    [[unroll]] for (uint i = 0; i < times(TILES); i++)
+    [[unroll]] for (uint i = 0; i < loop_bound(TILES); i++)
         sum[i] = MATRIX_SUM(ACCUM_T)(0.0);
     for (uint k = 0; k < depth * CHUNK_DEPTH; k += MATRIX_K)
         add_products(block, blocks, panel, panels, k / CHUNK_DEPTH, k % CHUNK_DEPTH, sum);
-    [[unroll]] for (uint n = 0; n < times(N_TILES); n++)
-        [[unroll]] for (uint m = 0; m < times(M_TILES); m++) {
+    [[unroll]] for (uint n = 0; n < loop_bound(N_TILES); n++)
+        [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++) {
             uint row = block * BLOCK_ROWS + m * MATRIX_M, column = panel * BLOCK_ROWS + n * MATRIX_N;
             store_sum(sum[m * N_TILES + n], row, column,
                       there && row < blocks * BLOCK_ROWS && column < panels * BLOCK_ROWS);

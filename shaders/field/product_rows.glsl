@@ -40,7 +40,7 @@ void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_RO
 
 // A counter below its end come what may: some drivers run a loop's body once more with all lanes off, and
 // addresses are not checked.
-uint held(uint counter, uint end)
+uint bounded(uint counter, uint end)
 {
     return min(counter, max(end, 1u) - 1u);
 }
@@ -52,7 +52,7 @@ void multiply(uint block, uint panel, uint depth, uint first_row)
     [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
         sum[j] = 0.0;
     for (uint d = 0; d < depth; d++)
-        add_chunk(source_chunk(block, held(d, depth)), panel_chunk(panel, held(d, depth)), first_row, sum);
+        add_chunk(source_chunk(block, bounded(d, depth)), panel_chunk(panel, bounded(d, depth)), first_row, sum);
     [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
         finish(block * BLOCK_ROWS + first_row + gl_LocalInvocationID.x, panel * BLOCK_ROWS + j, sum[j]);
 }
@@ -62,5 +62,5 @@ void multiply_all(uint blocks, uint panels, uint depth, uint group, uint groups)
     for (uint block = group; block < blocks; block += groups)
         for (uint panel = 0; panel < panels; panel++)
             [[unroll]] for (uint row = 0; row < BLOCK_ROWS; row += SUBGROUP_SIZE)
-                multiply(held(block, blocks), held(panel, panels), depth, row);
+                multiply(bounded(block, blocks), bounded(panel, panels), depth, row);
 }

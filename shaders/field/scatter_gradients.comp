@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Per live sample and level: the gradient of the grid's features, spread over the corners of the
 // sample's cell by atomics. One level of the piece push.d after the other, so that its table stays in cache. How sums are
-// kept: field/sums.glsl.
+// kept: field/accumulate.glsl.
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #endif
@@ -14,20 +14,20 @@
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/canonical.glsl"
-#include "field/place.glsl"
+#include "field/unit_cube.glsl"
 #include "field/features.glsl"
 #include "shared/f16.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 
-#include "field/sums.glsl"
+#include "field/accumulate.glsl"
 
 #ifdef SUM_FIXED
-const bool ALONG_RAYS = false; // sums of floats would depend on which samples are neighbours
+const bool MERGES_RUNS = false; // sums of floats would depend on which samples are neighbours
 #else
-const bool ALONG_RAYS = true;
+const bool MERGES_RUNS = true;
 #endif
 
 // Neighbouring samples are mostly of one ray, and in coarse levels share their cell: such a run of
@@ -40,7 +40,7 @@ struct Run {
 bool find_runs(uint level, uvec3 cell, bool used, out Run run)
 {
     uint lane = gl_SubgroupInvocationID;
-    if (!ALONG_RAYS || config.levels[level].resolution > 1024u)
+    if (!MERGES_RUNS || config.levels[level].resolution > 1024u)
         return false;
     uint key = used ? cell.x | cell.y << 10 | cell.z << 20 : 0xffffffffu - lane;
     bool head = lane == 0u || key != subgroupShuffle(key, max(lane, 1u) - 1u);
@@ -91,7 +91,7 @@ void main()
     uint count = gradient_count();
     uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
     uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
-    uint first = config.pieces[push.d].level, levels = config.pieces[push.d + 1u].level - first;
+    uint first = config.buckets[push.d].level, levels = config.buckets[push.d + 1u].level - first;
     for (uint tile = gl_WorkGroupID.x; tile < tiles * levels; tile += gl_NumWorkGroups.x) {
         uint i = tile % tiles * LOCAL_SIZE + mine;
         scatter(first + tile / tiles, min(i, count - 1u), i < count);

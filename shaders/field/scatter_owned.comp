@@ -8,23 +8,23 @@
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/canonical.glsl"
-#include "field/place.glsl"
+#include "field/unit_cube.glsl"
 #include "field/features.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(GRADIENTS)) subgroupcoherent buffer GradientBuffer { float gradients[]; };
 
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 
 const uint AT_ONCE = SUBGROUP_SIZE / 8u; // features
 uint lane = gl_SubgroupInvocationID;
 
-uvec3 here(uvec3 x, uint from)
+uvec3 broadcast(uvec3 x, uint from)
 {
     return uvec3(subgroupBroadcast(x.x, from), subgroupBroadcast(x.y, from), subgroupBroadcast(x.z, from));
 }
 
-vec3 here(vec3 x, uint from)
+vec3 broadcast(vec3 x, uint from)
 {
     return vec3(subgroupBroadcast(x.x, from), subgroupBroadcast(x.y, from), subgroupBroadcast(x.z, from));
 }
@@ -37,7 +37,7 @@ void add(uint at, float value)
 
 // Two corners of different parity never share an entry of a hash table: their hashes differ in the
 // lowest bit. The other pairs differ in two directions.
-bool corners_meet(Level table, bool dense, uvec3 cell)
+bool corners_collide(Level table, bool dense, uvec3 cell)
 {
     if (dense)
         return any(greaterThan(cell + 1u, uvec3(table.resolution - 1u)));
@@ -59,10 +59,10 @@ void scatter_level(uint level, bool dense)
         bool used = base + lane < count;
         vec4 gradient = used ? get_level_features(level, index) : vec4(0.0);
         [[unroll]] for (uint s = 0; s < SUBGROUP_SIZE; s++) {
-            uvec3 corner = here(cell, s);
-            bool meet = corners_meet(table, dense, corner);
+            uvec3 corner = broadcast(cell, s);
+            bool collide = corners_collide(table, dense, corner);
             uint entry = dense ? dense_entry(table, corner + offset) : hashed_entry(table, corner + offset);
-            float weight = corner_weight(lane & 7u, here(inside, s));
+            float weight = corner_weight(lane & 7u, broadcast(inside, s));
             [[unroll]] for (uint f = 0; f < FEATURES; f += AT_ONCE) {
                 float mine = subgroupBroadcast(gradient[f], s);
                 [[unroll]] for (uint k = 1; k < AT_ONCE; k++) {
@@ -70,7 +70,7 @@ void scatter_level(uint level, bool dense)
                     mine = lane / 8u == k ? other : mine;
                 }
                 uint at = table.first + entry * FEATURES + f + lane / 8u;
-                if (!meet)
+                if (!collide)
                     add(at, weight * mine);
                 else
                     for (uint turn = 0; turn < 8u; turn++)
@@ -83,8 +83,8 @@ void scatter_level(uint level, bool dense)
 
 void main()
 {
-    uint end = config.pieces[push.d + 1u].level;
-    for (uint level = config.pieces[push.d].level + gl_WorkGroupID.x; level < end; level += gl_NumWorkGroups.x)
+    uint end = config.buckets[push.d + 1u].level;
+    for (uint level = config.buckets[push.d].level + gl_WorkGroupID.x; level < end; level += gl_NumWorkGroups.x)
         if (config.levels[level].dense != 0u)
             scatter_level(level, true);
         else

@@ -26,16 +26,16 @@ float worst;
 // What the functions are asked for.
 bool backward;             // encode_backward runs
 uint asked, wanted, found; // parameters so far; the number and index of the one to be found
-uint watched;              // the index of the parameter that the derivative is by
-float nudge;               // added to that
+uint perturbed;              // the index of the parameter that the derivative is by
+float offset;               // added to that
 float loss, size, slope;   // the sum, the sum of its parts' sizes; the derivative
 uvec4 features_put;        // a bit each
-uint place;
+uint point;
 
 // But for derivatives.
 bool is_right()
 {
-    return finding.x == SNIPPET_RIGHT || finding.x == SNIPPET_DERIVATIVE;
+    return finding.x == SNIPPET_OK || finding.x == SNIPPET_DERIVATIVE;
 }
 
 void report(uint kind, uint index)
@@ -48,7 +48,7 @@ void report(uint kind, uint index)
 bool ask(uint i, uint outside)
 {
     if (i - push.c >= FIELD_PARAMETERS) {
-        report(i < push.c ? SNIPPET_BEFORE : outside, i < push.c ? i : i - push.c);
+        report(i < push.c ? SNIPPET_PARAMETER_BEFORE_FIRST : outside, i < push.c ? i : i - push.c);
         return false;
     }
     if (asked++ == wanted)
@@ -60,7 +60,7 @@ float parameter(uint i)
 {
     if (!ask(i, backward ? SNIPPET_BACKWARD_READS : SNIPPET_READS))
         return 0.0;
-    return parameters[i] + (i == watched ? nudge : 0.0);
+    return parameters[i] + (i == perturbed ? offset : 0.0);
 }
 
 vec2 parameter_pair(uint i)
@@ -72,13 +72,13 @@ vec2 parameter_pair(uint i)
 
 float random_gradient(uint i)
 {
-    return 2.0 * random_unit(1u, place, i).x - 1.0;
+    return 2.0 * random_unit(1u, point, i).x - 1.0;
 }
 
 void put_feature(uint i, float x)
 {
     if (i >= FIELD_FEATURES) {
-        report(SNIPPET_PUTS, i);
+        report(SNIPPET_PUTS_BEHIND_LAST, i);
         return;
     }
     if ((features_put[i / 32u] >> i % 32u & 1u) != 0u)
@@ -95,7 +95,7 @@ float feature_gradient(uint i)
 {
     if (i < FIELD_FEATURES)
         return random_gradient(i);
-    report(SNIPPET_ASKS, i);
+    report(SNIPPET_ASKS_BEHIND_LAST, i);
     return 0.0;
 }
 
@@ -104,8 +104,8 @@ void add_gradient(uint i, float x)
     if (!ask(i, SNIPPET_WRITES))
         return;
     if (isnan(x) || isinf(x))
-        report(SNIPPET_GRADIENT, i - push.c);
-    if (i == watched)
+        report(SNIPPET_GRADIENT_NOT_FINITE, i - push.c);
+    if (i == perturbed)
         slope += x;
 }
 
@@ -133,30 +133,30 @@ void compare(float losses[5], float h)
     error -= 2.0 * (abs(wide - difference) + ROUNDING * size / h);
     if (error > max(TOLERANCE, worst) * scale && is_right()) {
         worst = error / scale;
-        finding = uvec4(SNIPPET_DERIVATIVE, watched - push.c, floatBitsToUint(slope),
+        finding = uvec4(SNIPPET_DERIVATIVE, perturbed - push.c, floatBitsToUint(slope),
                         floatBitsToUint(difference));
     }
 }
 
 // The first places are the cube's corners, where indices are at their ends.
-vec3 position_of(uint place)
+vec3 position_of(uint point)
 {
-    return place < 8u ? vec3(place & 1u, place >> 1 & 1u, place >> 2) : random_unit(0u, place, 0u);
+    return point < 8u ? vec3(point & 1u, point >> 1 & 1u, point >> 2) : random_unit(0u, point, 0u);
 }
 
 const uint STAGES = 7u; // of a parameter: it is found, its derivative taken, then five losses
 
 void check_place()
 {
-    place = gl_GlobalInvocationID.x;
-    if (place >= push.a)
+    point = gl_GlobalInvocationID.x;
+    if (point >= push.a)
         return;
-    vec3 position = position_of(place);
+    vec3 position = position_of(point);
     uint read = 0u, all = 0u; // parameters that encode asks for, and both
     float losses[5], h = 0.0;
-    finding = uvec4(SNIPPET_RIGHT, 0u, 0u, 0u);
-    worst = nudge = 0.0;
-    watched = NONE;
+    finding = uvec4(SNIPPET_OK, 0u, 0u, 0u);
+    worst = offset = 0.0;
+    perturbed = NONE;
     // One loop, so that compilers have the snippet once. Its first rounds are of the place.
     for (uint round = 0; round < 2u + STAGES * push.b; round++) {
         uint stage = (round - 2u) % STAGES, number = 0u;
@@ -164,12 +164,12 @@ void check_place()
         if (!of_place && all == 0u)
             break;
         if (!of_place && stage == 0u)
-            number = random_bits(2u, place, round).x % all;
+            number = random_bits(2u, point, round).x % all;
         backward = of_place ? round == 1u : stage == 0u ? number >= read : stage == 1u;
         wanted = of_place || stage > 0u ? NONE : backward ? number - read : number;
-        nudge = 0.0;
+        offset = 0.0;
         if (!of_place && stage > 2u)
-            nudge = (stage < 5u ? h / 2.0 : h) * (stage % 2u == 0u ? 1.0 : -1.0);
+            offset = (stage < 5u ? h / 2.0 : h) * (stage % 2u == 0u ? 1.0 : -1.0);
         found = push.c;
         run(position);
         if (of_place) {
@@ -177,17 +177,17 @@ void check_place()
             all += asked;
             for (uint i = 0; i < FIELD_FEATURES && !backward; i++)
                 if ((features_put[i / 32u] >> i % 32u & 1u) == 0u)
-                    report(SNIPPET_LEAVES_OUT, i);
+                    report(SNIPPET_FEATURE_MISSING, i);
         } else if (stage == 0u) {
-            watched = found;
-            h = WIDTH * max(1.0, abs(parameters[watched]));
+            perturbed = found;
+            h = WIDTH * max(1.0, abs(parameters[perturbed]));
         } else if (stage > 1u) {
             losses[stage - 2u] = loss;
             if (stage == STAGES - 1u)
                 compare(losses, h);
         }
     }
-    findings[place] = finding;
+    findings[point] = finding;
 }
 
 // Variables of the snippet that begin with a value get it before this.

@@ -5,7 +5,7 @@
 #include "field/snippet.glsl"
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
-#include "field/place.glsl"
+#include "field/unit_cube.glsl"
 #include "field/sample.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };

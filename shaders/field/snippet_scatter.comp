@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per live sample: from the gradients of its features to those of parameters, by a field in GLSL. How sums are
-// kept: field/sums.glsl.
+// kept: field/accumulate.glsl.
 #include "field/snippet.glsl"
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
@@ -11,7 +11,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
 #include "shared/common.glsl"
-#include "field/place.glsl"
+#include "field/unit_cube.glsl"
 #include "field/sample.glsl"
 #include "shared/f16.glsl"
 
@@ -19,12 +19,12 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
 layout(std430, BINDING(PARAMS)) readonly buffer ParameterPairBuffer { vec2 parameter_pairs[]; };
 
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 
 #define FEATURES 2u // of a level
 #define add_gradient add_sum
 #include "field/features.glsl"
-#include "field/sums.glsl"
+#include "field/accumulate.glsl"
 #undef add_gradient
 #undef FEATURES
 
@@ -55,7 +55,7 @@ void add_gradient(uint i, float x)
     // An entry without a gradient is left alone. A NaN is not equal to zero.
     if (!adds || i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
         return;
-#if defined(SUM_F16) || defined(SUM_F16_SWAP)
+#if defined(SUM_F16) || defined(SUM_F16_CAS)
     add_gradients(i / 2u, i % 2u == 0u ? vec4(x, 0.0, 0.0, 0.0) : vec4(0.0, x, 0.0, 0.0));
 #else
     add_sum(i, x);

@@ -12,12 +12,12 @@ layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; };
 
-#include "optim/losses.glsl"
+#include "optim/loss_groups.glsl"
 #include "optim/loss_scale.glsl"
 #include "shared/proposal.glsl"
 
 // A stretch in a row for each workgroup: a CPU's prefetching follows it.
-float squares_alone(float unscale)
+float sum_squares_cpu(float unscale)
 {
     uint rows = (config.param_count - 1u) / (gl_NumWorkGroups.x * LOCAL_SIZE) + 1u;
     uint first = gl_WorkGroupID.x * rows * LOCAL_SIZE;
@@ -31,7 +31,7 @@ float squares_alone(float unscale)
 }
 
 // Several wide loads at once. (Models have multiples of 16 parameters.)
-float squares_together(float unscale)
+float sum_squares_gpu(float unscale)
 {
     const uint AT_ONCE = 4u;
     uint fours = config.param_count / 4u, stride = gl_NumWorkGroups.x * LOCAL_SIZE;
@@ -50,7 +50,7 @@ shared float squares[LOCAL_SIZE];
 shared bool is_last;
 
 // The workgroup's sum to the others'. True in all of its invocations when theirs are there as well.
-bool leave_squares(float sum)
+bool store_squares(float sum)
 {
     squares[gl_LocalInvocationID.x] = sum;
     barrier();
@@ -98,8 +98,8 @@ void main()
 {
     // Unscaled before it is squared: a finite gradient must not overflow here.
     float unscale = 1.0 / state.loss_scale;
-    float sum = CPU_SHAPED != 0u ? squares_alone(unscale) : squares_together(unscale);
-    if (!leave_squares(sum))
+    float sum = CPU_SHAPED != 0u ? sum_squares_cpu(unscale) : sum_squares_gpu(unscale);
+    if (!store_squares(sum))
         return;
     vec3 total = sum_groups(loss_groups(), gl_NumWorkGroups.x);
     if (gl_LocalInvocationID.x == 0u) {

@@ -5,7 +5,7 @@
 layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 
 // Where the layer has the weight when stored [output][input].
-uint transposed_place(uint i)
+uint transposed_index(uint i)
 {
     uint layer = 0u;
     for (uint n = 1; n < MAX_LAYERS; n++)
@@ -18,7 +18,7 @@ uint transposed_place(uint i)
 void put_transposed(uint i, float value)
 {
     if (TRANSPOSED_WEIGHTS != 0u && i < config.summed_params)
-        f16_params[TRANSPOSED_WEIGHTS + transposed_place(i)] = float16_t(value);
+        f16_params[TRANSPOSED_WEIGHTS + transposed_index(i)] = float16_t(value);
 }
 
 void put_f16(uint i, float value)

@@ -2,13 +2,13 @@
 // before it leave them. One at a time, or by number of pair or of four, in one load. Gradients are
 // floats; with F16_SUMS gradients that no workgroup sums are pairs of f16, as scatter_gradients left them.
 layout(constant_id = SPEC_F16_SUMS) const uint F16_SUMS = 0;
-layout(constant_id = SPEC_F16_SUM_PLACE) const uint F16_SUM_PLACE = 0; // counts fours
+layout(constant_id = SPEC_F16_SUM_OFFSET) const uint F16_SUM_OFFSET = 0; // counts fours
 
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientPairBuffer { vec2 gradient_pairs[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientFourBuffer { vec4 gradient_fours[]; };
-layout(std430, BINDING(FIXED)) buffer F16SumPairBuffer { uint f16_sum_pairs[]; };
-layout(std430, BINDING(FIXED)) buffer F16SumFourBuffer { uvec2 f16_sum_fours[]; };
+layout(std430, BINDING(ACCUMULATORS)) buffer F16SumPairBuffer { uint f16_sum_pairs[]; };
+layout(std430, BINDING(ACCUMULATORS)) buffer F16SumFourBuffer { uvec2 f16_sum_fours[]; };
 
 bool is_f16_sum(uint i)
 {
@@ -18,7 +18,7 @@ bool is_f16_sum(uint i)
 float get_gradient(uint i)
 {
     if (is_f16_sum(i))
-        return unpackHalf2x16(f16_sum_pairs[2u * F16_SUM_PLACE + i / 2u])[i & 1u];
+        return unpackHalf2x16(f16_sum_pairs[2u * F16_SUM_OFFSET + i / 2u])[i & 1u];
     return gradients[i];
 }
 
@@ -26,7 +26,7 @@ float get_gradient(uint i)
 vec2 get_gradient_pair(uint pair)
 {
     bool f16_sum = is_f16_sum(2u * pair);
-    uint word = f16_sum_pairs[f16_sum ? 2u * F16_SUM_PLACE + pair : 0u];
+    uint word = f16_sum_pairs[f16_sum ? 2u * F16_SUM_OFFSET + pair : 0u];
     vec2 floats = gradient_pairs[f16_sum ? 0u : pair];
     return f16_sum ? unpackHalf2x16(word) : floats;
 }
@@ -34,7 +34,7 @@ vec2 get_gradient_pair(uint pair)
 vec4 get_gradient_four(uint four)
 {
     bool f16_sum = is_f16_sum(4u * four);
-    uvec2 words = f16_sum_fours[f16_sum ? F16_SUM_PLACE + four : 0u];
+    uvec2 words = f16_sum_fours[f16_sum ? F16_SUM_OFFSET + four : 0u];
     vec4 floats = gradient_fours[f16_sum ? 0u : four];
     return f16_sum ? vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)) : floats;
 }
@@ -42,7 +42,7 @@ vec4 get_gradient_four(uint four)
 void clear_gradient_pair(uint pair)
 {
     if (is_f16_sum(2u * pair))
-        f16_sum_pairs[2u * F16_SUM_PLACE + pair] = 0u;
+        f16_sum_pairs[2u * F16_SUM_OFFSET + pair] = 0u;
     else
         gradient_pairs[pair] = vec2(0.0);
 }
@@ -53,5 +53,5 @@ void clear_gradient(uint i)
     if (!is_f16_sum(i))
         gradients[i] = 0.0;
     else if (i % 2u == 0u)
-        f16_sum_pairs[2u * F16_SUM_PLACE + i / 2u] = 0u;
+        f16_sum_pairs[2u * F16_SUM_OFFSET + i / 2u] = 0u;
 }

@@ -7,7 +7,7 @@
 // grows tolerates as many again. A tolerated overflow is a skipped step, but no back-off.
 //
 // A falling scale lowers the learning rate: after `falls` back-offs without an interval of good steps
-// between, the rate is multiplied by `fall_factor`, for good. In healthy training the scale goes up
+// between, the rate is multiplied by `rate_cut_factor`, for good. In healthy training the scale goes up
 // and down by one factor; when it only falls, the gradients grow faster than training absorbs. What
 // falls before a first good step does not count: a skipped step changes no weight, so the scale has
 // only begun too high (or says nothing yet about a rate that was just lowered).
@@ -22,7 +22,7 @@ void adapt_scale(bool finite)
             return;
         state.loss_scale = min(state.loss_scale * config.scale_growth, config.scale_maximum);
         state.good_steps = 0u;
-        state.falls = 0u;
+        state.backoffs = 0u;
         state.tolerated = 0u;
         return;
     }
@@ -33,12 +33,12 @@ void adapt_scale(bool finite)
     state.loss_scale = max(state.loss_scale * config.scale_backoff, config.scale_minimum);
     if (state.settled == 0u)
         return;
-    state.falls++;
-    if (state.falls < config.scale_falls)
+    state.backoffs++;
+    if (state.backoffs < config.max_backoffs)
         return;
-    state.falls = 0u;
+    state.backoffs = 0u;
     state.settled = 0u;
-    if (config.fall_factor < 1.0)
+    if (config.rate_cut_factor < 1.0)
         state.rate_cuts = min(state.rate_cuts + 1u, MAX_RATE_CUTS);
 }
 
@@ -67,9 +67,9 @@ void update_loss_scale(vec3 sum)
         adapt_scale(finite);
 
     float rays = max(float(state.live_rays), 1.0);
-    float flushed = float(state.flushed) / max(float(state.rounded), 1.0);
+    float underflowed = float(state.underflowed) / max(float(state.rounded), 1.0);
     stats[state.step % STATS_RING] =
         Stats(state.step, state.ray_count * config.ranks, state.sample_count, state.live_count, sum.x / rays,
-              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, flushed,
+              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, underflowed,
               state.rate_cuts);
 }

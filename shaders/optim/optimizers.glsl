@@ -42,7 +42,7 @@ float rate_of_step(float rate, uint count)
 }
 
 // Changes a weight and its moments by its unscaled gradient.
-void take_step(float g, float decay, float rate, inout float w, inout float m, inout float v)
+void optimizer_step(float g, float decay, float rate, inout float w, inout float m, inout float v)
 {
     if (OPTIMIZER == OPTIMIZER_LION)
         lion(g, decay, rate, w, m);

@@ -8,10 +8,10 @@
 
 void main()
 {
-    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE, end = config.pieces[push.d + 1u].parameter / 4u;
-    for (uint i = config.pieces[push.d].parameter / 4u + gl_GlobalInvocationID.x; i < end; i += stride) {
+    uint stride = gl_NumWorkGroups.x * LOCAL_SIZE, end = config.buckets[push.d + 1u].parameter / 4u;
+    for (uint i = config.buckets[push.d].parameter / 4u + gl_GlobalInvocationID.x; i < end; i += stride) {
         vec4 sums = gradient_fours[i];
-        f16_sum_fours[F16_SUM_PLACE + i] = uvec2(pack_f16(sums.xy), pack_f16(sums.zw));
+        f16_sum_fours[F16_SUM_OFFSET + i] = uvec2(pack_f16(sums.xy), pack_f16(sums.zw));
         gradient_fours[i] = vec4(0.0);
     }
 }

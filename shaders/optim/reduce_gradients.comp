@@ -10,17 +10,17 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialBuffer { float partials[]; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 partial_fours[]; };
 #ifdef SUM_FIXED
-layout(std430, BINDING(FIXED)) buffer FixedBuffer { uint fixed_sums[]; };
+layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
 // Workgroups, or slices, that have left sums of a parameter.
 uint summands(uint parameter)
 {
-    return config.layer_slices > 0u && parameter >= config.first_layered ? config.layer_slices
+    return config.layer_splits > 0u && parameter >= config.first_layered ? config.layer_splits
                                                                          : config.backward_groups;
 }
 
-void sum_alone(uint stride)
+void reduce_cpu(uint stride)
 {
     for (uint i = gl_GlobalInvocationID.x; i < config.summed_params; i += stride) {
         float sum = 0.0;
@@ -38,7 +38,7 @@ const uint DOWN = LOCAL_SIZE / ACROSS;
 const uint AT_ONCE = 4u;
 shared vec4 down_sums[LOCAL_SIZE];
 
-void sum_together()
+void reduce_gpu()
 {
     uint fours = config.summed_params / 4u, mine = gl_LocalInvocationID.x;
     for (uint first = gl_WorkGroupID.x * ACROSS; first < fours; first += gl_NumWorkGroups.x * ACROSS) {
@@ -70,14 +70,14 @@ void main()
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     if (push.d == 0u) {
         if (CPU_SHAPED != 0u)
-            sum_alone(stride);
+            reduce_cpu(stride);
         else
-            sum_together();
+            reduce_gpu();
     }
 #ifdef SUM_FIXED
     float unit = state.loss_scale / float(state.ray_count) / float(FIXED_SCALE);
-    uint end = config.pieces[push.d + 1u].parameter;
-    for (uint i = config.pieces[push.d].parameter + gl_GlobalInvocationID.x; i < end; i += stride) {
+    uint end = config.buckets[push.d + 1u].parameter;
+    for (uint i = config.buckets[push.d].parameter + gl_GlobalInvocationID.x; i < end; i += stride) {
         uint low = fixed_sums[2u * i], high = fixed_sums[2u * i + 1u];
         if ((low | high) == 0u) {
             gradients[i] = 0.0;

@@ -10,7 +10,7 @@
 #include "optim/gradients.glsl"
 #include "optim/optimizers.glsl"
 
-layout(constant_id = SPEC_ENTRY) const uint ENTRY = 2;
+layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
 // On GPUs entries of pairs are read and written by pairs: half as many accesses.
 const bool BY_PAIRS = PAIRED != 0u && CPU_SHAPED == 0u;
@@ -22,7 +22,7 @@ layout(std430, BINDING(MOMENT1)) buffer Moment1Buffer { float moment1[]; };
 layout(std430, BINDING(MOMENT1)) buffer Moment1PairBuffer { vec2 moment1_pairs[]; };
 layout(std430, BINDING(MOMENT2)) buffer Moment2Buffer { float moment2[]; };
 layout(std430, BINDING(MOMENT2)) buffer Moment2PairBuffer { vec2 moment2_pairs[]; };
-layout(std430, BINDING(COUNTS)) buffer CountBuffer { uint counts[]; };
+layout(std430, BINDING(STEP_COUNTS)) buffer CountBuffer { uint counts[]; };
 #ifdef FP16
 layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16Buffer { float16_t f16_params[]; };
 layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16PairBuffer { f16vec2 f16_param_pairs[]; };
@@ -34,18 +34,18 @@ layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16PairBuffer { f16vec2 f16
 uint group_of(uint entry)
 {
     uint group = 0u;
-    [[unroll]] for (uint i = 1; i < MAX_GROUPS; i++)
+    [[unroll]] for (uint i = 1; i < MAX_PARAMETER_GROUPS; i++)
         group += entry >= config.groups[i].first_entry ? 1u : 0u;
     return group;
 }
 
 struct Entry {
-    uint number, first; // its place in BIND_COUNTS, its first parameter
+    uint number, first; // its place in BIND_STEP_COUNTS, its first parameter
     bool there;
-    float gradient[ENTRY];
+    float gradient[ENTRY_SIZE];
 };
 
-void place_entry(uint number, Group group, out Entry e)
+void locate_entry(uint number, ParameterGroup group, out Entry e)
 {
     e.number = number;
     e.first = group.first + (number - group.first_entry) * group.entry;
@@ -55,13 +55,13 @@ void place_entry(uint number, Group group, out Entry e)
 // Number of its pair k. Written so that compilers see which ones lie in 16 bytes.
 uint pair_of(Entry e, uint k)
 {
-    return e.first / ENTRY * (ENTRY / 2u) + k;
+    return e.first / ENTRY_SIZE * (ENTRY_SIZE / 2u) + k;
 }
 
 // Alone, for it mostly says that there is nothing to do.
-void load_gradient(Group group, inout Entry e)
+void load_gradient(ParameterGroup group, inout Entry e)
 {
-    [[unroll]] for (uint k = 0; k < ENTRY; k++) {
+    [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++) {
         if (!BY_PAIRS)
             e.gradient[k] = e.there && k < group.entry ? get_gradient(e.first + k) : 0.0;
         else if (k % 2u == 0u) {
@@ -72,17 +72,17 @@ void load_gradient(Group group, inout Entry e)
     }
 }
 
-bool is_touched(Entry e, Group group)
+bool is_touched(Entry e, ParameterGroup group)
 {
     bool touched = group.sparse == 0u;
-    [[unroll]] for (uint k = 0; k < ENTRY; k++)
+    [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)
         touched = touched || e.gradient[k] != 0.0; // true for NaN
     return e.there && touched;
 }
 
-void clear_entry(Entry e, Group group)
+void clear_entry(Entry e, ParameterGroup group)
 {
-    [[unroll]] for (uint k = 0; k < ENTRY; k++) {
+    [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++) {
         if (!BY_PAIRS && k < group.entry)
             clear_gradient(e.first + k);
         if (BY_PAIRS && k % 2u == 0u)
@@ -90,12 +90,12 @@ void clear_entry(Entry e, Group group)
     }
 }
 
-void update_parameter(uint i, float gradient, Group group, float rate)
+void update_parameter(uint i, float gradient, ParameterGroup group, float rate)
 {
     float w = params[i], m = moment1[i], v = 0.0;
     if (HAS_MOMENT2)
         v = moment2[i];
-    take_step(gradient * state.gradient_factor, group.decay, rate, w, m, v);
+    optimizer_step(gradient * state.gradient_factor, group.decay, rate, w, m, v);
     moment1[i] = m;
     if (HAS_MOMENT2)
         moment2[i] = v;
@@ -105,19 +105,19 @@ void update_parameter(uint i, float gradient, Group group, float rate)
 #endif
 }
 
-void update_parameters(Entry e, Group group, uint count)
+void update_parameters(Entry e, ParameterGroup group, uint count)
 {
     float rate = rate_of_step(state.learning_rate * group.rate, count);
-    [[unroll]] for (uint k = 0; k < ENTRY; k++)
+    [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)
         if (k < group.entry)
             update_parameter(e.first + k, e.gradient[k], group, rate);
 }
 
 // All loads before the first store, which compilers keep them behind.
-void update_pairs(Entry e, Group group, uint count)
+void update_pairs(Entry e, ParameterGroup group, uint count)
 {
-    vec2 w[ENTRY], m[ENTRY], v[ENTRY];
-    [[unroll]] for (uint k = 0; k < ENTRY / 2u; k++) {
+    vec2 w[ENTRY_SIZE], m[ENTRY_SIZE], v[ENTRY_SIZE];
+    [[unroll]] for (uint k = 0; k < ENTRY_SIZE / 2u; k++) {
         w[k] = param_pairs[pair_of(e, k)];
         m[k] = moment1_pairs[pair_of(e, k)];
         v[k] = vec2(0.0);
@@ -125,10 +125,10 @@ void update_pairs(Entry e, Group group, uint count)
             v[k] = moment2_pairs[pair_of(e, k)];
     }
     float rate = rate_of_step(state.learning_rate * group.rate, count);
-    [[unroll]] for (uint k = 0; k < ENTRY / 2u; k++) {
+    [[unroll]] for (uint k = 0; k < ENTRY_SIZE / 2u; k++) {
         vec2 g = vec2(e.gradient[2u * k], e.gradient[2u * k + 1u]) * state.gradient_factor;
-        take_step(g.x, group.decay, rate, w[k].x, m[k].x, v[k].x);
-        take_step(g.y, group.decay, rate, w[k].y, m[k].y, v[k].y);
+        optimizer_step(g.x, group.decay, rate, w[k].x, m[k].x, v[k].x);
+        optimizer_step(g.y, group.decay, rate, w[k].y, m[k].y, v[k].y);
         param_pairs[pair_of(e, k)] = w[k];
         moment1_pairs[pair_of(e, k)] = m[k];
         if (HAS_MOMENT2)
@@ -141,7 +141,7 @@ void update_pairs(Entry e, Group group, uint count)
     }
 }
 
-void update_entry(Entry e, Group group)
+void update_entry(Entry e, ParameterGroup group)
 {
     clear_entry(e, group);
     if (state.nonfinite != 0u || group.rate == 0.0)
@@ -156,7 +156,7 @@ void update_entry(Entry e, Group group)
 
 // Entries [row, row + 1) * LOCAL_SIZE are of one group: what is the same for all lanes, and known to be,
 // is looked up once for all of them.
-Group group_of_row(uint row)
+ParameterGroup group_of_row(uint row)
 {
     return config.groups[group_of(row * LOCAL_SIZE)];
 }
@@ -165,9 +165,9 @@ void main()
 {
     uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
     if (CPU_SHAPED != 0u) { // no loop over rows
-        Group group = group_of_row(row);
+        ParameterGroup group = group_of_row(row);
         Entry e;
-        place_entry(row * LOCAL_SIZE + gl_LocalInvocationID.x, group, e);
+        locate_entry(row * LOCAL_SIZE + gl_LocalInvocationID.x, group, e);
         load_gradient(group, e);
         if (is_touched(e, group))
             update_entry(e, group);
@@ -177,11 +177,11 @@ void main()
     const uint AT_ONCE = 4u;
     uint rows = (config.entry_count - 1u) / LOCAL_SIZE + 1u, stride = gl_NumWorkGroups.y * gl_NumWorkGroups.x;
     for (; row < rows; row += AT_ONCE * stride) {
-        Group groups[AT_ONCE];
+        ParameterGroup groups[AT_ONCE];
         Entry entries[AT_ONCE];
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
             groups[k] = group_of_row(row + k * stride);
-            place_entry((row + k * stride) * LOCAL_SIZE + gl_LocalInvocationID.x, groups[k], entries[k]);
+            locate_entry((row + k * stride) * LOCAL_SIZE + gl_LocalInvocationID.x, groups[k], entries[k]);
         }
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
             load_gradient(groups[k], entries[k]);

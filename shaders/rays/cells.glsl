@@ -1,10 +1,10 @@
 // Which cells of the occupancy grid an update looks at, per group of four neighbouring ones: all at first, later
 // one at random and one that is occupied (instant-ngp samples a quarter of the cells each way).
 
-const uint CELL_GROUPS = SLICE_CELLS / 4u;
+const uint CELL_GROUPS = TIME_BIN_CELLS / 4u;
 
 // Rounds that an update goes through a group in.
-uint cell_rounds()
+uint cells_per_group()
 {
     return state.step < OCCUPANCY_WARMUP ? 4u : 2u;
 }
@@ -22,7 +22,7 @@ vec4 decayed_cells(uint group)
 
 // Whether a group is in this device's share. Multiples of the golden ratio spread blocks evenly over the shares,
 // and any stride of workgroups as well.
-bool is_own(uint group)
+bool in_own_share(uint group)
 {
     uint place = group / CELL_BLOCK * 0x9e3779b9u >> 16;
     return place * config.cell_shares >> 16 == config.cell_share;
@@ -40,12 +40,12 @@ uint chosen_cell(uint group, vec4 value, uint round)
         if (occupied == 4u && cell != pick && value[cell] > state.threshold)
             occupied = cell;
     }
-    uint k = cell_rounds() == 4u ? round : round == 0u ? pick : occupied;
-    return k < 4u && value[min(k, 3u)] >= 0.0 && is_own(group) ? k : 4u;
+    uint k = cells_per_group() == 4u ? round : round == 0u ? pick : occupied;
+    return k < 4u && value[min(k, 3u)] >= 0.0 && in_own_share(group) ? k : 4u;
 }
 
 // A random place in a cell, the k-th of a group.
-vec3 place_in_cell(uint group, uint k)
+vec3 random_cell_position(uint group, uint k)
 {
     uint index = 4u * group + k;
     vec3 inside = random_unit(state.step, group, RANDOM_CELL + 1u + k);

@@ -1,22 +1,22 @@
 // Samples that are drawn where the ones of a coarse field, one in each bin, have found something: the weights of
 // the bins, each spread evenly over its bin, are their density. What includes this has included
 // rays/sample_rays.glsl, and defines
-//   float drawn_share(uint bin)   what a bin has of the samples, up to a factor, from coarse_weight()
-#include "shared/weights.glsl"
+//   float bin_density(uint bin)   what a bin has of the samples, up to a factor, from coarse_weight()
+#include "shared/lane_weights.glsl"
 
 layout(std430, BINDING(COARSE_RESULTS)) readonly buffer CoarseResultBuffer { RayResult coarse_results[]; };
 layout(std430, BINDING(COARSE_SAMPLES)) readonly buffer CoarseSampleBuffer { Sample coarse_samples[]; };
 layout(std430, BINDING(COARSE_FIELD)) readonly buffer CoarseFieldBuffer { vec4 coarse_field[]; };
 
 shared float staged_weights[SUBGROUPS][MAX_COARSE_SAMPLES];
-shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES]; // of the shares up to each bin's end
+shared float staged_cdf[SUBGROUPS][MAX_COARSE_SAMPLES]; // of the shares up to each bin's end
 
 float coarse_weight(uint bin)
 {
     return staged_weights[gl_SubgroupID][bin];
 }
 
-float drawn_share(uint bin);
+float bin_density(uint bin);
 
 // A ray's bins, and where those of its samples go that this round takes.
 struct Bins {
@@ -40,7 +40,7 @@ void stage_weights(uint ray, uint first)
         bool used = base + lane < config.ray_samples;
         uint at = first + min(base + lane, config.ray_samples - 1u);
         float t = coarse_samples[at].t, width = width_at(origin + t * direction, coarse_samples[at].width);
-        float weight = slice_weight(used ? coarse_field[at].w * width : 0.0, transmittance);
+        float weight = lane_weight(used ? coarse_field[at].w * width : 0.0, transmittance);
         if (used)
             staged_weights[gl_SubgroupID][base + lane] = weight;
     }
@@ -51,32 +51,32 @@ void stage_sums()
     float sum = 0.0;
     for (uint base = 0; base < config.ray_samples; base += SUBGROUP_SIZE) {
         uint bin = base + lane;
-        float upto = sum + subgroupInclusiveAdd(bin < config.ray_samples ? drawn_share(bin) : 0.0);
+        float upto = sum + subgroupInclusiveAdd(bin < config.ray_samples ? bin_density(bin) : 0.0);
         if (bin < config.ray_samples)
-            staged_sums[gl_SubgroupID][bin] = upto;
+            staged_cdf[gl_SubgroupID][bin] = upto;
         sum = subgroupShuffle(upto, SUBGROUP_SIZE - 1u);
     }
 }
 
 // Where the shares up to there have that sum.
-float place_of(float sum)
+float invert_cdf(float sum)
 {
     uint low = 0u, high = config.ray_samples - 1u;
     while (low < high) { // the first bin that exceeds it
         uint middle = (low + high) / 2u;
-        if (staged_sums[gl_SubgroupID][middle] > sum)
+        if (staged_cdf[gl_SubgroupID][middle] > sum)
             high = middle;
         else
             low = middle + 1u;
     }
-    float before = staged_sums[gl_SubgroupID][max(low, 1u) - 1u];
+    float before = staged_cdf[gl_SubgroupID][max(low, 1u) - 1u];
     before = low > 0u ? before : 0.0;
-    float inside = (sum - before) / (staged_sums[gl_SubgroupID][low] - before);
+    float inside = (sum - before) / (staged_cdf[gl_SubgroupID][low] - before);
     return float(low) + clamp(inside, 0.0, 1.0);
 }
 
 // Where in its stratum sample `number` of so many is drawn, 0 to 1.
-float place_in_stratum(uint ray, uint number, uint of)
+float offset_in_stratum(uint ray, uint number, uint of)
 {
 #ifdef TRAIN
     return random_unit(state.step, (config.first_ray + ray) * of + number, RANDOM_FINE).x;
@@ -87,20 +87,20 @@ float place_in_stratum(uint ray, uint number, uint of)
 
 // When training, every ray that has coarse samples has all the fine ones: their order, which may not depend on
 // timing, is that of the coarse ones.
-bool place_fine(uint ray, uint count, out uint first)
+bool reserve_fine_samples(uint ray, uint count, out uint first)
 {
 #ifdef TRAIN
     first = coarse_results[ray].first / config.ray_samples * count;
     if (subgroupElect() && count > 0u)
         atomicAdd(state.sample_count, count);
-    return keep_place(ray, count, first);
+    return store_range(ray, count, first);
 #else
-    return place_samples(ray, count, first);
+    return reserve_samples(ray, count, first);
 #endif
 }
 
-void put_samples(Bins bins);
-void stage_places(uint ray);
+void store_samples(Bins bins);
+void stage_positions(uint ray);
 
 // `total`: of a ray. No barrier depends on whether there are samples.
 void sample_coarse_ray(uint ray, uint limit, uint total)
@@ -116,7 +116,7 @@ void sample_coarse_ray(uint ray, uint limit, uint total)
     uint coarse = exists && last >= 0.0 ? coarse_results[ray].count : 0u, first = 0u;
     uint count = coarse > 0u ? min(total - begin, limit) : 0u;
     if (exists)
-        count = place_fine(ray, count, first) ? count : 0u;
+        count = reserve_fine_samples(ray, count, first) ? count : 0u;
     if (count > 0u)
         stage_weights(ray, coarse_results[ray].first);
     wait_for_staged();
@@ -124,12 +124,12 @@ void sample_coarse_ray(uint ray, uint limit, uint total)
         stage_sums();
     wait_for_staged();
     if (count > 0u)
-        stage_places(ray);
+        stage_positions(ray);
     wait_for_staged();
     if (count == 0u)
         return;
     vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     float from = to_steps(ray_span(origin, direction).x);
-    put_samples(Bins(ray, from, (last - from) / float(config.ray_samples), first, begin, begin + count));
+    store_samples(Bins(ray, from, (last - from) / float(config.ray_samples), first, begin, begin + count));
 }

@@ -5,15 +5,15 @@ uint cascade_at(vec3 position, float step)
 {
     float reach = 2.0 * maximum_norm(position - 0.5); // side of the cube that holds the point
     if (CONTRACTION == CONTRACTION_CUBE && reach > config.aabb_scale)
-        return CUBES;
+        return CUBE_CASCADES;
     float wanted = max(reach, step * float(RESOLUTION));
-    return wanted <= 1.0 ? 0u : min(uint(int(ceil(log2(wanted)))), CUBES - 1u);
+    return wanted <= 1.0 ? 0u : min(uint(int(ceil(log2(wanted)))), CUBE_CASCADES - 1u);
 }
 
 // In cells from the cascade's corner.
 vec3 to_cells(vec3 position, uint cascade)
 {
-    if (cascade >= CUBES)
+    if (cascade >= CUBE_CASCADES)
         return (contract(from_center(position)) / (2.0 * CONTRACTED) + 0.5) * float(RESOLUTION);
     return ((position - 0.5) / float(1u << cascade) + 0.5) * float(RESOLUTION);
 }

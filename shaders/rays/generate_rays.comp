@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per ray: picks a pixel, turns it into a ray and, for training, fetches its colour. With SCATTERED
+// Per ray: picks a pixel, turns it into a ray and, for training, fetches its colour. With RANDOM_PIXELS
 // rays go through random places of one view.
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
@@ -21,11 +21,11 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 // they stand in the order of their moments, or all that are there have come (src/images/images.h).
 uint drawn_views()
 {
-    float share = followed_share();
+    float share = curriculum_share();
     uint first = 1u, last = config.view_count;
     if (share >= 1.0)
         return last;
-    float latest = max(mix(config.first_moment, config.last_moment, share), cameras[config.first_view].time);
+    float latest = max(mix(config.first_time, config.last_time, share), cameras[config.first_view].time);
     while (first < last) {
         uint middle = (first + last) / 2u;
         if (cameras[config.first_view + middle * config.view_stride].time <= latest)
@@ -72,12 +72,12 @@ void main()
     ray.background = float[3](background.x, background.y, background.z);
 #else
     // push: camera, first pixel of this batch, pixels in it, log2 of the supersampling edge. With
-    // SCATTERED the second is the batch's number.
+    // RANDOM_PIXELS the second is the batch's number.
     if (index >= push.c)
         return;
     uint view = push.a;
     Camera camera = cameras[view];
-#ifdef SCATTERED
+#ifdef RANDOM_PIXELS
     vec2 position = random_unit(push.b, index, RANDOM_PIXEL).xy * vec2(camera.width, camera.height);
 #else
     uint sub = push.d; // sub-pixel samples along an edge: 1 << sub

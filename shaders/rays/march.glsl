@@ -49,7 +49,7 @@ float from_steps(float n)
     if (SPACING == SPACING_LOG)
         return nearest_distance() * exp(n);
     if (SPACING == SPACING_DISPARITY)
-        return nearest_distance() / max(n, LEAST_NEARNESS * LEAST_NEARNESS);
+        return nearest_distance() / max(n, MIN_INVERSE_DISTANCE * MIN_INVERSE_DISTANCE);
     if (SPACING == SPACING_LINEAR || config.cone_angle <= 1e-5)
         return n * config.step_min;
     float grow = log(1.0 + config.cone_angle);
@@ -62,7 +62,7 @@ float from_steps(float n)
     if (n <= n_last)
         return first * exp((n - n_first) * grow);
     if (CONTRACTION == CONTRACTION_CUBE)
-        return last / max(1.0 - (n - n_last) * config.cone_angle, LEAST_NEARNESS);
+        return last / max(1.0 - (n - n_last) * config.cone_angle, MIN_INVERSE_DISTANCE);
     return last + (n - n_last) * config.step_max;
 }
 

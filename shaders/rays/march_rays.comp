@@ -8,27 +8,27 @@
 #include "rays/empty_space.glsl"
 #include "rays/sample_rays.glsl"
 
-layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
+layout(std430, BINDING(OCCUPANCY_BITS)) readonly buffer BitBuffer { uint bits[]; };
 
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
 // Probes the ray at step n, in the slice of time that begins with that cell. When the place is empty, `exit` becomes
 // the first step beyond the cell, or beyond the whole block where that is empty.
-bool probe(vec3 origin, vec3 direction, uint slice, float n, out float exit)
+bool probe(vec3 origin, vec3 direction, uint time_bin, float n, out float exit)
 {
     float t = from_steps(n);
     vec3 p = origin + t * direction;
     uint cascade = cascade_at(p, step_at(t));
     vec3 unit = to_cells(p, cascade);
     uvec3 cell = to_unsigned(clamp(floor(unit), 0.0, float(RESOLUTION - 1u)));
-    uint index = slice + cascade * CELLS + morton_encode(cell);
+    uint index = time_bin + cascade * CELLS + morton_encode(cell);
     if ((bits[index >> 5] >> (index & 31u) & 1u) != 0u) {
         exit = n;
         return true;
     }
     float edge = bits[BLOCK_BASE + index / BLOCK_CELLS] == 0u ? float(OCCUPANCY_BLOCK) : 1.0;
     vec3 low = floor(unit / edge) * edge;
-    float distance = cascade >= CUBES ? contracted_distance(from_center(p), direction, low, edge)
+    float distance = cascade >= CUBE_CASCADES ? contracted_distance(from_center(p), direction, low, edge)
                                       : cascade_distance(unit, direction, low, edge, cascade);
     exit = ceil(to_steps(t + max(distance, 0.0)) - n) + n;
     return false;
@@ -40,12 +40,12 @@ void sample_ray(uint ray, uint limit)
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     float base = rays[ray].step;
     float last = rays[ray].last;
-    uint slice = slice_of(rays[ray].time) * SLICE_CELLS;
+    uint time_bin = time_bin_of(rays[ray].time) * TIME_BIN_CELLS;
     uint count = 0;
     while (base <= last && count < limit) {
         float n = base + float(gl_SubgroupInvocationID);
         float exit = n;
-        bool hit = n <= last && probe(origin, direction, slice, n, exit);
+        bool hit = n <= last && probe(origin, direction, time_bin, n, exit);
         uvec4 ballot = subgroupBallot(hit);
         uint slot = count + subgroupBallotExclusiveBitCount(ballot);
         if (hit && slot < limit)
@@ -62,7 +62,7 @@ void sample_ray(uint ray, uint limit)
     }
 
     uint first;
-    bool fits = place_samples(ray, count, first);
+    bool fits = reserve_samples(ray, count, first);
 #ifndef MARCH_COUNT
     if (fits)
         for (uint i = gl_SubgroupInvocationID; i < count; i += SUBGROUP_SIZE) {

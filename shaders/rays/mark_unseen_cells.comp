@@ -36,13 +36,13 @@ void main()
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     // The test comes before the loop: some drivers run a loop's body once with every invocation
     // masked off.
-    uint index = push.a + gl_GlobalInvocationID.x, end = min(push.d, SLICES * SLICE_CELLS);
+    uint index = push.a + gl_GlobalInvocationID.x, end = min(push.d, TIME_BINS * TIME_BIN_CELLS);
     if (index >= end)
         return;
     do {
         uvec3 cell = morton_decode(index % CELLS);
         uint cascade = index / CELLS % CASCADES;
-        bool seen = false, asked = cascade < CUBES || lies_outside(cell);
+        bool seen = false, asked = cascade < CUBE_CASCADES || lies_outside(cell);
         vec3 low, high;
         cell_box(cascade, cell, low, high);
         for (uint point = 0; point < 9u && asked && !seen; point++) {

@@ -8,19 +8,19 @@
 
 layout(constant_id = SPEC_RESOLUTION) const uint RESOLUTION = 128;
 layout(constant_id = SPEC_CASCADES) const uint CASCADES = 1;
-layout(constant_id = SPEC_SLICES) const uint SLICES = 1;
+layout(constant_id = SPEC_TIME_BINS) const uint TIME_BINS = 1;
 
 // Cascades that are cubes.
-const uint CUBES = CONTRACTION == CONTRACTION_CUBE ? CASCADES - 1u : CASCADES;
+const uint CUBE_CASCADES = CONTRACTION == CONTRACTION_CUBE ? CASCADES - 1u : CASCADES;
 const uint CELLS = RESOLUTION * RESOLUTION * RESOLUTION;
 const uint BLOCK_CELLS = OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK;
-const uint SLICE_CELLS = CASCADES * CELLS;
-const uint BLOCK_BASE = SLICES * SLICE_CELLS / 32u;
+const uint TIME_BIN_CELLS = CASCADES * CELLS;
+const uint BLOCK_BASE = TIME_BINS * TIME_BIN_CELLS / 32u;
 
 // The slice that has a moment.
-uint slice_of(float time)
+uint time_bin_of(float time)
 {
-    return SLICES == 1u ? 0u : min(uint(max(time, 0.0) * float(SLICES)), SLICES - 1u);
+    return TIME_BINS == 1u ? 0u : min(uint(max(time, 0.0) * float(TIME_BINS)), TIME_BINS - 1u);
 }
 
 uint morton_spread(uint v)
@@ -54,7 +54,7 @@ uvec3 morton_decode(uint code)
 vec3 cell_position(uint cascade, uvec3 cell, vec3 inside)
 {
     vec3 unit = (vec3(cell) + inside) / float(RESOLUTION);
-    if (CONTRACTION == CONTRACTION_CUBE && cascade == CUBES)
+    if (CONTRACTION == CONTRACTION_CUBE && cascade == CUBE_CASCADES)
         return expand((unit - 0.5) * (2.0 * CONTRACTED)) * (0.5 * config.aabb_scale) + 0.5;
     return (unit - 0.5) * float(1u << cascade) + 0.5;
 }

@@ -8,14 +8,14 @@
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(OCCUPANCY)) readonly buffer OccupancyBuffer { float occupancy[]; };
-layout(std430, BINDING(BITS)) buffer BitBuffer { uint bits[]; };
+layout(std430, BINDING(OCCUPANCY_BITS)) buffer BitBuffer { uint bits[]; };
 
 bool finer_occupied(uvec3 cell)
 {
     uint cascade = push.c % CASCADES;
     // The finer cascade fills the middle half of this one.
     uvec3 inner = cell - RESOLUTION / 4u;
-    if (cascade == 0u || cascade >= CUBES || any(greaterThanEqual(inner, uvec3(RESOLUTION / 2u))))
+    if (cascade == 0u || cascade >= CUBE_CASCADES || any(greaterThanEqual(inner, uvec3(RESOLUTION / 2u))))
         return false;
     uint first = (push.c - 1u) * CELLS + morton_encode(2u * inner); // eight cells: one byte
     return (bits[first >> 5] >> (first & 31u) & 0xffu) != 0u;

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Decays a chunk's cells of the occupancy grid and makes samples of those to look at: for fields that are
-// evaluated by passes of their own. push.d is the chunk: a quarter of config.cell_rows groups of four cells.
+// evaluated by passes of their own. push.d is the chunk: a quarter of config.cells_per_chunk groups of four cells.
 // Of several slices of time updates look at one after the other, and decay its neighbours, which what is found
 // raises as well (store_cells), so that a cell decays once for each look that it has a part in.
 #include "shared/common.glsl"
@@ -16,9 +16,9 @@ layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint cells[]; }; // of the samples
 
 #include "rays/cells.glsl"
-#include "rays/moments.glsl"
+#include "rays/cell_times.glsl"
 
-const uint TIME_DRAWS = 4u * SLICES; // of views, until one is of the slice
+const uint TIME_DRAWS = 4u * TIME_BINS; // of views, until one is of the slice
 
 // The time of a random training view, for what is empty at all of them is of no use; or any of a slice that has
 // hardly a view.
@@ -28,22 +28,22 @@ float random_time(uint group, uint k)
     for (uint draw = 0; draw < TIME_DRAWS; draw++) {
         pick = random_unit(state.step, 4u * group + k, RANDOM_CELL_TIME + RANDOM_DRAW * draw).x;
         uint view = min(uint(pick * float(config.camera_count)), config.camera_count - 1u);
-        if (is_looked_at(cameras[view].time))
+        if (is_in_updated_bin(cameras[view].time))
             return cameras[view].time;
     }
-    return (float(looked_at()) + pick) / float(SLICES);
+    return (float(updated_bin()) + pick) / float(TIME_BINS);
 }
 
 // When to look at the cell: where it is looked at for being occupied, when it was found to be.
-float time_to_look(uint group, uint k, float value, bool again)
+float query_time(uint group, uint k, float value, bool again)
 {
-    float found = moment_of(value);
-    return again && REMEMBERS && is_looked_at(found) ? found : random_time(group, k);
+    float found = stored_time(value);
+    return again && STORES_TIME && is_in_updated_bin(found) ? found : random_time(group, k);
 }
 
 void make_sample(uint group, uint k, float time)
 {
-    vec3 position = place_in_cell(group, k);
+    vec3 position = random_cell_position(group, k);
     uint i = atomicAdd(state.dispatches[DISPATCH_ONE].finished, 1u);
     rays[i].origin = float[3](position.x, position.y, position.z);
     rays[i].direction = float[3](0.0, 0.0, 1.0);
@@ -56,7 +56,7 @@ vec4 decay(uint group)
 {
     vec4 value = decayed_cells(group);
     for (uint k = 0; k < 4u; k++) {
-        value[k] = found_at(value[k], moment_of(occupancy[4u * group + k]));
+        value[k] = with_stored_time(value[k], stored_time(occupancy[4u * group + k]));
         occupancy[4u * group + k] = value[k];
     }
     return value;
@@ -64,19 +64,19 @@ vec4 decay(uint group)
 
 void main()
 {
-    uint share = config.cell_rows / 4u, first = push.d * share;
+    uint share = config.cells_per_chunk / 4u, first = push.d * share;
     uint end = min(first + share, CELL_GROUPS);
     for (uint group = first + gl_GlobalInvocationID.x; group < end; group += gl_NumWorkGroups.x * LOCAL_SIZE) {
         vec4 value = vec4(-1.0);
-        for (uint slice = first_raised(); slice <= last_raised(); slice++) {
-            vec4 decayed = decay(slice * CELL_GROUPS + group);
-            if (slice == looked_at())
+        for (uint time_bin = first_updated_bin(); time_bin <= last_updated_bin(); time_bin++) {
+            vec4 decayed = decay(time_bin * CELL_GROUPS + group);
+            if (time_bin == updated_bin())
                 value = decayed;
         }
-        for (uint round = 0; round < cell_rounds(); round++) {
+        for (uint round = 0; round < cells_per_group(); round++) {
             uint k = chosen_cell(group, value, round);
             if (k < 4u)
-                make_sample(group, k, time_to_look(group, k, value[k], round == 1u && cell_rounds() == 2u));
+                make_sample(group, k, query_time(group, k, value[k], round == 1u && cells_per_group() == 2u));
         }
     }
 }

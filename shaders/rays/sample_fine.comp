@@ -8,9 +8,9 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "rays/march.glsl"
-#define AS_MANY_RAYS
+#define EQUAL_RAY_COUNTS
 #include "rays/sample_rays.glsl"
-#include "rays/bins.glsl"
+#include "rays/stratified.glsl"
 #include "rays/coarse_bins.glsl"
 
 // Of every bin, so that all have fine samples now and then.
@@ -18,45 +18,45 @@ const float LEAST_WEIGHT = 1e-5;
 
 shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES]; // places, increasing; 1 is a bin
 
-float drawn_share(uint bin)
+float bin_density(uint bin)
 {
     return coarse_weight(bin) + LEAST_WEIGHT;
 }
 
-void stage_places(uint ray)
+void stage_positions(uint ray)
 {
-    float scale = staged_sums[gl_SubgroupID][config.ray_samples - 1u] / float(config.fine_samples);
+    float scale = staged_cdf[gl_SubgroupID][config.ray_samples - 1u] / float(config.fine_samples);
     for (uint j = lane; j < config.fine_samples; j += SUBGROUP_SIZE)
-        staged_fine[gl_SubgroupID][j] = place_of((float(j) + place_in_stratum(ray, j, config.fine_samples)) * scale);
+        staged_fine[gl_SubgroupID][j] = invert_cdf((float(j) + offset_in_stratum(ray, j, config.fine_samples)) * scale);
 }
 
-float coarse_place(uint ray, uint bin)
+float coarse_position(uint ray, uint bin)
 {
-    return float(bin) + place_in_bin(ray, bin);
+    return float(bin) + offset_in_bin(ray, bin);
 }
 
-float fine_place(uint number)
+float fine_position(uint number)
 {
     return staged_fine[gl_SubgroupID][number];
 }
 
 // Both orders are made from the same comparison, so that no two samples get the same place.
-uint coarse_up_to(uint ray, float place)
+uint count_coarse_up_to(uint ray, float place)
 {
     uint bin = to_unsigned(vec3(floor(place))).x;
     if (bin >= config.ray_samples)
         return config.ray_samples;
-    return bin + (coarse_place(ray, bin) <= place ? 1u : 0u);
+    return bin + (coarse_position(ray, bin) <= place ? 1u : 0u);
 }
 
 // How many of the first `rank` samples are fine ones: of those numbers in the order of all, each is greater than
 // the one before.
-uint fine_among(uint ray, uint rank)
+uint count_fine_before(uint ray, uint rank)
 {
     uint low = rank - min(rank, config.ray_samples), high = min(rank, config.fine_samples);
     while (low < high) {
         uint middle = (low + high) / 2u;
-        if (middle + coarse_up_to(ray, fine_place(middle)) < rank)
+        if (middle + count_coarse_up_to(ray, fine_position(middle)) < rank)
             low = middle + 1u;
         else
             high = middle;
@@ -68,14 +68,14 @@ uint fine_among(uint ray, uint rank)
 vec2 next_distances(Bins bins, uint coarse, uint fine)
 {
     float ends = float(config.ray_samples);
-    float of_coarse = coarse < config.ray_samples ? coarse_place(bins.ray, coarse) : ends;
-    float of_fine = fine < config.fine_samples ? fine_place(fine) : ends;
+    float of_coarse = coarse < config.ray_samples ? coarse_position(bins.ray, coarse) : ends;
+    float of_fine = fine < config.fine_samples ? fine_position(fine) : ends;
     bool takes_fine = of_fine < of_coarse || coarse == config.ray_samples;
     float after = ends;
     if (takes_fine && fine + 1u < config.fine_samples)
-        after = fine_place(fine + 1u);
+        after = fine_position(fine + 1u);
     if (!takes_fine && coarse + 1u < config.ray_samples)
-        after = coarse_place(bins.ray, coarse + 1u);
+        after = coarse_position(bins.ray, coarse + 1u);
     return vec2(distance_of(bins, min(of_coarse, of_fine)),
                 distance_of(bins, min(takes_fine ? of_coarse : of_fine, after)));
 }
@@ -83,13 +83,13 @@ vec2 next_distances(Bins bins, uint coarse, uint fine)
 // In their order, one in each lane. Samples whose distances come out equal move to the next greater floats: a
 // positive float's bits grow with it, so bits less the sample's number may not fall. Each sample stands for the
 // way to the middle between it and its neighbours.
-void put_samples(Bins bins)
+void store_samples(Bins bins)
 {
     uint total = config.ray_samples + config.fine_samples;
     float before = distance_of(bins, 0.0);
     int least = floatBitsToInt(before);
     for (uint base = 0; base < bins.end; base += SUBGROUP_SIZE) {
-        uint rank = min(base + lane, total - 1u), fine = fine_among(bins.ray, rank);
+        uint rank = min(base + lane, total - 1u), fine = count_fine_before(bins.ray, rank);
         vec2 wanted = next_distances(bins, rank - fine, fine);
         int bits = max(subgroupInclusiveMax(floatBitsToInt(wanted.x) - int(rank)), least);
         float t = intBitsToFloat(bits + int(rank)), next = max(wanted.y, intBitsToFloat(bits + int(rank) + 1));

@@ -8,7 +8,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "rays/march.glsl"
-#define AS_MANY_RAYS
+#define EQUAL_RAY_COUNTS
 #include "rays/sample_rays.glsl"
 #include "rays/coarse_bins.glsl"
 #include "shared/proposal.glsl"
@@ -16,26 +16,26 @@
 // Of all bins together, so that each has samples now and then.
 const float LEAST_SHARE = 0.05;
 
-float drawn_share(uint bin)
+float bin_density(uint bin)
 {
     float weight = coarse_weight(bin), before = coarse_weight(max(bin, 1u) - 1u);
     float behind = coarse_weight(min(bin + 1u, config.ray_samples - 1u));
     float blurred = 0.5 * (max(before, weight) + max(weight, behind));
-    return pow(blurred + LEAST_SHARE / float(config.ray_samples), annealed_slope());
+    return pow(blurred + LEAST_SHARE / float(config.ray_samples), anneal_exponent());
 }
 
-void stage_places(uint ray)
+void stage_positions(uint ray)
 {
 }
 
 float drawn_edge(Bins bins, uint number)
 {
     uint edges = config.fine_samples + 1u;
-    float scale = staged_sums[gl_SubgroupID][config.ray_samples - 1u] / float(edges);
-    return distance_of(bins, place_of((float(number) + place_in_stratum(bins.ray, number, edges)) * scale));
+    float scale = staged_cdf[gl_SubgroupID][config.ray_samples - 1u] / float(edges);
+    return distance_of(bins, invert_cdf((float(number) + offset_in_stratum(bins.ray, number, edges)) * scale));
 }
 
-void put_samples(Bins bins)
+void store_samples(Bins bins)
 {
     for (uint i = bins.begin + lane; i < bins.end; i += SUBGROUP_SIZE) {
         float from = drawn_edge(bins, i), to = drawn_edge(bins, i + 1u);

@@ -7,7 +7,7 @@
 //
 // For every way of sampling: what includes this defines
 //   void sample_ray(uint ray, uint limit)   makes no more samples than `limit`
-//   AS_MANY_RAYS   where it has work to do behind barriers: all subgroups of a workgroup then take as many rays,
+//   EQUAL_RAY_COUNTS   where it has work to do behind barriers: all subgroups of a workgroup then take as many rays,
 //                  also such as do not exist, because lavapipe ends a workgroup soon after the first of its
 //                  subgroups has ended, whatever barriers the others wait at
 
@@ -23,7 +23,7 @@ layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[
 void sample_ray(uint ray, uint limit);
 
 // The ray's samples are `count` from `first` on; false where they do not fit: the ray then has none.
-bool keep_place(uint ray, uint count, uint first)
+bool store_range(uint ray, uint count, uint first)
 {
     bool fits = first + count <= config.sample_capacity;
 #ifdef MARCH_COUNT
@@ -41,7 +41,7 @@ bool keep_place(uint ray, uint count, uint first)
 }
 
 // Gives the ray `count` places from `first` on; false where they do not fit: the ray then has no samples.
-bool place_samples(uint ray, uint count, out uint first)
+bool reserve_samples(uint ray, uint count, out uint first)
 {
     first = 0;
 #ifdef MARCH_WRITE
@@ -51,7 +51,7 @@ bool place_samples(uint ray, uint count, out uint first)
         first = atomicAdd(state.sample_count, count);
     first = subgroupBroadcastFirst(first);
 #endif
-    return keep_place(ray, count, first);
+    return store_range(ray, count, first);
 }
 
 uint ray_count()
@@ -72,7 +72,7 @@ void main()
 #else
     uint limit = push.a;
 #endif
-#ifdef AS_MANY_RAYS
+#ifdef EQUAL_RAY_COUNTS
     uint number = gl_SubgroupID;
 #else
     const uint number = 0u;

@@ -7,7 +7,7 @@
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "rays/sample_rays.glsl"
-#include "rays/bins.glsl"
+#include "rays/stratified.glsl"
 
 void sample_ray(uint ray, uint limit)
 {
@@ -21,12 +21,12 @@ void sample_ray(uint ray, uint limit)
     float last = rays[ray].last, from = to_steps(ray_span(origin, direction).x);
     float size = (last - from) / float(config.ray_samples);
     uint first, count = last >= 0.0 ? min(config.ray_samples - begin, limit) : 0u;
-    bool fits = place_samples(ray, count, first);
+    bool fits = reserve_samples(ray, count, first);
 #ifndef MARCH_COUNT
     if (fits)
         for (uint i = gl_SubgroupInvocationID; i < count; i += SUBGROUP_SIZE) {
             float n = float(begin + i);
-            float t = from_steps(from + (n + place_in_bin(ray, begin + i)) * size);
+            float t = from_steps(from + (n + offset_in_bin(ray, begin + i)) * size);
             float width = from_steps(from + (n + 1.0) * size) - from_steps(from + n * size);
             samples[first + i] = Sample(t, width, ray);
         }

@@ -12,15 +12,15 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(LIVE)) readonly buffer LiveBuffer { uint cells[]; };
 
-#include "rays/moments.glsl"
+#include "rays/cell_times.glsl"
 
 void main()
 {
     uint count = state.dispatches[DISPATCH_ONE].finished;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * LOCAL_SIZE) {
-        float found = found_at(field[i].w * config.step_min, rays[i].time);
-        for (uint slice = first_raised(); slice <= last_raised(); slice++) {
-            uint cell = slice * SLICE_CELLS + cells[i];
+        float found = with_stored_time(field[i].w * config.step_min, rays[i].time);
+        for (uint time_bin = first_updated_bin(); time_bin <= last_updated_bin(); time_bin++) {
+            uint cell = time_bin * TIME_BIN_CELLS + cells[i];
             occupancy[cell] = max(occupancy[cell], found);
         }
     }

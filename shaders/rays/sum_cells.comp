@@ -12,8 +12,8 @@ shared float sums[LOCAL_SIZE];
 void main()
 {
     float sum = 0.0;
-    for (uint i = gl_GlobalInvocationID.x; i < SLICES * CELLS; i += gl_NumWorkGroups.x * LOCAL_SIZE)
-        sum += max(occupancy[i / CELLS * SLICE_CELLS + i % CELLS], 0.0);
+    for (uint i = gl_GlobalInvocationID.x; i < TIME_BINS * CELLS; i += gl_NumWorkGroups.x * LOCAL_SIZE)
+        sum += max(occupancy[i / CELLS * TIME_BIN_CELLS + i % CELLS], 0.0);
     sums[gl_LocalInvocationID.x] = sum;
     barrier();
     if (gl_LocalInvocationID.x != 0u)

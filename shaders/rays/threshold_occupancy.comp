@@ -21,6 +21,6 @@ void main()
     if (gl_LocalInvocationID.x == 0u) {
         for (uint i = 1; i < LOCAL_SIZE; i++)
             sum += sums[i];
-        state.threshold = min(config.occupancy_threshold, sum / float(SLICES * CELLS));
+        state.threshold = min(config.occupancy_threshold, sum / float(TIME_BINS * CELLS));
     }
 }

@@ -20,20 +20,20 @@ shared float sums[TILE_ROWS];
 float update_group(uint group, bool inside)
 {
     vec4 value = decayed_cells(group);
-    for (uint round = 0; round < cell_rounds(); round++) {
+    for (uint round = 0; round < cells_per_group(); round++) {
         uint k = inside ? chosen_cell(group, value, round) : 4u;
         bool chosen = k < 4u;
         if (!any_row(chosen))
             continue;
         k = min(k, 3u);
-        float found = density(place_in_cell(group, k));
+        float found = density(random_cell_position(group, k));
         if (chosen)
             value[k] = max(value[k], found * config.step_min);
     }
 
     float sum = 0.0;
     for (uint k = 0; k < 4u; k++) {
-        if (inside && row_part() == 0u)
+        if (inside && invocation_in_row() == 0u)
             occupancy[4u * group + k] = value[k];
         sum += max(value[k], 0.0);
     }
@@ -55,7 +55,7 @@ void main()
         sum += group < CELLS / 4u ? added : 0.0;
         base += gl_NumWorkGroups.x * TILE_ROWS;
     } while (base < groups);
-    if (row_part() == 0u)
+    if (invocation_in_row() == 0u)
         sums[tile_row()] = sum;
     barrier();
     if (invocation() == 0u) {

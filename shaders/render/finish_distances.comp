@@ -5,7 +5,7 @@
 #include "shared/common.glsl"
 
 layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
-layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { float nearness[]; };
+layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { float inverse_distance[]; };
 
 void main()
 {
@@ -14,5 +14,5 @@ void main()
     if (ray >= push.a)
         return;
     RayResult result = results[ray];
-    nearness[ray] = result.transmittance <= 0.5 ? 1.0 / max(result.depth, 1e-6) : 0.0;
+    inverse_distance[ray] = result.transmittance <= 0.5 ? 1.0 / max(result.depth, 1e-6) : 0.0;
 }

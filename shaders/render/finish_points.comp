@@ -18,12 +18,12 @@ void main()
     vec3 offset = uintBitsToFloat(uvec3(push.c, push.d, push.e));
     vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
-    vec3 place = (origin + result.depth * direction - offset) / uintBitsToFloat(push.b);
+    vec3 position = (origin + result.depth * direction - offset) / uintBitsToFloat(push.b);
     vec3 normal = ray_normal(ray);
     // Where a field is so odd that nothing is finite, nothing is hit.
-    bool hit = result.transmittance <= 0.5 && dot(place, place) < 1e38;
+    bool hit = result.transmittance <= 0.5 && dot(position, position) < 1e38;
     vec3 color = vec3(result.color[0], result.color[1], result.color[2]) / (1.0 - result.transmittance);
-    points[ray] = MeshVertex(float[3](place.x, place.y, place.z),
+    points[ray] = MeshVertex(float[3](position.x, position.y, position.z),
                              float[3](normal.x, normal.y, normal.z),
                              hit ? packUnorm4x8(vec4(color, 1.0)) : 0u);
 }

@@ -35,7 +35,7 @@ uint cell_case(ivec3 p)
 }
 
 // The table's words hold four bits for each edge of up to five triangles, and their number in the
-// last four: see render/marching_table.c.
+// last four: see render/marching_cubes_table.c.
 uint case_triangles(uint inside)
 {
     return table[inside].y >> 28;

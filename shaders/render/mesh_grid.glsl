@@ -28,5 +28,5 @@ vec3 grid_position(vec3 point)
 vec3 point_position(uint i, uint first_new)
 {
     uvec3 p = slab_point(i);
-    return grid_position(vec3(p.xy, float(p.z + first_new) - float(MESH_CARRY)));
+    return grid_position(vec3(p.xy, float(p.z + first_new) - float(MESH_OVERLAP)));
 }

@@ -9,7 +9,7 @@
 layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
-layout(std430, BINDING(BITS)) readonly buffer BitBuffer { uint bits[]; };
+layout(std430, BINDING(OCCUPANCY_BITS)) readonly buffer BitBuffer { uint bits[]; };
 layout(std430, BINDING(MESH_VALUES)) writeonly buffer ValueBuffer { float values[]; };
 layout(std430, BINDING(MESH_POINTS)) writeonly buffer PointBuffer { uint points[]; };
 
@@ -19,14 +19,14 @@ bool occupied(vec3 position)
         return is_trained(position);
     uint cascade = cascade_at(position, 0.0);
     uvec3 cell = to_unsigned(clamp(floor(to_cells(position, cascade)), 0.0, float(RESOLUTION - 1u)));
-    uint index = slice_of(grid.time) * SLICE_CELLS + cascade * CELLS + morton_encode(cell);
+    uint index = time_bin_of(grid.time) * TIME_BIN_CELLS + cascade * CELLS + morton_encode(cell);
     return is_trained(position) && (bits[index >> 5] >> (index & 31u) & 1u) != 0u;
 }
 
 void main()
 {
     // push: the grid's layer that the first new one is.
-    uint count = grid.layers * layer_points(), before = MESH_CARRY * layer_points();
+    uint count = grid.layers * layer_points(), before = MESH_OVERLAP * layer_points();
     uvec3 last = uvec3(grid.points[0], grid.points[1], grid.points[2]) - 1u;
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
         uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationID.x;

@@ -1,11 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Per cell: its triangles, counterclockwise seen from outside (marching cubes: Lorensen and Cline
-// 1987, with the table of render/marching_table.c).
+// 1987, with the table of render/marching_cubes_table.c).
 #include "render/mesh_cells.glsl"
-#include "render/mesh_place.glsl"
+#include "render/mesh_order.glsl"
 
-layout(std430, BINDING(MESH_FIRST)) readonly buffer FirstBuffer { uint firsts[]; };
+layout(std430, BINDING(MESH_FIRST_VERTEX)) readonly buffer FirstBuffer { uint firsts[]; };
 layout(std430, BINDING(MESH_TRIANGLES)) writeonly buffer TriangleBuffer { uint corners[]; };
 
 // The vertex on edge 4 * axis + k of the cell above p; bits of k count along the two other axes.
@@ -30,7 +30,7 @@ void main()
         uint i = point_of_step(k);
         made += i < count ? case_triangles(cell_case(ivec3(slab_point(min(i, count - 1u))))) : 0u;
     }
-    uint triangle = first + made_before(made);
+    uint triangle = first + count_before(made);
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
         uint i = point_of_step(k);
         ivec3 p = ivec3(slab_point(min(i, count - 1u)));

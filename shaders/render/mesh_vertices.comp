@@ -4,9 +4,9 @@
 // with the normal of the values' gradient (central differences, interpolated as well). Numbers them
 // in the points' order, whatever the timing.
 #include "render/mesh_cells.glsl"
-#include "render/mesh_place.glsl"
+#include "render/mesh_order.glsl"
 
-layout(std430, BINDING(MESH_FIRST)) writeonly buffer FirstBuffer { uint firsts[]; };
+layout(std430, BINDING(MESH_FIRST_VERTEX)) writeonly buffer FirstBuffer { uint firsts[]; };
 layout(std430, BINDING(MESH_VERTICES)) writeonly buffer VertexBuffer { MeshVertex vertices[]; };
 
 vec3 gradient(ivec3 p)
@@ -45,7 +45,7 @@ void main()
         ivec3 p = ivec3(slab_point(min(i, count - 1u))) + ivec3(0, 0, 1);
         made += i < count ? bitCount(edge_vertices(p)) : 0u;
     }
-    uint vertex = first + made_before(made);
+    uint vertex = first + count_before(made);
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
         uint i = point_of_step(k);
         ivec3 p = ivec3(slab_point(min(i, count - 1u))) + ivec3(0, 0, 1);

@@ -53,7 +53,7 @@ void main()
             if (needed)
                 normal = -gradient;
         }
-        if (first + mine < count && row_part() == 0u)
+        if (first + mine < count && invocation_in_row() == 0u)
             normals[i] = vec4(normal, 0.0);
         first += stride;
     } while (first < count);

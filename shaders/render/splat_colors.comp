@@ -32,9 +32,9 @@ void main()
     }
     float thickness = 0.0;
     for (uint k = first + SPLAT_VIEWS; k < first + SPLAT_VIEWS + SPLAT_DEPTHS; k++) {
-        vec3 place = vec3(rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]);
+        vec3 position = vec3(rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]);
         // Not a number is empty.
-        float part = field[k].w * width_at(place, samples[k].width);
+        float part = field[k].w * width_at(position, samples[k].width);
         thickness += part > 0.0 ? part : 0.0;
     }
     splats[i].opacity = 1.0 - exp(-thickness);

@@ -27,16 +27,16 @@ void main()
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;
-    uint pixel = points[push.a + i], triangle = texels[pixel] & ~TEXEL_NEAR;
+    uint pixel = points[push.a + i], triangle = texels[pixel] & ~TEXEL_MARGIN;
     float squared;
     vec3 weights = nearest_weights(triangle, vec2(pixel % push.c, pixel / push.c) + 0.5, squared);
-    vec3 place = mat3(corner_position(triangle, 0u), corner_position(triangle, 1u),
+    vec3 position = mat3(corner_position(triangle, 0u), corner_position(triangle, 1u),
                       corner_position(triangle, 2u)) * weights;
     vec3 outwards = mat3(corner_normal(triangle, 0u), corner_normal(triangle, 1u),
                          corner_normal(triangle, 2u)) * weights;
     outwards /= max(length(outwards), 1e-12);
-    place = place * grid.scale + vec3(grid.offset[0], grid.offset[1], grid.offset[2]) + grid.spacing * outwards;
-    rays[i].origin = float[3](place.x, place.y, place.z);
+    position = position * grid.scale + vec3(grid.offset[0], grid.offset[1], grid.offset[2]) + grid.spacing * outwards;
+    rays[i].origin = float[3](position.x, position.y, position.z);
     rays[i].direction = float[3](-outwards.x, -outwards.y, -outwards.z);
     rays[i].time = grid.time;
     const float width = 2.0 * grid.spacing / float(TEXTURE_SAMPLES);

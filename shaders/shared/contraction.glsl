@@ -7,7 +7,7 @@
 layout(constant_id = SPEC_CONTRACTION) const uint CONTRACTION = CONTRACTION_NONE;
 
 const float CONTRACTED = 2.0;     // norm of infinitely far points
-const float LEAST_NEARNESS = 1e-4; // 1 / norm of the farthest points that are told apart
+const float MIN_INVERSE_DISTANCE = 1e-4; // 1 / norm of the farthest points that are told apart
 
 float maximum_norm(vec3 v)
 {
@@ -47,7 +47,7 @@ vec3 contract(vec3 x)
 // Norm of the points that have this norm once contracted.
 float expanded_norm(float norm)
 {
-    return norm <= 1.0 ? norm : 1.0 / max(2.0 - norm, LEAST_NEARNESS);
+    return norm <= 1.0 ? norm : 1.0 / max(2.0 - norm, MIN_INVERSE_DISTANCE);
 }
 
 vec3 expand(vec3 c)

@@ -13,10 +13,10 @@
 #define SHARED_FLOAT float
 /* GLSL names a struct without the keyword; give C the same names. */
 typedef struct Level Level;
-typedef struct Group Group;
-typedef struct LayerPlace LayerPlace;
-typedef struct Piece Piece;
-typedef struct LayerFlow LayerFlow;
+typedef struct ParameterGroup ParameterGroup;
+typedef struct LayerWeights LayerWeights;
+typedef struct GradientBucket GradientBucket;
+typedef struct LayerColumns LayerColumns;
 typedef struct SchedulePoint SchedulePoint;
 typedef struct Dispatch Dispatch;
 #endif
@@ -29,32 +29,35 @@ typedef struct Dispatch Dispatch;
 #define SPEC_SUBGROUP_SIZE 0
 #define SPEC_LOCAL_SIZE    1
 
-#define SPEC_LEVELS             2 /* hash grid levels */
-#define SPEC_FEATURES           3 /* features of a grid entry */
-#define SPEC_DENSITY_WIDTH      4
-#define SPEC_DENSITY_LAYERS     5 /* hidden layers */
-#define SPEC_GEOMETRY           6 /* outputs of the density MLP: raw density and features for the colour */
-#define SPEC_SH_DEGREE          7 /* 1..4 */
-#define SPEC_COLOR_WIDTH        8
-#define SPEC_COLOR_LAYERS       9  /* 0: there is no colour MLP */
-#define SPEC_RESOLUTION         10 /* cells along an edge of the occupancy grid */
-#define SPEC_CASCADES           11
-#define SPEC_LOSS               12 /* enum vkn_loss: shaders/volume/loss.glsl */
-#define SPEC_BACKGROUND         13 /* BACKGROUND_* */
-#define SPEC_DETERMINISTIC      14
-#define SPEC_F16                15 /* 1: parameters are read, and gradients of activations stored, as f16 */
-#define SPEC_ROW                16 /* tiles: values from a row to the next */
-#define SPEC_HOLD_SUMS          17 /* tiles: 1: weight gradients stay in registers; 0: in BIND_PARTIALS */
-#define SPEC_TILE_ROWS          18 /* samples that a workgroup of the MLPs takes at a time */
-#define SPEC_OWNED_ROWS         19 /* matrices: rows of a tile that subgroups take through the layers */
-#define SPEC_ROUNDS             20 /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
-#define SPEC_CONTRACTION        21 /* CONTRACTION_* */
-#define SPEC_DENSITY_ONLY       22 /* 1: field_forward leaves out the colour, which becomes 0 */
-#define SPEC_ENTRY              23 /* parameters of an optimiser's entry, in the group where it has most */
-#define SPEC_INPUT_GRADIENTS    24 /* 1: field_backward leaves gradients by direction as well */
-#define SPEC_CPU_SHAPED         25 /* 1: few invocations that do much each, as suits a CPU device */
-#define SPEC_PAIRED             26 /* 1: all entries have that many, an even number, from a multiple on */
-#define SPEC_F16_SUMS           27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_FIXED */
+#define SPEC_LEVELS         2 /* hash grid levels */
+#define SPEC_FEATURES       3 /* features of a grid entry */
+#define SPEC_DENSITY_WIDTH  4
+#define SPEC_DENSITY_LAYERS 5 /* hidden layers */
+#define SPEC_GEOMETRY       6 /* outputs of the density MLP: raw density and features for the colour */
+#define SPEC_SH_DEGREE      7 /* 1..4 */
+#define SPEC_COLOR_WIDTH    8
+#define SPEC_COLOR_LAYERS   9  /* 0: there is no colour MLP */
+#define SPEC_RESOLUTION     10 /* cells along an edge of the occupancy grid */
+#define SPEC_CASCADES       11
+#define SPEC_LOSS           12 /* enum vkn_loss: shaders/volume/loss.glsl */
+#define SPEC_BACKGROUND     13 /* BACKGROUND_* */
+#define SPEC_DETERMINISTIC  14
+#define SPEC_F16            15 /* 1: parameters are read, and gradients of activations stored, as f16 */
+#define SPEC_ROW_STRIDE     16 /* tiles: values from a row to the next */
+#define SPEC_HOLD_SUMS      17 /* tiles: 1: weight gradients stay in registers; 0: in BIND_PARTIALS */
+#define SPEC_TILE_ROWS      18 /* samples that a workgroup of the MLPs takes at a time */
+#define SPEC_OWNED_ROWS     19 /* matrices: rows of a tile that subgroups take through the layers */
+#define SPEC_GRADIENT_TILES \
+    20 /* fp32, fp16: tiles of rows whose weight gradients are formed at once */
+#define SPEC_CONTRACTION     21 /* CONTRACTION_* */
+#define SPEC_DENSITY_ONLY    22 /* 1: field_forward leaves out the colour, which becomes 0 */
+#define SPEC_ENTRY_SIZE      23 /* parameters of an optimiser's entry, in the group where it has most \
+                                 */
+#define SPEC_INPUT_GRADIENTS 24 /* 1: field_backward leaves gradients by direction as well */
+#define SPEC_CPU_KERNELS     25 /* 1: few invocations that do much each, as suits a CPU device */
+#define SPEC_PAIRED          26 /* 1: all entries have that many, an even number, from a multiple on */
+#define SPEC_F16_SUMS \
+    27 /* 1: gradients that no workgroup sums are pairs of f16 in BIND_ACCUMULATORS */
 #define SPEC_TRANSPOSED         28 /* first of the MLPs' weights stored by output, among f16 parameters */
 #define SPEC_ROUNDED            29 /* ROUND_*, F32_PRODUCTS: shaders/shared/rounding.glsl */
 #define SPEC_SAMPLING           30 /* SAMPLING_* */
@@ -63,11 +66,11 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PRODUCT_BLOCKS     33 /* matrices: blocks of rows of a layer that a subgroup has, */
 #define SPEC_PRODUCT_PANELS     34 /* and panels of its weights: shaders/field/product_matrix.glsl */
 #define SPEC_VISIBILITY         35 /* 1: densities come first, and what find_visible lists is coloured */
-#define SPEC_F16_SUM_PLACE      36 /* sums in fixed point that lie before these there */
-#define SPEC_WARPED             37 /* 1: the field is asked where samples were in the canonical scene */
+#define SPEC_F16_SUM_OFFSET     36 /* sums in fixed point that lie before these there */
+#define SPEC_DEFORMED           37 /* 1: the field is asked where samples were in the canonical scene */
 #define SPEC_TIME_INPUTS        38 /* values of the time behind the grid's features; 0: none */
 #define SPEC_DISTORTION         39 /* 1: the loss has Config.loss_distortion */
-#define SPEC_SLICES             40 /* slices of time that the occupancy grid has, each with all cascades */
+#define SPEC_TIME_BINS          40 /* slices of time that the occupancy grid has, each with all cascades */
 #define SPEC_SPACING            41 /* SPACING_* */
 #define SPEC_ACTIVATION         42 /* ACTIVATION_* */
 #define SPEC_DIRECTION          43 /* DIRECTION_* */
@@ -112,9 +115,9 @@ typedef struct Dispatch Dispatch;
 #define BACKGROUND_BLACK  2
 
 /* In BIND_PIXELS: not to be trained on (SCENE_IGNORED). */
-#define PIXEL_IGNORED 0x00ffffffu
-#define PIXEL_DRAWS   16   /* times that a ray tries to find a pixel that counts */
-#define FIRST_MOMENTS 0.1f /* share of the time whose views a curriculum begins with */
+#define PIXEL_IGNORED    0x00ffffffu
+#define PIXEL_DRAWS      16   /* times that a ray tries to find a pixel that counts */
+#define CURRICULUM_START 0.1f /* share of the time whose views a curriculum begins with */
 
 /* Kinds of lenses: enum vkn_lens. */
 #define LENS_PERSPECTIVE        0
@@ -122,26 +125,26 @@ typedef struct Dispatch Dispatch;
 #define LENS_EQUIRECTANGULAR    2
 #define LENS_THIN_PRISM_FISHEYE 3
 
-#define MAX_LEVELS 32
-#define MAX_GROUPS 8 /* of parameters */
-#define MAX_PIECES 8 /* of gradients */
+#define MAX_LEVELS           32
+#define MAX_PARAMETER_GROUPS 8 /* of parameters */
+#define MAX_GRADIENT_BUCKETS 8 /* of gradients */
 #define ENTRY_ALIGN                                                                \
     64 /* entries that begin with a multiple of it are all of one group, so that a \
           workgroup of update_weights, which has no more, asks for its group once */
-#define MAX_RAY_SAMPLES    1024 /* samples that one ray may take */
-#define MAX_COARSE_SAMPLES 256  /* those of a coarse field, */
-#define MAX_FINE_SAMPLES   512  /* and those that are drawn from what it finds */
-#define STATS_RING         256
-#define LEAST_STEP_RAYS    64  /* of a step; more are a multiple of it */
-#define PERIOD_STEPS       16  /* training steps from one occupancy update to the next */
-#define MOST_PARAM_GROUPS  64u /* that share out all parameters, on CPU devices */
-#define ANY_SLOT           (PERIOD_STEPS + 1) /* place of a step that fits any in its period */
-#define MAX_LAYERS         16  /* layers, those of both MLPs together, that programs write out */
-#define COLOR_OUTPUTS      16  /* rgb padded to a matrix tile; the padding's weights stay zero */
-#define OCCUPANCY_BLOCK    8   /* edge, in cells, of the blocks that marching skips at once */
-#define CELL_BLOCK         256 /* groups of four cells in a row that are in one share of them */
-#define OCCUPANCY_WARMUP   256 /* first steps: updates visit all cells, alpha_threshold waits */
-#define FIXED_SCALE        4398046511104.0 /* 2^42 units per unit of gradient times ray count */
+#define MAX_RAY_SAMPLES      1024 /* samples that one ray may take */
+#define MAX_COARSE_SAMPLES   256  /* those of a coarse field, */
+#define MAX_FINE_SAMPLES     512  /* and those that are drawn from what it finds */
+#define STATS_RING           256
+#define MIN_STEP_RAYS        64  /* of a step; more are a multiple of it */
+#define UPDATE_INTERVAL      16  /* training steps from one occupancy update to the next */
+#define MAX_PARAM_WORKGROUPS 64u /* that share out all parameters, on CPU devices */
+#define ANY_STEP             (UPDATE_INTERVAL + 1) /* place of a step that fits any in its period */
+#define MAX_LAYERS           16  /* layers, those of both MLPs together, that programs write out */
+#define COLOR_OUTPUTS        16  /* rgb padded to a matrix tile; the padding's weights stay zero */
+#define OCCUPANCY_BLOCK      8   /* edge, in cells, of the blocks that marching skips at once */
+#define CELL_BLOCK           256 /* groups of four cells in a row that are in one share of them */
+#define OCCUPANCY_WARMUP     256 /* first steps: updates visit all cells, alpha_threshold waits */
+#define FIXED_SCALE          4398046511104.0 /* 2^42 units per unit of gradient times ray count */
 
 /* Kinds of loss scaling. */
 #define SCALE_STATIC   0
@@ -169,10 +172,11 @@ struct Level {
 };
 
 /* A range of parameters that the optimiser treats alike. Groups follow each other without a gap. */
-struct Group {
+struct ParameterGroup {
     SHARED_UINT first, count; /* parameters */
     SHARED_UINT entry; /* parameters in a row that share one count of steps; divides `count` */
-    SHARED_UINT first_entry; /* its first one's index in BIND_COUNTS, a multiple of ENTRY_ALIGN */
+    SHARED_UINT first_entry; /* its first one's index in BIND_STEP_COUNTS, a multiple of ENTRY_ALIGN
+                              */
     SHARED_UINT sparse;      /* 1: an entry without a gradient is left alone */
     SHARED_FLOAT rate;       /* factor of the learning rate; 0: nothing of the group changes */
     SHARED_FLOAT decay;      /* weight decay */
@@ -186,28 +190,28 @@ struct SchedulePoint {
 
 /* Where a piece of the gradients begins, in which ranks exchange them: a level of the grid, its
  * first parameter. The first piece has the MLPs' weights as well. */
-struct Piece {
+struct GradientBucket {
     SHARED_UINT level, parameter;
 };
 
 /* A layer's weights among the parameters, [input][output]. */
-struct LayerPlace {
+struct LayerWeights {
     SHARED_UINT first, inputs, outputs;
 };
 
 /* A layer that is a pass of its own: from which columns of the activations to which
  * (shaders/field/layers.glsl). Numbers of columns are multiples of 32. */
-struct LayerFlow {
+struct LayerColumns {
     SHARED_UINT from, own; /* it reads `own` columns from there on, */
     SHARED_UINT behind;    /* then those from there on */
     SHARED_UINT to;
     SHARED_UINT panels; /* chunk of BIND_F16_PARAMS that its weights' panels begin with, a chunk of
                            biases behind each */
     SHARED_UINT transposed; /* the same, of the transposed weights of its own columns */
-    SHARED_UINT rectified;  /* 1: its outputs go through the activation function, mostly a ReLU */
-    SHARED_UINT masked;     /* 1: its own columns did */
-    SHARED_UINT again; /* the layer that reads its own columns again, behind others, where gradients
-                          go back to these; 0: none */
+    SHARED_UINT activated;  /* 1: its outputs go through the activation function, mostly a ReLU */
+    SHARED_UINT input_activated; /* 1: its own columns did */
+    SHARED_UINT also_read_by;    /* the layer that reads its own columns again, behind others, where
+                             gradients    go back to these; 0: none */
 };
 
 /* Constants of a run. */
@@ -230,7 +234,7 @@ struct Config {
     SHARED_UINT target_samples;  /* live samples wanted in a step */
     SHARED_UINT forward_groups;  /* most workgroups of a pass over samples, who share these out */
     SHARED_UINT backward_groups; /* workgroups of field_backward */
-    SHARED_UINT layer_slices; /* of the rows, whose weight gradients layer_weights adds up apart; 0:
+    SHARED_UINT layer_splits; /* of the rows, whose weight gradients layer_weights adds up apart; 0:
                                  as many */
     SHARED_UINT group_limit;  /* most workgroups that the device takes in a row of a dispatch */
     SHARED_UINT time_schedule; /* 1: progress also follows Control.time_progress */
@@ -265,9 +269,9 @@ struct Config {
 
     SHARED_UINT scale_kind; /* SCALE_* */
     SHARED_FLOAT scale_growth, scale_backoff;
-    SHARED_UINT scale_interval; /* good steps before the loss scale grows */
-    SHARED_UINT scale_falls;    /* back-offs without such an interval between that cut the rate */
-    SHARED_FLOAT fall_factor;   /* learning rate factor of such a cut; 1: no cuts */
+    SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
+    SHARED_UINT max_backoffs;     /* back-offs without such an interval between that cut the rate */
+    SHARED_FLOAT rate_cut_factor; /* learning rate factor of such a cut; 1: no cuts */
     SHARED_FLOAT scale_minimum, scale_maximum; /* that a dynamic loss scale keeps to */
     SHARED_UINT scale_hysteresis; /* overflows up to the first back-off since the loss scale last
                                      grew */
@@ -276,29 +280,31 @@ struct Config {
     SHARED_UINT rate_points; /* of `rates`, by increasing step */
     SchedulePoint rates[MAX_SCHEDULE_POINTS];
 
-    SHARED_FLOAT render_background[3]; /* of finished pixels */
-    Group groups[MAX_GROUPS];          /* behind the last: `first_entry` that none reaches */
+    SHARED_FLOAT render_background[3];           /* of finished pixels */
+    ParameterGroup groups[MAX_PARAMETER_GROUPS]; /* behind the last: `first_entry` that none reaches
+                                                  */
     Level levels[MAX_LEVELS];
-    LayerPlace layers[MAX_LAYERS]; /* behind the last: `first` that none reaches */
-    Piece pieces[MAX_PIECES + 1];  /* behind the last: where it ends */
+    LayerWeights layers[MAX_LAYERS]; /* behind the last: `first` that none reaches */
+    GradientBucket buckets[MAX_GRADIENT_BUCKETS + 1]; /* behind the last: where it ends */
 
     /* Of models whose layers are passes of their own. */
     SHARED_UINT columns;   /* of a row of activations */
     SHARED_UINT kept_rows; /* room for rows whose activations stay for the backward pass; 0: none do
                             */
-    SHARED_UINT chunk_rows; /* rows that go through the layers at a time, a multiple of 64 */
-    SHARED_UINT cell_rows; /* of those, cells of the occupancy grid: not more than there are rays */
-    SHARED_UINT first_output; /* column of raw density; of features for the colour: 32 behind */
-    SHARED_UINT color_output; /* column of raw rgb */
-    LayerFlow flows[MAX_LAYERS];
+    SHARED_UINT chunk_rows;      /* rows that go through the layers at a time, a multiple of 64 */
+    SHARED_UINT cells_per_chunk; /* of those, cells of the occupancy grid: not more than there are
+                                    rays */
+    SHARED_UINT first_output;    /* column of raw density; of features for the colour: 32 behind */
+    SHARED_UINT color_output;    /* column of raw rgb */
+    LayerColumns flows[MAX_LAYERS];
     SHARED_UINT row_features; /* values of BIND_FEATURES that each sample has in front of the
                                  activations */
 
     /* Of a deformation. */
-    SHARED_UINT warp_input;  /* column that its inputs begin with */
-    SHARED_UINT warp_output; /* column of the displacement, in sides of the cube */
-    SHARED_UINT warp_octaves, time_octaves;
-    SHARED_FLOAT first_moment, last_moment; /* of the training views */
+    SHARED_UINT deformation_input;  /* column that its inputs begin with */
+    SHARED_UINT deformation_output; /* column of the displacement, in sides of the cube */
+    SHARED_UINT deformation_octaves, time_octaves;
+    SHARED_FLOAT first_time, last_time; /* of the training views */
     SHARED_FLOAT curriculum; /* share of the training in which those that are drawn become all; 0:
                                 all are */
 
@@ -355,12 +361,12 @@ struct State {
     SHARED_FLOAT grad_norm;
     SHARED_UINT average_step; /* step at which the average was last refreshed */
     SHARED_FLOAT average_weight;
-    SHARED_FLOAT threshold; /* of the occupancy grid, this update */
-    SHARED_UINT flushed;    /* gradients of activations that f16 turned into zero, this step */
-    SHARED_UINT rounded;    /* of so many that were not zero */
-    SHARED_UINT settled;    /* a step was good since the loss scale or the rate was set anew */
-    SHARED_UINT falls;      /* back-offs since the loss scale last grew, once settled */
-    SHARED_UINT rate_cuts;  /* times that a falling loss scale has lowered the learning rate */
+    SHARED_FLOAT threshold;  /* of the occupancy grid, this update */
+    SHARED_UINT underflowed; /* gradients of activations that f16 turned into zero, this step */
+    SHARED_UINT rounded;     /* of so many that were not zero */
+    SHARED_UINT settled;     /* a step was good since the loss scale or the rate was set anew */
+    SHARED_UINT backoffs;    /* back-offs since the loss scale last grew, once settled */
+    SHARED_UINT rate_cuts;   /* times that a falling loss scale has lowered the learning rate */
     Dispatch dispatches[DISPATCH_COUNT];
     /* Checkpoints of older programs end here: what follows is zero then (src/checkpoint/find.c). */
     SHARED_UINT tolerated; /* overflows since the loss scale last grew that have not lowered it */
@@ -368,18 +374,18 @@ struct State {
 
 /* What a rank's samples came to beside gradients and then, all ranks together, the step's. Words of
  * BIND_REDUCE. */
-#define FOUND_STEP   0
-#define FOUND_COARSE 1 /* of the coarse samples of hierarchical sampling */
-#define FOUND_WORDS  8
-struct Found {
-    SHARED_UINT samples, live, live_rays, nonfinite, flushed, rounded; /* as in State */
-    SHARED_FLOAT loss, square;                                         /* sums over the rays */
+#define RANK_STATS_STEP   0
+#define RANK_STATS_COARSE 1 /* of the coarse samples of hierarchical sampling */
+#define RANK_STATS_WORDS  8
+struct RankStats {
+    SHARED_UINT samples, live, live_rays, nonfinite, underflowed, rounded; /* as in State */
+    SHARED_FLOAT loss, square;                                             /* sums over the rays */
 };
 
 struct Control {
     SHARED_FLOAT time_progress; /* share of --seconds that has passed */
     SHARED_UINT step_limit;     /* steps wait here, whatever the configuration's limit */
-    SHARED_UINT least_updates;  /* where ranks are averaged: of the rank that has done fewest */
+    SHARED_UINT min_updates;    /* where ranks are averaged: of the rank that has done fewest */
     SHARED_UINT padding;
 };
 
@@ -392,8 +398,8 @@ struct Stats {
     SHARED_FLOAT learning_rate, loss_scale;
     SHARED_FLOAT grad_norm;
     SHARED_UINT skipped_steps;
-    SHARED_FLOAT flushed;  /* share of the rounded gradients that became zero */
-    SHARED_UINT rate_cuts; /* after the step */
+    SHARED_FLOAT underflowed; /* share of the rounded gradients that became zero */
+    SHARED_UINT rate_cuts;    /* after the step */
 };
 
 struct Camera {
@@ -437,12 +443,12 @@ struct Sample {
 };
 
 /* What list_samples finds beside the samples. */
-struct Listed {
+struct ListSummary {
     SHARED_UINT samples, rays;
     SHARED_UINT rays_in_loss;
     SHARED_UINT step; /* as in State */
     SHARED_FLOAT learning_rate;
-    SHARED_UINT unusable; /* densities that are no numbers, see take_densities */
+    SHARED_UINT unusable; /* densities that are no numbers, see import_densities */
 };
 
 /* A finished pixel. */
@@ -464,11 +470,11 @@ struct Push {
 };
 
 /* What a pass of the field has a row for: push.e. */
-#define ROWS_SAMPLES   0
-#define ROWS_LIVE      1
-#define ROWS_CELLS     2
-#define ROWS_DENSITIES 3 /* samples, whose colours nobody asks for */
-#define ROWS_AGAIN     4 /* live samples, where their activations are not there from before */
+#define ROWS_SAMPLES    0
+#define ROWS_LIVE       1
+#define ROWS_CELLS      2
+#define ROWS_DENSITIES  3 /* samples, whose colours nobody asks for */
+#define ROWS_RECOMPUTED 4 /* live samples, where their activations are not there from before */
 
 /* Whose samples composite has: push.e. */
 #define COMPOSITE_ALL    0
@@ -480,12 +486,13 @@ struct Push {
 #define LIST_VIEW  2 /* of push.b rays of a picture */
 
 /* Areas of BIND_REDUCE, in floats. */
-#define REDUCE_GROUPS    16384                   /* most workgroups that leave partial sums */
-#define REDUCE_LOSS      0                       /* composite: loss, squared error by workgroup */
-#define REDUCE_GRADIENT  (2 * REDUCE_GROUPS)     /* check_gradients: sum of squares by workgroup */
-#define REDUCE_OCCUPANCY (3 * REDUCE_GROUPS)     /* update_occupancy: sum by workgroup */
-#define REDUCE_COARSE    (4 * REDUCE_GROUPS)     /* check_coarse_gradients: loss, sum of squares */
-#define REDUCE_FOUND     (4 * REDUCE_GROUPS + 4) /* leave_sums, take_sums: struct Found of FOUND_* */
-#define REDUCE_SIZE      (REDUCE_FOUND + 2 * FOUND_WORDS)
+#define REDUCE_GROUPS    16384               /* most workgroups that leave partial sums */
+#define REDUCE_LOSS      0                   /* composite: loss, squared error by workgroup */
+#define REDUCE_GRADIENT  (2 * REDUCE_GROUPS) /* check_gradients: sum of squares by workgroup */
+#define REDUCE_OCCUPANCY (3 * REDUCE_GROUPS) /* update_occupancy: sum by workgroup */
+#define REDUCE_COARSE    (4 * REDUCE_GROUPS) /* check_coarse_gradients: loss, sum of squares */
+#define REDUCE_RANK_STATS \
+    (4 * REDUCE_GROUPS + 4) /* export_step_stats, import_step_stats: struct Found of FOUND_* */
+#define REDUCE_SIZE (REDUCE_RANK_STATS + 2 * RANK_STATS_WORDS)
 
 #endif

@@ -18,10 +18,10 @@ float training_progress()
 
 // Share of the time whose views are drawn: from the first moments on ever more, so that what moves has always a
 // shape already that is followed a little further (D-NeRF, section 4.3). 1 without a curriculum and at its end.
-float followed_share()
+float curriculum_share()
 {
     if (config.curriculum == 0.0)
         return 1.0;
     float progress = training_ends() ? training_progress() : float(state.step) / float(config.decay_start);
-    return clamp(mix(FIRST_MOMENTS, 1.0, progress / config.curriculum), 0.0, 1.0);
+    return clamp(mix(CURRICULUM_START, 1.0, progress / config.curriculum), 0.0, 1.0);
 }

@@ -8,7 +8,7 @@ bool proposal_learns()
 
 // What its weights are raised to before samples follow them: from 0, when it knows nothing, to 1 (Mip-NeRF 360,
 // equation 18).
-float annealed_slope()
+float anneal_exponent()
 {
     const float BIAS = 10.0;
     float share = min(float(state.step) / float(config.anneal_steps), 1.0);

@@ -5,7 +5,7 @@
 #define SHARED_ROWS_GLSL
 
 layout(constant_id = SPEC_TILE_ROWS) const uint TILE_ROWS = 64;
-const uint PARTS = LOCAL_SIZE / TILE_ROWS;
+const uint INVOCATIONS_PER_ROW = LOCAL_SIZE / TILE_ROWS;
 
 uint invocation()
 {
@@ -15,12 +15,12 @@ uint invocation()
 // This invocation's row, and which of the row's invocations it is.
 uint tile_row()
 {
-    return PARTS == 1u ? invocation() : invocation() % TILE_ROWS;
+    return INVOCATIONS_PER_ROW == 1u ? invocation() : invocation() % TILE_ROWS;
 }
 
-uint row_part()
+uint invocation_in_row()
 {
-    return PARTS == 1u ? 0u : invocation() / TILE_ROWS;
+    return INVOCATIONS_PER_ROW == 1u ? 0u : invocation() / TILE_ROWS;
 }
 
 #endif

@@ -7,7 +7,7 @@
  * Those on the grid's six faces, and all beyond, count as empty. */
 struct MeshGrid {
     SHARED_UINT points[3];
-    SHARED_UINT layers; /* of a slab; at least MESH_CARRY */
+    SHARED_UINT layers; /* of a slab; at least MESH_OVERLAP */
     SHARED_FLOAT origin[3];
     SHARED_FLOAT spacing;
     SHARED_FLOAT threshold;        /* logarithm of the surface's density */
@@ -16,7 +16,7 @@ struct MeshGrid {
     SHARED_UINT padding[2];
 };
 
-#define MESH_CARRY       3   /* layers of values that a slab shares with the one before */
+#define MESH_OVERLAP     3   /* layers of values that a slab shares with the one before */
 #define MESH_LIMIT       4.0 /* values are kept within -MESH_LIMIT .. MESH_LIMIT */
 #define MESH_UNSEEN      0   /* A of vertices that no training view sees */
 #define MESH_TABLE_WORDS 512 /* of the triangles of all 256 cases */
@@ -31,8 +31,8 @@ struct MeshVertex {
 #define TEXTURE_SAMPLES 8 /* of a pixel, from a voxel above the surface to one below */
 
 /* Of a texel, see buffers.h. */
-#define TEXEL_NEAR 0x80000000u
-#define TEXEL_NONE 0xffffffffu
+#define TEXEL_MARGIN 0x80000000u
+#define TEXEL_NONE   0xffffffffu
 
 /* Of a mesh with a texture; positions in the dataset's space, pixels from the left and top of the
  * rows at hand. */

@@ -8,7 +8,7 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
 layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
-layout(std430, BINDING(LISTED)) buffer ListedBuffer { Listed listed; };
+layout(std430, BINDING(LIST_SUMMARY)) buffer ListedBuffer { ListSummary listed; };
 layout(std430, BINDING(LISTED_POSITIONS)) writeonly buffer PositionBuffer { float positions[]; };
 layout(std430, BINDING(LISTED_DIRECTIONS)) writeonly buffer DirectionBuffer { float directions[]; };
 layout(std430, BINDING(LISTED_DISTANCES)) writeonly buffer DistanceBuffer { float distances[]; };

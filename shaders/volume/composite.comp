@@ -3,7 +3,7 @@
 // Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models
 // for Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live
 // sample with respect to rgb and density, times the loss scale. NORMALS adds up the samples' normals as
-// well; HITS finds the distance at which half of the light is gone in place of the depth.
+// well; MEDIAN_DEPTH finds the distance at which half of the light is gone in place of the depth.
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 
@@ -31,12 +31,12 @@ layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 // Live samples are listed here unless find_visible has; without a list, or with one that may err by a rounding,
 // every sample of a ray is given a gradient, if it is zero.
-const bool LISTS = DETERMINISTIC == 0u && VISIBILITY == 0u;
-const bool COUNTS = DETERMINISTIC != 0u && VISIBILITY == 0u;
+const bool LISTS_LIVE = DETERMINISTIC == 0u && VISIBILITY == 0u;
+const bool COUNTS_LIVE = DETERMINISTIC != 0u && VISIBILITY == 0u;
 
 shared vec2 group_loss[LOCAL_SIZE];
 
-#include "volume/used.glsl"
+#include "volume/active_ray.glsl"
 
 // Loss and squared error of a ray, and the gradient of its colour.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
@@ -79,7 +79,7 @@ uint tail_begin(uint ray)
 }
 
 // The workgroup's, from so many parts of it in group_loss.
-void leave_losses(uint parts)
+void store_losses(uint parts)
 {
     barrier();
     if (gl_LocalInvocationID.x != 0u)
@@ -91,59 +91,59 @@ void leave_losses(uint parts)
     reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = sum.y;
 }
 #else
-bool is_used(uint ray)
+bool is_active_ray(uint ray)
 {
     return ray < push.b;
 }
 #endif
 
 // What a ray's samples up to some one add up to.
-struct Passed {
+struct Accumulated {
     vec3 color;
     float transmittance, depth;
     vec3 normal;
 };
 
-Passed passed_before(uint ray, bool used)
+Accumulated accumulated_before(uint ray, bool used)
 {
-    Passed passed = Passed(vec3(0.0), 1.0, 0.0, vec3(0.0));
+    Accumulated accumulated = Accumulated(vec3(0.0), 1.0, 0.0, vec3(0.0));
 #ifndef TRAIN
     if (used) {
-        passed.color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
-        passed.transmittance = results[ray].transmittance;
-        passed.depth = results[ray].depth;
+        accumulated.color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
+        accumulated.transmittance = results[ray].transmittance;
+        accumulated.depth = results[ray].depth;
     }
 #endif
-    return passed;
+    return accumulated;
 }
 
 #ifndef TRAIN
-void keep(uint ray, Passed passed)
+void store_result(uint ray, Accumulated accumulated)
 {
-    results[ray].color = float[3](passed.color.x, passed.color.y, passed.color.z);
-    results[ray].transmittance = passed.transmittance;
-    results[ray].depth = passed.depth;
+    results[ray].color = float[3](accumulated.color.x, accumulated.color.y, accumulated.color.z);
+    results[ray].transmittance = accumulated.transmittance;
+    results[ray].depth = accumulated.depth;
 #ifdef NORMALS
-    normals[config.sample_capacity + ray].xyz += passed.normal;
+    normals[config.sample_capacity + ray].xyz += accumulated.normal;
 #endif
-    if (passed.transmittance < config.early_stop)
+    if (accumulated.transmittance < config.early_stop)
         rays[ray].last = -1.0; // marching has nothing left to do
 }
 #endif
 
 // Where in a sample half of the light is gone, for one behind which less than that is left.
-float half_distance(float t, float width, float transmittance, float thickness)
+float median_distance(float t, float width, float transmittance, float thickness)
 {
     return t + width * (log(2.0 * transmittance) / thickness - 0.5);
 }
 
-#include "volume/composite_alone.glsl"
-#include "volume/composite_together.glsl"
+#include "volume/composite_per_invocation.glsl"
+#include "volume/composite_per_subgroup.glsl"
 
 void main()
 {
     if (CPU_SHAPED != 0u)
-        composite_alone();
+        composite_per_invocation();
     else
-        composite_together();
+        composite_per_subgroup();
 }

@@ -6,11 +6,11 @@
 layout(constant_id = SPEC_DISTORTION) const uint DISTORTION = 0;
 
 // Of a ray's samples up to some one: their weights, these times their middles, and the loss of these samples alone.
-struct Spread {
-    float weight, moment, loss;
+struct DistortionSums {
+    float weight, weighted_position, loss;
 };
 
-const Spread NO_SPREAD = Spread(0.0, 0.0, 0.0);
+const DistortionSums NO_DISTORTION = DistortionSums(0.0, 0.0, 0.0);
 
 // Distance from the camera with the cube's side as the unit and, in contracted space, drawn in as positions are: from
 // half a side on, with infinity at 1, so that far things are not spread for being far.
@@ -21,7 +21,7 @@ float normalized_distance(float t)
 }
 
 // Middle and width of a sample there.
-vec2 normalized_place(float t, float width)
+vec2 normalized_interval(float t, float width)
 {
     if (CONTRACTION == CONTRACTION_NONE)
         return vec2(t, width) / config.aabb_scale;
@@ -30,26 +30,26 @@ vec2 normalized_place(float t, float width)
 }
 
 // What a sample adds to the loss; `through`: weights and moments up to this one, which itself does not matter there.
-float added_spread(Spread through, vec2 place, float weight)
+float added_distortion(DistortionSums through, vec2 place, float weight)
 {
-    return weight * (2.0 * (place.x * through.weight - through.moment) + weight * place.y / 3.0);
+    return weight * (2.0 * (place.x * through.weight - through.weighted_position) + weight * place.y / 3.0);
 }
 
-Spread add_spread(Spread before, vec2 place, float weight)
+DistortionSums add_distortion(DistortionSums before, vec2 place, float weight)
 {
-    Spread through = Spread(before.weight + weight, before.moment + weight * place.x, before.loss);
-    through.loss += added_spread(through, place, weight);
+    DistortionSums through = DistortionSums(before.weight + weight, before.weighted_position + weight * place.x, before.loss);
+    through.loss += added_distortion(through, place, weight);
     return through;
 }
 
 // d loss / d optical thickness of a sample. It takes `transmittance`, what it leaves, from what lies behind it, whose
 // weights shrink alike: as the loss is quadratic in them, by twice what these and their pairs with others are of it.
-float spread_gradient(Spread through, Spread all, vec2 place, float weight, float transmittance)
+float distortion_derivative(DistortionSums through, DistortionSums all, vec2 place, float weight, float transmittance)
 {
-    float weight_behind = all.weight - through.weight, moment_behind = all.moment - through.moment;
-    float by_weight = 2.0 * (place.x * (through.weight - weight_behind) - (through.moment - moment_behind)) +
+    float weight_behind = all.weight - through.weight, weighted_position_behind = all.weighted_position - through.weighted_position;
+    float by_weight = 2.0 * (place.x * (through.weight - weight_behind) - (through.weighted_position - weighted_position_behind)) +
                       2.0 / 3.0 * weight * place.y;
-    float across = through.weight * moment_behind - through.moment * weight_behind;
+    float across = through.weight * weighted_position_behind - through.weighted_position * weight_behind;
     return transmittance * by_weight - 2.0 * (all.loss - through.loss - across);
 }
 

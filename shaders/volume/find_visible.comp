@@ -15,10 +15,10 @@ layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 
 #include "volume/opacity.glsl"
-#include "volume/slices.glsl"
-#include "volume/used.glsl"
+#include "volume/lane_samples.glsl"
+#include "volume/active_ray.glsl"
 
-void list_slice(uint first, Slice s)
+void list_live(uint first, LaneSample s)
 {
     uvec4 ballot = subgroupBallot(s.live);
     uint count = subgroupBallotBitCount(ballot), slot = 0;
@@ -34,14 +34,14 @@ void main()
     uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
     for (uint ray = gl_WorkGroupID.x * subgroups + gl_SubgroupID; ray < state.ray_count;
          ray += gl_NumWorkGroups.x * subgroups) {
-        bool used = is_used(ray);
+        bool used = is_active_ray(ray);
         uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
         uint base = 0, reached = 0;
         for (float transmittance = 1.0; base < count && reached == base && transmittance >= config.early_stop;
              base += SUBGROUP_SIZE) {
-            Slice s = take_slice(ray, first, count, base, transmittance);
-            list_slice(first, s);
-            transmittance = subgroupShuffle(s.after, SUBGROUP_SIZE - 1u);
+            LaneSample s = load_sample(ray, first, count, base, transmittance);
+            list_live(first, s);
+            transmittance = subgroupShuffle(s.transmittance_out, SUBGROUP_SIZE - 1u);
             reached += s.reached;
         }
     }

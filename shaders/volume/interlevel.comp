@@ -9,7 +9,7 @@
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "shared/staged.glsl"
-#include "shared/weights.glsl"
+#include "shared/lane_weights.glsl"
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 
@@ -25,7 +25,7 @@ layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { 
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
-const float LEAST = 1e-7;
+const float EPSILON = 1e-7;
 
 // MAX_COARSE_SAMPLES of either, at most.
 shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // of the bins' weights, up to each one's end
@@ -34,16 +34,16 @@ shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // of a sample: the f
 shared float group_loss[SUBGROUPS];
 
 // A ray, its bins and its samples.
-struct Taught {
+struct ProposalRay {
     vec3 origin, direction;
     float from, size; // of bins, in steps
     uint first, bins;
     uint first_fine, fine;
 };
 
-Taught taught_of(uint ray, bool exists)
+ProposalRay proposal_ray(uint ray, bool exists)
 {
-    Taught r;
+    ProposalRay r;
     r.origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
     r.direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     r.first = results[ray].first;
@@ -56,18 +56,18 @@ Taught taught_of(uint ray, bool exists)
 }
 
 // In the density's unit.
-float shrunk_width(Taught r, Sample s)
+float contracted_width_of(ProposalRay r, Sample s)
 {
     return width_at(r.origin + s.t * r.direction, s.width);
 }
 
-void stage_bins(Taught r)
+void stage_bins(ProposalRay r)
 {
     float transmittance = 1.0, sum = 0.0;
     for (uint base = 0; base < r.bins; base += SUBGROUP_SIZE) {
         bool used = base + lane < r.bins;
         uint at = r.first + min(base + lane, r.bins - 1u);
-        float weight = slice_weight(used ? field[at].w * shrunk_width(r, samples[at]) : 0.0, transmittance);
+        float weight = lane_weight(used ? field[at].w * contracted_width_of(r, samples[at]) : 0.0, transmittance);
         float upto = sum + subgroupInclusiveAdd(weight);
         if (used)
             staged_sums[gl_SubgroupID][base + lane] = upto;
@@ -87,26 +87,26 @@ float slope_before(uint number)
     return number > 0u ? sum : 0.0;
 }
 
-float bin_at(Taught r, float t)
+float bin_at(ProposalRay r, float t)
 {
     return clamp((to_steps(t) - r.from) / r.size, 0.0, float(r.bins));
 }
 
 // Returns the ray's loss.
-float stage_samples(Taught r)
+float stage_samples(ProposalRay r)
 {
     float transmittance = 1.0, sum = 0.0, loss = 0.0;
     for (uint base = 0; base < r.fine; base += SUBGROUP_SIZE) {
         bool used = base + lane < r.fine;
         uint at = r.first_fine + min(base + lane, r.fine - 1u);
         Sample s = fine_samples[at];
-        float weight = slice_weight(used ? fine_field[at].w * shrunk_width(r, s) : 0.0, transmittance);
+        float weight = lane_weight(used ? fine_field[at].w * contracted_width_of(r, s) : 0.0, transmittance);
         uvec3 reach = to_unsigned(vec3(floor(bin_at(r, s.t - 0.5 * s.width)),
                                        ceil(bin_at(r, s.t + 0.5 * s.width)), 0.0));
         uint begin = min(reach.x, r.bins - 1u), end = max(reach.y, begin + 1u);
         float excess = used ? max(weight - (sum_before(end) - sum_before(begin)), 0.0) : 0.0;
-        loss += excess * excess / (weight + LEAST);
-        float upto = sum + subgroupInclusiveAdd(-2.0 * excess / (weight + LEAST));
+        loss += excess * excess / (weight + EPSILON);
+        float upto = sum + subgroupInclusiveAdd(-2.0 * excess / (weight + EPSILON));
         if (used) {
             staged_slopes[gl_SubgroupID][base + lane] = upto;
             staged_reach[gl_SubgroupID][base + lane] = begin | end << 16;
@@ -117,7 +117,7 @@ float stage_samples(Taught r)
 }
 
 // How many samples there are before the first that ends behind the bin, or (`begins`) begins there.
-uint samples_before(Taught r, uint bin, bool begins)
+uint samples_before(ProposalRay r, uint bin, bool begins)
 {
     uint low = 0u, high = r.fine;
     while (low < high) {
@@ -131,11 +131,11 @@ uint samples_before(Taught r, uint bin, bool begins)
 }
 
 // By the bins' densities, from the last bin to the first: what one takes is missing behind it.
-void write_gradients(Taught r, float factor)
+void write_gradients(ProposalRay r, float factor)
 {
     float behind = 0.0;
-    for (uint slice = (r.bins + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE; slice > 0u; slice--) {
-        uint bin = (slice - 1u) * SUBGROUP_SIZE + lane;
+    for (uint batch = (r.bins + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE; batch > 0u; batch--) {
+        uint bin = (batch - 1u) * SUBGROUP_SIZE + lane;
         bool used = bin < r.bins;
         bin = min(bin, r.bins - 1u);
         uint at = r.first + bin;
@@ -144,7 +144,7 @@ void write_gradients(Taught r, float factor)
         float lost = used ? slope * (upto - sum_before(bin)) : 0.0;
         float through = subgroupInclusiveAdd(lost), all = subgroupShuffle(through, SUBGROUP_SIZE - 1u);
         float by_thickness = slope * (1.0 - upto) - (behind + all - through);
-        float gradient = used ? factor * shrunk_width(r, samples[at]) * by_thickness : 0.0;
+        float gradient = used ? factor * contracted_width_of(r, samples[at]) * by_thickness : 0.0;
         behind += all;
         uvec4 taught = subgroupBallot(gradient != 0.0);
         if (DETERMINISTIC == 0u && taught != uvec4(0u)) {
@@ -160,14 +160,14 @@ void write_gradients(Taught r, float factor)
     }
 }
 
-// All subgroups of a workgroup take as many rays, also such as do not exist: see AS_MANY_RAYS in
+// All subgroups of a workgroup take as many rays, also such as do not exist: see EQUAL_RAY_COUNTS in
 // rays/sample_rays.glsl.
 void main()
 {
     float factor = config.loss_interlevel * state.loss_scale / float(state.ray_count), loss = 0.0;
     for (uint first = gl_WorkGroupID.x * SUBGROUPS; first < state.ray_count; first += gl_NumWorkGroups.x * SUBGROUPS) {
         bool exists = first + gl_SubgroupID < state.ray_count;
-        Taught r = taught_of(exists ? first + gl_SubgroupID : 0u, exists);
+        ProposalRay r = proposal_ray(exists ? first + gl_SubgroupID : 0u, exists);
         stage_bins(r);
         wait_for_staged();
         loss += stage_samples(r);

@@ -18,7 +18,7 @@ float density_width(uint ray, float t, float width)
 // Samples below it count as empty and have no gradient (NerfAcc's alpha_thre). What keeps a cell occupied,
 // where there are cells, is always enough, and all is at first: a field that has learnt nothing yet, all
 // of it as transparent, would stay so.
-float least_alpha()
+float current_alpha_threshold()
 {
     if (state.step < OCCUPANCY_WARMUP)
         return 0.0;
@@ -26,25 +26,25 @@ float least_alpha()
                                           : config.alpha_threshold;
 }
 
-float left_out_below = ALPHA_THRESHOLD != 0u ? least_alpha() : 0.0;
+float min_alpha = ALPHA_THRESHOLD != 0u ? current_alpha_threshold() : 0.0;
 
-bool is_left_out(float alpha)
+bool is_transparent(float alpha)
 {
-    return ALPHA_THRESHOLD != 0u && alpha < left_out_below;
+    return ALPHA_THRESHOLD != 0u && alpha < min_alpha;
 }
 
 // What the policy's compositing is computed in.
-float rounded(float x)
+float round_compositing(float x)
 {
     return round_to(ROUND_COMPOSITING, x);
 }
 
-vec3 rounded(vec3 x)
+vec3 round_compositing(vec3 x)
 {
     return round_to(ROUND_COMPOSITING, x);
 }
 
 float opacity(float thickness)
 {
-    return rounded(1.0 - rounded(exp(-thickness)));
+    return round_compositing(1.0 - round_compositing(exp(-thickness)));
 }

@@ -56,7 +56,7 @@ __attribute__((format(printf, 2, 3))) void base_log(enum base_log_level level, c
 void base_log_threshold(enum base_log_level level);
 /* From here on this thread's lines begin with "NAME: ", and are warnings alone: there is another
  * who tells people what goes on. Kept by reference; NULL: not any more. */
-void base_log_speaker(const char *name);
+void base_log_prefix(const char *name);
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ void *base_alloc_pointers(size_t count, size_t size);
 void *base_realloc(void *memory, size_t size);
 /* For tests: of this room's allocations the `nth` from here on fails; 0: none does. */
 void base_memory_fail_at(long nth);
-long base_memory_left(void); /* allocations up to that one; 0: it has failed */
+long base_memory_until_failure(void); /* allocations up to that one; 0: it has failed */
 /* A printf into fresh memory that the caller frees; NULL with an error recorded. */
 __attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
 
@@ -136,7 +136,7 @@ vkn_status base_text_read(const char *path, size_t limit, char **text, size_t *s
 vkn_status base_text_read_any(const char *path, size_t limit, char **text, size_t *size);
 /* Bytes of the UTF-8 byte order mark that `text` begins with (3 or 0); VKN_BAD_INPUT for UTF-16 and
  * UTF-32. */
-vkn_status base_text_mark(const char *name, const char *text, size_t size, size_t *mark);
+vkn_status base_text_bom(const char *name, const char *text, size_t size, size_t *mark);
 /* Up to `most` bytes from a regular file's beginning into `data`; its size, unless `file_size` is
  * NULL. */
 vkn_status base_file_read_beginning(const char *path, void *data, size_t most, size_t *size,
@@ -238,8 +238,8 @@ struct base_task;
 vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
                            struct base_task **task);
 /* The same, but always on a thread of its own: for work that waits for the caller's. */
-vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context,
-                                 struct base_task **task);
+vkn_status base_task_start_thread(vkn_status (*work)(void *context), void *context,
+                                  struct base_task **task);
 bool base_task_finished(struct base_task *task);
 /* Waits, frees and nulls *task; the work's status and message become the caller's. *task may be
  * NULL. */
@@ -262,7 +262,7 @@ bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 /* Bytes of memory that the process may have, at least 1 GiB, and can still take: the least of the
  * machine's, its control groups' (containers) and its own limits; usable: less a sixteenth, for
  * what nobody counts, such as compilers. */
-uint64_t base_memory(void);
+uint64_t base_memory_total(void);
 uint64_t base_memory_available(void);
 uint64_t base_memory_usable(void);
 double base_mib(uint64_t bytes);
@@ -274,7 +274,7 @@ vkn_status base_memory_check(uint64_t bytes, const char *what, const char *setti
 /* Whether a job is to stop: *stop, which a signal handler or another thread sets; NULL: never. */
 bool base_stop_asked(const volatile sig_atomic_t *stop);
 
-#include "base/calls.h"
+#include "base/api_guard.h"
 #include "base/f16.h"
 
 #endif

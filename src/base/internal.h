@@ -4,9 +4,11 @@
 
 #include "base/base.h"
 
-/* ---- available.c ----------------------------------------------------------------------------- */
+/* ---- memory_limits.c
+ * ----------------------------------------------------------------------------- */
 
-/* What base_memory and base_memory_available tell; `root` goes before the paths of /proc and /sys:
+/* What base_memory_total and base_memory_available tell; `root` goes before the paths of /proc and
+ * /sys:
  * "" but in tests. UINT64_MAX where nothing tells. */
 struct base_memory_limits {
     uint64_t total, available;
@@ -16,6 +18,6 @@ struct base_memory_limits base_memory_limits(const char *root);
 /* Smaller allocations are not looked at: asking the kernel takes longer than they do. */
 #define MEMORY_LARGE ((size_t)64 << 20)
 /* Whether `old`, a block of malloc or NULL, can grow to `size` bytes. */
-bool memory_is_there(const void *old, size_t size);
+bool memory_suffices(const void *old, size_t size);
 
 #endif

@@ -176,7 +176,7 @@ vkn_status base_json_parse(const char *name, const char *text, size_t size, stru
 {
     size_t mark = 0;
     *json = NULL;
-    BASE_TRY(base_text_mark(name, text, size, &mark));
+    BASE_TRY(base_text_bom(name, text, size, &mark));
     struct scan scan = {.name = name, .text = text + mark, .size = size - mark};
     base_text_add_bytes(&scan.copy, "", 0);
     vkn_status status = VKN_OK;

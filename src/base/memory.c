@@ -14,7 +14,7 @@ void base_memory_fail_at(long nth)
     atomic_store(&left, nth);
 }
 
-long base_memory_left(void)
+long base_memory_until_failure(void)
 {
     return atomic_load(&left);
 }
@@ -31,14 +31,14 @@ static bool runs_out(void)
 
 void *base_realloc(void *memory, size_t size)
 {
-    return runs_out() || !memory_is_there(memory, size) ? NULL : realloc(memory, size);
+    return runs_out() || !memory_suffices(memory, size) ? NULL : realloc(memory, size);
 }
 
 void *base_alloc(size_t count, size_t size)
 {
     /* At least one byte, so that NULL always means failure. */
     bool refused =
-        runs_out() || (size > 0 && count > SIZE_MAX / size) || !memory_is_there(NULL, count * size);
+        runs_out() || (size > 0 && count > SIZE_MAX / size) || !memory_suffices(NULL, count * size);
     void *memory = refused ? NULL : calloc(count > 0 ? count : 1, size > 0 ? size : 1);
     if (memory == NULL)
         base_fail(VKN_ERROR, "out of memory (%zu x %zu bytes)", count, size);

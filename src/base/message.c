@@ -53,7 +53,7 @@ void base_error_restore(struct base_kept_error *kept)
 /* ---- log ------------------------------------------------------------------------------------- */
 
 static _Atomic int threshold = BASE_LOG_INFO;
-static _Thread_local const char *speaker;
+static _Thread_local const char *log_prefix;
 
 /* Lines of several threads come one after the other, and none to a callback that has been replaced.
  */
@@ -61,11 +61,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vkn_log_callback *listener;
 static void *listener_user;
 /* This thread is in the listener, and has the lock. */
-static _Thread_local bool telling;
+static _Thread_local bool in_listener;
 
-void base_log_speaker(const char *name)
+void base_log_prefix(const char *name)
 {
-    speaker = name;
+    log_prefix = name;
 }
 
 void base_log_threshold(enum base_log_level level)
@@ -80,11 +80,11 @@ void vkn_log_quiet(bool quiet)
 
 void vkn_log_to(vkn_log_callback *callback, void *user)
 {
-    if (!telling)
+    if (!in_listener)
         pthread_mutex_lock(&lock);
     listener = callback;
     listener_user = user;
-    if (!telling)
+    if (!in_listener)
         pthread_mutex_unlock(&lock);
 }
 
@@ -92,17 +92,17 @@ void vkn_log_to(vkn_log_callback *callback, void *user)
 static void tell(enum base_log_level level, const char *line)
 {
     BASE_KEEP_ERROR;
-    const char *before = base_close_callback("vkn_log_to");
-    telling = true;
+    const char *before = base_forbid_calls("vkn_log_to");
+    in_listener = true;
     listener(listener_user, level >= BASE_LOG_WARNING ? VKN_LOG_WARNING : VKN_LOG_INFO, line);
-    telling = false;
-    base_close_callback(before);
+    in_listener = false;
+    base_forbid_calls(before);
 }
 
 static void write_line(enum base_log_level level, char *line, size_t prefix)
 {
     size_t size = strlen(line);
-    bool within = telling; /* of the listener itself: it is not told of what it caused */
+    bool within = in_listener; /* of the listener itself: it is not told of what it caused */
     if (!within)
         pthread_mutex_lock(&lock);
     if (listener && !within)
@@ -119,12 +119,12 @@ void base_log(enum base_log_level level, const char *format, ...)
 {
     static const char *const prefixes[] = {
         [BASE_LOG_DEBUG] = "debug: ", [BASE_LOG_INFO] = "", [BASE_LOG_WARNING] = "warning: "};
-    if ((int)level < atomic_load(&threshold) || (speaker && level < BASE_LOG_WARNING))
+    if ((int)level < atomic_load(&threshold) || (log_prefix && level < BASE_LOG_WARNING))
         return;
 
     char line[2048];
-    int used = snprintf(line, sizeof(line), "%s%s%s", prefixes[level], speaker ? speaker : "",
-                        speaker ? ": " : "");
+    int used = snprintf(line, sizeof(line), "%s%s%s", prefixes[level], log_prefix ? log_prefix : "",
+                        log_prefix ? ": " : "");
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line + used, sizeof(line) - 1 - (size_t)used, format, arguments);

@@ -35,7 +35,7 @@ static bool is_wide(const char *text, size_t size, size_t zero)
     return pairs > 1;
 }
 
-vkn_status base_text_mark(const char *name, const char *text, size_t size, size_t *mark)
+vkn_status base_text_bom(const char *name, const char *text, size_t size, size_t *mark)
 {
     const char *encoding = is_wide(text, size, 0) || is_wide(text, size, 1) ? "UTF-16" : NULL;
     *mark = 0;
@@ -54,7 +54,7 @@ vkn_status base_text_mark(const char *name, const char *text, size_t size, size_
 static vkn_status clean(const char *name, char *text, size_t *size)
 {
     size_t mark = 0;
-    BASE_TRY(base_text_mark(name, text, *size, &mark));
+    BASE_TRY(base_text_bom(name, text, *size, &mark));
     *size -= mark;
     memmove(text, text + mark, *size + 1);
     if (memchr(text, '\n', *size) != NULL)

@@ -199,8 +199,8 @@ vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
     return VKN_OK;
 }
 
-vkn_status base_task_start_apart(vkn_status (*work)(void *context), void *context,
-                                 struct base_task **task)
+vkn_status base_task_start_thread(vkn_status (*work)(void *context), void *context,
+                                  struct base_task **task)
 {
     BASE_TRY(create_task(work, context, task));
     if ((*task)->has_thread)

@@ -21,22 +21,22 @@ static void add_scalar(struct bench_backend *backends, uint32_t *count,
     *backend = (struct bench_backend){.precision = precision};
     const char *name = precision == VKN_PRECISION_FP16 ? "fp16" : "fp32";
     snprintf(backend->name, sizeof backend->name, "%s", name);
-    snprintf(backend->program, sizeof backend->program, "%s", name);
+    snprintf(backend->pipeline, sizeof backend->pipeline, "%s", name);
 }
 
 static void add_matrix(struct bench_backend *backends, uint32_t *count,
                        const struct gpu_matrix_shape *shape, bool conversions)
 {
     struct bench_backend backend = {.precision = VKN_PRECISION_COOPMAT, .shape = *shape};
-    char program[64];
+    char pipeline[64];
     backend.f16_accumulate = strcmp(shape->c_type, "f16") == 0;
     backend.conversions = conversions;
     snprintf(backend.name, sizeof backend.name, "coopmat %ux%ux%u %.3s%s", shape->m, shape->n,
              shape->k, shape->c_type, conversions ? " conversions" : "");
-    snprintf(backend.program, sizeof backend.program, "%ux%ux%u%s", shape->m, shape->n, shape->k,
+    snprintf(backend.pipeline, sizeof backend.pipeline, "%ux%ux%u%s", shape->m, shape->n, shape->k,
              backend.f16_accumulate ? "_f16" : "");
-    snprintf(program, sizeof program, "bench_gemm_%s", backend.program);
-    if (*count < BENCH_MAX_BACKENDS && gpu_program_exists(program))
+    snprintf(pipeline, sizeof pipeline, "bench_gemm_%s", backend.pipeline);
+    if (*count < BENCH_MAX_BACKENDS && gpu_shader_exists(pipeline))
         backends[(*count)++] = backend;
 }
 

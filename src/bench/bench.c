@@ -8,7 +8,7 @@
 #include "bench/suites.h"
 #include "config/config.h"
 #include "report/report.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* ---- suites ---------------------------------------------------------------------------------- */
 
@@ -75,9 +75,9 @@ static char *print_results(struct bench *bench, bool complete)
     if (bench->tuning)
         cJSON_AddItemToObject(json, "tuning", bench->tuning);
     bench->tuning = NULL;
-    if (bench->programs)
-        cJSON_AddItemToObject(json, "programs", bench->programs);
-    bench->programs = NULL;
+    if (bench->pipelines)
+        cJSON_AddItemToObject(json, "programs", bench->pipelines);
+    bench->pipelines = NULL;
     if (bench->sampling)
         cJSON_AddItemToObject(json, "sampling", bench->sampling);
     bench->sampling = NULL;
@@ -130,13 +130,13 @@ static vkn_status check_training(const struct vkn_bench_params *params, bool sam
     static const char *const chosen[] = {"march.sampling", "steps", "precision", "scene.format"};
     bool open = params->seeds == 0;
     for (size_t i = 0; i < config_setting_count; i++)
-        open = open && config_is_open(params->config, config_settings[i].key);
+        open = open && config_is_unset(params->config, config_settings[i].key);
     if (!sampling && !open)
         return base_fail(VKN_BAD_INPUT, "settings of training: only of use with --suite sampling");
     if (sampling && !params->scene)
         return base_fail(VKN_BAD_INPUT, "--suite sampling: no scene is given");
     for (size_t i = 0; i < BASE_COUNT(chosen); i++)
-        if (!config_is_open(params->config, chosen[i]))
+        if (!config_is_unset(params->config, chosen[i]))
             return base_fail(VKN_BAD_INPUT, "%s: --suite sampling chooses it itself", chosen[i]);
     return VKN_OK;
 }
@@ -183,7 +183,7 @@ static vkn_status begin(struct bench *bench)
         .statistics = !params->tune && params->suite == VKN_BENCH_PROGRAMS,
     };
     BASE_TRY(vkn_context_create(&context, &bench->context));
-    gpu_watch_stop(bench->context->device, params->job->stop);
+    gpu_set_stop_flag(bench->context->device, params->job->stop);
     return VKN_OK;
 }
 
@@ -232,14 +232,14 @@ vkn_status vkn_bench(const struct vkn_bench_params *given, char **json)
     BASE_CHOICE(own, format, VKN_SCENE_NSVF);
     BASE_TRY(BASE_READ("vkn_job", vkn_job, params.job, &job, stop));
     params.job = &job;
-    params.config = config_given(params.config);
+    params.config = config_or_default(params.config);
     struct bench bench = {.params = &params};
     vkn_status status = begin(&bench);
     if (status == VKN_OK)
         status = run_and_write(&bench, json);
     cJSON_Delete(bench.results);
     cJSON_Delete(bench.tuning);
-    cJSON_Delete(bench.programs);
+    cJSON_Delete(bench.pipelines);
     cJSON_Delete(bench.sampling);
     vendor_close(&bench.vendor);
     vkn_context_destroy(&bench.context);

@@ -24,7 +24,7 @@ struct gemm {
     struct gpu_constants constants;
     struct gpu_arena *arena;
     struct gpu_buffer a, b, c;
-    struct gpu_program *program;
+    struct gpu_pipeline *pipeline;
     struct gpu_bindings *bindings;
 };
 
@@ -45,9 +45,9 @@ void gemm_describe(const struct gemm_case *c, struct bench_result *result)
     result->suite = "gemm";
     result->unit = "FLOP/s";
     snprintf(result->name, sizeof result->name, "%ux%ux%u", c->m, c->n, c->k);
-    bench_size(result, "m", c->m);
-    bench_size(result, "n", c->n);
-    bench_size(result, "k", c->k);
+    bench_add_size(result, "m", c->m);
+    bench_add_size(result, "n", c->n);
+    bench_add_size(result, "k", c->k);
     result->flops = gemm_flops(c);
 }
 
@@ -91,9 +91,9 @@ void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *pattern
 
 /* As a share of a typical output, sqrt(k) / 3 for numbers even in [-1, 1]: rounding errors of sums
  * add up like a random walk, those of an output are its own. */
-double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool half_outputs)
+double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool f16_outputs)
 {
-    return f16_sums ? 0x1p-9 * sqrt(c->k) : half_outputs ? 6e-3 : 2e-5;
+    return f16_sums ? 0x1p-9 * sqrt(c->k) : f16_outputs ? 6e-3 : 2e-5;
 }
 
 /* ---- a product ------------------------------------------------------------------------------- */
@@ -106,19 +106,19 @@ static uint32_t share(uint32_t count, uint32_t by)
 /* What a workgroup of shaders/field/product_*.glsl has of C. */
 static void choose_sizes(struct gemm *gemm)
 {
-    bool cpu_shaped = gpu_cpu_shaped(gemm->bench->capabilities);
+    bool cpu_kernels = gpu_cpu_kernels(gemm->bench->capabilities);
     bool matrices = gemm->backend->precision == VKN_PRECISION_COOPMAT;
     uint32_t subgroup = gemm->bench->capabilities->subgroup_size;
     struct field_product tile = field_product_of(gemm->bench->capabilities, subgroup);
     uint32_t blocks = gemm->sizes.m / BLOCK_ROWS, panels = gemm->sizes.n / BLOCK_ROWS;
     gemm->size = gemm->backend->precision == VKN_PRECISION_FP32 ? 4 : 2;
-    gemm->constants = (struct gpu_constants){.values = {[GPU_FIRST_CONSTANT] = cpu_shaped,
+    gemm->constants = (struct gpu_constants){.values = {[GPU_FIRST_CONSTANT] = cpu_kernels,
                                                         [GPU_FIRST_CONSTANT + 1] = tile.blocks,
                                                         [GPU_FIRST_CONSTANT + 2] = tile.panels},
                                              .count = 5};
-    gemm->suffix = matrices || cpu_shaped ? "" : "_tiled";
-    gemm->local_size = matrices ? 4 * subgroup : cpu_shaped ? subgroup : 256;
-    gemm->groups = !matrices ? cpu_shaped ? blocks : share(blocks, 8) * share(panels, 4)
+    gemm->suffix = matrices || cpu_kernels ? "" : "_tiled";
+    gemm->local_size = matrices ? 4 * subgroup : cpu_kernels ? subgroup : 256;
+    gemm->groups = !matrices ? cpu_kernels ? blocks : share(blocks, 8) * share(panels, 4)
                              : share(share(blocks, tile.blocks) * share(panels, tile.panels), 4);
 }
 
@@ -143,21 +143,21 @@ static vkn_status allocate(struct gemm *gemm)
 
 static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *patterns)
 {
-    char program[80];
+    char pipeline[80];
     bool half = gemm->backend->precision != VKN_PRECISION_FP32;
     choose_sizes(gemm);
     gemm->groups = gemm->groups > MOST_GROUPS ? MOST_GROUPS : gemm->groups;
-    snprintf(program, sizeof program, "bench_gemm_%s%s", gemm->backend->program, gemm->suffix);
-    struct gpu_program_options options = {
-        .name = program, .local_size = gemm->local_size, .constants = &gemm->constants};
-    BASE_TRY(gpu_program_create(gemm->bench->device, &options, &gemm->program));
+    snprintf(pipeline, sizeof pipeline, "bench_gemm_%s%s", gemm->backend->pipeline, gemm->suffix);
+    struct gpu_pipeline_options options = {
+        .name = pipeline, .local_size = gemm->local_size, .constants = &gemm->constants};
+    BASE_TRY(gpu_pipeline_create(gemm->bench->device, &options, &gemm->pipeline));
     BASE_TRY(allocate(gemm));
-    const void *a = half ? (const void *)patterns->half_a : patterns->a;
-    const void *b = half ? (const void *)patterns->half_b : patterns->b;
+    const void *a = half ? (const void *)patterns->f16_a : patterns->a;
+    const void *b = half ? (const void *)patterns->f16_b : patterns->b;
     uint64_t size = (uint64_t)GEMM_PATTERN * gemm->size;
     BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->a, a, size));
     BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->b, b, size));
-    if (!gpu_self_test_breaks(program))
+    if (!gpu_fault_injected(pipeline))
         return VKN_OK;
     const float thousand = 1000; /* not 0 in f16 either */
     return gpu_upload(gemm->bench->device, &gemm->b, 0, &thousand, sizeof thousand);
@@ -166,18 +166,18 @@ static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *pattern
 static void destroy(struct gemm *gemm)
 {
     gpu_bindings_destroy(&gemm->bindings);
-    gpu_program_destroy(&gemm->program);
+    gpu_pipeline_destroy(&gemm->pipeline);
     gpu_arena_destroy(&gemm->arena);
 }
 
-static void record(void *context, struct gpu_recording *recording, uint32_t turn)
+static void record(void *context, struct gpu_recording *recording, uint32_t iteration)
 {
     const struct gemm *gemm = context;
     const struct gemm_case *c = &gemm->sizes;
-    uint32_t set = turn % gemm->sets;
+    uint32_t set = iteration % gemm->sets;
     const uint32_t push[] = {
         c->m, c->n, c->k, set * c->m * c->k, set * c->k * c->n, set * c->m * c->n};
-    gpu_record_dispatch(recording, gemm->program, gemm->bindings, push, sizeof push, gemm->groups);
+    gpu_record_dispatch(recording, gemm->pipeline, gemm->bindings, push, sizeof push, gemm->groups);
 }
 
 /* Whatever is left untouched is not a number. */
@@ -221,17 +221,17 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c,
     struct gemm gemm = {.bench = bench, .sizes = *c, .backend = backend};
     gemm_describe(c, &result);
     vkn_status status = prepare(&gemm, patterns);
-    bool half_outputs = gemm.size == 2;
+    bool f16_outputs = gemm.size == 2;
     result.bytes = (double)gemm_bytes(c, gemm.size, gemm.size);
-    result.check.tolerance = gemm_tolerance(c, backend->f16_accumulate, half_outputs);
+    result.check.tolerance = gemm_tolerance(c, backend->f16_accumulate, f16_outputs);
     if (status == VKN_OK)
         status = check(&gemm, patterns, &result.check);
-    if (status == VKN_OK && bench_right(&result))
+    if (status == VKN_OK && bench_passed(&result))
         status = bench_measure(bench, record, &gemm, &result.times);
     destroy(&gemm);
-    BASE_TRY(bench_judge(&result, status));
+    BASE_TRY(bench_record_failure(&result, status));
     compare_vendor(backend, vendor, &result);
-    bench_add(bench, &result);
+    bench_add_result(bench, &result);
     return VKN_OK;
 }
 
@@ -273,15 +273,15 @@ static vkn_status create_patterns(struct gemm_patterns *patterns)
     uint64_t random = 1;
     patterns->a = base_alloc(GEMM_PATTERN, sizeof *patterns->a);
     patterns->b = base_alloc(GEMM_PATTERN, sizeof *patterns->b);
-    patterns->half_a = base_alloc(GEMM_PATTERN, sizeof *patterns->half_a);
-    patterns->half_b = base_alloc(GEMM_PATTERN, sizeof *patterns->half_b);
-    if (!patterns->a || !patterns->b || !patterns->half_a || !patterns->half_b)
+    patterns->f16_a = base_alloc(GEMM_PATTERN, sizeof *patterns->f16_a);
+    patterns->f16_b = base_alloc(GEMM_PATTERN, sizeof *patterns->f16_b);
+    if (!patterns->a || !patterns->b || !patterns->f16_a || !patterns->f16_b)
         return VKN_ERROR;
     for (uint32_t i = 0; i < GEMM_PATTERN; i++) {
         patterns->a[i] = bench_random(&random);
         patterns->b[i] = bench_random(&random);
-        patterns->half_a[i] = base_to_f16(patterns->a[i]);
-        patterns->half_b[i] = base_to_f16(patterns->b[i]);
+        patterns->f16_a[i] = base_to_f16(patterns->a[i]);
+        patterns->f16_b[i] = base_to_f16(patterns->b[i]);
     }
     return VKN_OK;
 }
@@ -290,8 +290,8 @@ static void destroy_patterns(struct gemm_patterns *patterns)
 {
     free(patterns->a);
     free(patterns->b);
-    free(patterns->half_a);
-    free(patterns->half_b);
+    free(patterns->f16_a);
+    free(patterns->f16_b);
 }
 
 static vkn_status run_cases(struct bench *bench, const struct gemm_patterns *patterns,

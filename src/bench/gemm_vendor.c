@@ -31,16 +31,16 @@ static vkn_status repeat(struct bench *bench, struct vendor *vendor, struct benc
     double seconds[MAX_REPETITIONS], once;
     uint32_t wanted = bench_repetitions(bench), count = 0;
     BASE_TRY(vendor_run(vendor, 1, &once));
-    double turns = ceil(2e-3 / fmax(once, 1e-7));
-    times->turns = turns < 1 ? 1 : turns > 4096 ? 4096 : (uint32_t)turns;
+    double iterations = ceil(2e-3 / fmax(once, 1e-7));
+    times->iterations = iterations < 1 ? 1 : iterations > 4096 ? 4096 : (uint32_t)iterations;
     times->device = true;
     for (double first = base_seconds(); base_seconds() - first < 0.05;)
-        BASE_TRY(vendor_run(vendor, times->turns, &once));
+        BASE_TRY(vendor_run(vendor, times->iterations, &once));
     for (; count < wanted && count < MAX_REPETITIONS; count++) {
         if (bench_stopped(bench))
             return base_fail(VKN_INTERRUPTED, "interrupted");
-        BASE_TRY(vendor_run(vendor, times->turns, &seconds[count]));
-        seconds[count] /= times->turns;
+        BASE_TRY(vendor_run(vendor, times->iterations, &seconds[count]));
+        seconds[count] /= times->iterations;
     }
     bench_summarize(seconds, count, times);
     return VKN_OK;
@@ -59,8 +59,8 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum v
         .n = c->n,
         .k = c->k,
         .sets = bench_sets(bench, bytes),
-        .a = half ? (const void *)patterns->half_a : patterns->a,
-        .b = half ? (const void *)patterns->half_b : patterns->b,
+        .a = half ? (const void *)patterns->f16_a : patterns->a,
+        .b = half ? (const void *)patterns->f16_b : patterns->b,
         .pattern = (uint64_t)GEMM_PATTERN * (half ? 2 : 4),
     };
     result.bytes = (double)bytes;
@@ -69,12 +69,12 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum v
     vkn_status status = vendor_begin(vendor->library, &product);
     if (status == VKN_OK)
         status = check(vendor->library, c, patterns, &product, &result.check);
-    if (status == VKN_OK && bench_right(&result))
+    if (status == VKN_OK && bench_passed(&result))
         status = repeat(bench, vendor->library, &result.times);
     vendor_end(vendor->library);
-    BASE_TRY(bench_judge(&result, status));
+    BASE_TRY(bench_record_failure(&result, status));
     vendor->rates[kind] = bench_rate(&result);
-    bench_add(bench, &result);
+    bench_add_result(bench, &result);
     return VKN_OK;
 }
 

@@ -13,7 +13,7 @@
 /* How a case computes. */
 struct kind {
     const char *name; /* backend in the results */
-    const char *program;
+    const char *pipeline;
     bool half;          /* 16-bit parameters, features and gradients of features */
     const char *sums;   /* NULL: gathers; else see scatter_gradients.comp */
     uint32_t sum_bytes; /* of a sum */
@@ -28,7 +28,7 @@ struct on_device {
     struct gpu_buffer config, state, live, params, features, sums;
     struct gpu_buffer rays[GRID_SETS], samples[GRID_SETS];
     struct gpu_bindings *bindings[GRID_SETS];
-    struct gpu_program *program;
+    struct gpu_pipeline *pipeline;
     uint32_t groups;
 };
 
@@ -64,7 +64,7 @@ static vkn_status bind(struct on_device *d)
             [BIND_RAYS] = &d->rays[set], [BIND_SAMPLES] = &d->samples[set],
             [BIND_LIVE] = &d->live,      [BIND_FEATURES] = &d->features,
             [BIND_PARAMS] = &d->params,  [BIND_F16_PARAMS] = &d->params,
-            [BIND_GRADIENTS] = &d->sums, [BIND_FIXED] = &d->sums,
+            [BIND_GRADIENTS] = &d->sums, [BIND_ACCUMULATORS] = &d->sums,
         };
         BASE_TRY(gpu_bindings_create(d->bench->device, buffers, &d->bindings[set]));
     }
@@ -90,9 +90,9 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     uint32_t tiles = grid->samples / LOCAL_SIZE * grid->model.levels;
     d->groups = owned ? grid->model.levels : tiles < MOST_GROUPS ? tiles : MOST_GROUPS;
     uint32_t local_size = owned ? d->bench->capabilities->subgroup_size : LOCAL_SIZE;
-    struct gpu_program_options options = {
-        .name = d->kind->program, .local_size = local_size, .constants = &specialization};
-    return gpu_program_create(d->bench->device, &options, &d->program);
+    struct gpu_pipeline_options options = {
+        .name = d->kind->pipeline, .local_size = local_size, .constants = &specialization};
+    return gpu_pipeline_create(d->bench->device, &options, &d->pipeline);
 }
 
 static vkn_status upload(struct on_device *d, const struct Config *constants)
@@ -110,11 +110,11 @@ static vkn_status upload(struct on_device *d, const struct Config *constants)
         BASE_TRY(gpu_upload(device, &d->samples[set], 0, grid->sample[set], d->samples[set].size));
     }
     if (!d->kind->sums)
-        return bench_upload_numbers(d->bench, &d->params, grid->params, grid->model.param_count,
-                                    d->kind->half);
+        return bench_upload_values(d->bench, &d->params, grid->params, grid->model.param_count,
+                                   d->kind->half);
     BASE_TRY(bench_upload_indices(d->bench, &d->live));
-    return bench_upload_numbers(d->bench, &d->features, grid->gradients, grid_features(grid),
-                                d->kind->half);
+    return bench_upload_values(d->bench, &d->features, grid->gradients, grid_features(grid),
+                               d->kind->half);
 }
 
 static vkn_status prepare(struct on_device *d)
@@ -124,7 +124,7 @@ static vkn_status prepare(struct on_device *d)
     BASE_TRY(allocate(d));
     BASE_TRY(bind(d));
     BASE_TRY(upload(d, &constants));
-    if (!gpu_self_test_breaks(d->kind->program))
+    if (!gpu_fault_injected(d->kind->pipeline))
         return VKN_OK;
     constants.levels[0].scale *= 2;
     return gpu_upload(d->bench->device, &d->config, 0, &constants, sizeof constants);
@@ -134,16 +134,16 @@ static void destroy(struct on_device *d)
 {
     for (uint32_t set = 0; set < GRID_SETS; set++)
         gpu_bindings_destroy(&d->bindings[set]);
-    gpu_program_destroy(&d->program);
+    gpu_pipeline_destroy(&d->pipeline);
     gpu_arena_destroy(&d->arena);
 }
 
-static void record(void *context, struct gpu_recording *recording, uint32_t turn)
+static void record(void *context, struct gpu_recording *recording, uint32_t iteration)
 {
     const struct on_device *d = context;
     const struct Push none = {0};
-    gpu_record_dispatch(recording, d->program, d->bindings[turn % GRID_SETS], &none, sizeof none,
-                        d->groups);
+    gpu_record_dispatch(recording, d->pipeline, d->bindings[iteration % GRID_SETS], &none,
+                        sizeof none, d->groups);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static vkn_status check_gather(struct on_device *d, struct bench_check *check)
                 gpu_download(d->bench->device, &d->features, number * at, got, number * features));
             grid_gather(grid, 0, s, level, want);
             for (uint32_t f = 0; f < features; f++)
-                bench_compare(check, bench_number(got, f, d->kind->half), want[f], 1);
+                bench_compare(check, bench_read_value(got, f, d->kind->half), want[f], 1);
         }
     return VKN_OK;
 }
@@ -175,7 +175,7 @@ static double read_sum(const struct kind *kind, const unsigned char *bytes)
     memcpy(words, bytes, kind->sum_bytes);
     if (kind->sum_bytes == 8)
         return ((double)(int32_t)words[1] * 0x1p32 + words[0]) / FIXED_SCALE;
-    return bench_number(words, 0, kind->sum_bytes == 2);
+    return bench_read_value(words, 0, kind->sum_bytes == 2);
 }
 
 static vkn_status check_level(struct on_device *d, uint32_t level, struct bench_check *check)
@@ -245,20 +245,20 @@ static vkn_status measure(struct bench *bench, const struct grid *grid, const st
     };
     snprintf(result.name, sizeof result.name, "2^%u entries, %u samples",
              grid->config.grid.log2_entries, grid->samples);
-    bench_size(&result, "entries", 1u << grid->config.grid.log2_entries);
-    bench_size(&result, "levels", grid->model.levels);
-    bench_size(&result, "features", grid->model.features);
-    bench_size(&result, "samples", grid->samples);
+    bench_add_size(&result, "entries", 1u << grid->config.grid.log2_entries);
+    bench_add_size(&result, "levels", grid->model.levels);
+    bench_add_size(&result, "features", grid->model.features);
+    bench_add_size(&result, "samples", grid->samples);
     vkn_status status = prepare(&d);
     if (status == VKN_OK)
         status = check(&d, &result.check);
-    if (status == VKN_OK && bench_right(&result)) {
-        BASE_TRY(bench_judge(&result, bench_fill(bench, &d.sums, 0)));
+    if (status == VKN_OK && bench_passed(&result)) {
+        BASE_TRY(bench_record_failure(&result, bench_fill(bench, &d.sums, 0)));
         status = bench_measure(bench, record, &d, &result.times);
     }
     destroy(&d);
-    BASE_TRY(bench_judge(&result, status));
-    bench_add(bench, &result);
+    BASE_TRY(bench_record_failure(&result, status));
+    bench_add_result(bench, &result);
     return VKN_OK;
 }
 
@@ -270,11 +270,11 @@ static bool offered(const struct bench *bench, const struct kind *kind)
         return false;
     if (kind->half && !(device->float16 && device->storage16))
         return false;
-    if (!gpu_program_exists(kind->program) || (is_owned(kind) && !bench->cpu))
+    if (!gpu_shader_exists(kind->pipeline) || (is_owned(kind) && !bench->cpu))
         return false;
     if (kind->sums && strcmp(kind->sums, "float") == 0)
         return device->float_atomic_add;
-    return !kind->sums || strcmp(kind->sums, "f16") != 0 || device->packed_half_atomics;
+    return !kind->sums || strcmp(kind->sums, "f16") != 0 || device->packed_f16_atomics;
 }
 
 vkn_status bench_grid(struct bench *bench)
@@ -285,13 +285,13 @@ vkn_status bench_grid(struct bench *bench)
         {"fp32 scatter float", "scatter_gradients_float", false, "float", 4},
         {"fp32 scatter owned", "scatter_gradients_owned", false, "owned", 4},
         {"fp32 scatter fixed", "scatter_gradients_fixed", false, "fixed", 8},
-        {"fp32 scatter swap", "scatter_gradients_swap", false, "swap", 4},
+        {"fp32 scatter swap", "scatter_gradients_cas", false, "swap", 4},
         {"fp16 scatter float", "scatter_gradients_float", true, "float", 4},
         {"fp16 scatter owned", "scatter_gradients_owned", true, "owned", 4},
         {"fp16 scatter fixed", "scatter_gradients_fixed", true, "fixed", 8},
-        {"fp16 scatter swap", "scatter_gradients_swap", true, "swap", 4},
+        {"fp16 scatter swap", "scatter_gradients_cas", true, "swap", 4},
         {"fp16 scatter half", "scatter_gradients_f16", true, "f16", 2},
-        {"fp16 scatter half swap", "scatter_gradients_f16_swap", true, "f16_swap", 2},
+        {"fp16 scatter half swap", "scatter_gradients_f16_cas", true, "f16_swap", 2},
     };
     for (uint32_t log2 = 14; log2 <= 22; log2++) {
         uint32_t only = bench->params->log2_entries, quick = bench->small ? 14 : 19;

@@ -13,8 +13,8 @@ struct vendor;
 
 /* A way to compute; what field_backend is to the training step. */
 struct bench_backend {
-    char name[64];    /* "fp32", "coopmat 16x16x16 f32 conversions" */
-    char program[48]; /* suffix of its programs: "fp32", "16x16x16_f16" */
+    char name[64];     /* "fp32", "coopmat 16x16x16 f32 conversions" */
+    char pipeline[48]; /* suffix of its programs: "fp32", "16x16x16_f16" */
     enum vkn_precision precision;
     struct gpu_matrix_shape shape; /* COOPMAT */
     bool f16_accumulate;           /* COOPMAT: f16 instead of f32 */
@@ -41,13 +41,13 @@ struct bench {
     bool small; /* sizes for a CPU device */
     struct bench_backend backends[BENCH_MAX_BACKENDS];
     uint32_t backend_count;
-    double copy_peak;       /* B/s, read and written; 0: not measured */
-    struct vendor *vendor;  /* its library of products; NULL: see vendor_text */
-    char vendor_text[256];  /* its version, or why there is none */
-    struct cJSON *results;  /* array */
-    struct cJSON *tuning;   /* of bench_tune; NULL: none */
-    struct cJSON *programs; /* of bench_programs, array; NULL: none */
-    struct cJSON *sampling; /* of bench_sampling; NULL: none */
+    double copy_peak;        /* B/s, read and written; 0: not measured */
+    struct vendor *vendor;   /* its library of products; NULL: see vendor_text */
+    char vendor_text[256];   /* its version, or why there is none */
+    struct cJSON *results;   /* array */
+    struct cJSON *tuning;    /* of bench_tune; NULL: none */
+    struct cJSON *pipelines; /* of bench_programs, array; NULL: none */
+    struct cJSON *sampling;  /* of bench_sampling; NULL: none */
     struct report_progress *progress;
     vkn_scene *scene;     /* params->scene; NULL: none */
     bool counting;        /* cases are counted, not run */
@@ -58,7 +58,8 @@ bool bench_stopped(const struct bench *bench);
 /* Called before each case: false when it shall not run, for it is only counted or Ctrl-C came. */
 bool bench_next(struct bench *bench);
 
-/* ---- suites: each calls bench_next for each of its cases, and bench_add after it ------------ */
+/* ---- suites: each calls bench_next for each of its cases, and bench_add_result after it
+ * ------------ */
 
 /* Fails only when nothing further can run: the device is lost, memory for a reference is missing.
  */
@@ -79,7 +80,7 @@ vkn_status bench_tune(struct bench *bench);
 struct bench_times {
     double median, lower, upper, least, most; /* seconds; quartiles and extremes */
     uint32_t repetitions;                     /* timed */
-    uint32_t turns;                           /* of the case in each */
+    uint32_t iterations;                      /* of the case in each */
     bool device;                              /* its timestamps; else the host's clock */
 };
 
@@ -105,29 +106,29 @@ struct bench_result {
     struct bench_times times;
     const char *vendor; /* backend of the vendor library's product of the same case; NULL: none */
     double vendor_rate;
-    struct cJSON *more; /* further fields; bench_add takes it over. NULL: none */
+    struct cJSON *more; /* further fields; bench_add_result takes it over. NULL: none */
     char fault[256];    /* why it was not timed; empty: it was */
 };
 
 /* Units of the result's kind per second; 0 when it was not timed. */
 double bench_rate(const struct bench_result *result);
-void bench_add(struct bench *bench, const struct bench_result *result);
+void bench_add_result(struct bench *bench, const struct bench_result *result);
 /* Sets a size of the case. */
-void bench_size(struct bench_result *result, const char *name, double value);
+void bench_add_size(struct bench_result *result, const char *name, double value);
 /* Turns a failure of one case into its fault; VKN_NO_DEVICE and VKN_INTERRUPTED are passed on. */
-vkn_status bench_judge(struct bench_result *result, vkn_status status);
+vkn_status bench_record_failure(struct bench_result *result, vkn_status status);
 /* Folds an output into the check; `scale` is the size of a typical one. */
 void bench_compare(struct bench_check *check, double got, double want, double scale);
 /* Fills in a fault unless the check passed. */
-bool bench_right(struct bench_result *result);
+bool bench_passed(struct bench_result *result);
 
 /* ---- measuring ----------------------------------------------------------------------------- */
 
 /* Records one turn of a case. Turn after turn uses other memory, so that caches do not flatter. */
-typedef void (*bench_record)(void *context, struct gpu_recording *recording, uint32_t turn);
+typedef void (*bench_record)(void *context, struct gpu_recording *recording, uint32_t iteration);
 
 /* Runs turns once. */
-vkn_status bench_run(struct bench *bench, bench_record record, void *context, uint32_t turns,
+vkn_status bench_run(struct bench *bench, bench_record record, void *context, uint32_t iterations,
                      double *seconds);
 /* Warms up, then times. */
 vkn_status bench_measure(struct bench *bench, bench_record record, void *context,
@@ -148,11 +149,11 @@ vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *bu
 /* Fills a buffer with 0, 1, 2, ... */
 vkn_status bench_upload_indices(struct bench *bench, const struct gpu_buffer *buffer);
 /* Uploads numbers, rounded to f16 where `half` says so. */
-vkn_status bench_upload_numbers(struct bench *bench, const struct gpu_buffer *buffer,
-                                const float *numbers, uint64_t count, bool half);
+vkn_status bench_upload_values(struct bench *bench, const struct gpu_buffer *buffer,
+                               const float *numbers, uint64_t count, bool half);
 
-double bench_number(const void *numbers, uint64_t index, bool half); /* of float or of f16 */
-float bench_random(uint64_t *state);                                 /* in [-1, 1), exact in f16 */
-void bench_random_direction(uint64_t *state, float direction[3]);    /* of unit length, nearly */
+double bench_read_value(const void *numbers, uint64_t index, bool half); /* of float or of f16 */
+float bench_random(uint64_t *state);                              /* in [-1, 1), exact in f16 */
+void bench_random_direction(uint64_t *state, float direction[3]); /* of unit length, nearly */
 
 #endif

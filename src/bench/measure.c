@@ -52,13 +52,13 @@ uint32_t bench_repetitions(const struct bench *bench)
     return bench->params->quick ? 3 : bench->cpu ? 5 : 20;
 }
 
-static vkn_status record_turns(struct bench *bench, bench_record record, void *context,
-                               uint32_t turns, struct gpu_recording **recording)
+static vkn_status record_iterations(struct bench *bench, bench_record record, void *context,
+                                    uint32_t iterations, struct gpu_recording **recording)
 {
     BASE_TRY(gpu_record_begin(bench->device, "bench", 2, recording));
     gpu_record_timestamp(*recording, "turns");
-    for (uint32_t turn = 0; turn < turns; turn++) {
-        record(context, *recording, turn);
+    for (uint32_t iteration = 0; iteration < iterations; iteration++) {
+        record(context, *recording, iteration);
         gpu_record_barrier(*recording);
     }
     gpu_record_timestamp(*recording, NULL);
@@ -81,11 +81,11 @@ static vkn_status run_recording(struct bench *bench, struct gpu_recording *recor
     return VKN_OK;
 }
 
-vkn_status bench_run(struct bench *bench, bench_record record, void *context, uint32_t turns,
+vkn_status bench_run(struct bench *bench, bench_record record, void *context, uint32_t iterations,
                      double *seconds)
 {
     struct gpu_recording *recording = NULL;
-    vkn_status status = record_turns(bench, record, context, turns, &recording);
+    vkn_status status = record_iterations(bench, record, context, iterations, &recording);
     if (status == VKN_OK)
         status = run_recording(bench, recording, seconds);
     gpu_recording_destroy(&recording);
@@ -129,7 +129,7 @@ static vkn_status repeat(struct bench *bench, struct gpu_recording *recording,
         if (count >= 3 && base_seconds() - first > most_seconds(bench))
             break;
         BASE_TRY(run_recording(bench, recording, &seconds[count]));
-        seconds[count] /= times->turns;
+        seconds[count] /= times->iterations;
     }
     bench_summarize(seconds, count, times);
     return VKN_OK;
@@ -142,11 +142,13 @@ vkn_status bench_measure(struct bench *bench, bench_record record, void *context
     BASE_TRY(bench_run(bench, record, context, 1, &once));
     BASE_TRY(bench_run(bench, record, context, 1, &once)); /* the first may have compiled or paged
                                                             */
-    double turns = ceil(least_seconds(bench) / fmax(once, 1e-7));
-    times->turns = turns < 1 ? 1 : turns > MAX_TURNS ? MAX_TURNS : (uint32_t)turns;
+    double iterations = ceil(least_seconds(bench) / fmax(once, 1e-7));
+    times->iterations = iterations < 1           ? 1
+                        : iterations > MAX_TURNS ? MAX_TURNS
+                                                 : (uint32_t)iterations;
     times->device = bench->capabilities->timestamp_period > 0;
     struct gpu_recording *recording = NULL;
-    vkn_status status = record_turns(bench, record, context, times->turns, &recording);
+    vkn_status status = record_iterations(bench, record, context, times->iterations, &recording);
     if (status == VKN_OK)
         status = repeat(bench, recording, times);
     gpu_recording_destroy(&recording);

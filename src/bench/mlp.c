@@ -20,7 +20,7 @@ struct on_device {
     uint32_t sets, groups;
     struct buffers buffers, features[MOST_SETS];
     struct gpu_bindings *bindings[MOST_SETS];
-    struct gpu_program *program;
+    struct gpu_pipeline *pipeline;
 };
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
@@ -45,9 +45,9 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     d->groups = tiles < 1 ? 1 : tiles < most ? tiles : most;
     constants->aabb_scale = 1;
     constants->sample_capacity = batch;
-    return field_backend_create_program(
+    return field_backend_create_pipeline(
         d->bench->device, backend, d->training ? "field_backward" : "field_forward",
-        d->training ? FIELD_BACKWARD : FIELD_FORWARD, LOCAL_SIZE, &specialization, &d->program);
+        d->training ? FIELD_BACKWARD : FIELD_FORWARD, LOCAL_SIZE, &specialization, &d->pipeline);
 }
 
 #define INPUTS   (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
@@ -60,8 +60,8 @@ static vkn_status allocate(struct on_device *d, struct buffer_counts *counts)
     uint32_t mask = INPUTS | WEIGHTS | BUFFERS(FIELD) | (d->training ? BACKWARD : 0);
     *counts =
         (struct buffer_counts){.rays = MLP_RAYS, .samples = d->sizes->batch, .groups = d->groups};
-    field_count(&d->mlp->model, counts);
-    field_backend_count(&d->backend, &d->mlp->model, counts);
+    field_size_buffers(&d->mlp->model, counts);
+    field_backend_size_buffers(&d->backend, &d->mlp->model, counts);
     BASE_TRY(buffers_create(device, BUFFERS_OF_TRIAL, mask, counts, &d->buffers));
     uint64_t bytes = buffers_bytes(BUFFERS_OF_TRIAL, BIND_FEATURES, counts);
     uint32_t wanted = bench_sets(d->bench, bytes);
@@ -104,8 +104,8 @@ static vkn_status upload_features(struct on_device *d)
     for (uint64_t i = 0; i < feature_count(d) && status == VKN_OK; i++)
         numbers[i] = d->mlp->features[i / level * pattern + i % pattern];
     for (uint32_t set = 0; set < d->sets && status == VKN_OK; set++)
-        status = bench_upload_numbers(d->bench, &d->features[set].at[BIND_FEATURES], numbers,
-                                      feature_count(d), d->backend.f16);
+        status = bench_upload_values(d->bench, &d->features[set].at[BIND_FEATURES], numbers,
+                                     feature_count(d), d->backend.f16);
     free(numbers);
     return status;
 }
@@ -119,14 +119,14 @@ static vkn_status upload_weights(struct on_device *d, uint64_t halves)
     if (!weights)
         return VKN_ERROR;
     memcpy(weights, d->mlp->weights, count * sizeof *weights);
-    if (gpu_self_test_breaks("bench_mlp"))
+    if (gpu_fault_injected("bench_mlp"))
         weights[0] = 8;
     for (uint32_t i = 0; transposed && i < model->mlp_params; i++)
-        weights[transposed + field_transposed_place(model, i)] = weights[i];
+        weights[transposed + field_transposed_index(model, i)] = weights[i];
     vkn_status status = put(d, BIND_PARAMS, weights, count * sizeof *weights);
     if (status == VKN_OK && halves)
         status =
-            bench_upload_numbers(d->bench, &d->buffers.at[BIND_F16_PARAMS], weights, halves, true);
+            bench_upload_values(d->bench, &d->buffers.at[BIND_F16_PARAMS], weights, halves, true);
     free(weights);
     return status;
 }
@@ -159,17 +159,17 @@ static void destroy(struct on_device *d)
         gpu_bindings_destroy(&d->bindings[set]);
         buffers_destroy(&d->features[set]);
     }
-    gpu_program_destroy(&d->program);
+    gpu_pipeline_destroy(&d->pipeline);
     buffers_destroy(&d->buffers);
 }
 
 /* Training leaves gradients in the place of a set's features, which the set's next turn reads. */
-static void record(void *context, struct gpu_recording *recording, uint32_t turn)
+static void record(void *context, struct gpu_recording *recording, uint32_t iteration)
 {
     const struct on_device *d = context;
     const struct Push push = {.e = ROWS_SAMPLES};
-    gpu_record_dispatch(recording, d->program, d->bindings[turn % d->sets], &push, sizeof push,
-                        d->groups);
+    gpu_record_dispatch(recording, d->pipeline, d->bindings[iteration % d->sets], &push,
+                        sizeof push, d->groups);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ static vkn_status check_feature_gradients(struct on_device *d, struct bench_chec
         uint64_t end = (level + 1) * (size * d->sizes->batch / MLP_PATTERN);
         BASE_TRY(gpu_download(d->bench->device, features, end - size, got, size));
         for (uint32_t i = 0; i < BASE_COUNT(got); i++)
-            add_distance(&distance, bench_number(got, i, d->backend.f16),
+            add_distance(&distance, bench_read_value(got, i, d->backend.f16),
                          d->mlp->feature_gradients[level * BASE_COUNT(got) + i]);
     }
     compare(check, &distance);
@@ -284,10 +284,10 @@ static vkn_status measure(struct bench *bench, const struct mlp_case *c,
         .suite = "mlp", .backend = backend->name, .unit = "FLOP/s", .peak = backend->peak};
     snprintf(result.name, sizeof result.name, "%u wide, %u deep, %u%s", c->width, c->depth,
              c->batch, training ? " training" : "");
-    bench_size(&result, "width", c->width);
-    bench_size(&result, "depth", c->depth);
-    bench_size(&result, "batch", c->batch);
-    bench_size(&result, "training", training);
+    bench_add_size(&result, "width", c->width);
+    bench_add_size(&result, "depth", c->depth);
+    bench_add_size(&result, "batch", c->batch);
+    bench_add_size(&result, "training", training);
     result.check.tolerance = tolerance(c, backend);
     vkn_status status = prepare(&d);
     result.flops = c->batch * mlp_flops(mlp, training);
@@ -295,11 +295,11 @@ static vkn_status measure(struct bench *bench, const struct mlp_case *c,
     result.samples = c->batch;
     if (status == VKN_OK)
         status = check(&d, &result.check);
-    if (status == VKN_OK && bench_right(&result))
+    if (status == VKN_OK && bench_passed(&result))
         status = bench_measure(bench, record, &d, &result.times);
     destroy(&d);
-    BASE_TRY(bench_judge(&result, status));
-    bench_add(bench, &result);
+    BASE_TRY(bench_record_failure(&result, status));
+    bench_add_result(bench, &result);
     return VKN_OK;
 }
 

@@ -16,7 +16,7 @@ struct peak {
     struct bench_backend *backend; /* NULL: copies */
     struct gpu_arena *arena;
     struct gpu_buffer inputs, outputs;
-    struct gpu_program *program;
+    struct gpu_pipeline *pipeline;
     struct gpu_bindings *bindings;
     uint32_t groups, local_size;
     uint32_t packed, chains, steps; /* scalar: numbers to a chain; steps of a round */
@@ -24,17 +24,17 @@ struct peak {
     uint64_t part; /* copies: bytes of a turn */
 };
 
-static void record(void *context, struct gpu_recording *recording, uint32_t turn)
+static void record(void *context, struct gpu_recording *recording, uint32_t iteration)
 {
     const struct peak *peak = context;
     uint32_t push[4];
     memcpy(push, peak->push, sizeof push);
     if (!peak->backend) /* the buffer's parts in turn */
-        push[0] = (uint32_t)(turn % (peak->inputs.size / peak->part) * (peak->part / 16));
-    gpu_record_dispatch(recording, peak->program, peak->bindings, push, sizeof push, peak->groups);
+        push[0] = (uint32_t)(iteration % (peak->inputs.size / peak->part) * (peak->part / 16));
+    gpu_record_dispatch(recording, peak->pipeline, peak->bindings, push, sizeof push, peak->groups);
 }
 
-static vkn_status prepare(struct peak *peak, const char *program, uint32_t constant,
+static vkn_status prepare(struct peak *peak, const char *pipeline, uint32_t constant,
                           uint64_t inputs, uint64_t outputs)
 {
     struct gpu_device *device = peak->bench->device;
@@ -44,9 +44,9 @@ static vkn_status prepare(struct peak *peak, const char *program, uint32_t const
     };
     struct gpu_constants constants = {.values = {[GPU_FIRST_CONSTANT] = constant},
                                       .count = GPU_FIRST_CONSTANT + 1};
-    struct gpu_program_options options = {
-        .name = program, .local_size = peak->local_size, .constants = &constants};
-    BASE_TRY(gpu_program_create(device, &options, &peak->program));
+    struct gpu_pipeline_options options = {
+        .name = pipeline, .local_size = peak->local_size, .constants = &constants};
+    BASE_TRY(gpu_pipeline_create(device, &options, &peak->pipeline));
     BASE_TRY(gpu_arena_create(device, requests, BASE_COUNT(requests), &peak->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {&peak->inputs, &peak->outputs};
     return gpu_bindings_create(device, buffers, &peak->bindings);
@@ -55,7 +55,7 @@ static vkn_status prepare(struct peak *peak, const char *program, uint32_t const
 static void destroy(struct peak *peak)
 {
     gpu_bindings_destroy(&peak->bindings);
-    gpu_program_destroy(&peak->program);
+    gpu_pipeline_destroy(&peak->pipeline);
     gpu_arena_destroy(&peak->arena);
 }
 
@@ -86,7 +86,7 @@ static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
 {
     float sums[64];
     double seconds;
-    BASE_TRY(put_scalar(peak, gpu_self_test_breaks("bench_peak") ? 0.5f : 1.0f));
+    BASE_TRY(put_scalar(peak, gpu_fault_injected("bench_peak") ? 0.5f : 1.0f));
     peak->push[0] = 2;
     BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
     BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, sums, sizeof sums));
@@ -102,17 +102,17 @@ static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
 static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
 {
     bool half = peak->backend->precision == VKN_PRECISION_FP16, cpu = peak->bench->cpu;
-    char program[64];
-    snprintf(program, sizeof program, "bench_peak_%s", peak->backend->program);
+    char pipeline[64];
+    snprintf(pipeline, sizeof pipeline, "bench_peak_%s", peak->backend->pipeline);
     peak->local_size = 64;
     peak->groups = cpu ? 64 : 1u << 15;
     peak->packed = half ? 2 : 1;
     peak->chains = half ? 8 : MOST_CHAINS;
     peak->steps = half && cpu ? 4 : 32; /* lavapipe compiles long runs of f16 badly */
     uint64_t invocations = (uint64_t)peak->groups * peak->local_size;
-    BASE_TRY(prepare(peak, program, peak->steps, 4ull * (2 + MOST_CHAINS), 4 * invocations));
+    BASE_TRY(prepare(peak, pipeline, peak->steps, 4ull * (2 + MOST_CHAINS), 4 * invocations));
     BASE_TRY(check_scalar(peak, &result->check));
-    if (!bench_right(result))
+    if (!bench_passed(result))
         return VKN_OK;
     BASE_TRY(put_scalar(peak, -1));
     BASE_TRY(measure_long(peak, &result->times));
@@ -148,7 +148,7 @@ static vkn_status put_matrices(struct peak *peak)
             inputs[negative + k * shape->n + n] = base_to_f16((float)-b_at(k, n));
         }
     }
-    if (gpu_self_test_breaks("bench_peak"))
+    if (gpu_fault_injected("bench_peak"))
         inputs[0] = base_to_f16(2);
     return gpu_upload(peak->bench->device, &peak->inputs, 0, inputs, sizeof inputs);
 }
@@ -175,7 +175,7 @@ static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
     BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, sums, count * (half ? 2u : 4u)));
     for (uint32_t i = 0; i < count; i++) {
         double want = expected_sum(shape, i / shape->n, i % shape->n);
-        bench_compare(check, bench_number(sums, i, half), want, fmax(1, fabs(want)));
+        bench_compare(check, bench_read_value(sums, i, half), want, fmax(1, fabs(want)));
     }
     peak->push[3] = shape->m * shape->k + shape->k * shape->n;
     return VKN_OK;
@@ -185,17 +185,17 @@ static vkn_status run_matrices(struct peak *peak, struct bench_result *result)
 {
     const struct gpu_matrix_shape *shape = &peak->backend->shape;
     const struct gpu_capabilities *device = peak->bench->capabilities;
-    char program[64];
-    snprintf(program, sizeof program, "bench_peak_%s", peak->backend->program);
+    char pipeline[64];
+    snprintf(pipeline, sizeof pipeline, "bench_peak_%s", peak->backend->pipeline);
     peak->local_size = 4 * device->subgroup_size;
     peak->groups = peak->bench->cpu ? 16 : 1u << 14;
     uint64_t subgroups = 4ull * peak->groups;
     peak->push[2] = shape->m * shape->k;
-    BASE_TRY(prepare(peak, program, peak->bench->cpu, 2ull * INPUTS,
+    BASE_TRY(prepare(peak, pipeline, peak->bench->cpu, 2ull * INPUTS,
                      4 * subgroups * shape->m * shape->n));
     BASE_TRY(put_matrices(peak));
     BASE_TRY(check_matrices(peak, &result->check));
-    if (!bench_right(result))
+    if (!bench_passed(result))
         return VKN_OK;
     BASE_TRY(measure_long(peak, &result->times));
     result->flops = 2.0 * shape->m * shape->n * shape->k * 2 * MATRIX_CHAINS * MATRIX_STEPS *
@@ -212,8 +212,8 @@ static vkn_status check_copy(struct peak *peak, const uint32_t *pattern, struct 
     uint32_t words[16];
     double seconds;
     BASE_TRY(bench_fill(peak->bench, &peak->outputs, UINT32_MAX));
-    uint32_t turns = (uint32_t)(peak->inputs.size / peak->part);
-    BASE_TRY(bench_run(peak->bench, record, peak, turns, &seconds));
+    uint32_t iterations = (uint32_t)(peak->inputs.size / peak->part);
+    BASE_TRY(bench_run(peak->bench, record, peak, iterations, &seconds));
     for (uint32_t i = 0; i < 16; i++) {
         uint64_t at =
             i == 15 ? peak->inputs.size - sizeof words : peak->inputs.size / 15 * i / 64 * 64;
@@ -237,7 +237,7 @@ static vkn_status run_copy(struct peak *peak, struct bench_result *result)
     BASE_TRY(prepare(peak, "bench_copy", 0, size, size));
     BASE_TRY(bench_upload_pattern(peak->bench, &peak->inputs, pattern, sizeof pattern));
     BASE_TRY(check_copy(peak, pattern, &result->check));
-    if (!bench_right(result))
+    if (!bench_passed(result))
         return VKN_OK;
     result->bytes = 2.0 * (double)peak->part;
     return bench_measure(peak->bench, record, peak, &result->times);
@@ -259,9 +259,9 @@ static vkn_status measure_peak(struct bench *bench, struct bench_backend *backen
                         : backend->precision == VKN_PRECISION_COOPMAT ? run_matrices(&peak, &result)
                                                                       : run_scalar(&peak, &result);
     destroy(&peak);
-    BASE_TRY(bench_judge(&result, status));
+    BASE_TRY(bench_record_failure(&result, status));
     *(backend ? &backend->peak : &bench->copy_peak) = bench_rate(&result);
-    bench_add(bench, &result);
+    bench_add_result(bench, &result);
     return VKN_OK;
 }
 
@@ -271,7 +271,7 @@ static double peak_without_conversions(const struct bench *bench,
 {
     for (uint32_t i = 0; i < bench->backend_count; i++)
         if (!bench->backends[i].conversions &&
-            strcmp(bench->backends[i].program, backend->program) == 0)
+            strcmp(bench->backends[i].pipeline, backend->pipeline) == 0)
             return bench->backends[i].peak;
     return 0;
 }

@@ -4,7 +4,7 @@
 
 #include "bench/internal.h"
 
-void bench_size(struct bench_result *result, const char *name, double value)
+void bench_add_size(struct bench_result *result, const char *name, double value)
 {
     for (uint32_t i = 0; i < BENCH_MAX_SIZES; i++)
         if (!result->sizes[i].name) {
@@ -14,7 +14,7 @@ void bench_size(struct bench_result *result, const char *name, double value)
         }
 }
 
-vkn_status bench_judge(struct bench_result *result, vkn_status status)
+vkn_status bench_record_failure(struct bench_result *result, vkn_status status)
 {
     if (status == VKN_OK || status == VKN_NO_DEVICE || status == VKN_INTERRUPTED)
         return status;
@@ -31,7 +31,7 @@ void bench_compare(struct bench_check *check, double got, double want, double sc
         check->error = isfinite(error) ? error : HUGE_VAL;
 }
 
-bool bench_right(struct bench_result *result)
+bool bench_passed(struct bench_result *result)
 {
     const struct bench_check *check = &result->check;
     if (check->outputs > 0 && check->error <= check->tolerance)
@@ -83,7 +83,7 @@ static void add_times(cJSON *json, const struct bench_result *result)
     cJSON_AddNumberToObject(seconds, "least", times->least);
     cJSON_AddNumberToObject(seconds, "most", times->most);
     cJSON_AddNumberToObject(json, "repetitions", times->repetitions);
-    cJSON_AddNumberToObject(json, "turns", times->turns);
+    cJSON_AddNumberToObject(json, "turns", times->iterations);
     cJSON_AddStringToObject(json, "clock", times->device ? "device" : "host");
     double rate = bench_rate(result);
     cJSON_AddNumberToObject(json, "rate", rate);
@@ -97,7 +97,7 @@ static void add_times(cJSON *json, const struct bench_result *result)
     }
 }
 
-void bench_add(struct bench *bench, const struct bench_result *result)
+void bench_add_result(struct bench *bench, const struct bench_result *result)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "suite", result->suite);

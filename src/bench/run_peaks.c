@@ -5,7 +5,7 @@
 
 #include "bench/internal.h"
 #include "field/field.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "report/report.h"
 
 /* ---- multiply-adds and copies: those of vknerf bench ---------------------------------------- */
@@ -62,7 +62,7 @@ struct atomics {
     struct gpu_device *device;
     struct gpu_arena *arena;
     struct gpu_buffer sums;
-    struct gpu_program *program;
+    struct gpu_pipeline *program;
     struct gpu_bindings *bindings;
     uint32_t groups, local_size;
 };
@@ -70,8 +70,9 @@ struct atomics {
 static vkn_status prepare(struct atomics *atomics, const char *program)
 {
     const struct gpu_buffer_request request = {&atomics->sums, "sums", 4ull * WORDS, GPU_DEVICE};
-    const struct gpu_program_options options = {.name = program, .local_size = atomics->local_size};
-    BASE_TRY(gpu_program_create(atomics->device, &options, &atomics->program));
+    const struct gpu_pipeline_options options = {.name = program,
+                                                 .local_size = atomics->local_size};
+    BASE_TRY(gpu_pipeline_create(atomics->device, &options, &atomics->program));
     BASE_TRY(gpu_arena_create(atomics->device, &request, 1, &atomics->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {&atomics->sums};
     return gpu_bindings_create(atomics->device, buffers, &atomics->bindings);
@@ -130,12 +131,12 @@ static vkn_status measure_atomics(struct gpu_device *device, const struct field_
         .groups = capabilities->type == GPU_CPU ? 64 : 4096,
         .local_size = 64,
     };
-    bool floats = backend->sums == VKN_SUMS_FLOAT && capabilities->float_atomic_add;
+    bool floats = backend->sums == VKN_SUMS_F32 && capabilities->float_atomic_add;
     vkn_status status = prepare(&atomics, floats ? "gpu_atomics_float" : "gpu_atomics");
     if (status == VKN_OK)
         status = time_atomics(&atomics, &peaks->atomics);
     gpu_bindings_destroy(&atomics.bindings);
-    gpu_program_destroy(&atomics.program);
+    gpu_pipeline_destroy(&atomics.program);
     gpu_arena_destroy(&atomics.arena);
     return status;
 }

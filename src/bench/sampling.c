@@ -7,7 +7,7 @@
 
 #include "bench/internal.h"
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "render/render.h"
 #include "report/report.h"
 #include "train/train.h"
@@ -33,7 +33,7 @@ struct mark {
 };
 
 /* One of those that take turns. */
-struct contender {
+struct run {
     enum vkn_sampling sampling;
     vkn_trainer *trainer;
     vkn_renderer *renderer;
@@ -51,17 +51,17 @@ struct comparison {
     size_t stride; /* every so many-th view of the split is looked at */
     uint32_t mark_count, slices;
     bool warm; /* not the first seed */
-    struct contender contenders[SAMPLINGS];
+    struct run runs[SAMPLINGS];
 };
 
 /* ---- one of them ----------------------------------------------------------------------------- */
 
 /* What one cannot do, such as to find memory, puts it out; all else ends all. */
-static vkn_status judge(struct contender *contender, vkn_status status)
+static vkn_status judge(struct run *run, vkn_status status)
 {
     if (status != VKN_ERROR)
         return status;
-    snprintf(contender->fault, sizeof contender->fault, "%s", vkn_last_error());
+    snprintf(run->fault, sizeof run->fault, "%s", vkn_last_error());
     return VKN_OK;
 }
 
@@ -71,10 +71,9 @@ static void ignore(void *context, const char *line)
     (void)line;
 }
 
-static vkn_status train_steps(const struct comparison *c, struct contender *contender,
-                              uint64_t steps)
+static vkn_status train_steps(const struct comparison *c, struct run *run, uint64_t steps)
 {
-    vkn_trainer *trainer = contender->trainer;
+    vkn_trainer *trainer = run->trainer;
     double began = vkn_trainer_seconds(trainer);
     uint64_t from = vkn_trainer_step(trainer);
     const struct vkn_train_run order = {
@@ -86,70 +85,69 @@ static vkn_status train_steps(const struct comparison *c, struct contender *cont
     BASE_TRY(vkn_trainer_run(trainer, &order));
     uint64_t done = vkn_trainer_step(trainer) - from;
     if (done > 0)
-        contender->step_seconds = (vkn_trainer_seconds(trainer) - began) / (double)done;
+        run->step_seconds = (vkn_trainer_seconds(trainer) - began) / (double)done;
     return VKN_OK;
 }
 
-static vkn_status create(struct comparison *c, struct contender *contender)
+static vkn_status create(struct comparison *c, struct run *run)
 {
-    c->config.march.sampling = contender->sampling;
-    BASE_TRY(
-        vkn_trainer_create(c->bench->context, c->bench->scene, &c->config, &contender->trainer));
+    c->config.march.sampling = run->sampling;
+    BASE_TRY(vkn_trainer_create(c->bench->context, c->bench->scene, &c->config, &run->trainer));
     /* What is chosen for the first is the others' too. */
-    c->config.precision = vkn_trainer_config(contender->trainer)->precision;
-    c->config.matrix = vkn_trainer_config(contender->trainer)->matrix;
+    c->config.precision = vkn_trainer_config(run->trainer)->precision;
+    c->config.matrix = vkn_trainer_config(run->trainer)->matrix;
     c->bench->backend_count = 1;
     snprintf(c->bench->backends[0].name, sizeof c->bench->backends[0].name, "%s",
-             vkn_trainer_backend(contender->trainer)->name);
-    const struct train_shown shown = train_shown(contender->trainer);
-    return render_of_step(shown.step, shown.steps_done, shown.scene_path, &contender->renderer);
+             vkn_trainer_backend(run->trainer)->name);
+    const struct train_internals shown = train_internals(run->trainer);
+    return render_of_step(shown.step, shown.steps_done, shown.scene_path, &run->renderer);
 }
 
-static void destroy(struct contender *contender)
+static void destroy(struct run *run)
 {
-    vkn_renderer_destroy(&contender->renderer);
-    vkn_trainer_destroy(&contender->trainer);
+    vkn_renderer_destroy(&run->renderer);
+    vkn_trainer_destroy(&run->trainer);
 }
 
 /* A driver that compiles programs at their first use does so for a trainer that is then gone; the
  * device keeps them. */
-static vkn_status begin_contender(struct comparison *c, struct contender *contender)
+static vkn_status begin_run(struct comparison *c, struct run *run)
 {
     if (c->warm)
-        return create(c, contender);
-    vkn_status status = create(c, contender);
+        return create(c, run);
+    vkn_status status = create(c, run);
     if (status == VKN_OK)
-        status = train_steps(c, contender, 1);
-    destroy(contender);
-    contender->step_seconds = 0;
-    return status == VKN_OK ? create(c, contender) : status;
+        status = train_steps(c, run, 1);
+    destroy(run);
+    run->step_seconds = 0;
+    return status == VKN_OK ? create(c, run) : status;
 }
 
 /* On to so many seconds of training, or nearly: whole periods, since only at their ends the average
  * of the weights, which is what pictures show, catches up. */
-static vkn_status advance(const struct comparison *c, struct contender *contender, double target)
+static vkn_status advance(const struct comparison *c, struct run *run, double target)
 {
     for (;;) {
-        double left = target - vkn_trainer_seconds(contender->trainer);
-        double period = PERIOD_STEPS * contender->step_seconds;
+        double left = target - vkn_trainer_seconds(run->trainer);
+        double period = UPDATE_INTERVAL * run->step_seconds;
         double periods = period > 0 ? round(left / period) : 1;
-        if (!(periods >= 1) || vkn_trainer_finished(contender->trainer))
+        if (!(periods >= 1) || vkn_trainer_finished(run->trainer))
             return VKN_OK;
-        BASE_TRY(train_steps(c, contender, PERIOD_STEPS * (uint64_t)fmin(periods, 1e6)));
+        BASE_TRY(train_steps(c, run, UPDATE_INTERVAL * (uint64_t)fmin(periods, 1e6)));
     }
 }
 
-static vkn_status add_mark(const struct comparison *c, struct contender *contender)
+static vkn_status add_mark(const struct comparison *c, struct run *run)
 {
-    struct mark *mark = &contender->marks[contender->mark_count];
-    if (contender->mark_count > 0 && mark[-1].step == vkn_trainer_step(contender->trainer)) {
+    struct mark *mark = &run->marks[run->mark_count];
+    if (run->mark_count > 0 && mark[-1].step == vkn_trainer_step(run->trainer)) {
         *mark = mark[-1]; /* its periods are longer than the time between marks */
-        contender->mark_count++;
+        run->mark_count++;
         return VKN_OK;
     }
-    const struct vkn_config *config = vkn_trainer_config(contender->trainer);
+    const struct vkn_config *config = vkn_trainer_config(run->trainer);
     const struct render_evaluation request = {
-        .renderer = contender->renderer,
+        .renderer = run->renderer,
         .scene = c->bench->scene,
         .split = c->split,
         .background = render_background(VKN_BACKGROUND_DEFAULT, config),
@@ -159,9 +157,9 @@ static vkn_status add_mark(const struct comparison *c, struct contender *contend
     };
     struct vkn_evaluation *evaluation;
     BASE_TRY(render_evaluate(&request, &evaluation));
-    contender->mark_count++;
-    *mark = (struct mark){vkn_trainer_seconds(contender->trainer),
-                          vkn_trainer_step(contender->trainer), evaluation->psnr, evaluation->ssim};
+    run->mark_count++;
+    *mark = (struct mark){vkn_trainer_seconds(run->trainer), vkn_trainer_step(run->trainer),
+                          evaluation->psnr, evaluation->ssim};
     vkn_evaluation_free(&evaluation);
     return VKN_OK;
 }
@@ -175,22 +173,22 @@ static bool is_mark(const struct comparison *c, uint32_t slice)
     return false;
 }
 
-static vkn_status take_turn(struct comparison *c, struct contender *contender, uint32_t slice)
+static vkn_status train_slice(struct comparison *c, struct run *run, uint32_t slice)
 {
-    if (!contender->trainer)
-        BASE_TRY(begin_contender(c, contender));
-    BASE_TRY(advance(c, contender, c->config.seconds * slice / c->slices));
-    return is_mark(c, slice) ? add_mark(c, contender) : VKN_OK;
+    if (!run->trainer)
+        BASE_TRY(begin_run(c, run));
+    BASE_TRY(advance(c, run, c->config.seconds * slice / c->slices));
+    return is_mark(c, slice) ? add_mark(c, run) : VKN_OK;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* When it first was as good as that, straight between marks over the logarithm of time, which they
  * are even in: the first mark's time where it was by then. NaN: never. */
-static double seconds_to(const struct contender *contender, double psnr)
+static double seconds_to(const struct run *run, double psnr)
 {
-    for (uint32_t i = 0; i < contender->mark_count; i++) {
-        const struct mark *mark = &contender->marks[i], *before = mark - 1;
+    for (uint32_t i = 0; i < run->mark_count; i++) {
+        const struct mark *mark = &run->marks[i], *before = mark - 1;
         if (!(mark->psnr >= psnr))
             continue;
         if (i == 0)
@@ -202,10 +200,10 @@ static double seconds_to(const struct contender *contender, double psnr)
 }
 
 /* The other way round: how good it was then, or at the mark that is next to it. */
-static double psnr_at(const struct contender *contender, double seconds)
+static double psnr_at(const struct run *run, double seconds)
 {
-    for (uint32_t i = 0; i < contender->mark_count; i++) {
-        const struct mark *mark = &contender->marks[i], *before = mark - 1;
+    for (uint32_t i = 0; i < run->mark_count; i++) {
+        const struct mark *mark = &run->marks[i], *before = mark - 1;
         if (mark->seconds < seconds)
             continue;
         if (i == 0)
@@ -213,7 +211,7 @@ static double psnr_at(const struct contender *contender, double seconds)
         double part = log(seconds / before->seconds) / log(mark->seconds / before->seconds);
         return before->psnr + part * (mark->psnr - before->psnr);
     }
-    return contender->marks[contender->mark_count - 1].psnr;
+    return run->marks[run->mark_count - 1].psnr;
 }
 
 static void add_number(cJSON *json, const char *name, double value)
@@ -225,23 +223,23 @@ static void add_number(cJSON *json, const char *name, double value)
 }
 
 /* Beside `uniform`, where that came to its end. */
-static void add_equal(const struct comparison *c, const struct contender *contender, cJSON *json)
+static void add_equal(const struct comparison *c, const struct run *run, cJSON *json)
 {
     for (size_t i = 0; i < SAMPLINGS; i++) {
-        const struct contender *uniform = &c->contenders[i];
+        const struct run *uniform = &c->runs[i];
         if (uniform->sampling != VKN_SAMPLING_UNIFORM || uniform->mark_count < c->mark_count)
             continue;
         double psnr = uniform->marks[c->mark_count - 1].psnr;
         add_number(json, "uniform_psnr", psnr);
-        add_number(json, "seconds_to_uniform", seconds_to(contender, psnr));
+        add_number(json, "seconds_to_uniform", seconds_to(run, psnr));
     }
 }
 
-static cJSON *marks_json(const struct contender *contender)
+static cJSON *marks_json(const struct run *run)
 {
     cJSON *marks = cJSON_CreateArray();
-    for (uint32_t i = 0; i < contender->mark_count; i++) {
-        const struct mark *mark = &contender->marks[i];
+    for (uint32_t i = 0; i < run->mark_count; i++) {
+        const struct mark *mark = &run->marks[i];
         cJSON *json = cJSON_CreateObject();
         cJSON_AddNumberToObject(json, "seconds", mark->seconds);
         cJSON_AddNumberToObject(json, "step", (double)mark->step);
@@ -253,35 +251,35 @@ static cJSON *marks_json(const struct contender *contender)
 }
 
 /* At equal times, of which there are as many as marks. */
-static cJSON *equal_json(const struct comparison *c, const struct contender *contender)
+static cJSON *equal_json(const struct comparison *c, const struct run *run)
 {
     cJSON *times = cJSON_CreateArray();
-    for (uint32_t i = 0; i < contender->mark_count; i++) {
+    for (uint32_t i = 0; i < run->mark_count; i++) {
         double seconds = c->config.seconds / (1u << (c->mark_count - 1 - i));
         cJSON *json = cJSON_CreateObject();
         cJSON_AddNumberToObject(json, "seconds", seconds);
-        add_number(json, "psnr", psnr_at(contender, seconds));
+        add_number(json, "psnr", psnr_at(run, seconds));
         cJSON_AddItemToArray(times, json);
     }
     return times;
 }
 
-static void add_run(const struct comparison *c, const struct contender *contender)
+static void add_run(const struct comparison *c, const struct run *run)
 {
     cJSON *json = cJSON_CreateObject();
-    if (contender->trainer && !contender->fault[0]) {
-        const struct train_sampling sampling = train_sampling(contender->trainer);
+    if (run->trainer && !run->fault[0]) {
+        const struct train_sampling sampling = train_sampling(run->trainer);
         cJSON_Delete(json);
         json = train_sampling_json(&sampling);
-        cJSON_AddStringToObject(json, "path", vkn_trainer_backend(contender->trainer)->name);
+        cJSON_AddStringToObject(json, "path", vkn_trainer_backend(run->trainer)->name);
     } else {
-        cJSON_AddStringToObject(json, "kind", config_sampling_names[contender->sampling]);
-        cJSON_AddStringToObject(json, "fault", contender->fault);
+        cJSON_AddStringToObject(json, "kind", config_sampling_names[run->sampling]);
+        cJSON_AddStringToObject(json, "fault", run->fault);
     }
     cJSON_AddNumberToObject(json, "seed", (double)c->config.seed);
-    cJSON_AddItemToObject(json, "marks", marks_json(contender));
-    cJSON_AddItemToObject(json, "equal_times", equal_json(c, contender));
-    add_equal(c, contender, json);
+    cJSON_AddItemToObject(json, "marks", marks_json(run));
+    cJSON_AddItemToObject(json, "equal_times", equal_json(c, run));
+    add_equal(c, run, json);
     cJSON_AddItemToArray(cJSON_GetObjectItem(c->bench->sampling, "runs"), json);
 }
 
@@ -302,13 +300,13 @@ static void describe(const struct comparison *c)
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Whoever begins a round is another one from round to round. */
-static vkn_status take_turns(struct comparison *c)
+static vkn_status train_interleaved(struct comparison *c)
 {
     for (uint32_t slice = 1; slice <= c->slices; slice++)
         for (uint32_t i = 0; i < SAMPLINGS; i++) {
-            struct contender *contender = &c->contenders[(slice + i) % SAMPLINGS];
-            if (bench_next(c->bench) && !contender->fault[0])
-                BASE_TRY(judge(contender, take_turn(c, contender, slice)));
+            struct run *run = &c->runs[(slice + i) % SAMPLINGS];
+            if (bench_next(c->bench) && !run->fault[0])
+                BASE_TRY(judge(run, train_slice(c, run, slice)));
         }
     return VKN_OK;
 }
@@ -317,16 +315,15 @@ static vkn_status take_turns(struct comparison *c)
 static vkn_status compare_with_seed(struct comparison *c)
 {
     for (uint32_t i = 0; i < SAMPLINGS; i++)
-        c->contenders[i] =
-            (struct contender){.sampling = (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + i)};
-    vkn_status status = take_turns(c);
+        c->runs[i] = (struct run){.sampling = (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + i)};
+    vkn_status status = train_interleaved(c);
     for (uint32_t i = 0; i < SAMPLINGS && !c->bench->counting; i++) {
-        struct contender *contender = &c->contenders[i];
-        if (contender->fault[0] || (contender->trainer && vkn_trainer_step(contender->trainer) > 0))
-            add_run(c, contender);
+        struct run *run = &c->runs[i];
+        if (run->fault[0] || (run->trainer && vkn_trainer_step(run->trainer) > 0))
+            add_run(c, run);
     }
     for (uint32_t i = 0; i < SAMPLINGS; i++)
-        destroy(&c->contenders[i]);
+        destroy(&c->runs[i]);
     return status;
 }
 

@@ -53,7 +53,7 @@ static bool is_enough(const struct training *training, double began)
 }
 
 /* Until the occupancy grid knows the scene and the rays suit the batch. */
-static vkn_status settle(struct training *training)
+static vkn_status warm_up(struct training *training)
 {
     const struct bench *bench = training->bench;
     uint32_t runs = !bench->small ? 8 : bench->params->quick ? 2 : 3;
@@ -73,7 +73,7 @@ static bool right(struct training *training, const struct bench_backend *backend
                                    .shape = backend->shape,
                                    .f16_accumulate = backend->f16_accumulate,
                                    .conversions = backend->conversions};
-    char name[FIELD_PROGRAM_NAME];
+    char name[FIELD_SHADER_NAME];
     const struct vkn_backend *used = vkn_trainer_backend(training->trainer);
     field_backend_describe(&wanted, name);
     if (strcmp(name, used->name) != 0)
@@ -98,7 +98,7 @@ static vkn_status repeat(struct training *training, struct bench_times *times)
         live += training->last.samples_per_second / training->last.steps_per_second;
     }
     training->live = live / count;
-    times->turns = training->run_steps;
+    times->iterations = training->run_steps;
     bench_summarize(seconds, count, times);
     return VKN_OK;
 }
@@ -124,7 +124,7 @@ static vkn_status train(struct training *training, vkn_scene *scene,
     bench_backend_settings(backend, &config);
     config.batch.max_rays = samples > 1u << 17 ? 1u << 17 : samples;
     BASE_TRY(vkn_trainer_create(training->bench->context, scene, &config, &training->trainer));
-    BASE_TRY(settle(training));
+    BASE_TRY(warm_up(training));
     if (!right(training, backend, result))
         return VKN_OK;
     BASE_TRY(repeat(training, &result->times));
@@ -139,11 +139,11 @@ static vkn_status measure(struct bench *bench, vkn_scene *scene,
     struct training training = {.bench = bench, .run_steps = bench->small ? 16 : 64};
     struct bench_result result = {.suite = "step", .backend = backend->name, .unit = "samples/s"};
     snprintf(result.name, sizeof result.name, "%u samples", samples);
-    bench_size(&result, "samples", samples);
+    bench_add_size(&result, "samples", samples);
     vkn_status status = train(&training, scene, backend, samples, &result);
     vkn_trainer_destroy(&training.trainer);
-    BASE_TRY(bench_judge(&result, status));
-    bench_add(bench, &result);
+    BASE_TRY(bench_record_failure(&result, status));
+    bench_add_result(bench, &result);
     return VKN_OK;
 }
 

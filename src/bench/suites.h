@@ -33,7 +33,7 @@ const char *vendor_version(const struct vendor *vendor);
 vkn_status vendor_begin(struct vendor *vendor, const struct vendor_product *product);
 void vendor_end(struct vendor *vendor);
 /* Runs the product `turns` times, on set after set. */
-vkn_status vendor_run(struct vendor *vendor, uint32_t turns, double *seconds);
+vkn_status vendor_run(struct vendor *vendor, uint32_t iterations, double *seconds);
 /* Bytes of C of the first set. */
 vkn_status vendor_download(struct vendor *vendor, void *c, uint64_t offset, uint64_t size);
 
@@ -49,7 +49,7 @@ struct gemm_case {
 /* The numbers in A and B, exact in f16. */
 struct gemm_patterns {
     float *a, *b;
-    uint16_t *half_a, *half_b;
+    uint16_t *f16_a, *f16_b;
 };
 
 /* Vendor's rates of the case at hand, in FLOP/s; 0: not measured. */
@@ -68,7 +68,7 @@ uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint3
 /* Compares it with the exact product: of matrices row by row, or in our own programs' layout. */
 void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, bool ours,
                   uint32_t set, uint64_t output, float got, struct bench_check *check);
-double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool half_outputs);
+double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool f16_outputs);
 
 /* Measures the library's products of a case. */
 vkn_status gemm_measure_vendor(struct bench *bench, const struct gemm_case *c,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tuner/tuner.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* A candidate has to be faster by 3%: medians of one machine differ by less. */
 #define WORTHWHILE 0.97
@@ -18,7 +18,7 @@ struct tuner {
     struct field_model model;
     struct field_backend start, best;
     struct field_workload *work;
-    struct field_contender *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* may be the same */
+    struct field_benchmark *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* may be the same */
     double began, deadline; /* base_seconds(); the search ends soon after the latter */
     bool changed;
     cJSON *candidates;
@@ -38,7 +38,7 @@ static bool is_over(const struct tuner *tuner)
 /* ---- contests ------------------------------------------------------------------------------ */
 
 /* How long two candidates are measured against each other, each at least least_turns times. */
-static double contest_seconds(const struct tuner *tuner)
+static double comparison_seconds(const struct tuner *tuner)
 {
     return tuner->bench->params->quick ? 0.05 : tuner->bench->cpu ? 0.8 : 0.2;
 }
@@ -64,23 +64,24 @@ static bool affects(enum field_tunable tunable, int pass)
 }
 
 /* Lets the contender go unless it is still the one to beat, or the untuned one. */
-static void dismiss(struct tuner *tuner, int pass, struct field_contender **contender)
+static void release(struct tuner *tuner, int pass, struct field_benchmark **benchmark)
 {
-    if (*contender != tuner->started[pass] && *contender != tuner->fastest[pass])
-        field_contender_destroy(contender);
-    *contender = NULL;
+    if (*benchmark != tuner->started[pass] && *benchmark != tuner->fastest[pass])
+        field_benchmark_destroy(benchmark);
+    *benchmark = NULL;
 }
 
 /* Adds up the passes that the tunable concerns: the best so far and the new ones. */
-static vkn_status run_contests(struct tuner *tuner, struct field_contender *news[FIELD_PASSES],
-                               double milliseconds[2])
+static vkn_status compare_passes(struct tuner *tuner, struct field_benchmark *news[FIELD_PASSES],
+                                 double milliseconds[2])
 {
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         double both[2];
-        struct field_contender *const pair[2] = {tuner->fastest[pass], news[pass]};
+        struct field_benchmark *const pair[2] = {tuner->fastest[pass], news[pass]};
         if (!news[pass])
             continue;
-        BASE_TRY(field_contest(pair, contest_seconds(tuner), least_turns(tuner), both));
+        BASE_TRY(
+            field_benchmark_compare(pair, comparison_seconds(tuner), least_turns(tuner), both));
         milliseconds[0] += both[0];
         milliseconds[1] += both[1];
     }
@@ -90,7 +91,7 @@ static vkn_status run_contests(struct tuner *tuner, struct field_contender *news
 static void report_candidate(struct tuner *tuner, enum field_tunable tunable, uint32_t value,
                              const double milliseconds[2], const char *fault, bool taken)
 {
-    char name[FIELD_PROGRAM_NAME];
+    char name[FIELD_SHADER_NAME];
     uint32_t now = field_backend_tuning(&tuner->best).values[tunable];
     field_backend_describe(&tuner->start, name);
     cJSON *json = cJSON_CreateObject();
@@ -115,27 +116,27 @@ static void report_candidate(struct tuner *tuner, enum field_tunable tunable, ui
 /* ---- candidates ---------------------------------------------------------------------------- */
 
 static void take(struct tuner *tuner, const struct field_backend *backend,
-                 struct field_contender *news[FIELD_PASSES])
+                 struct field_benchmark *news[FIELD_PASSES])
 {
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        struct field_contender *old = tuner->fastest[pass];
+        struct field_benchmark *old = tuner->fastest[pass];
         if (!news[pass])
             continue;
         tuner->fastest[pass] = news[pass];
-        dismiss(tuner, pass, &old);
+        release(tuner, pass, &old);
     }
     tuner->best = *backend;
     tuner->changed = true;
 }
 
-static vkn_status create_contenders(struct tuner *tuner, enum field_tunable tunable,
+static vkn_status create_benchmarks(struct tuner *tuner, enum field_tunable tunable,
                                     const struct field_backend *backend,
-                                    struct field_contender *news[FIELD_PASSES],
+                                    struct field_benchmark *news[FIELD_PASSES],
                                     struct field_trial *trial)
 {
     for (int pass = 0; pass < FIELD_PASSES && !trial->fault[0]; pass++)
         if (affects(tunable, pass))
-            BASE_TRY(field_contender_create(tuner->work, backend, (enum field_pass)pass,
+            BASE_TRY(field_benchmark_create(tuner->work, backend, (enum field_find_pass)pass,
                                             &news[pass], trial));
     return VKN_OK;
 }
@@ -143,7 +144,7 @@ static vkn_status create_contenders(struct tuner *tuner, enum field_tunable tuna
 static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uint32_t value,
                             bool *taken)
 {
-    struct field_contender *news[FIELD_PASSES] = {NULL};
+    struct field_benchmark *news[FIELD_PASSES] = {NULL};
     struct field_trial trial = {0};
     struct field_backend backend = tuner->start;
     struct field_tuning tuning = field_backend_tuning(&tuner->best);
@@ -152,14 +153,14 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
     *taken = false;
     if (!field_backend_tune(&tuning, &tuner->model, tuner->bench->capabilities, &backend))
         return VKN_OK;
-    vkn_status status = create_contenders(tuner, tunable, &backend, news, &trial);
+    vkn_status status = create_benchmarks(tuner, tunable, &backend, news, &trial);
     /* Memory that it has too little of is the candidate's fault too. */
     if (status != VKN_OK && status != VKN_NO_DEVICE) {
         snprintf(trial.fault, sizeof trial.fault, "%s", vkn_last_error());
         status = VKN_OK;
     }
     if (status == VKN_OK && !trial.fault[0])
-        status = run_contests(tuner, news, milliseconds);
+        status = compare_passes(tuner, news, milliseconds);
     if (status == VKN_OK) {
         *taken = !trial.fault[0] && milliseconds[1] <= WORTHWHILE * milliseconds[0];
         report_candidate(tuner, tunable, value, milliseconds, trial.fault, *taken);
@@ -167,7 +168,7 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
     if (*taken)
         take(tuner, &backend, news);
     for (int pass = 0; pass < FIELD_PASSES; pass++)
-        dismiss(tuner, pass, &news[pass]);
+        release(tuner, pass, &news[pass]);
     return status;
 }
 
@@ -219,9 +220,9 @@ static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES]
     bool faster = false, slower = false;
     double sums[2] = {0};
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        struct field_contender *const pair[2] = {tuner->started[pass], tuner->fastest[pass]};
-        BASE_TRY(field_contest(pair, 2 * contest_seconds(tuner), 2 * least_turns(tuner),
-                               milliseconds[pass]));
+        struct field_benchmark *const pair[2] = {tuner->started[pass], tuner->fastest[pass]};
+        BASE_TRY(field_benchmark_compare(pair, 2 * comparison_seconds(tuner),
+                                         2 * least_turns(tuner), milliseconds[pass]));
         bool same = pair[0] == pair[1];
         faster = faster || (!same && milliseconds[pass][1] <= WORTHWHILE * milliseconds[pass][0]);
         slower = slower || (!same && WORTHWHILE * milliseconds[pass][1] > milliseconds[pass][0]);
@@ -288,11 +289,11 @@ static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2]
     };
     /* What a test breaks says nothing about the device, nor what nobody looked at; nor that nothing
      * was found in a hurry. */
-    if (gpu_self_test_breaks(NULL) || gpu_disabled("self_test") ||
+    if (gpu_fault_injected(NULL) || gpu_disabled("self_test") ||
         (bench_stopped(tuner->bench) && !tuner->best.tuned))
         return false;
     vkn_status status =
-        field_tuning_keep(tuner->bench->device, &tuner->model, &tuner->best, &speedups);
+        field_tuning_save(tuner->bench->device, &tuner->model, &tuner->best, &speedups);
     if (status != VKN_OK)
         base_log(BASE_LOG_WARNING, "not remembered: %s", vkn_last_error());
     return status == VKN_OK;
@@ -311,8 +312,8 @@ static vkn_status choose_backend(struct tuner *tuner)
         .mlp = {.density_width = params->width, .color_width = params->width},
         .batch.samples = params->batch,
     };
-    BASE_TRY(pipeline_choose_precision(tuner->bench->device, &scene, &tuner->config, &choice));
-    BASE_TRY(pipeline_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
+    BASE_TRY(setup_choose_precision(tuner->bench->device, &scene, &tuner->config, &choice));
+    BASE_TRY(setup_resolve_config(&tuner->config, &scene, tuner->bench->capabilities));
     BASE_TRY(field_model_create(&tuner->config, &tuner->model));
     BASE_TRY(field_backend_create(&tuner->config, &tuner->model, tuner->bench->capabilities,
                                   &tuner->start));
@@ -326,7 +327,7 @@ static vkn_status start(struct tuner *tuner)
     BASE_TRY(field_workload_create_large(tuner->bench->device, &tuner->config,
                                          tuner->config.batch.samples, &tuner->work));
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        BASE_TRY(field_contender_create(tuner->work, &tuner->start, (enum field_pass)pass,
+        BASE_TRY(field_benchmark_create(tuner->work, &tuner->start, (enum field_find_pass)pass,
                                         &tuner->started[pass], &trial));
         if (trial.fault[0])
             return base_fail(VKN_ERROR, "nothing to tune: %s", trial.fault);
@@ -357,8 +358,8 @@ vkn_status bench_tune(struct bench *bench)
     vkn_status status = tune(&tuner);
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         if (tuner.fastest[pass] != tuner.started[pass])
-            field_contender_destroy(&tuner.fastest[pass]);
-        field_contender_destroy(&tuner.started[pass]);
+            field_benchmark_destroy(&tuner.fastest[pass]);
+        field_benchmark_destroy(&tuner.started[pass]);
     }
     field_workload_destroy(&tuner.work);
     cJSON_Delete(tuner.candidates);

@@ -259,12 +259,12 @@ static vkn_status multiply(struct vendor *vendor, uint32_t set)
     return VKN_OK;
 }
 
-vkn_status vendor_run(struct vendor *vendor, uint32_t turns, double *seconds)
+vkn_status vendor_run(struct vendor *vendor, uint32_t iterations, double *seconds)
 {
     float milliseconds = 0;
     CALL(vendor, cuEventRecord, vendor->events[0], NULL);
-    for (uint32_t turn = 0; turn < turns; turn++)
-        BASE_TRY(multiply(vendor, turn % vendor->product.sets));
+    for (uint32_t iteration = 0; iteration < iterations; iteration++)
+        BASE_TRY(multiply(vendor, iteration % vendor->product.sets));
     CALL(vendor, cuEventRecord, vendor->events[1], NULL);
     CALL(vendor, cuEventSynchronize, vendor->events[1]);
     CALL(vendor, cuEventElapsedTime, &milliseconds, vendor->events[0], vendor->events[1]);

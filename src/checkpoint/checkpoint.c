@@ -128,7 +128,7 @@ static vkn_status check_state(const struct check *check, const struct State *sta
     REAL(average_weight, 0, 1.001);
     REAL(threshold, -HUGE_VAL, HUGE_VAL);
     WORD(settled, 0, 1);
-    WORD(falls, 0, state->skipped_steps);
+    WORD(backoffs, 0, state->skipped_steps);
     WORD(rate_cuts, 0, MAX_RATE_CUTS);
     WORD(tolerated, 0, state->skipped_steps);
     return check_dispatches(check, state);
@@ -138,7 +138,7 @@ static vkn_status check_state(const struct check *check, const struct State *sta
 
 /* The state among tensors, which are those of the buffers that are kept. */
 static const struct safetensors_tensor *state_of(const struct safetensors_tensor *tensors,
-                                                 const struct kept_buffer *kept, size_t count)
+                                                 const struct saved_buffer *kept, size_t count)
 {
     size_t i = 0;
     while (i + 1 < count && kept[i].number != BIND_STATE)
@@ -147,7 +147,7 @@ static const struct safetensors_tensor *state_of(const struct safetensors_tensor
 }
 
 static vkn_status check_tensors(const struct check *check, const struct safetensors_tensor *tensors,
-                                const struct kept_buffer *kept, size_t count)
+                                const struct saved_buffer *kept, size_t count)
 {
     struct State state = {0};
     const struct safetensors_tensor *words = state_of(tensors, kept, count);
@@ -157,13 +157,13 @@ static vkn_status check_tensors(const struct check *check, const struct safetens
             BASE_TRY(check_finite(check, &tensors[i]));
     BASE_TRY(check_state(check, &state));
     for (size_t i = 0; i < count; i++)
-        if (kept[i].number == BIND_COUNTS)
+        if (kept[i].number == BIND_STEP_COUNTS)
             BASE_TRY(check_counts(check, &tensors[i], state.updates));
     return VKN_OK;
 }
 
 vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors,
-                                const struct kept_buffer *kept, size_t count)
+                                const struct saved_buffer *kept, size_t count)
 {
     return check_tensors(&(struct check){path, VKN_ERROR}, tensors, kept, count);
 }
@@ -173,9 +173,9 @@ vkn_status checkpoint_check_new(const char *path, const struct safetensors_tenso
 static bool has_shape(const struct vkn_config *config, const struct vkn_config *field)
 {
     const char *keys[FIELD_MAX_KEYS];
-    size_t count = field_shape(field, keys);
+    size_t count = field_shape_keys(field, keys);
     for (size_t i = 0; i < count; i++)
-        if (config_is_open(config, keys[i]))
+        if (config_is_unset(config, keys[i]))
             return false;
     return true;
 }
@@ -202,8 +202,8 @@ static vkn_status read_models(const char *path, const struct safetensors_file *f
         return base_fail(VKN_BAD_INPUT, "%s: %s: missing", path, CHECKPOINT_CONFIG);
     BASE_TRY(vkn_config_parse_json(config, path, json, true));
     if (config->model == VKN_MODEL_GLSL)
-        BASE_TRY(
-            field_take_stored(path, safetensors_metadata_value(file, CHECKPOINT_FIELD), config));
+        BASE_TRY(field_register_stored(path, safetensors_metadata_value(file, CHECKPOINT_FIELD),
+                                       config));
     const struct vkn_config proposal = field_proposal_config(config);
     if (!rays_are_complete(config) || !has_shape(config, config) ||
         (rays_have_proposal(config) && !has_shape(config, &proposal)))
@@ -216,8 +216,9 @@ static vkn_status read_models(const char *path, const struct safetensors_file *f
 }
 
 static vkn_status find_tensors(const char *path, const struct safetensors_file *file,
-                               const struct buffer_counts counts[2], const struct kept_buffer *kept,
-                               size_t count, struct safetensors_tensor *tensors)
+                               const struct buffer_counts counts[2],
+                               const struct saved_buffer *kept, size_t count,
+                               struct safetensors_tensor *tensors)
 {
     for (size_t i = 0; i < count; i++) {
         const struct safetensors_tensor *found = NULL;
@@ -251,14 +252,14 @@ static vkn_status check_content(const char *path, const struct safetensors_file 
     struct vkn_config config;
     struct field_model models[2];
     struct buffer_counts counts[2] = {{0}};
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS] = {0};
+    struct saved_buffer kept[MAX_SAVED_BUFFERS];
+    struct safetensors_tensor tensors[MAX_SAVED_BUFFERS] = {0};
     BASE_TRY(read_models(path, file, &config, models));
-    size_t count = buffers_kept(optim_buffers(&config), rays_have_coarse(&config), kept);
+    size_t count = buffers_list_saved(optim_buffer_mask(&config), rays_have_coarse(&config), kept);
     for (size_t i = 0; i < 2 && models[i].kind; i++) {
-        field_count(&models[i], &counts[i]);
-        rays_count(&config, &counts[i]);
-        optim_count(&config, &counts[i]);
+        field_size_buffers(&models[i], &counts[i]);
+        rays_size_buffers(&config, &counts[i]);
+        optim_size_buffers(&config, &counts[i]);
     }
     BASE_TRY(find_tensors(path, file, counts, kept, count, tensors));
     BASE_TRY(check_step(path, file, state_of(tensors, kept, count)));
@@ -329,7 +330,7 @@ static uint64_t state_elements(const struct safetensors_file *file, const char *
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)
 {
     BASE_KEEP_ERROR;
-    const struct kept_buffer kept = {.number = BIND_STATE, .tensor = "state"};
+    const struct saved_buffer kept = {.number = BIND_STATE, .tensor = "state"};
     const struct safetensors_tensor *state = NULL;
     if (checkpoint_find(file, &kept, sizeof(struct State) / 4, &state) != VKN_OK)
         return false;
@@ -338,7 +339,7 @@ bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)
     return true;
 }
 
-vkn_status checkpoint_find(const struct safetensors_file *file, const struct kept_buffer *kept,
+vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *kept,
                            uint64_t count, const struct safetensors_tensor **tensor)
 {
     if (kept->number == BIND_STATE)

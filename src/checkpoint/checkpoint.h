@@ -2,7 +2,7 @@
 #ifndef CHECKPOINT_CHECKPOINT_H
 #define CHECKPOINT_CHECKPOINT_H
 
-#include "recipe/recipe.h"
+#include "passes/passes.h"
 #include "safetensors/safetensors.h"
 
 /* Metadata keys of checkpoints. */
@@ -24,13 +24,13 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped);
 /* Finds the tensor of a buffer of `count` elements. A state of older programs lacks the members
  * behind `dispatches`, which count as zero: its tensor has fewer elements. */
-vkn_status checkpoint_find(const struct safetensors_file *file, const struct kept_buffer *kept,
+vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *kept,
                            uint64_t count, const struct safetensors_tensor **tensor);
 /* The path of the scene in fresh memory; the file has one (CHECKPOINT_SCENE). */
 char *checkpoint_scene(const struct safetensors_file *file);
-/* The content of one that is about to be written, a tensor for each of buffers_kept in their order:
- * VKN_ERROR for what checkpoint_open would refuse. */
+/* The content of one that is about to be written, a tensor for each of buffers_list_saved in their
+ * order: VKN_ERROR for what checkpoint_open would refuse. */
 vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors,
-                                const struct kept_buffer *kept, size_t count);
+                                const struct saved_buffer *kept, size_t count);
 
 #endif

@@ -95,7 +95,7 @@ static void print_times(const cJSON *run)
 }
 
 /* When it was as good as uniform sampling in the end. */
-static void print_equal(const cJSON *run)
+static void print_time_to_uniform(const cJSON *run)
 {
     const cJSON *equal = list_of(run, "seconds_to_uniform");
     double first = cli_number_of(cJSON_GetArrayItem(list_of(run, "marks"), 0), "seconds");
@@ -121,7 +121,7 @@ static void print_run(const cJSON *run)
     print_number(100 * cli_number_of(run, "behind_share"), 7, 1);
     print_times(run);
     if (strcmp(cli_text_of(run, "kind"), "uniform") != 0)
-        print_equal(run);
+        print_time_to_uniform(run);
     printf("\n");
 }
 

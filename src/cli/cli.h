@@ -21,7 +21,7 @@ __attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *format,
 /* Exit code of a call of the library; prints its error. */
 int cli_status(vkn_status status);
 /* Exit code after everything was printed: standard output may be a full disk. */
-int cli_printed(void);
+int cli_finish_output(void);
 
 /* Of --time: a number from 0 to 1; NULL: not given. OPTIONS_GO_ON or an exit code. */
 int cli_parse_time(const char *text, bool *given, double *moment);
@@ -123,7 +123,7 @@ struct cli_view {
 /* The rank of this process among those that mpirun has begun; NULL: it has begun none. */
 const char *cli_rank(void);
 /* Of several processes that mpirun has begun rank 0 is the one to search and to show. */
-bool cli_is_first_process(void);
+bool cli_is_rank_0(void);
 /* Starts the viewer and prints its address. An exit code, or OPTIONS_GO_ON. */
 int cli_view_start(struct cli_view *view, FILE *stream);
 

@@ -99,7 +99,7 @@ static int print_table(const char *text)
         else
             cli_print_sampling(sampling);
         cJSON_Delete(bench);
-        return cli_printed();
+        return cli_finish_output();
     }
     if (cli_text_of(bench, "vendor_library")[0])
         printf("vendor's library: %s\n", cli_text_of(bench, "vendor_library"));
@@ -108,7 +108,7 @@ static int print_table(const char *text)
     cJSON_ArrayForEach (result, cJSON_GetObjectItemCaseSensitive(bench, "results"))
         print_result(result);
     cJSON_Delete(bench);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

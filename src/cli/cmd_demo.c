@@ -25,7 +25,7 @@ static int train(struct training *training, bool force)
             printf("%s: trained before, %llu steps in %.1f s, PSNR %.2f dB; --force trains anew\n",
                    params->out, (unsigned long long)state.step, state.seconds, state.psnr);
             printf("report: %s/report.html\npictures: %s/views\n", params->out, params->out);
-            return cli_printed();
+            return cli_finish_output();
         }
         params->resume = params->out;
         return training_run(training);
@@ -74,18 +74,18 @@ static int render_orbit(const struct training *training)
     free(last);
     free(model);
     free(out);
-    return code == VKN_OK ? cli_printed() : code;
+    return code == VKN_OK ? cli_finish_output() : code;
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
 
 static int parse(struct training *training, int argc, char **argv, bool *force)
 {
-    training_explain(training, "--steps", "stop after N steps; default 10000");
-    training_explain(training, "--seconds", "stop after S seconds of training; default 2m");
-    training_explain(training, "--out", "run directory; default runs/demo");
-    training_explain(training, "--set",
-                     "any setting by its key, see vknerf train --help; repeatable");
+    training_set_help(training, "--steps", "stop after N steps; default 10000");
+    training_set_help(training, "--seconds", "stop after S seconds of training; default 2m");
+    training_set_help(training, "--out", "run directory; default runs/demo");
+    training_set_help(training, "--set",
+                      "any setting by its key, see vknerf train --help; repeatable");
     training_add_option(training, (struct option){OPTION("--force", NULL, FLAG, force,
                                                          "train anew, whatever is there")});
     const struct options_command command = {

@@ -7,7 +7,7 @@ static int print_result(const struct vkn_evaluation *evaluation, bool json)
 {
     if (!json) {
         cli_print_evaluation(evaluation);
-        return cli_printed();
+        return cli_finish_output();
     }
     return cli_print_json(vkn_evaluation_json(evaluation));
 }

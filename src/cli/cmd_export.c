@@ -98,7 +98,7 @@ static int print_result(const struct vkn_export_params *params,
     if (params->splats)
         printf("%s: %zu splats\n", params->splats, result->splats);
     print_origin(params, result->origin);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 /* What the options say as texts. */
@@ -112,7 +112,7 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
     if (code == OPTIONS_GO_ON)
         code = cli_parse_crop(texts->crop, params->crop_low, params->crop_high);
     if (code == OPTIONS_GO_ON)
-        code = cli_parse_time(texts->time, &params->frozen, &params->time);
+        code = cli_parse_time(texts->time, &params->has_time, &params->time);
     if (code == OPTIONS_GO_ON)
         code = parse_positive("--min-component", texts->min_component, &params->min_component);
     if (code == OPTIONS_GO_ON && !params->mesh && !params->points && !params->splats)

@@ -183,7 +183,7 @@ static int print_info(const char *text, bool json, void (*print)(const cJSON *in
 {
     if (json) {
         puts(text);
-        return cli_printed();
+        return cli_finish_output();
     }
     cJSON *info = cJSON_Parse(text);
     if (!info)
@@ -191,7 +191,7 @@ static int print_info(const char *text, bool json, void (*print)(const cJSON *in
     clean_strings(info);
     print(info);
     cJSON_Delete(info);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 /* ---- scenes ------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ static int print_glsl(const char *run)
         puts(line);
     }
     free(text);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 int cmd_info(int argc, char **argv)

@@ -61,7 +61,7 @@ static int print_text(const struct vkn_prepare_params *params,
     print_problems(info);
     print_next(params->out);
     cJSON_Delete(info);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 static int print_result(const struct vkn_prepare_params *params,

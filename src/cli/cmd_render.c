@@ -111,7 +111,7 @@ static int print_result(const struct vkn_render_params *params, const struct vid
     for (size_t i = 0; i < VIDEOS; i++)
         if (videos->names[i])
             printf("video: %s\n", videos->names[i]);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 static int render(struct vkn_render_params *params, const char *video, bool json)
@@ -206,7 +206,7 @@ int cmd_render(int argc, char **argv)
     if (code == OPTIONS_GO_ON)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON)
-        code = cli_parse_time(moment, &params.frozen, &params.time);
+        code = cli_parse_time(moment, &params.has_time, &params.time);
     params.transparent = background == TRANSPARENT;
     params.background = params.transparent ? 0 : (enum vkn_background)background;
     if (code == OPTIONS_GO_ON)

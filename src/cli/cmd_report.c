@@ -10,7 +10,7 @@ static int print_file(const char *file, bool json)
 {
     if (!json) {
         printf("report: %s\n", file);
-        return cli_printed();
+        return cli_finish_output();
     }
     cJSON *object = cJSON_CreateObject();
     bool complete = cJSON_AddStringToObject(object, "report", file) != NULL;

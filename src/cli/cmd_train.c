@@ -31,7 +31,7 @@ static int check_search(const struct training *training)
     return OPTIONS_GO_ON;
 }
 
-static int take_moved(struct training *training, const char *scene)
+static int set_moved_scene(struct training *training, const char *scene)
 {
     if (training->params.scene)
         return cli_fail(VKN_BAD_INPUT, "--scene: the scene is given twice, as %s and as %s",
@@ -82,7 +82,7 @@ static int parse(struct training *training, int argc, char **argv)
     };
     int code = options_parse(&command, argc, argv, &training->params.scene);
     if (code == OPTIONS_GO_ON && moved)
-        code = take_moved(training, moved);
+        code = set_moved_scene(training, moved);
     if (code == OPTIONS_GO_ON && !training->params.scene && !training->params.resume)
         code = cli_fail(VKN_BAD_INPUT, "train: SCENE is missing; see vknerf train --help");
     return code == OPTIONS_GO_ON ? check_search(training) : code;

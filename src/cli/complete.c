@@ -218,5 +218,5 @@ int options_complete(const struct options_command *command, size_t count, char *
         complete_alternatives(command->argument, word, 0);
     else if (!at.options_end)
         complete_options(command, word);
-    return cli_printed();
+    return cli_finish_output();
 }

@@ -32,7 +32,7 @@ static int print_search(const struct vkn_batch_search *search, bool json)
 {
     if (!json) {
         print_table(search);
-        return cli_printed();
+        return cli_finish_output();
     }
     return cli_print_json(vkn_batch_search_json(search));
 }
@@ -48,8 +48,8 @@ static vkn_status use(struct training *training, const struct vkn_batch_search *
 }
 
 /* With what was found, of whatever status. */
-static int conclude(struct training *training, vkn_status status,
-                    const struct vkn_batch_search *search)
+static int finish_search(struct training *training, vkn_status status,
+                         const struct vkn_batch_search *search)
 {
     if (status != VKN_OK) {
         int code = cli_status(status);
@@ -68,7 +68,7 @@ static int conclude(struct training *training, vkn_status status,
 }
 
 /* Of several processes rank 0 searches; what the others leave open is as rank 0 has it. */
-static int leave_to_rank_0(struct training *training)
+static int clear_batch(struct training *training)
 {
     vkn_status status = vkn_config_set(training->config, NULL, "batch.samples", "default");
     if (status == VKN_OK)
@@ -80,15 +80,15 @@ static int leave_to_rank_0(struct training *training)
 
 int training_find_batch(struct training *training)
 {
-    if (!cli_is_first_process())
-        return leave_to_rank_0(training);
+    if (!cli_is_rank_0())
+        return clear_batch(training);
     const struct vkn_batch_params params = {
         .train = &training->params,
         .memory_budget = (uint64_t)training->memory_budget << 20,
     };
     struct vkn_batch_search *search;
     vkn_status status = vkn_find_batch(&params, &search);
-    int code = conclude(training, status, search);
+    int code = finish_search(training, status, search);
     vkn_batch_search_free(&search);
     return code;
 }

@@ -70,7 +70,7 @@ int cli_parse_time(const char *text, bool *given, double *moment)
     return OPTIONS_GO_ON;
 }
 
-int cli_printed(void)
+int cli_finish_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return VKN_OK;
@@ -83,7 +83,7 @@ int cli_print_json(char *text)
         return cli_status(VKN_ERROR);
     puts(text);
     free(text);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 int cli_print_object(cJSON *object, bool complete)
@@ -101,8 +101,8 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     if (isfinite(evaluation->ssim))
         snprintf(ssim, sizeof(ssim), "SSIM %.4f", evaluation->ssim);
     char blank[48] = "";
-    if (isfinite(evaluation->blank_psnr))
-        snprintf(blank, sizeof(blank), " (a blank page: %.2f dB)", evaluation->blank_psnr);
+    if (isfinite(evaluation->background_psnr))
+        snprintf(blank, sizeof(blank), " (a blank page: %.2f dB)", evaluation->background_psnr);
     char floaters[96] = "";
     if (isfinite(evaluation->floaters))
         snprintf(floaters, sizeof(floaters), ", floaters %.3f %% of the light",
@@ -115,16 +115,16 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
 
 /* ---- signals ------------------------------------------------------------------------------- */
 
-#define ECHO_MILLISECONDS 300
+#define REPEAT_MILLISECONDS 300
 
-static void say(const char *text)
+static void write_error(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
         return;
 }
 
 /* Whoever started the program sees that the signal ended it, not that it ended as it should. */
-static void die_of(int number)
+static void end_by_signal(int number)
 {
     sigset_t only;
     sigemptyset(&only);
@@ -144,7 +144,7 @@ static atomic_flag stopping = ATOMIC_FLAG_INIT;
 
 /* timeout(1) sends its signal twice, to the program and to its group; a key that bounces does as
  * much. */
-static bool is_echo(int number)
+static bool is_repeated_signal(int number)
 {
     struct timespec now = {0};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -152,7 +152,7 @@ static bool is_echo(int number)
                                                 (uint32_t)(now.tv_nsec / 1000000)};
     struct arrival last = atomic_load(&last_arrival);
     do
-        if (number == last.number && arrival.tick - last.tick < ECHO_MILLISECONDS)
+        if (number == last.number && arrival.tick - last.tick < REPEAT_MILLISECONDS)
             return true;
     while (!atomic_compare_exchange_weak(&last_arrival, &last, arrival));
     return false;
@@ -166,22 +166,22 @@ static void ask_to_stop(void)
 
 static void on_signal(int number)
 {
-    if (is_echo(number))
+    if (is_repeated_signal(number))
         return;
     if (atomic_flag_test_and_set(&stopping)) {
-        say("\nstopped at once: what came after the last checkpoint is not saved\n");
-        die_of(number);
+        write_error("\nstopped at once: what came after the last checkpoint is not saved\n");
+        end_by_signal(number);
     }
     ask_to_stop();
-    say(cli_stop_text);
+    write_error(cli_stop_text);
 }
 
 /* Comes again every second; the hard limit is what ends the program. */
-static void on_time_up(int number)
+static void on_cpu_limit(int number)
 {
     (void)number;
     if (!atomic_flag_test_and_set(&stopping))
-        say("\nthe limit on processor time is reached: stopping and saving\n");
+        write_error("\nthe limit on processor time is reached: stopping and saving\n");
     ask_to_stop();
 }
 
@@ -191,7 +191,7 @@ static void catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = on_time_up;
+    action.sa_handler = on_cpu_limit;
     sigaction(SIGXCPU, &action, NULL);
     action.sa_handler = on_signal;
     /* A terminal that closes stops the work unless nohup said otherwise. */
@@ -207,7 +207,7 @@ static void catch_signals(void)
 
 /* The next file opened would take the place of a standard stream that is closed, and get its lines.
  */
-static void fill_descriptors(void)
+static void open_standard_streams(void)
 {
     int descriptor = 0;
     while (descriptor >= 0 && descriptor <= STDERR_FILENO)
@@ -218,18 +218,18 @@ static void fill_descriptors(void)
 
 /* ---- main ---------------------------------------------------------------------------------- */
 
-#define WHAT "neural radiance fields on any Vulkan device"
+#define TAGLINE "neural radiance fields on any Vulkan device"
 
 static int print_usage(void)
 {
-    printf("vknerf %s: " WHAT "\n\n"
+    printf("vknerf %s: " TAGLINE "\n\n"
            "usage: vknerf COMMAND [ARGUMENT ...]\n\n",
            vkn_version());
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-8s %s\n", commands[i].name, commands[i].help);
     printf("\nvknerf help COMMAND (or COMMAND --help) tells more; vknerf --version prints the\n"
            "version and commit.\n");
-    return cli_printed();
+    return cli_finish_output();
 }
 
 static int unknown_command(const char *name)
@@ -258,7 +258,7 @@ static int print_man(void)
     char form[] = OPTIONS_MAN;
     int code = VKN_OK;
     printf(".TH VKNERF 1 @DATE@ \"vknerf %s\"\n.ds AD l\n.ad l\n"
-           ".SH NAME\nvknerf \\- " WHAT "\n"
+           ".SH NAME\nvknerf \\- " TAGLINE "\n"
            ".SH SYNOPSIS\n"
            "\\fBvknerf\\fR \\fICOMMAND\\fR [\\fIARGUMENT\\fR ...]\n.br\n"
            "\\fBvknerf help\\fR [\\fICOMMAND\\fR]\n.br\n"
@@ -289,7 +289,7 @@ static int complete(int argc, char **argv)
             options_print_candidate(last, 0, commands[i].name, commands[i].help);
         if (argc == 3)
             options_print_candidate(last, 0, "help", "every option of a command");
-        return cli_printed();
+        return cli_finish_output();
     }
     argv[1] = argv[2];
     argv[2] = form;
@@ -317,14 +317,14 @@ static int help(int argc, char **argv)
 static void wait_for_other_ranks(void)
 {
     const struct timespec first = {.tv_nsec = 200000000}, others = {.tv_nsec = 600000000};
-    (void)nanosleep(cli_is_first_process() ? &first : &others, NULL);
+    (void)nanosleep(cli_is_rank_0() ? &first : &others, NULL);
 }
 
 int main(int argc, char **argv)
 {
     cli_arguments = (const char *const *)argv;
     cli_argument_count = (size_t)argc;
-    fill_descriptors();
+    open_standard_streams();
     catch_signals();
     if (argc < 2) {
         print_usage();
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
         strcmp(argv[1], "version") == 0) {
         printf("vknerf %s (%s)\n", vkn_version(), vkn_commit());
-        return cli_printed();
+        return cli_finish_output();
     }
     if (strcmp(argv[1], "help") == 0)
         return help(argc, argv);

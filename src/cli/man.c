@@ -95,5 +95,5 @@ int options_print_man(const struct options_command *command)
     if (more)
         print_more(more);
     free(more);
-    return cli_printed();
+    return cli_finish_output();
 }

@@ -192,9 +192,9 @@ static int take(const struct option *option, const char *value)
         return parse_choice(option, value, option->target);
     case OPTION_SETTING:
         return parse_setting(option, value);
-    case OPTION_LOSS:
+    case OPTION_LOSS_SCALE:
         return parse_loss_scale(option, value);
-    case OPTION_RATE:
+    case OPTION_LR_SCHEDULE:
         return parse_rate_schedule(option, value);
     case OPTION_ASSIGN:
         return parse_assignment(option, value);
@@ -232,7 +232,7 @@ static int print_help(const struct options_command *command)
     if (more)
         printf("\n%s", more);
     free(more);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */

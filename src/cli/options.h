@@ -18,11 +18,11 @@ enum option_kind {
     OPTION_CHOICE,      /* unsigned (an enum): index into `choices` */
     OPTION_MODE,    /* the same with an optional value: 1 for --name, else that of --name=VALUE */
     OPTION_SETTING, /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
-    OPTION_LOSS,    /* the same for --loss-scale dynamic|static:V|schedule:FILE */
-    OPTION_RATE,    /* the same for --lr-schedule step|exponential[:R]|cosine[:R]|file:FILE */
-    OPTION_ASSIGN,  /* the same for --set key=value */
-    OPTION_PORT,    /* struct options_port: 0 to 65535 */
-    OPTION_VIEW,    /* the same with an optional value */
+    OPTION_LOSS_SCALE,  /* the same for --loss-scale dynamic|static:V|schedule:FILE */
+    OPTION_LR_SCHEDULE, /* the same for --lr-schedule step|exponential[:R]|cosine[:R]|file:FILE */
+    OPTION_ASSIGN,      /* the same for --set key=value */
+    OPTION_PORT,        /* struct options_port: 0 to 65535 */
+    OPTION_VIEW,        /* the same with an optional value */
 };
 
 struct options_port {

@@ -37,7 +37,7 @@ static void print_facts(const struct vkn_profile *profile)
             "means of %llu steps, submitted in %llu recordings\n",
             profile->rays, profile->marched_samples, profile->live_samples,
             profile->touched_entries, (unsigned long long)profile->steps,
-            (unsigned long long)profile->periods);
+            (unsigned long long)profile->intervals);
     if (profile->peak_flops > 0.0 || profile->peak_bytes > 0.0)
         fprintf(stderr,
                 "floors from this device's peaks: %.1f GFLOP/s in registers, %.1f GB/s copied, "
@@ -66,7 +66,7 @@ static void print_times(const struct vkn_profile *profile)
         return;
     }
     struct vkn_pass_profile all = {.name = "all passes", .bound = ""};
-    double idle = profile->idle_milliseconds + profile->period_idle_milliseconds;
+    double idle = profile->idle_milliseconds + profile->interval_idle_milliseconds;
     for (size_t i = 0; i < profile->pass_count; i++) {
         all.milliseconds += profile->passes[i]->milliseconds;
         all.flops += profile->passes[i]->flops;
@@ -81,7 +81,7 @@ static void print_times(const struct vkn_profile *profile)
         print_row(profile->passes[i], step);
     print_row(&all, step);
     print_idle("idle between passes", profile->idle_milliseconds, step);
-    print_idle("idle between periods", profile->period_idle_milliseconds, step);
+    print_idle("idle between periods", profile->interval_idle_milliseconds, step);
     print_facts(profile);
 }
 

@@ -21,7 +21,7 @@ void training_add_option(struct training *training, struct option option)
         training->options[training->option_count++] = option;
 }
 
-void training_explain(struct training *training, const char *name, const char *help)
+void training_set_help(struct training *training, const char *name, const char *help)
 {
     for (size_t i = 0; i < training->option_count; i++)
         if (strcmp(training->options[i].name, name) == 0)
@@ -54,10 +54,10 @@ static void list_options(struct training *t)
     t->options[t->option_count - 1].choices = precisions;
     add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
                 "of 16-bit gradients; default dynamic, static:1 in fp32");
-    t->options[t->option_count - 1].kind = OPTION_LOSS;
+    t->options[t->option_count - 1].kind = OPTION_LOSS_SCALE;
     add_setting(t, "--lr-schedule", "step|exponential|cosine|file:FILE", NULL,
                 "of the learning rate; exponential:R, cosine:R end at rate R");
-    t->options[t->option_count - 1].kind = OPTION_RATE;
+    t->options[t->option_count - 1].kind = OPTION_LR_SCHEDULE;
     add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
     add_setting(t, "--progressive", NULL, "progressive.enabled",
                 "begin with small images, which grow");
@@ -202,14 +202,14 @@ static int print_result(const struct training *training, const struct vkn_train_
     print_steps(result);
     cli_print_evaluation(result->evaluation);
     printf("report: %s/report.html\npictures: %s/views\n", result->folder, result->folder);
-    return cli_printed();
+    return cli_finish_output();
 }
 
 /* An interrupted run that was saved has a result as well. */
 static int finish(const struct training *training, vkn_status status,
                   const struct vkn_train_result *result)
 {
-    if (result->told && status != VKN_OK) /* by another process */
+    if (result->reported_elsewhere && status != VKN_OK) /* by another process */
         return status;
     if (result->rank > 0) /* rank 0 has the results */
         return cli_status(status);
@@ -234,8 +234,8 @@ static bool may_be_fp32(const vkn_config *config)
 }
 
 /* A result that was interrupted has no evaluation. */
-static void tell_end(const struct training *training, vkn_status status,
-                     const struct vkn_train_result *result, char *text, size_t size)
+static void format_end(const struct training *training, vkn_status status,
+                       const struct vkn_train_result *result, char *text, size_t size)
 {
     const char *trust = training->field || training->trust ? " --trust" : "";
     char *run = result && result->folder ? vkn_shell_word(result->folder) : NULL;
@@ -263,15 +263,15 @@ static int train(struct training *training)
     struct vkn_train_result *result;
     char end[1024];
     vkn_status status = vkn_run_train(&training->params, &result);
-    tell_end(training, status, result, end, sizeof(end));
-    viewer_conclude(training->view.viewer, end);
+    format_end(training, status, result, end, sizeof(end));
+    viewer_set_result(training->view.viewer, end);
     viewer_stop(&training->view.viewer);
     int code = result ? finish(training, status, result) : cli_status(status);
     if (code == VKN_OK && training->view.port.given && !training->json && result->rank == 0)
         printf("walk through it: vknerf view %s%s\n", result->folder,
                training->field || training->trust ? " --trust" : "");
     vkn_train_result_free(&result);
-    return code == VKN_OK ? cli_printed() : code;
+    return code == VKN_OK ? cli_finish_output() : code;
 }
 
 /* A field that the user names is registered first: a checkpoint with the same text needs no trust.
@@ -304,12 +304,12 @@ int training_run(struct training *training)
         if (found != OPTIONS_GO_ON)
             return found;
     }
-    if (training->view.port.given && cli_is_first_process()) {
+    if (training->view.port.given && cli_is_rank_0()) {
         int started = cli_view_start(&training->view, training->json ? stderr : stdout);
         if (started != OPTIONS_GO_ON)
             return started;
         training->params.size = sizeof training->params;
-        training->params.visitor = viewer_visitor(training->view.viewer);
+        training->params.callbacks = viewer_callbacks(training->view.viewer);
     }
     return train(training);
 }

@@ -29,7 +29,7 @@ struct training {
 int training_begin(struct training *training, int argc);
 void training_add_option(struct training *training, struct option option);
 /* Replaces what --help says of a listed option, where a command has another default. */
-void training_explain(struct training *training, const char *name, const char *help);
+void training_set_help(struct training *training, const char *name, const char *help);
 void training_end(struct training *training);
 
 /* Configures from file and settings (on top of the run to resume), trains, prints the result. An

@@ -15,7 +15,7 @@ const char *cli_rank(void)
     return rank;
 }
 
-bool cli_is_first_process(void)
+bool cli_is_rank_0(void)
 {
     const char *rank = cli_rank();
     return !rank || strcmp(rank, "0") == 0;

@@ -32,7 +32,7 @@ size_t config_setting_size(const struct config_setting *setting)
     return setting->count * element_size(setting);
 }
 
-bool config_is_open(const struct vkn_config *config, const char *key)
+bool config_is_unset(const struct vkn_config *config, const char *key)
 {
     const struct config_setting *setting = config_find(key);
     const char *bytes = (const char *)config + setting->offset;
@@ -45,13 +45,13 @@ bool config_is_open(const struct vkn_config *config, const char *key)
 void config_inherit(struct vkn_config *config, const struct vkn_config *from, const char *key)
 {
     const struct config_setting *setting = config_find(key);
-    if (config_is_open(config, key))
+    if (config_is_unset(config, key))
         memcpy((char *)config + setting->offset, (const char *)from + setting->offset,
                config_setting_size(setting));
 }
 
-static const void *place_of(const struct config_setting *setting, size_t index,
-                            const struct vkn_config *config)
+static const void *address_of(const struct config_setting *setting, size_t index,
+                              const struct vkn_config *config)
 {
     return (const char *)config + setting->offset + index * element_size(setting);
 }
@@ -64,7 +64,7 @@ static void *element(const struct config_setting *setting, size_t index, struct 
 double config_get(const struct config_setting *setting, size_t index,
                   const struct vkn_config *config)
 {
-    const void *place = place_of(setting, index, config);
+    const void *place = address_of(setting, index, config);
     switch (setting->type) {
     case CONFIG_U64:
     case CONFIG_BYTES:
@@ -156,7 +156,7 @@ static vkn_status check_number(const struct config_setting *setting, const char 
 }
 
 /* A zero that is written means zero, which in the struct may be a negative number. */
-static double meant(const struct config_setting *setting, double value)
+static double stored_value(const struct config_setting *setting, double value)
 {
     if (config_negative_is_off(setting) && (value < 0.0 || is_zero(setting, value)))
         return -1.0;
@@ -174,9 +174,9 @@ vkn_status config_store_number(const struct config_setting *setting, const char 
     else if (setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES)
         *(uint64_t *)place = number->whole;
     else if (setting->type == CONFIG_FLOAT)
-        *(float *)place = (float)meant(setting, number->value);
+        *(float *)place = (float)stored_value(setting, number->value);
     else
-        *(double *)place = meant(setting, number->value);
+        *(double *)place = stored_value(setting, number->value);
     return VKN_OK;
 }
 
@@ -293,8 +293,8 @@ static vkn_status store_name(const struct config_setting *setting, const char *s
     return status;
 }
 
-static vkn_status store_truth(const struct config_setting *setting, const char *source,
-                              const char *text, struct vkn_config *config)
+static vkn_status store_bool(const struct config_setting *setting, const char *source,
+                             const char *text, struct vkn_config *config)
 {
     bool value = strcmp(text, "true") == 0;
     if (!value && strcmp(text, "false") != 0)
@@ -349,7 +349,7 @@ vkn_status config_store_text(const struct config_setting *setting, const char *s
     if (setting->type == CONFIG_ENUM)
         return store_name(setting, source, text, config);
     if (setting->type == CONFIG_BOOL)
-        return store_truth(setting, source, text, config);
+        return store_bool(setting, source, text, config);
     if (setting->type == CONFIG_POINTS)
         return config_read_points(setting, text, config);
     if (setting->type == CONFIG_STEPS)

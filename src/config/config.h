@@ -35,7 +35,7 @@ struct vkn_config {
     VKN_SETTING_GROUPS(VKN_GROUP)
 };
 /* What a caller gives; NULL: all open. */
-const struct vkn_config *config_given(const vkn_config *config);
+const struct vkn_config *config_or_default(const vkn_config *config);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -88,7 +88,7 @@ struct config_setting {
     bool zero_is_off;
     uint32_t multiple;        /* whole numbers are multiples of this; 0: any */
     const char *const *names; /* of an enum's values, from 0; ends with NULL */
-    struct config_default standard;
+    struct config_default fallback;
     const char *help;
     const char *point_value; /* what points call their values: "scale" */
 };
@@ -110,7 +110,7 @@ const char *config_nearest(const char *word, const char *const *names, size_t co
 /* Bytes in the struct. */
 size_t config_setting_size(const struct config_setting *setting);
 /* Whether nobody has said what it shall be: it is zero. Of a key that there is. */
-bool config_is_open(const struct vkn_config *config, const char *key);
+bool config_is_unset(const struct vkn_config *config, const char *key);
 /* What is open becomes as it is in `from`. */
 void config_inherit(struct vkn_config *config, const struct vkn_config *from, const char *key);
 
@@ -150,7 +150,7 @@ enum vkn_model config_model(const struct vkn_config *config);
 /* Returns whether the settings field.* choose its encodings: the layered model, deformed or not. */
 bool config_is_layered(const struct vkn_config *config);
 /* The number that the row of an open default tells, whose meaning is the caller's. */
-double config_open_value(const char *key);
+double config_default_number(const char *key);
 /* The default in words: "16", "19, CPU 15", "huber", "a quarter of the machine's memory". */
 const char *config_default_text(const struct config_setting *setting);
 

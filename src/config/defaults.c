@@ -108,8 +108,8 @@ RULE(visibility)
 {
     UNUSED(facts), UNUSED(value);
     bool many = config->march.sampling == VKN_SAMPLING_UNIFORM && config->march.alpha_threshold > 0;
-    return many && config->mlp.checkpoint != VKN_GRADIENT_CHECKPOINT_OFF ? VKN_SWITCH_ON
-                                                                         : VKN_SWITCH_OFF;
+    return many && config->mlp.activation_checkpointing != VKN_CHECKPOINTING_OFF ? VKN_SWITCH_ON
+                                                                                 : VKN_SWITCH_OFF;
 }
 
 #define MODEL_RULE(name, vanilla)                  \
@@ -250,7 +250,8 @@ RULE(loss_scale)
     UNUSED(facts), UNUSED(value);
     if (is_given(config->loss_scale.schedule))
         return VKN_LOSS_SCALE_SCHEDULE;
-    bool halves = config->precision != VKN_PRECISION_FP32 || config->parallel.wire == VKN_WIRE_F16;
+    bool halves = config->precision != VKN_PRECISION_FP32 ||
+                  config->parallel.communication_type == VKN_COMMUNICATION_F16;
     return halves ? VKN_LOSS_SCALE_DYNAMIC : VKN_LOSS_SCALE_STATIC;
 }
 
@@ -271,13 +272,14 @@ RULE(initial_scale)
 }
 
 /* Sums of f16 are exchanged as they are. */
-RULE(wire)
+RULE(communication_type)
 {
     UNUSED(facts), UNUSED(value);
     bool halves =
-        config->gradient_sums == VKN_SUMS_HALF ||
-        (config->gradient_sums == VKN_SUMS_DEFAULT && config->policy.grid_sums == VKN_POLICY_F16);
-    return halves && config->parallel.mode == VKN_PARALLEL_EXACT ? VKN_WIRE_F16 : VKN_WIRE_F32;
+        config->gradient_sums == VKN_SUMS_F16 || (config->gradient_sums == VKN_SUMS_DEFAULT &&
+                                                  config->policy.grid_gradients == VKN_POLICY_F16);
+    return halves && config->parallel.mode == VKN_PARALLEL_SYNCHRONOUS ? VKN_COMMUNICATION_F16
+                                                                       : VKN_COMMUNICATION_F32;
 }
 
 /* A GPU updates all cells in less time than it takes to copy them. */
@@ -292,38 +294,38 @@ RULE(cells)
 double config_default(const struct config_setting *setting, size_t index,
                       const struct vkn_config *config, const struct config_facts *facts)
 {
-    const struct config_default *standard = &setting->standard;
-    if (standard->origin != CONFIG_VALUE)
+    const struct config_default *fallback = &setting->fallback;
+    if (fallback->origin != CONFIG_VALUE)
         return 0.0;
-    const double *values = facts->cpu && standard->cpu ? standard->cpu : standard->gpu;
+    const double *values = facts->cpu && fallback->cpu ? fallback->cpu : fallback->gpu;
     double value = values ? values[index] : 0.0;
-    return standard->rule ? standard->rule(config, facts, value) : value;
+    return fallback->rule ? fallback->rule(config, facts, value) : value;
 }
 
-double config_open_value(const char *key)
+double config_default_number(const char *key)
 {
     const struct config_setting *setting = config_find(key);
-    return setting && setting->standard.gpu ? setting->standard.gpu[0] : 0.0;
+    return setting && setting->fallback.gpu ? setting->fallback.gpu[0] : 0.0;
 }
 
 const char *config_default_text(const struct config_setting *setting)
 {
-    const struct config_default *standard = &setting->standard;
-    bool constant = standard->origin == CONFIG_VALUE && standard->gpu && !standard->rule;
+    const struct config_default *fallback = &setting->fallback;
+    bool constant = fallback->origin == CONFIG_VALUE && fallback->gpu && !fallback->rule;
     if (constant && setting->type == CONFIG_ENUM)
-        return setting->names[(size_t)standard->gpu[0]];
+        return setting->names[(size_t)fallback->gpu[0]];
     if (constant && setting->type == CONFIG_BOOL)
         return "false"; /* the zero of the struct */
-    return standard->words;
+    return fallback->words;
 }
 
 static void resolve(const struct config_setting *setting, const struct config_facts *facts,
                     struct vkn_config *config)
 {
-    if (setting->standard.origin == CONFIG_SCENE)
-        memcpy((char *)config + setting->offset, (const char *)facts + setting->standard.fact,
+    if (setting->fallback.origin == CONFIG_SCENE)
+        memcpy((char *)config + setting->offset, (const char *)facts + setting->fallback.fact,
                config_setting_size(setting));
-    if (setting->standard.origin != CONFIG_VALUE)
+    if (setting->fallback.origin != CONFIG_VALUE)
         return;
     for (size_t i = 0; i < setting->count; i++)
         if (config_get(setting, i, config) == 0.0)
@@ -371,11 +373,12 @@ static vkn_status check_march(const struct vkn_config *config)
         return base_fail(VKN_BAD_INPUT,
                          "config: march.far_distance: %g is not beyond march.near_distance, %g",
                          (double)config->march.far_distance, (double)config->march.near_distance);
-    if (config->march.alpha_threshold > config->march.threshold)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: march.alpha_threshold: %g is above march.threshold, %g: what "
-                         "keeps a cell occupied must not count as empty",
-                         (double)config->march.alpha_threshold, (double)config->march.threshold);
+    if (config->march.alpha_threshold > config->march.occupancy_threshold)
+        return base_fail(
+            VKN_BAD_INPUT,
+            "config: march.alpha_threshold: %g is above march.occupancy_threshold, %g: what "
+            "keeps a cell occupied must not count as empty",
+            (double)config->march.alpha_threshold, (double)config->march.occupancy_threshold);
     return VKN_OK;
 }
 
@@ -468,15 +471,16 @@ static vkn_status check_progressive(const struct vkn_config *config)
 
 static vkn_status check_parallel(const struct vkn_config *config)
 {
-    if (config->parallel.virtual > 1 && config->parallel.mode == VKN_PARALLEL_AVERAGE)
+    if (config->parallel.ranks_per_device > 1 && config->parallel.mode == VKN_PARALLEL_AVERAGE)
+        return base_fail(VKN_BAD_INPUT, "config: parallel.ranks_per_device: ranks in turn exchange "
+                                        "gradients in every step, which "
+                                        "parallel.mode=average does not");
+    if (config->parallel.communication_type == VKN_COMMUNICATION_F16 &&
+        config->parallel.mode == VKN_PARALLEL_AVERAGE)
         return base_fail(
             VKN_BAD_INPUT,
-            "config: parallel.virtual: ranks in turn exchange gradients in every step, which "
-            "parallel.mode=average does not");
-    if (config->parallel.wire == VKN_WIRE_F16 && config->parallel.mode == VKN_PARALLEL_AVERAGE)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: parallel.wire: parallel.mode=average exchanges weights, which "
-                         "f16 would round");
+            "config: parallel.communication_type: parallel.mode=average exchanges weights, which "
+            "f16 would round");
     return VKN_OK;
 }
 

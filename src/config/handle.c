@@ -6,11 +6,11 @@
 
 #include "config/internal.h"
 
-static const struct vkn_config all_open;
+static const struct vkn_config all_unset;
 
-const struct vkn_config *config_given(const vkn_config *config)
+const struct vkn_config *config_or_default(const vkn_config *config)
 {
-    return config ? config : &all_open;
+    return config ? config : &all_unset;
 }
 
 vkn_status vkn_config_create(vkn_config **config)
@@ -25,7 +25,7 @@ vkn_status vkn_config_copy(const vkn_config *from, vkn_config **config)
     *config = base_alloc(1, sizeof **config);
     if (!*config)
         return VKN_ERROR;
-    **config = *config_given(from);
+    **config = *config_or_default(from);
     return VKN_OK;
 }
 
@@ -69,14 +69,14 @@ vkn_status vkn_config_get(const vkn_config *config, const char *key, char **valu
     if (setting->type == CONFIG_POINTS)
         return base_fail(VKN_BAD_INPUT, "%s: %s: its points come from a file, and have no text",
                          __func__, key);
-    const struct vkn_config *from = config_given(config);
+    const struct vkn_config *from = config_or_default(config);
     cJSON *item = config_setting_json(setting, from);
     char *text = base_json_print(item);
     cJSON_Delete(item);
     if (!text)
         return VKN_ERROR;
     strip(text);
-    bool open = strcmp(text, "null") == 0 || (setting->count > 1 && config_is_open(from, key));
+    bool open = strcmp(text, "null") == 0 || (setting->count > 1 && config_is_unset(from, key));
     if (open) {
         free(text);
         text = base_format("default");

@@ -66,8 +66,8 @@ struct cJSON *config_steps_json(const struct config_setting *setting,
 vkn_status config_read_points(const struct config_setting *setting, const char *file,
                               struct vkn_config *config);
 /* From a JSON list, which `source` and the setting's key name in messages. */
-vkn_status config_take_points(const struct config_setting *setting, const char *source,
-                              const struct cJSON *list, struct vkn_config *config);
+vkn_status config_parse_points(const struct config_setting *setting, const char *source,
+                               const struct cJSON *list, struct vkn_config *config);
 /* As such a list, which the caller deletes; NULL on no memory. */
 struct cJSON *config_points_json(const struct config_setting *setting,
                                  const struct vkn_config *config);
@@ -82,7 +82,7 @@ vkn_status config_check_file(const char *source, const char *key, const char *pa
  * names. The caller deletes *tree. */
 vkn_status config_read_tree(const char *file, struct cJSON **tree);
 /* What tiny-cuda-nn's objects say, which leave the tree. Errors name what has no counterpart. */
-vkn_status config_take_tcnn(const char *source, struct cJSON *root, struct vkn_config *config);
+vkn_status config_import_tcnn(const char *source, struct cJSON *root, struct vkn_config *config);
 
 /* ---- rules (defaults.c) ---------------------------------------------------------------------- */
 
@@ -97,7 +97,7 @@ vkn_status config_take_tcnn(const char *source, struct cJSON *root, struct vkn_c
 #define CONFIG_RULE_RULE(name, words)                           config_rule config_rule_##name;
 #define CONFIG_RULE_VALUE_RULE(name, value, words)              config_rule config_rule_##name;
 #define CONFIG_RULE_DEVICE_RULE(name, gpu, between, cpu, words) config_rule config_rule_##name;
-#define CONFIG_RULE(group, name, type, range, standard, help)   CONFIG_RULE_##standard
+#define CONFIG_RULE(group, name, type, range, fallback, help)   CONFIG_RULE_##fallback
 #define CONFIG_RULES(group, settings)                           settings(CONFIG_RULE, group)
 VKN_SETTINGS_RUN(CONFIG_RULE, )
 VKN_SETTING_GROUPS(CONFIG_RULES)

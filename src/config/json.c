@@ -18,8 +18,8 @@ struct reading {
     bool ignore_unknown;
 };
 
-static vkn_status take_number(const struct reading *reading, const struct config_setting *setting,
-                              const cJSON *item, struct config_number *number)
+static vkn_status parse_number(const struct reading *reading, const struct config_setting *setting,
+                               const cJSON *item, struct config_number *number)
 {
     if (!cJSON_IsNumber(item))
         return base_json_fail(reading->source, setting->key, "not a number");
@@ -43,7 +43,7 @@ static vkn_status read_number(const struct reading *reading, const struct config
         return VKN_OK;
     }
     struct config_number number;
-    BASE_TRY(take_number(reading, setting, item, &number));
+    BASE_TRY(parse_number(reading, setting, item, &number));
     return config_store_number(setting, reading->source, index, &number, reading->config);
 }
 
@@ -55,13 +55,13 @@ static vkn_status read_steps(const struct reading *reading, const struct config_
     bool list = cJSON_IsArray(item);
     if (!list || cJSON_GetArraySize(item) == 0) { /* an empty list: at the end alone */
         if (!list)
-            BASE_TRY(take_number(reading, setting, item, &number));
+            BASE_TRY(parse_number(reading, setting, item, &number));
         return config_store_every(setting, reading->source, &number, reading->config);
     }
     size_t index = 0;
     const cJSON *step;
     cJSON_ArrayForEach (step, item) {
-        BASE_TRY(take_number(reading, setting, step, &number));
+        BASE_TRY(parse_number(reading, setting, step, &number));
         BASE_TRY(config_store_step(setting, reading->source, index++, &number, reading->config));
     }
     return VKN_OK;
@@ -102,7 +102,7 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
         return VKN_OK;
     }
     if (setting->type == CONFIG_POINTS)
-        return config_take_points(setting, reading->source, item, reading->config);
+        return config_parse_points(setting, reading->source, item, reading->config);
     if (setting->type == CONFIG_STEPS)
         return read_steps(reading, setting, item);
     if (setting->count > 1 && cJSON_IsArray(item))
@@ -142,13 +142,13 @@ static vkn_status read_object(const struct reading *reading, const char *group, 
 }
 
 /* A tree that is wrong changes nothing; it is deleted. */
-static vkn_status take_tree(const char *source, cJSON *tree, bool ignore_unknown,
-                            struct vkn_config *config)
+static vkn_status apply_tree(const char *source, cJSON *tree, bool ignore_unknown,
+                             struct vkn_config *config)
 {
     struct vkn_config changed = *config;
     const struct reading reading = {&changed, source, ignore_unknown};
     vkn_status status = cJSON_IsObject(tree)
-                            ? config_take_tcnn(source, tree, &changed)
+                            ? config_import_tcnn(source, tree, &changed)
                             : base_fail(VKN_BAD_INPUT, "%s: not a JSON object", source);
     if (status == VKN_OK)
         status = read_object(&reading, "", tree);
@@ -168,7 +168,7 @@ vkn_status vkn_config_parse_json(struct vkn_config *config, const char *source, 
         source = __func__;
     cJSON *tree = NULL;
     BASE_TRY(base_json_parse(source, json, strlen(json), &tree));
-    return take_tree(source, tree, ignore_unknown, config);
+    return apply_tree(source, tree, ignore_unknown, config);
 }
 
 vkn_status vkn_config_read_json(struct vkn_config *config, const char *file)
@@ -178,7 +178,7 @@ vkn_status vkn_config_read_json(struct vkn_config *config, const char *file)
     BASE_NEED(file);
     cJSON *tree = NULL;
     BASE_TRY(config_read_tree(file, &tree));
-    return take_tree(file, tree, false, config);
+    return apply_tree(file, tree, false, config);
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -271,7 +271,7 @@ char *vkn_config_write_json(const struct vkn_config *config)
     BASE_C_LOCALE;
     cJSON *root = cJSON_CreateObject();
     for (size_t i = 0; i < config_setting_count; i++)
-        add_setting(root, &config_settings[i], config_given(config));
+        add_setting(root, &config_settings[i], config_or_default(config));
     char *text = base_json_print(root);
     cJSON_Delete(root);
     return text;

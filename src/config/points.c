@@ -50,7 +50,7 @@ static vkn_status add_point(struct points *points, const char *place, double ste
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 /* `list` names it in messages: "loss_scale.schedule[2]: ...". */
-static vkn_status take_elements(struct points *points, const char *list, const cJSON *json)
+static vkn_status parse_elements(struct points *points, const char *list, const cJSON *json)
 {
     if (!cJSON_IsArray(json))
         return base_json_fail(points->source, list, "not a list of [step, %s]",
@@ -70,11 +70,11 @@ static vkn_status take_elements(struct points *points, const char *list, const c
     return VKN_OK;
 }
 
-vkn_status config_take_points(const struct config_setting *setting, const char *source,
-                              const cJSON *list, struct vkn_config *config)
+vkn_status config_parse_points(const struct config_setting *setting, const char *source,
+                               const cJSON *list, struct vkn_config *config)
 {
     struct points points = points_of(setting, source, config);
-    return take_elements(&points, setting->key, list);
+    return parse_elements(&points, setting->key, list);
 }
 
 cJSON *config_points_json(const struct config_setting *setting, const struct vkn_config *config)
@@ -98,7 +98,7 @@ cJSON *config_points_json(const struct config_setting *setting, const struct vkn
 #define BLANKS " \t\r\v\f"
 
 /* "500 1024" or "500, 1024"; nothing; and what follows a # is a comment. */
-static vkn_status take_line(struct points *points, size_t number, char *line)
+static vkn_status parse_line(struct points *points, size_t number, char *line)
 {
     char place[32], *end;
     snprintf(place, sizeof(place), "line %zu", number);
@@ -116,24 +116,24 @@ static vkn_status take_line(struct points *points, size_t number, char *line)
     return add_point(points, place, step, value);
 }
 
-static vkn_status take_lines(struct points *points, char *text)
+static vkn_status parse_lines(struct points *points, char *text)
 {
     size_t number = 1;
     for (char *line = text; line; number++) {
         char *newline = strchr(line, '\n');
         if (newline)
             *newline = 0;
-        BASE_TRY(take_line(points, number, line));
+        BASE_TRY(parse_line(points, number, line));
         line = newline ? newline + 1 : NULL;
     }
     return VKN_OK;
 }
 
-static vkn_status take_json(struct points *points, const char *text, size_t size)
+static vkn_status parse_json(struct points *points, const char *text, size_t size)
 {
     cJSON *json = NULL;
     BASE_TRY(base_json_parse(points->source, text, size, &json));
-    vkn_status status = take_elements(points, "", json);
+    vkn_status status = parse_elements(points, "", json);
     cJSON_Delete(json);
     return status;
 }
@@ -149,9 +149,9 @@ vkn_status config_read_points(const struct config_setting *setting, const char *
     if (strlen(text) != size)
         status = base_fail(VKN_BAD_INPUT, "%s: not a text file", file);
     else if (text[strspn(text, BLANKS "\n")] == '[')
-        status = take_json(&points, text, size);
+        status = parse_json(&points, text, size);
     else
-        status = take_lines(&points, text);
+        status = parse_lines(&points, text);
     free(text);
     if (status == VKN_OK && points.count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: no line with a step and a %s", file,

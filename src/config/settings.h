@@ -94,10 +94,10 @@
     X(G, scale, DOUBLE, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                             \
       SCENE(scale, "the file's or measured"), "dataset units to training space")                        \
     X(G, offset, DOUBLES(3), RANGE(-VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET),                      \
-      SCENE(offset, "the file's or measured"), "added to those; only with scene.placed")                \
+      SCENE(offset, "the file's or measured"), "added to those; only with scene.fixed_transform")       \
     X(G, aabb_scale, U32, RANGE(1, 128), SCENE(aabb_scale, "the file's or measured"),                   \
       "side of the reconstructed cube, a power of two")                                                 \
-    X(G, placed, BOOL, ANY, SCENE(placed, "false"),                                                     \
+    X(G, fixed_transform, BOOL, ANY, SCENE(placed, "false"),                                                     \
       "take scale, offset and aabb_scale as they are: a run keeps those that it began with")            \
     X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
       "cube: space beyond that cube is drawn in, to infinity")                                          \
@@ -150,7 +150,7 @@
       "hidden layer of the density MLP, but ngp's, that reads the position again; beyond the last: none")     \
     X(G, density_activation, ENUM(density_activation), ANY, RULE(density_activation, "exp, vanilla, dynamic softplus"), \
       "density of the raw output x: e^x, softplus(x - 1) or max(x, 0)")                                 \
-    X(G, checkpoint, ENUM(gradient_checkpoint), ANY, VALUE(VKN_GRADIENT_CHECKPOINT_AUTO),               \
+    X(G, activation_checkpointing, ENUM(checkpointing), ANY, VALUE(VKN_CHECKPOINTING_AUTO),                           \
       "vanilla, layered: whether the backward pass computes activations again; auto: where they do not fit")
 
 /* Of the dynamic model: a place and a moment become the place in one moment's scene, the canonical one. */
@@ -160,10 +160,10 @@
     X(G, layers, U32, RANGE(1, 8), VALUE(4), "hidden layers of the deformation")                        \
     X(G, position_octaves, U32, RANGE(1, 8), VALUE(2), "of the place's frequencies")                    \
     X(G, time_octaves, U32, RANGE(1, 8), VALUE(2), "of the moment's frequencies")                       \
-    X(G, rate, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "factor of the deformation's learning rate")         \
+    X(G, learning_rate_factor, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "factor of the deformation's learning rate")         \
     X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.5),                                            \
       "share of the training until views of all moments are drawn, the first ones first; 0 or negative: none") \
-    X(G, time_slices, U32, RANGE(1, 64), VALUE(1),                                                      \
+    X(G, time_bins, U32, RANGE(1, 64), VALUE(1),                                                        \
       "of the occupancy grid: each knows what is occupied in its part of the time; 1: one grid for all of it") \
     X(G, time_features, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                       \
       "the moment is an input of the canonical field as well: for what changes its look")
@@ -186,13 +186,13 @@
 #define VKN_SETTINGS_POLICY(X, G)                                                                       \
     X(G, parameters, ENUM(policy), ANY, OPEN("the precision's"), "hash table and weights as read")      \
     X(G, activations, ENUM(policy), ANY, OPEN("the precision's"), "as kept")                            \
-    X(G, products, ENUM(policy), ANY, OPEN("the precision's"), "of the MLPs; f32 also in fp16")                           \
+    X(G, matmul, ENUM(policy), ANY, OPEN("the precision's"), "of the MLPs; f32 also in fp16")                           \
     X(G, activation_gradients, ENUM(policy), ANY, OPEN("the precision's"), "as kept")                   \
-    X(G, sums, ENUM(policy), ANY, OPEN("f32, or as matrix.accumulate"), "of the MLPs' products; f16 not in fp32") \
-    X(G, grid_sums, ENUM(policy), ANY, OPEN("as gradient_sums"), "of the grid's gradients; f16 is half") \
-    X(G, weight_sums, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of the MLPs' gradients, over samples") \
+    X(G, accumulators, ENUM(policy), ANY, OPEN("f32, or as matrix.accumulate"), "of the MLPs' products; f16 not in fp32") \
+    X(G, grid_gradients, ENUM(policy), ANY, OPEN("as gradient_sums"), "of the grid's gradients; f16 is half") \
+    X(G, weight_gradients, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of the MLPs' gradients, over samples") \
     X(G, compositing, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "transmittance, colour, depth of rays") \
-    X(G, masters, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "parameters that the optimiser changes")    \
+    X(G, master_parameters, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "parameters that the optimiser changes")    \
     X(G, moments, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "of gradients, which the optimiser keeps")
 
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
@@ -216,8 +216,8 @@
     X(G, spacing, ENUM(spacing), ANY, VALUE(VKN_SPACING_STEPS), "of samples that no occupancy grid places") \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
       DEVICE_RULE(resolution, 128, ", CPU ", 64, ", there vanilla, dynamic, layered 32"), "of the occupancy grid, a power of two") \
-    X(G, decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
-    X(G, threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
+    X(G, occupancy_decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "of occupancy per update")                          \
+    X(G, occupancy_threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
       "optical thickness of an occupied smallest step")                                                 \
     X(G, cone_angle, FLOAT, RANGE_OR_OFF(-1, 1),                                                        \
       DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, ", 0 when aabb_scale is 1 and not contracted"),    \
@@ -275,14 +275,14 @@
     X(G, milestones, FLOATS(3), RANGE(1e-6, 2), VALUES(0.5, 0.75, 0.9), "shares of the training")       \
     X(G, decay_start, U32, RANGE(1, UINT32_MAX), VALUE(20000), "first decay of a run without limits")   \
     X(G, decay_interval, U32, RANGE(1, UINT32_MAX), VALUE(10000), "steps between the next ones")        \
-    X(G, average_decay, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.95),                                      \
+    X(G, ema_decay, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.95),                                      \
       "of the weights' moving average, per step")                                                       \
     X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0, no clipping"), "largest gradient norm, weight decay not included")
 
 /* Growth, backoff, interval, hysteresis and falls are of dynamic scaling. */
 #define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
     X(G, kind, ENUM(loss_scale), ANY,                                                                   \
-      RULE(loss_scale, "static in fp32, else dynamic, as with parallel.wire=f16; schedule with one"),   \
+      RULE(loss_scale, "static in fp32, else dynamic, as with parallel.communication_type=f16; schedule with one"), \
       "of the gradients")                                                                               \
     X(G, initial, FLOAT, RANGE(1e-6, VKN_MOST_LOSS_SCALE),                                              \
       VALUE_RULE(initial_scale, 65536, " when dynamic, a schedule's first, else 1; within the limits"), \
@@ -296,19 +296,19 @@
     X(G, interval, U32, RANGE(1, UINT32_MAX), VALUE(2000), "good steps before growth")                  \
     X(G, hysteresis, U32, RANGE(1, UINT32_MAX), VALUE(1),                                               \
       "overflows up to the first back-off since the loss scale last grew; 1: back-off at once")         \
-    X(G, falls, U32, RANGE(1, UINT32_MAX), VALUE(12),                                                   \
+    X(G, max_backoffs, U32, RANGE(1, UINT32_MAX), VALUE(12),                                                \
       "back-offs without an interval between that lower the learning rate for good")                    \
-    X(G, fall_factor, FLOAT, RANGE(1e-3, 1), VALUE(0.5), "by this factor; 1: never")                    \
+    X(G, rate_cut_factor, FLOAT, RANGE(1e-3, 1), VALUE(0.5), "by this factor; 1: never")                \
     X(G, schedule, POINTS(scale), RANGE(1e-6, VKN_MOST_LOSS_SCALE), OPEN("none"),                       \
       "loss scale from a step on; in files [[step, scale], ...]")
 
 #define VKN_SETTINGS_PARALLEL(X, G)                                                                     \
-    X(G, mode, ENUM(parallel_mode), ANY, VALUE(VKN_PARALLEL_EXACT),                                     \
+    X(G, mode, ENUM(parallel_mode), ANY, VALUE(VKN_PARALLEL_SYNCHRONOUS),                               \
       "of several ranks: gradients are exchanged every step, or weights every 16")                      \
-    X(G, virtual, U32, RANGE(1, 16), VALUE(1), "ranks that each device plays, one after the other")     \
-    X(G, wire, ENUM(wire), ANY, RULE(wire, "f16 with gradient_sums=half, else f32"),                    \
+    X(G, ranks_per_device, U32, RANGE(1, 16), VALUE(1), "ranks that each device plays, one after the other")     \
+    X(G, communication_type, ENUM(communication_type), ANY, RULE(communication_type, "f16 with gradient_sums=f16, else f32"),                     \
       "what the hash grid's gradients are exchanged as")                                                \
-    X(G, pieces, U32, RANGE(1, 8), DEVICE(4, 1),                                                        \
+    X(G, buckets, U32, RANGE(1, 8), DEVICE(4, 1),                                                        \
       "that gradients are exchanged in, each while the next ones are computed")                         \
     X(G, images, ENUM(parallel_part), ANY, VALUE(VKN_PART_ALL),                                         \
       "training images that each rank holds: all, or a share of its own")                               \

@@ -52,10 +52,10 @@ VKN_ENUMERATIONS(NAMES)
 
 #define ALONE(group, name, kind, range, value, text) \
     {.key = #name, .offset = offsetof(struct vkn_config, name), \
-     TYPE_##kind, RANGE_##range, .standard = DEFAULT_##value, .help = (text)},
+     TYPE_##kind, RANGE_##range, .fallback = DEFAULT_##value, .help = (text)},
 #define GROUPED(group, name, kind, range, value, text) \
     {.key = #group "." #name, .offset = offsetof(struct vkn_config, group.name), \
-     TYPE_##kind, RANGE_##range, .standard = DEFAULT_##value, .help = (text)},
+     TYPE_##kind, RANGE_##range, .fallback = DEFAULT_##value, .help = (text)},
 #define GROUP(group, settings) settings(GROUPED, group)
 // NOLINTEND(bugprone-macro-parentheses)
 

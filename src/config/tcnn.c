@@ -27,7 +27,7 @@ static const struct number_row numbers[] = {
     {"network", NULL, "n_hidden_layers", "mlp.density_layers"},
     {"rgb_network", NULL, "n_neurons", "mlp.color_width"},
     {"rgb_network", NULL, "n_hidden_layers", "mlp.color_layers"},
-    {"optimizer", "Ema", "decay", "optimizer.average_decay"},
+    {"optimizer", "Ema", "decay", "optimizer.ema_decay"},
     {"optimizer", "ExponentialDecay", "decay_start", "optimizer.decay_start"},
     {"optimizer", "ExponentialDecay", "decay_interval", "optimizer.decay_interval"},
     {"optimizer", "ExponentialDecay", "decay_base", "optimizer.decay_factor"},
@@ -78,7 +78,7 @@ static const struct name_row names[] = {
 static const struct {
     const char *object, *key;
     double value;
-} idle[] = {
+} ignored[] = {
     {"encoding", "stochastic_interpolation", 0},
     {"encoding", "scale", 1},
     {"encoding", "offset", 0},
@@ -92,7 +92,7 @@ static const struct {
     {"optimizer", "adabound", 0},
 };
 
-struct taking {
+struct import {
     const char *source;
     struct vkn_config *config;
     double growth;          /* encoding.per_level_scale; 0: there is none */
@@ -100,26 +100,26 @@ struct taking {
 };
 
 /* Of a level of the tree. */
-struct place {
+struct node {
     const char *object; /* as the rows have it */
     char path[PATH_SIZE];
     const char *otype;
 };
 
-static vkn_status fail(const struct taking *taking, const struct place *place, const char *key,
+static vkn_status fail(const struct import *import, const struct node *node, const char *key,
                        const char *problem)
 {
     char path[2 * PATH_SIZE];
-    snprintf(path, sizeof path, "%s.%s", place->path, key);
-    return base_json_fail(taking->source, path, "%s", problem);
+    snprintf(path, sizeof path, "%s.%s", node->path, key);
+    return base_json_fail(import->source, path, "%s", problem);
 }
 
 /* The setting under the name that the file has for it, for messages. */
-static struct config_setting named(const struct place *place, const char *key, const char *setting,
+static struct config_setting named(const struct node *node, const char *key, const char *setting,
                                    char path[2 * PATH_SIZE])
 {
     struct config_setting found = *config_find(setting);
-    snprintf(path, (size_t)2 * PATH_SIZE, "%s.%s", place->path, key);
+    snprintf(path, (size_t)2 * PATH_SIZE, "%s.%s", node->path, key);
     found.key = path;
     return found;
 }
@@ -139,80 +139,79 @@ static bool applies(const struct number_row *row, const char *otype)
            (strcmp(row->otype, "grid") == 0 && is_grid(otype));
 }
 
-static vkn_status take_number(const struct taking *taking, const struct place *place,
-                              const struct number_row *row, const cJSON *item)
+static vkn_status import_number(const struct import *import, const struct node *node,
+                                const struct number_row *row, const cJSON *item)
 {
     char path[2 * PATH_SIZE];
-    const struct config_setting setting = named(place, row->key, row->setting, path);
-    if (!applies(row, place->otype))
+    const struct config_setting setting = named(node, row->key, row->setting, path);
+    if (!applies(row, node->otype))
         return VKN_OK;
     if (!cJSON_IsNumber(item))
-        return fail(taking, place, row->key, "not a number");
+        return fail(import, node, row->key, "not a number");
     struct config_number number = {.value = item->valuedouble};
     number.is_whole = number.value >= 0 && number.value <= (double)UINT32_MAX &&
                       floor(number.value) == number.value;
     number.whole = number.is_whole ? (uint64_t)number.value : 0;
-    return config_store_number(&setting, taking->source, 0, &number, taking->config);
+    return config_store_number(&setting, import->source, 0, &number, import->config);
 }
 
-static vkn_status take_growth(struct taking *taking, const struct place *place, const cJSON *item)
+static vkn_status import_growth(struct import *import, const struct node *node, const cJSON *item)
 {
-    if (!is_grid(place->otype))
+    if (!is_grid(node->otype))
         return VKN_OK;
     if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1 && item->valuedouble <= 16))
-        return fail(taking, place, item->string, "not a number from 1 to 16");
-    taking->growth = item->valuedouble;
+        return fail(import, node, item->string, "not a number from 1 to 16");
+    import->growth = item->valuedouble;
     return VKN_OK;
 }
 
-static uint32_t grid_number(const struct taking *taking, const char *key)
+static uint32_t grid_number(const struct import *import, const char *key)
 {
     const struct config_setting *setting = config_find(key);
-    double value = config_get(setting, 0, taking->config);
-    return (uint32_t)(value > 0 ? value : setting->standard.gpu[0]);
+    double value = config_get(setting, 0, import->config);
+    return (uint32_t)(value > 0 ? value : setting->fallback.gpu[0]);
 }
 
 /* The finest level is the coarsest times so many growths. */
-static vkn_status store_finest(const struct taking *taking)
+static vkn_status store_finest(const struct import *import)
 {
     struct config_setting setting = *config_find("grid.finest");
-    uint32_t levels = grid_number(taking, "grid.levels");
-    double finest = grid_number(taking, "grid.coarsest") * pow(taking->growth, levels - 1);
+    uint32_t levels = grid_number(import, "grid.levels");
+    double finest = grid_number(import, "grid.coarsest") * pow(import->growth, levels - 1);
     struct config_number number = {.value = round(finest), .is_whole = finest < (double)UINT32_MAX};
     number.whole = number.is_whole ? (uint64_t)number.value : 0;
     setting.key = "encoding.per_level_scale";
-    return taking->growth > 0
-               ? config_store_number(&setting, taking->source, 0, &number, taking->config)
+    return import->growth > 0
+               ? config_store_number(&setting, import->source, 0, &number, import->config)
                : VKN_OK;
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
 /* A colour network is one that has its numbers under other names. */
-static bool has_names(const struct name_row *row, const struct place *place, const char *key)
+static bool has_names(const struct name_row *row, const struct node *node, const char *key)
 {
-    bool network = strcmp(place->object, "rgb_network") == 0 &&
+    bool network = strcmp(node->object, "rgb_network") == 0 &&
                    strcmp(row->object, "network") == 0 && strcmp(key, "output_activation") != 0;
-    return (network || strcmp(row->object, place->object) == 0) && strcmp(row->key, key) == 0;
+    return (network || strcmp(row->object, node->object) == 0) && strcmp(row->key, key) == 0;
 }
 
-static vkn_status check_activation(struct taking *taking, const struct place *place,
-                                   const char *name)
+static vkn_status check_activation(struct import *import, const struct node *node, const char *name)
 {
-    if (taking->activation && strcasecmp(taking->activation, name) != 0)
-        return fail(taking, place, "activation", "both networks have one activation function");
-    taking->activation = name;
+    if (import->activation && strcasecmp(import->activation, name) != 0)
+        return fail(import, node, "activation", "both networks have one activation function");
+    import->activation = name;
     return VKN_OK;
 }
 
 /* *known: whether there are names for that key. */
-static vkn_status take_name(struct taking *taking, const struct place *place, const cJSON *item,
-                            bool *known)
+static vkn_status import_name(struct import *import, const struct node *node, const cJSON *item,
+                              bool *known)
 {
     struct base_text list = {0};
     const struct name_row *found = NULL;
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
-        if (!has_names(&names[i], place, item->string))
+        if (!has_names(&names[i], node, item->string))
             continue;
         base_text_add(&list, "%s%s", list.size ? ", " : "", names[i].name);
         if (cJSON_IsString(item) && strcasecmp(item->valuestring, names[i].name) == 0)
@@ -221,111 +220,112 @@ static vkn_status take_name(struct taking *taking, const struct place *place, co
     *known = list.data != NULL;
     vkn_status status = VKN_OK;
     char path[2 * PATH_SIZE];
-    snprintf(path, sizeof path, "%s.%s", place->path, item->string);
+    snprintf(path, sizeof path, "%s.%s", node->path, item->string);
     if (*known && !found)
-        status = base_json_fail(taking->source, path, "%s is none of %s",
+        status = base_json_fail(import->source, path, "%s is none of %s",
                                 cJSON_IsString(item) ? item->valuestring : "what is no text",
                                 list.failed ? "its names" : list.data);
     free(list.data);
     if (!found || status != VKN_OK)
         return status;
     if (strcmp(item->string, "activation") == 0)
-        BASE_TRY(check_activation(taking, place, found->name));
-    return found->setting ? config_store_text(config_find(found->setting), taking->source,
-                                              found->value, taking->config)
+        BASE_TRY(check_activation(import, node, found->name));
+    return found->setting ? config_store_text(config_find(found->setting), import->source,
+                                              found->value, import->config)
                           : VKN_OK;
 }
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-static vkn_status take_object(struct taking *taking, const char *object, const char *path,
-                              const cJSON *json);
+static vkn_status import_object(struct import *import, const char *object, const char *path,
+                                const cJSON *json);
 
 /* What an optimiser wraps; of a composite encoding the part of the direction, which comes first:
  * nothing else is there to be encoded. */
-static vkn_status take_nested(struct taking *taking, const struct place *place, const cJSON *item)
+static vkn_status import_nested(struct import *import, const struct node *node, const cJSON *item)
 {
-    bool composite = strcasecmp(place->otype, "Composite") == 0;
+    bool composite = strcasecmp(node->otype, "Composite") == 0;
     const cJSON *inner = composite ? cJSON_GetArrayItem(item, 0) : item;
     char path[PATH_SIZE];
-    if (!composite && strcmp(place->object, "optimizer") != 0)
+    if (!composite && strcmp(node->object, "optimizer") != 0)
         return VKN_OK; /* of a type that a parent has */
     if (!cJSON_IsObject(inner))
-        return fail(taking, place, "nested", composite ? "no list of objects" : "not an object");
-    if ((size_t)snprintf(path, sizeof path, "%s.nested%s", place->path, composite ? "[0]" : "") >=
+        return fail(import, node, "nested", composite ? "no list of objects" : "not an object");
+    if ((size_t)snprintf(path, sizeof path, "%s.nested%s", node->path, composite ? "[0]" : "") >=
         sizeof path)
-        return fail(taking, place, "nested", "too deep");
-    return take_object(taking, place->object, path, inner);
+        return fail(import, node, "nested", "too deep");
+    return import_object(import, node->object, path, inner);
 }
 
-static bool is_idle(const struct place *place, const cJSON *item, bool *known)
+static bool is_ignored(const struct node *node, const cJSON *item, bool *known)
 {
-    for (size_t i = 0; i < BASE_COUNT(idle); i++)
-        if (strcmp(idle[i].object, place->object) == 0 && strcmp(idle[i].key, item->string) == 0) {
+    for (size_t i = 0; i < BASE_COUNT(ignored); i++)
+        if (strcmp(ignored[i].object, node->object) == 0 &&
+            strcmp(ignored[i].key, item->string) == 0) {
             *known = true;
-            return cJSON_IsNumber(item) ? item->valuedouble == idle[i].value
-                                        : idle[i].value == 0 && cJSON_IsFalse(item);
+            return cJSON_IsNumber(item) ? item->valuedouble == ignored[i].value
+                                        : ignored[i].value == 0 && cJSON_IsFalse(item);
         }
     return false;
 }
 
-static vkn_status take_member(struct taking *taking, const struct place *place, const cJSON *item)
+static vkn_status import_member(struct import *import, const struct node *node, const cJSON *item)
 {
     const char *key = item->string;
     bool known = false;
-    BASE_TRY(take_name(taking, place, item, &known));
+    BASE_TRY(import_name(import, node, item, &known));
     if (known)
         return VKN_OK;
-    if (strcmp(place->object, "encoding") == 0 && strcmp(key, "per_level_scale") == 0)
-        return take_growth(taking, place, item);
+    if (strcmp(node->object, "encoding") == 0 && strcmp(key, "per_level_scale") == 0)
+        return import_growth(import, node, item);
     if (strcmp(key, "nested") == 0)
-        return take_nested(taking, place, item);
+        return import_nested(import, node, item);
     for (size_t i = 0; i < BASE_COUNT(numbers); i++)
-        if (strcmp(numbers[i].object, place->object) == 0 && strcmp(numbers[i].key, key) == 0)
-            return take_number(taking, place, &numbers[i], item);
-    if (is_idle(place, item, &known))
+        if (strcmp(numbers[i].object, node->object) == 0 && strcmp(numbers[i].key, key) == 0)
+            return import_number(import, node, &numbers[i], item);
+    if (is_ignored(node, item, &known))
         return VKN_OK;
-    return fail(taking, place, key,
+    return fail(import, node, key,
                 known ? "has no counterpart but for what does nothing"
                       : "has no counterpart; docs/models.md lists what has");
 }
 
-static vkn_status take_object(struct taking *taking, const char *object, const char *path,
-                              const cJSON *json)
+static vkn_status import_object(struct import *import, const char *object, const char *path,
+                                const cJSON *json)
 {
-    struct place place = {.object = object};
+    struct node node = {.object = object};
     const cJSON *otype = cJSON_GetObjectItemCaseSensitive(json, "otype"), *item;
-    snprintf(place.path, sizeof place.path, "%s", path);
+    snprintf(node.path, sizeof node.path, "%s", path);
     if (!cJSON_IsString(otype))
-        return fail(taking, &place, "otype", "missing");
-    place.otype = otype->valuestring;
+        return fail(import, &node, "otype", "missing");
+    node.otype = otype->valuestring;
     cJSON_ArrayForEach (item, json)
-        BASE_TRY(take_member(taking, &place, item));
+        BASE_TRY(import_member(import, &node, item));
     return VKN_OK;
 }
 
 /* Of the layers of a network none reads inputs again. */
-static vkn_status take_root(struct taking *taking, const char *object, const cJSON *json)
+static vkn_status import_root(struct import *import, const char *object, const cJSON *json)
 {
     if (strcmp(object, "network") == 0)
-        taking->config->mlp.skip_layer = (uint32_t)config_find("mlp.skip_layer")->maximum;
-    return take_object(taking, object, object, json);
+        import->config->mlp.skip_layer = (uint32_t)config_find("mlp.skip_layer")->maximum;
+    return import_object(import, object, object, json);
 }
 
-vkn_status config_take_tcnn(const char *source, cJSON *root, struct vkn_config *config)
+vkn_status config_import_tcnn(const char *source, cJSON *root, struct vkn_config *config)
 {
     static const char *const objects[] = {"encoding",    "dir_encoding", "network",
                                           "rgb_network", "optimizer",    "loss"};
     enum { OBJECTS_OF_FIELD = 4 };
     static const char *const others[] = {"distortion_map", "envmap"};
-    struct taking taking = {.source = source, .config = config};
+    struct import import = {.source = source, .config = config};
     bool any = false;
     for (size_t i = 0; i < BASE_COUNT(objects); i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, objects[i]);
         bool own = i >= OBJECTS_OF_FIELD && !cJSON_HasObjectItem(item, "otype"); /* our group */
         if (!cJSON_IsObject(item) || own)
             continue;
-        BASE_TRY(take_root(&taking, objects[i], item));
+        BASE_TRY(import_root(&import, objects[i], item));
         cJSON_DeleteItemFromObjectCaseSensitive(root, objects[i]);
         any = true;
     }
@@ -334,5 +334,5 @@ vkn_status config_take_tcnn(const char *source, cJSON *root, struct vkn_config *
             base_log(BASE_LOG_WARNING, "%s: %s: has no counterpart, left out", source, others[i]);
             cJSON_DeleteItemFromObjectCaseSensitive(root, others[i]);
         }
-    return store_finest(&taking);
+    return store_finest(&import);
 }

@@ -84,7 +84,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
                          device->name);
     backend->f16_accumulate = config->matrix.accumulate == VKN_ACCUMULATE_F16 ||
                               (config->matrix.accumulate == VKN_ACCUMULATE_DEFAULT &&
-                               config->policy.sums == VKN_POLICY_F16);
+                               config->policy.accumulators == VKN_POLICY_F16);
     backend->conversions = config->matrix.conversions;
     BASE_TRY(choose_shape(config, device, backend));
     if (backend->conversions &&
@@ -94,7 +94,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
                          "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
                          device->subgroup_size);
-    if (!backend->cpu_shaped && model->fused > 0)
+    if (!backend->cpu_kernels && model->fused > 0)
         backend->transposed = FIELD_PAD(model->param_count);
     return VKN_OK;
 }
@@ -104,7 +104,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
 static vkn_status choose_sums(const struct vkn_config *config, const struct field_model *model,
                               const struct gpu_capabilities *device, struct field_backend *backend)
 {
-    static const char *const names[] = {NULL, "float", "fixed", "swap", "f16"};
+    static const char *const names[] = {NULL, "float", "fixed", "cas", "f16"};
     /* With so few subgroups at work, each may have a level for itself, where features have levels.
      */
     bool owned = (model->levels > 0 || model->inputs == 0) && device->type == GPU_CPU &&
@@ -112,26 +112,27 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
                  (device->subgroup_size == 8 || device->subgroup_size == 16);
     bool floats = device->float_atomic_add || owned;
     backend->sums = config->gradient_sums;
-    if (backend->sums == VKN_SUMS_DEFAULT && config->policy.grid_sums == VKN_POLICY_F16)
-        backend->sums = VKN_SUMS_HALF;
+    if (backend->sums == VKN_SUMS_DEFAULT && config->policy.grid_gradients == VKN_POLICY_F16)
+        backend->sums = VKN_SUMS_F16;
     if (backend->sums == VKN_SUMS_DEFAULT)
-        backend->sums = floats && !config->deterministic ? VKN_SUMS_FLOAT : VKN_SUMS_FIXED;
+        backend->sums = floats && !config->deterministic ? VKN_SUMS_F32 : VKN_SUMS_FIXED;
     if (config->deterministic && backend->sums != VKN_SUMS_FIXED)
         return base_fail(VKN_BAD_INPUT,
                          "config: gradient_sums: %s sums depend on their order; "
                          "deterministic needs fixed",
                          names[backend->sums]);
-    if (backend->sums == VKN_SUMS_FLOAT && !floats)
+    if (backend->sums == VKN_SUMS_F32 && !floats)
         return base_fail(VKN_BAD_INPUT,
                          "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and swap "
                          "work everywhere",
                          device->name);
-    backend->f16_sums = config->parallel.wire == VKN_WIRE_F16 || backend->sums == VKN_SUMS_HALF;
-    backend->sums_program = names[backend->sums];
-    if (backend->sums == VKN_SUMS_HALF && !device->packed_half_atomics)
-        backend->sums_program = "f16_swap";
-    if (backend->sums == VKN_SUMS_FLOAT && owned) {
-        backend->sums_program = "owned";
+    backend->f16_sums = config->parallel.communication_type == VKN_COMMUNICATION_F16 ||
+                        backend->sums == VKN_SUMS_F16;
+    backend->scatter_suffix = names[backend->sums];
+    if (backend->sums == VKN_SUMS_F16 && !device->packed_f16_atomics)
+        backend->scatter_suffix = "f16_cas";
+    if (backend->sums == VKN_SUMS_F32 && owned) {
+        backend->scatter_suffix = "owned";
         backend->sums_size = device->subgroup_size;
     }
     return VKN_OK;
@@ -140,7 +141,7 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
 struct field_product field_product_of(const struct gpu_capabilities *device, uint32_t subgroup_size)
 {
     /* CPU devices in the shape of GPUs have the largest, so that tests know it. */
-    if (gpu_cpu_shaped(device))
+    if (gpu_cpu_kernels(device))
         return (struct field_product){1, 1};
     if (subgroup_size >= 32 || device->type == GPU_CPU)
         return (struct field_product){2, 4};
@@ -173,10 +174,10 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
                                 struct field_backend *backend)
 {
     *backend = (struct field_backend){.precision = config->precision,
-                                      .cpu_shaped = gpu_cpu_shaped(device),
+                                      .cpu_kernels = gpu_cpu_kernels(device),
                                       .subgroup_size = device->subgroup_size};
     /* Short subgroups: an invocation has more registers, and more of them share what there is. */
-    if (!backend->cpu_shaped && device->subgroup_pinnable)
+    if (!backend->cpu_kernels && device->subgroup_pinnable)
         backend->subgroup_size = device->subgroup_min;
     choose_groups(device, backend);
     BASE_TRY(choose_sums(config, model, device, backend));
@@ -188,14 +189,14 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
                          device->name);
     if (config->precision == VKN_PRECISION_COOPMAT)
         BASE_TRY(choose_matrices(config, model, device, backend));
-    BASE_TRY(field_take_policy(config, backend));
+    BASE_TRY(field_apply_policy(config, backend));
     backend->product = field_product_of(device, backend->subgroup_size);
     uint32_t slices = device->type == GPU_CPU ? 1 : LAYER_SLICES;
     if (model->fused > 0)
-        field_place_tiles(model, device, backend);
+        field_choose_tiles(model, device, backend);
     else
         backend->backward_groups = slices;
-    backend->layer_slices = model->fused > 0 && model->columns > 0 ? slices : 0;
+    backend->layer_splits = model->fused > 0 && model->columns > 0 ? slices : 0;
     return VKN_OK;
 }
 
@@ -215,19 +216,19 @@ static uint32_t first_panel(const struct field_backend *backend, const struct fi
     return (uint32_t)((copies(backend, model) + PANEL_CHUNK - 1) / PANEL_CHUNK);
 }
 
-void field_backend_place(const struct field_backend *backend, const struct field_model *model,
-                         struct Config *constants)
+void field_backend_place_panels(const struct field_backend *backend,
+                                const struct field_model *model, struct Config *constants)
 {
     uint32_t first = first_panel(backend, model), most = constants->backward_groups;
     for (uint32_t i = 0; i < MAX_LAYERS; i++) {
         constants->flows[i].panels = first + model->flows[i].panels;
         constants->flows[i].transposed = first + model->flows[i].transposed;
     }
-    constants->layer_slices = backend->layer_slices < most ? backend->layer_slices : most;
+    constants->layer_splits = backend->layer_splits < most ? backend->layer_splits : most;
 }
 
-void field_backend_count(const struct field_backend *backend, const struct field_model *model,
-                         struct buffer_counts *counts)
+void field_backend_size_buffers(const struct field_backend *backend,
+                                const struct field_model *model, struct buffer_counts *counts)
 {
     uint64_t size = backend->f16 ? 2 : 4;
     counts->f16_params = copies(backend, model);
@@ -255,12 +256,12 @@ enum vkn_matrix_shape field_backend_shape(const struct field_backend *backend)
 }
 
 const char *field_backend_describe(const struct field_backend *backend,
-                                   char text[FIELD_PROGRAM_NAME])
+                                   char text[FIELD_SHADER_NAME])
 {
     if (backend->precision != VKN_PRECISION_COOPMAT)
-        snprintf(text, FIELD_PROGRAM_NAME, "%s", backend->f16 ? "fp16" : "fp32");
+        snprintf(text, FIELD_SHADER_NAME, "%s", backend->f16 ? "fp16" : "fp32");
     else
-        snprintf(text, FIELD_PROGRAM_NAME, "coopmat %ux%ux%u (%s accumulation%s)", backend->shape.m,
+        snprintf(text, FIELD_SHADER_NAME, "coopmat %ux%ux%u (%s accumulation%s)", backend->shape.m,
                  backend->shape.n, backend->shape.k, backend->f16_accumulate ? "f16" : "f32",
                  backend->conversions ? ", conversions" : "");
     return text;

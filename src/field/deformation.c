@@ -12,20 +12,20 @@
 /* Appends columns to a row's activations: what is encoded, then each layer's outputs. */
 static void place_columns(struct field_model *model)
 {
-    uint32_t first = field_first_warp(model), before = model->columns;
+    uint32_t first = field_first_deformation(model), before = model->columns;
     uint32_t column = before + model->layers[first].inputs;
-    model->warp_input = before;
+    model->deformation_input = before;
     for (uint32_t i = first; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
-        model->flows[i] = (struct LayerFlow){
+        model->flows[i] = (struct LayerColumns){
             .from = before,
             .own = layer->inputs,
             .to = column,
-            .rectified = !layer->last,
-            .masked = i > first,
+            .activated = !layer->last,
+            .input_activated = i > first,
         };
         field_place_panels(model, i);
-        model->warp_output = before = column;
+        model->deformation_output = before = column;
         column += layer->outputs;
     }
     model->columns = column;
@@ -34,9 +34,9 @@ static void place_columns(struct field_model *model)
 vkn_status deformation_add(const struct vkn_config *config, struct field_model *model)
 {
     uint32_t canonical = model->mlp_params, activations = model->activations;
-    model->warp_layers = config->dynamic.layers + 1;
-    BASE_TRY(field_check(model->layer_count + model->warp_layers <= MAX_LAYERS, "dynamic.layers",
-                         "more than 16 layers with those of the MLPs"));
+    model->deformation_layers = config->dynamic.layers + 1;
+    BASE_TRY(field_check(model->layer_count + model->deformation_layers <= MAX_LAYERS,
+                         "dynamic.layers", "more than 16 layers with those of the MLPs"));
     uint32_t inputs = LAYERS_FREQUENCIES(config->dynamic.position_octaves);
     inputs += FIELD_TIME_INPUTS(config);
     const struct field_mlp mlp = {
@@ -57,7 +57,7 @@ vkn_status deformation_add(const struct vkn_config *config, struct field_model *
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->mlp_params - canonical,
                                  .entry = 2,
-                                 .rate = config->dynamic.rate,
+                                 .rate = config->dynamic.learning_rate_factor,
                                  .decay = 1};
     return VKN_OK;
 }
@@ -65,9 +65,9 @@ vkn_status deformation_add(const struct vkn_config *config, struct field_model *
 void deformation_configure(const struct vkn_config *config, const struct field_model *model,
                            struct Config *constants)
 {
-    constants->warp_input = model->warp_input;
-    constants->warp_output = model->warp_output;
-    constants->warp_octaves = config->dynamic.position_octaves;
+    constants->deformation_input = model->deformation_input;
+    constants->deformation_output = model->deformation_output;
+    constants->deformation_octaves = config->dynamic.position_octaves;
     constants->time_octaves = config->dynamic.time_octaves;
     constants->curriculum = fmaxf(config->dynamic.curriculum, 0.0f);
 }
@@ -93,18 +93,18 @@ const char *const deformation_shape[] = {"dynamic.canonical",
 
 struct cost deformation_cost_encode(const struct cost_model *m, const struct cost_counts *n)
 {
-    double columns = m->model->layers[field_first_warp(m->model)].inputs;
+    double columns = m->model->layers[field_first_deformation(m->model)].inputs;
     double octaves = 3.0 * m->config->dynamic.position_octaves + m->config->dynamic.time_octaves;
     double values = layers_copies(n) * columns, rows = layers_rows(m, n);
     return cost_streaming(
         LAYERS_WAVES * octaves * rows,
-        rows * (sizeof(struct Sample) + FIELD_PLACE + 4 + values * field_value_bytes(m)));
+        rows * (sizeof(struct Sample) + FIELD_RAY_BYTES + 4 + values * field_value_bytes(m)));
 }
 
 struct cost deformation_cost_move(const struct cost_model *m, const struct cost_counts *n)
 {
     double rows = layers_rows(m, n);
-    return cost_streaming(MOVE * rows, rows * (sizeof(struct Sample) + FIELD_PLACE +
+    return cost_streaming(MOVE * rows, rows * (sizeof(struct Sample) + FIELD_RAY_BYTES +
                                                MAPPED * (field_value_bytes(m) + 4)));
 }
 
@@ -113,7 +113,7 @@ struct cost deformation_cost_frequencies(const struct cost_model *m, const struc
 {
     double pairs = 3.0 * field_position_octaves(m->config);
     return cost_streaming((PAIR * pairs + SLOPE) * n->live,
-                          n->live * (sizeof(struct Sample) + FIELD_PLACE + 16 +
+                          n->live * (sizeof(struct Sample) + FIELD_RAY_BYTES + 16 +
                                      (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));
 }
 

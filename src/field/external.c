@@ -43,7 +43,7 @@ const struct field_kind field_external = {
     .create = create,
     .configure = configure,
     .initialize = initialize,
-    .occupancy = RECIPE(occupancy),
+    .occupancy = PASS_LIST(occupancy),
 };
 
 struct vkn_config field_external_config(const struct vkn_config *config)
@@ -52,7 +52,7 @@ struct vkn_config field_external_config(const struct vkn_config *config)
     external.model = FIELD_MODEL_EXTERNAL;
     external.precision = VKN_PRECISION_FP32;
     memset(&external.matrix, 0, sizeof external.matrix);
-    field_policy_release(&external);
+    field_policy_reset(&external);
     external.gradient_sums = VKN_SUMS_DEFAULT;
     return external;
 }

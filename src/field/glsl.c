@@ -48,11 +48,11 @@ static void configure(const struct vkn_config *config, const struct field_model 
 
 void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params)
 {
-    const struct glsl_facts *facts = &field->facts;
+    const struct glsl_pragmas *facts = &field->facts;
     if (field->initialize) {
-        const char *before = base_close_callback("vkn_field_register");
+        const char *before = base_forbid_calls("vkn_field_register");
         field->initialize(field->context, seed, facts->parameters, params);
-        base_close_callback(before);
+        base_forbid_calls(before);
     }
     for (uint32_t i = 0; i < facts->parameters && !field->initialize; i++)
         params[i] = facts->initial * field_random(state);
@@ -74,8 +74,8 @@ static void initialize(const struct vkn_config *config, const struct field_model
 /* What is known: places and features; not what the snippet does in between. */
 static struct cost features_cost(const struct cost_model *m, double rows)
 {
-    return cost_streaming(
-        0, rows * (FIELD_PLACE + sizeof(struct Sample) + m->model->inputs * field_value_bytes(m)));
+    return cost_streaming(0, rows * (FIELD_RAY_BYTES + sizeof(struct Sample) +
+                                     m->model->inputs * field_value_bytes(m)));
 }
 
 static struct cost cost_encode(const struct cost_model *m, const struct cost_counts *n)
@@ -111,7 +111,7 @@ static const char *const shape[] = {
 static void list_passes(struct glsl_field *field)
 {
     const struct pass encode = {
-        .name = field->encode, .label = "encode_samples", .variant = FIELD_COPIES,
+        .name = field->encode, .label = "encode_samples", .variant = FIELD_F16_PARAMS,
         .dispatch = DISPATCH_FORWARD, .cost = cost_encode};
     field->forward[0] = field->densities[0] = encode;
     field->forward[1] = (struct pass){
@@ -128,11 +128,11 @@ static void list_passes(struct glsl_field *field)
         .dispatch = DISPATCH_FORWARD, .cost = cost_scatter};
     field->backward[2] = (struct pass){
         .name = "reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
-        .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_reduce};
+        .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce};
     const struct pass occupancy[] = {
         {"begin_cells", CELLS, .cost = layers_cost_begin},
         {"pick_cells", CELLS, .cost = layers_cost_pick},
-        {field->encode, CELLS, .variant = FIELD_COPIES, .average = true, .cost = cost_encode},
+        {field->encode, CELLS, .variant = FIELD_F16_PARAMS, .average = true, .cost = cost_encode},
         {"field_forward", CELLS, .variant = FIELD_FORWARD, .average = true,
          .cost = ngp_cost_densities},
         {"store_cells", CELLS, .cost = layers_cost_store},
@@ -147,11 +147,11 @@ static void list_passes(struct glsl_field *field)
         .create = create,
         .configure = configure,
         .initialize = initialize,
-        .forward = RECIPE(field->forward),
-        .densities = RECIPE(field->densities),
-        .colors = RECIPE(colors),
-        .backward = RECIPE(field->backward),
-        .occupancy = RECIPE(field->occupancy),
+        .forward = PASS_LIST(field->forward),
+        .densities = PASS_LIST(field->densities),
+        .colors = PASS_LIST(colors),
+        .backward = PASS_LIST(field->backward),
+        .occupancy = PASS_LIST(field->occupancy),
         .sums_cells = true,
     };
 }
@@ -162,11 +162,11 @@ static void list_passes(struct glsl_field *field)
 static vkn_status add_program(const struct glsl_field *field, const char *name, const char *suffix,
                               const char *template, const char *define)
 {
-    char program[2 * GLSL_PROGRAM], defines[128];
-    snprintf(program, sizeof program, "%s%s", name, suffix);
+    char shader[2 * GLSL_SHADER_NAME], defines[128];
+    snprintf(shader, sizeof shader, "%s%s", name, suffix);
     snprintf(defines, sizeof defines, "FIELD_PARAMETERS=%uu FIELD_FEATURES=%uu %s",
              field->facts.parameters, field->facts.features, define);
-    return gpu_add_snippet(program, template, defines, &field->snippet);
+    return gpu_add_snippet(shader, template, defines, &field->snippet);
 }
 
 vkn_status glsl_make_kind(struct glsl_field *field)
@@ -181,8 +181,8 @@ vkn_status glsl_make_kind(struct glsl_field *field)
     BASE_TRY(add_program(field, field->encode, "_fp16", encode, "FP16"));
     BASE_TRY(add_program(field, field->scatter, "_float", scatter, "SUM_FLOAT"));
     BASE_TRY(add_program(field, field->scatter, "_fixed", scatter, "SUM_FIXED"));
-    BASE_TRY(add_program(field, field->scatter, "_swap", scatter, "SUM_SWAP"));
+    BASE_TRY(add_program(field, field->scatter, "_cas", scatter, "SUM_CAS"));
     BASE_TRY(add_program(field, field->scatter, "_f16", scatter, "SUM_F16"));
-    BASE_TRY(add_program(field, field->scatter, "_f16_swap", scatter, "SUM_F16_SWAP"));
+    BASE_TRY(add_program(field, field->scatter, "_f16_cas", scatter, "SUM_F16_CAS"));
     return add_program(field, field->check, "", "field/snippet_check.comp", "");
 }

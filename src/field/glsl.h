@@ -8,10 +8,10 @@
 
 #include "field/internal.h"
 
-#define GLSL_PROGRAM 32u
+#define GLSL_SHADER_NAME 32u
 
 /* What a field says of itself; 0 or "": nothing. */
-struct glsl_facts {
+struct glsl_pragmas {
     char name[64];
     uint32_t parameters, features, entry;
     float initial;
@@ -22,11 +22,12 @@ struct glsl_field {
     uint32_t source;               /* number of its text, as settings name it */
     char sha256[BASE_SHA256_TEXT]; /* of the same text */
     struct gpu_snippet snippet;
-    struct glsl_facts facts; /* complete */
+    struct glsl_pragmas facts; /* complete */
     void (*initialize)(void *context, uint64_t seed, uint32_t count, float *parameters);
     void *context;
     atomic_bool checked; /* and found right, on some device */
-    char encode[GLSL_PROGRAM], scatter[GLSL_PROGRAM], check[GLSL_PROGRAM]; /* programs */
+    char encode[GLSL_SHADER_NAME], scatter[GLSL_SHADER_NAME],
+        check[GLSL_SHADER_NAME]; /* programs */
     struct pass forward[2], densities[2], backward[3], occupancy[6];
     struct field_kind kind;
     struct glsl_field *next;
@@ -34,7 +35,7 @@ struct glsl_field {
 
 /* The lines "#pragma field KEY VALUE" of a text, the first of each key; VKN_BAD_INPUT names the
  * file and the line. */
-vkn_status glsl_read_facts(const char *file, const char *text, struct glsl_facts *facts);
+vkn_status glsl_read_pragmas(const char *file, const char *text, struct glsl_pragmas *facts);
 /* The field that a configuration trains; NULL: none. Never NULL where its model is of that kind. */
 struct glsl_field *glsl_find(const struct vkn_config *config);
 /* Whether a field of that SHA-256 is registered. */

@@ -6,8 +6,8 @@
 #include "field/glsl.h"
 #include "shared/snippet.h"
 
-#define PLACES          256u
-#define EACH            16u /* parameters at each place */
+#define POSITIONS       256u
+#define PARAMS_EACH     16u /* parameters at each place */
 #define FIRST_PARAMETER 64u /* as behind MLPs; whoever forgets it is found */
 #define LOCAL_SIZE      64u
 
@@ -27,14 +27,14 @@ static double error_of(const struct finding *finding)
 }
 
 /* Anything but a derivative first, for derivatives may follow from it; of these the worst. */
-static const struct finding *choose(const struct finding findings[PLACES])
+static const struct finding *choose(const struct finding findings[POSITIONS])
 {
     const struct finding *chosen = &findings[0];
-    for (const struct finding *f = findings; f < findings + PLACES; f++) {
+    for (const struct finding *f = findings; f < findings + POSITIONS; f++) {
         bool worse = f->kind == SNIPPET_DERIVATIVE && chosen->kind == SNIPPET_DERIVATIVE &&
                      error_of(f) > error_of(chosen);
         bool first = f->kind > SNIPPET_DERIVATIVE && chosen->kind <= SNIPPET_DERIVATIVE;
-        if (worse || first || chosen->kind == SNIPPET_RIGHT)
+        if (worse || first || chosen->kind == SNIPPET_OK)
             chosen = f;
     }
     return chosen;
@@ -50,17 +50,18 @@ static vkn_status judge(const struct glsl_field *field, const struct finding *fo
         [SNIPPET_BACKWARD_READS] = {"encode_backward: reads parameter %u of %u", false},
         [SNIPPET_WRITES] = {"encode_backward: adds to parameter %u of %u", false},
         [SNIPPET_ODD_PAIR] = {"parameter_pair: %u of %u is odd", false},
-        [SNIPPET_PUTS] = {"encode: puts feature %u of %u", true},
+        [SNIPPET_PUTS_BEHIND_LAST] = {"encode: puts feature %u of %u", true},
         [SNIPPET_PUTS_TWICE] = {"encode: puts feature %u of %u twice", true},
-        [SNIPPET_LEAVES_OUT] = {"encode: does not put feature %u of %u", true},
+        [SNIPPET_FEATURE_MISSING] = {"encode: does not put feature %u of %u", true},
         [SNIPPET_NOT_FINITE] = {"encode: feature %u of %u is not finite", true},
-        [SNIPPET_ASKS] = {"encode_backward: asks for the gradient of feature %u of %u", true},
-        [SNIPPET_GRADIENT] = {"encode_backward: the gradient of parameter %u of %u is not finite",
-                              false},
+        [SNIPPET_ASKS_BEHIND_LAST] = {"encode_backward: asks for the gradient of feature %u of %u",
+                                      true},
+        [SNIPPET_GRADIENT_NOT_FINITE] =
+            {"encode_backward: the gradient of parameter %u of %u is not finite", false},
     };
-    const struct glsl_facts *facts = &field->facts;
+    const struct glsl_pragmas *facts = &field->facts;
     char text[128];
-    if (found->kind == SNIPPET_RIGHT)
+    if (found->kind == SNIPPET_OK)
         return VKN_OK;
     if (found->kind == SNIPPET_DERIVATIVE)
         return base_fail(VKN_BAD_INPUT,
@@ -68,7 +69,7 @@ static vkn_status judge(const struct glsl_field *field, const struct finding *fo
                          "%.4g",
                          field->snippet.file, found->index, error_of(found),
                          (double)found->derivative, (double)found->differences);
-    if (found->kind == SNIPPET_BEFORE)
+    if (found->kind == SNIPPET_PARAMETER_BEFORE_FIRST)
         return base_fail(VKN_BAD_INPUT,
                          "%s: asks for parameter %u, but they begin with first_parameter, %u",
                          field->snippet.file, found->index, FIRST_PARAMETER);
@@ -88,7 +89,7 @@ struct run {
     float *params;
     struct buffers buffers;
     struct gpu_bindings *bindings;
-    struct gpu_program *program;
+    struct gpu_pipeline *pipeline;
     uint32_t local_size;
 };
 
@@ -117,12 +118,12 @@ static vkn_status prepare(struct run *run)
     const uint32_t mask = BUFFERS(CONFIG) | BUFFERS(PARAMS) | BUFFERS(FIELD);
     BASE_TRY(fill_params(run));
     struct buffer_counts counts = {
-        .samples = PLACES, .params = FIRST_PARAMETER + FIELD_PAD(run->field->facts.parameters)};
+        .samples = POSITIONS, .params = FIRST_PARAMETER + FIELD_PAD(run->field->facts.parameters)};
     uint32_t subgroup = gpu_device_capabilities(run->device)->subgroup_size;
     run->local_size = LOCAL_SIZE > subgroup ? LOCAL_SIZE : subgroup;
-    const struct gpu_program_options options = {
+    const struct gpu_pipeline_options options = {
         .name = run->field->check, .local_size = run->local_size, .constants = &constants};
-    BASE_TRY(gpu_program_create(run->device, &options, &run->program));
+    BASE_TRY(gpu_pipeline_create(run->device, &options, &run->pipeline));
     BASE_TRY(buffers_create(run->device, BUFFERS_OF_TRIAL, mask, &counts, &run->buffers));
     buffers_bind(&run->buffers, mask, bound);
     BASE_TRY(gpu_bindings_create(run->device, bound, &run->bindings));
@@ -130,16 +131,16 @@ static vkn_status prepare(struct run *run)
                       counts.params * sizeof *run->params);
 }
 
-static vkn_status run_places(struct run *run, uint32_t places)
+static vkn_status run_positions(struct run *run, uint32_t places)
 {
-    const struct Push push = {.a = places, .b = EACH, .c = FIRST_PARAMETER};
+    const struct Push push = {.a = places, .b = PARAMS_EACH, .c = FIRST_PARAMETER};
     const struct gpu_buffer *buffer = &run->buffers.at[BIND_FIELD];
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(run->device, "field check", 0, &recording));
     gpu_record_fill(recording, buffer, 0, UINT64_MAX, UINT32_MAX);
     gpu_record_barrier(recording);
-    gpu_record_dispatch(recording, run->program, run->bindings, &push, sizeof push,
-                        (PLACES + run->local_size - 1) / run->local_size);
+    gpu_record_dispatch(recording, run->pipeline, run->bindings, &push, sizeof push,
+                        (POSITIONS + run->local_size - 1) / run->local_size);
     return gpu_run_once(&recording);
 }
 
@@ -147,34 +148,34 @@ static vkn_status run_places(struct run *run, uint32_t places)
  */
 static vkn_status run_within_limit(struct run *run)
 {
-    double limit = gpu_limit_waits(run->device, glsl_check_seconds), began = base_seconds();
+    double limit = gpu_set_wait_limit(run->device, glsl_check_seconds), began = base_seconds();
     if (limit < glsl_check_seconds)
-        gpu_limit_waits(run->device, limit);
-    vkn_status status = run_places(run, PLACES);
-    gpu_limit_waits(run->device, limit);
+        gpu_set_wait_limit(run->device, limit);
+    vkn_status status = run_positions(run, POSITIONS);
+    gpu_set_wait_limit(run->device, limit);
     if (status != VKN_NO_DEVICE)
         return status;
     return base_fail(VKN_BAD_INPUT, "%s: does not end: %.3g s at %u places",
-                     run->field->snippet.file, base_seconds() - began, PLACES);
+                     run->field->snippet.file, base_seconds() - began, POSITIONS);
 }
 
 /* First nowhere: CPU devices compile a program when it first runs, which may take long. */
-static vkn_status compute(struct run *run, struct finding findings[PLACES])
+static vkn_status compute(struct run *run, struct finding findings[POSITIONS])
 {
-    BASE_TRY(run_places(run, 0));
+    BASE_TRY(run_positions(run, 0));
     BASE_TRY(run_within_limit(run));
     return gpu_download(run->device, &run->buffers.at[BIND_FIELD], 0, findings,
-                        PLACES * sizeof *findings);
+                        POSITIONS * sizeof *findings);
 }
 
 static vkn_status run_check(struct gpu_device *device, struct glsl_field *field)
 {
     struct run run = {.device = device, .field = field};
-    struct finding findings[PLACES];
+    struct finding findings[POSITIONS];
     vkn_status status = prepare(&run);
     if (status == VKN_OK)
         status = compute(&run, findings);
-    gpu_program_destroy(&run.program);
+    gpu_pipeline_destroy(&run.pipeline);
     gpu_bindings_destroy(&run.bindings);
     buffers_destroy(&run.buffers);
     free(run.params);

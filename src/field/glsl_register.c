@@ -117,7 +117,7 @@ static vkn_status fill(struct glsl_field *field, const struct vkn_field *given, 
     field->snippet.file = base_format("%s", given->file ? given->file : "field");
     if (!field->snippet.file)
         return VKN_ERROR;
-    BASE_TRY(glsl_read_facts(field->snippet.file, source, &field->facts));
+    BASE_TRY(glsl_read_pragmas(field->snippet.file, source, &field->facts));
     const char *slash = strrchr(field->snippet.file, '/');
     if (!field->facts.name[0])
         snprintf(field->facts.name, sizeof field->facts.name, "%s",
@@ -208,7 +208,8 @@ vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-vkn_status field_take_stored(const char *path, const char *text, const struct vkn_config *config)
+vkn_status field_register_stored(const char *path, const char *text,
+                                 const struct vkn_config *config)
 {
     const struct vkn_field field = {.size = sizeof field, .file = path, .text = text};
     char sha256[BASE_SHA256_TEXT];

@@ -36,7 +36,7 @@ static bool read_digits(const char *given, char sha256[BASE_SHA256_TEXT])
 
 vkn_status vkn_field_trust(const char *sha256)
 {
-    BASE_TRY(base_check_closed(__func__));
+    BASE_TRY(base_check_calls_allowed(__func__));
     struct trusted_text *text = base_alloc(1, sizeof *text);
     if (!text)
         return VKN_ERROR;

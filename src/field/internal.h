@@ -27,9 +27,9 @@ struct field_mlp {
 vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
 
 /* The layers in front of a deformation's. */
-static inline uint32_t field_first_warp(const struct field_model *model)
+static inline uint32_t field_first_deformation(const struct field_model *model)
 {
-    return model->layer_count - model->warp_layers;
+    return model->layer_count - model->deformation_layers;
 }
 /* How fields of layers encode position and direction; the octaves of their frequencies, 0: the
  * vector alone, or another encoding. */
@@ -44,7 +44,7 @@ bool field_is_deformed(const struct vkn_config *config);
 #define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)
 uint32_t field_time_inputs(const struct vkn_config *config);
 /* The first parameter of the layers that are passes of their own. */
-uint32_t field_first_own(const struct field_model *model);
+uint32_t field_first_unfused(const struct field_model *model);
 /* Columns of a chunk, see shaders/field/blocks.glsl; as many with those that fill up the last. */
 #define FIELD_COLUMNS 32u
 uint32_t field_pad_columns(uint32_t columns);
@@ -52,8 +52,8 @@ uint32_t field_pad_columns(uint32_t columns);
  * of its own columns transposed. */
 void field_place_panels(struct field_model *model, uint32_t layer);
 /* Outputs whose gradients make those of a layer's own columns. */
-uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer);
-#define FIELD_PLACE 24.0 /* bytes of a ray's origin and direction */
+uint32_t field_gradient_outputs(const struct field_model *model, uint32_t layer);
+#define FIELD_RAY_BYTES 24.0 /* bytes of a ray's origin and direction */
 /* Bytes of an activation of layers that are passes, and of the weights in panels of some of them.
  */
 static inline double field_value_bytes(const struct cost_model *m)
@@ -69,7 +69,7 @@ static inline double field_panel_bytes(const struct cost_model *m, uint32_t from
 /* Workgroups that each leave sums of the gradients of layers that are passes of their own. */
 static inline double field_layer_slices(const struct cost_model *m)
 {
-    uint32_t slices = m->constants->layer_slices;
+    uint32_t slices = m->constants->layer_splits;
     return slices > 0 ? slices : m->constants->backward_groups;
 }
 /* VKN_BAD_INPUT with the key and the message unless `good`. */
@@ -83,11 +83,11 @@ void field_random_weights(const struct field_model *model, uint64_t *state, floa
 
 /* Takes the operations that settings lower to f16, of a backend that has all else. VKN_BAD_INPUT
  * names the setting that its precision does not offer, or another one that says otherwise. */
-vkn_status field_take_policy(const struct vkn_config *config, struct field_backend *backend);
+vkn_status field_apply_policy(const struct vkn_config *config, struct field_backend *backend);
 /* Shapes a backend's programs by its precision, matrices, subgroups and device: tiles, workgroups,
  * where weight gradients are added up. */
-void field_place_tiles(const struct field_model *model, const struct gpu_capabilities *device,
-                       struct field_backend *backend);
+void field_choose_tiles(const struct field_model *model, const struct gpu_capabilities *device,
+                        struct field_backend *backend);
 /* Samples of a tile of a variant's programs, and invocations of their workgroups. */
 uint32_t field_tile_rows(const struct field_backend *backend, enum field_variant variant);
 uint32_t field_tile_size(const struct field_backend *backend, enum field_variant variant);

@@ -41,7 +41,7 @@ static const struct field_kind *kind_of(const struct vkn_config *config)
     return added && added->name == model ? added : NULL;
 }
 
-size_t field_shape(const struct vkn_config *config, const char *keys[FIELD_MAX_KEYS])
+size_t field_shape_keys(const struct vkn_config *config, const char *keys[FIELD_MAX_KEYS])
 {
     const struct field_kind *kind = kind_of(config);
     size_t count = 0;
@@ -72,7 +72,7 @@ static vkn_status check_kind(const struct vkn_config *config, const struct field
 static vkn_status create(const struct vkn_config *config, bool deformed, struct field_model *model)
 {
     const struct field_kind *kind = kind_of(config);
-    *model = (struct field_model){.kind = kind, .to_position = deformed};
+    *model = (struct field_model){.kind = kind, .position_gradients = deformed};
     BASE_TRY(check_kind(config, kind));
     BASE_TRY(kind->create(config, model));
     if (deformed)
@@ -99,14 +99,14 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     specialization->values[SPEC_DENSITY_ACTIVATION] = config->mlp.density_activation;
     specialization->values[SPEC_ACTIVATION] = config->field.activation;
     constants->summed_params = model->mlp_params;
-    constants->first_layered = field_first_own(model);
+    constants->first_layered = field_first_unfused(model);
     for (uint32_t i = 0; i < MAX_LAYERS; i++) {
         const struct field_layer *layer = &model->layers[i];
         constants->layers[i] = i < model->layer_count
-                                   ? (LayerPlace){layer->first, layer->inputs, layer->outputs}
-                                   : (LayerPlace){UINT32_MAX, 0, 1};
+                                   ? (LayerWeights){layer->first, layer->inputs, layer->outputs}
+                                   : (LayerWeights){UINT32_MAX, 0, 1};
     }
-    (void)field_cut_gradients(model, 1, constants);
+    (void)field_split_gradients(model, 1, constants);
     constants->columns = model->columns;
     constants->chunk_rows = model->chunk_rows;
     constants->first_output = model->first_output;
@@ -117,8 +117,8 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     for (uint32_t i = 0; i < model->levels; i++)
         constants->levels[i] = model->level[i];
     specialization->values[SPEC_TIME_INPUTS] = field_time_inputs(config);
-    specialization->values[SPEC_WARPED] = model->warp_layers > 0;
-    if (model->warp_layers > 0)
+    specialization->values[SPEC_DEFORMED] = model->deformation_layers > 0;
+    if (model->deformation_layers > 0)
         deformation_configure(config, model, constants);
     model->kind->configure(config, model, constants, specialization);
 }

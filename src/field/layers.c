@@ -29,7 +29,7 @@ static bool has_skip(const struct vkn_config *config)
     return config->mlp.skip_layer <= config->mlp.density_layers;
 }
 
-static vkn_status check_settings(const struct vkn_config *config, bool to_position)
+static vkn_status check_settings(const struct vkn_config *config, bool position_gradients)
 {
     BASE_TRY(field_check(config->mlp.density_width % FIELD_COLUMNS == 0, "mlp.density_width",
                          "not a multiple of 32"));
@@ -37,7 +37,7 @@ static vkn_status check_settings(const struct vkn_config *config, bool to_positi
                          "not a multiple of 32"));
     BASE_TRY(field_check(config->mlp.geometry % FIELD_COLUMNS == 0, "mlp.geometry",
                          "not a multiple of 32"));
-    BASE_TRY(field_check(!to_position || config->mlp.skip_layer > 1, "mlp.skip_layer",
+    BASE_TRY(field_check(!position_gradients || config->mlp.skip_layer > 1, "mlp.skip_layer",
                          "1: the first layer has no gradients by what it reads twice"));
     return field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= MAX_LAYERS,
                        "mlp.color_layers", "more than 14 hidden layers together");
@@ -52,16 +52,16 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
     for (uint32_t i = 0; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
         bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
-        bool again = model->to_position && i == 0 && has_skip(config);
-        struct LayerFlow *flow = &model->flows[i];
-        *flow = (struct LayerFlow){
+        bool also_read_by = model->position_gradients && i == 0 && has_skip(config);
+        struct LayerColumns *flow = &model->flows[i];
+        *flow = (struct LayerColumns){
             .from = first && color ? model->first_output + FIELD_COLUMNS : before,
             .own = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
             .behind = color ? position : 0,
             .to = column,
-            .rectified = !layer->last,
-            .masked = !first,
-            .again = again ? config->mlp.skip_layer - 1 : 0,
+            .activated = !layer->last,
+            .input_activated = !first,
+            .also_read_by = also_read_by ? config->mlp.skip_layer - 1 : 0,
         };
         field_place_panels(model, i);
         if (layer->last)
@@ -107,9 +107,9 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
         model->levels = config->grid.levels;
         model->features = config->grid.features;
         position = model->inputs = model->levels * model->features;
-        model->to_position = true;
+        model->position_gradients = true;
     }
-    BASE_TRY(check_settings(config, model->to_position));
+    BASE_TRY(check_settings(config, model->position_gradients));
     BASE_TRY(
         add_mlps(config, position + field_time_inputs(config), direction_inputs(config), model));
     place_columns(config, model);
@@ -138,19 +138,19 @@ static void configure(const struct vkn_config *config, const struct field_model 
 static const struct pass forward[] = {
     PACK(PASS_ALWAYS),
     FEATURES(SAMPLES),
-    {"encode_inputs", .variant = FIELD_F16, SAMPLES, .cost = layers_cost_encode},
-    {"layer_forward", .variant = FIELD_PRODUCT, SAMPLES, .loop = LOOP_LAYERS,
+    {"encode_inputs", .variant = FIELD_F16_ACTIVATIONS, SAMPLES, .cost = layers_cost_encode},
+    {"layer_forward", .variant = FIELD_LAYER_PRODUCT, SAMPLES, .loop = LOOP_LAYERS,
      .cost = layers_cost_forward},
-    {"field_values", .variant = FIELD_F16, SAMPLES, .cost = layers_cost_values},
+    {"field_values", .variant = FIELD_F16_ACTIVATIONS, SAMPLES, .cost = layers_cost_values},
 };
 
 static const struct pass densities[] = {
     PACK(PASS_ALWAYS),
-    FEATURES(SOME),
-    {"encode_inputs", .variant = FIELD_F16, SOME, .cost = layers_cost_encode},
-    {"layer_forward", .label = "layer_densities", .variant = FIELD_PRODUCT, SOME,
+    FEATURES(DENSITIES),
+    {"encode_inputs", .variant = FIELD_F16_ACTIVATIONS, DENSITIES, .cost = layers_cost_encode},
+    {"layer_forward", .label = "layer_densities", .variant = FIELD_LAYER_PRODUCT, DENSITIES,
      .loop = LOOP_DENSITY_LAYERS, .cost = layers_cost_forward},
-    {"field_values", .label = "field_densities", .variant = FIELD_F16, SOME,
+    {"field_values", .label = "field_densities", .variant = FIELD_F16_ACTIVATIONS, DENSITIES,
      .cost = layers_cost_values},
 };
 
@@ -158,36 +158,36 @@ static const struct pass densities[] = {
  * passes. A hash grid's features are still there. */
 static const struct pass colors[] = {
     DEFORM(PASS_DEFORMED, "_colors", LIVE),
-    {"encode_inputs", .label = "encode_colors", .variant = FIELD_F16, LIVE,
+    {"encode_inputs", .label = "encode_colors", .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = layers_cost_encode},
-    {"layer_forward", .label = "layer_colors", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS,
+    {"layer_forward", .label = "layer_colors", .variant = FIELD_LAYER_PRODUCT, LIVE, .loop = LOOP_LAYERS,
      .cost = layers_cost_forward},
-    {"field_values", .label = "field_colors", .variant = FIELD_F16, LIVE,
+    {"field_values", .label = "field_colors", .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = layers_cost_values},
 };
 
 /* Activations of live samples are computed again, or gathered where all were kept, a chunk of rows at a time. */
 static const struct pass backward[] = {
-    DEFORM(PASS_DEFORMED | PASS_RECOMPUTES, "_live", AGAIN),
-    {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_F16, AGAIN,
+    DEFORM(PASS_DEFORMED | PASS_RECOMPUTES, "_live", LIVE_RECOMPUTED),
+    {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_F16_ACTIVATIONS, LIVE_RECOMPUTED,
      .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_forward_live", .use = PASS_RECOMPUTES,
-     .variant = FIELD_PRODUCT, AGAIN, .loop = LOOP_LAYERS, .cost = layers_cost_forward},
-    {"gather_rows", .use = PASS_KEEPS, .variant = FIELD_F16, LIVE, .cost = layers_cost_gather},
-    {"field_seeds", .variant = FIELD_F16, LIVE, .cost = layers_cost_output_gradients},
-    {"layer_backward", .variant = FIELD_PRODUCT, LIVE, .loop = LOOP_LAYERS_BACK,
+     .variant = FIELD_LAYER_PRODUCT, LIVE_RECOMPUTED, .loop = LOOP_LAYERS, .cost = layers_cost_forward},
+    {"gather_rows", .use = PASS_KEEPS_ACTIVATIONS, .variant = FIELD_F16_ACTIVATIONS, LIVE, .cost = layers_cost_gather},
+    {"field_output_gradients", .variant = FIELD_F16_ACTIVATIONS, LIVE, .cost = layers_cost_output_gradients},
+    {"layer_backward", .variant = FIELD_LAYER_PRODUCT, LIVE, .loop = LOOP_LAYERS_BACK,
      .cost = layers_cost_backward},
-    {"feature_gradients", .use = PASS_GRID, .variant = FIELD_F16, LIVE,
+    {"feature_gradients", .use = PASS_GRID, .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = layers_cost_features},
     GRID_POSITION_GRADIENTS(PASS_DEFORMED | PASS_GRID),
-    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_F16, LIVE,
+    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = deformation_cost_frequencies},
     DEFORM_BACK(PASS_DEFORMED),
     LAYER_WEIGHTS(PASS_ALWAYS),
     {"scatter_gradients", .use = PASS_GRID, .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD,
-     .by_piece = true, .cost = ngp_cost_scatter},
+     .by_bucket = true, .cost = ngp_cost_scatter},
     {"reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
-     .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_reduce},
+     .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
 };
 
 /* A chunk's cells are samples of their own, at positions that no ray goes through. */
@@ -196,14 +196,14 @@ static const struct pass occupancy[] = {
     {"begin_cells", CELLS, .cost = layers_cost_begin},
     {"pick_cells", CELLS, .cost = layers_cost_pick},
     DEFORM_CELLS(PASS_DEFORMED),
-    {"warp_samples", .use = PASS_DEFORMED | PASS_GRID, CELLS, .variant = FIELD_F16,
+    {"deform_samples", .use = PASS_DEFORMED | PASS_GRID, CELLS, .variant = FIELD_F16_ACTIVATIONS,
      .cost = deformation_cost_move},
-    {"encode_samples", .use = PASS_GRID, CELLS, .variant = FIELD_COPIES, .average = true,
+    {"encode_samples", .use = PASS_GRID, CELLS, .variant = FIELD_F16_PARAMS, .average = true,
      .cost = ngp_cost_encode},
-    {"encode_inputs", CELLS, .variant = FIELD_F16, .cost = layers_cost_encode},
-    {"layer_forward", CELLS, .variant = FIELD_PRODUCT, .loop = LOOP_DENSITY_LAYERS, .average = true,
+    {"encode_inputs", CELLS, .variant = FIELD_F16_ACTIVATIONS, .cost = layers_cost_encode},
+    {"layer_forward", CELLS, .variant = FIELD_LAYER_PRODUCT, .loop = LOOP_DENSITY_LAYERS, .average = true,
      .cost = layers_cost_forward},
-    {"field_values", CELLS, .variant = FIELD_F16, .cost = layers_cost_values},
+    {"field_values", CELLS, .variant = FIELD_F16_ACTIVATIONS, .cost = layers_cost_values},
     {"store_cells", CELLS, .cost = layers_cost_store},
 };
 
@@ -220,8 +220,8 @@ static const char *const shape_of_any[] = {"field.position", "field.direction", 
 #define LAYERS(model, keys)                                                                        \
     {                                                                                              \
         .name = (model), .precisions = true, .shape = (keys), .create = create,                    \
-        .configure = configure, .forward = RECIPE(forward), .densities = RECIPE(densities),        \
-        .colors = RECIPE(colors), .backward = RECIPE(backward), .occupancy = RECIPE(occupancy),    \
+        .configure = configure, .forward = PASS_LIST(forward), .densities = PASS_LIST(densities),  \
+        .colors = PASS_LIST(colors), .backward = PASS_LIST(backward), .occupancy = PASS_LIST(occupancy), \
     }
 const struct field_kind field_vanilla = LAYERS(VKN_MODEL_VANILLA, shape);
 const struct field_kind field_layered = LAYERS(VKN_MODEL_LAYERED, shape_of_any);

@@ -10,9 +10,9 @@
 /* Which rows a pass of layers takes, a chunk at a time. */
 /* clang-format off */
 #define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
-#define SOME    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
+#define DENSITIES    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
 #define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
-#define AGAIN   .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_AGAIN
+#define LIVE_RECOMPUTED   .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_RECOMPUTED
 /* One label, for there may be hundreds of chunks, each with timestamps. */
 #define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
 /* clang-format on */

@@ -15,14 +15,14 @@ double layers_rows(const struct cost_model *m, const struct cost_counts *n)
 {
     uint32_t rows = n->pass->rows;
     bool there = m->config->march.visibility == VKN_SWITCH_ON && n->live <= m->model->chunk_rows;
-    if (rows == ROWS_AGAIN && there)
+    if (rows == ROWS_RECOMPUTED && there)
         return 0;
-    return rows == ROWS_LIVE || rows == ROWS_AGAIN ? n->live : n->marched;
+    return rows == ROWS_LIVE || rows == ROWS_RECOMPUTED ? n->live : n->marched;
 }
 
 double layers_copies(const struct cost_counts *n)
 {
-    return n->pass->rows == ROWS_LIVE || n->pass->rows == ROWS_AGAIN ? 2 : 1;
+    return n->pass->rows == ROWS_LIVE || n->pass->rows == ROWS_RECOMPUTED ? 2 : 1;
 }
 
 /* The layers that a pass goes through, in either direction. */
@@ -34,9 +34,9 @@ static struct range range_of(const struct cost_model *m, const struct cost_count
 {
     struct repeats repeats = {0};
     field_repeats(m->model, &repeats);
-    uint32_t last_round = recipe_rounds(n->pass, &repeats) - 1;
-    uint32_t first = recipe_round(n->pass, &repeats, 0);
-    uint32_t last = recipe_round(n->pass, &repeats, last_round);
+    uint32_t last_round = pass_loop_count(n->pass, &repeats) - 1;
+    uint32_t first = pass_loop_index(n->pass, &repeats, 0);
+    uint32_t last = pass_loop_index(n->pass, &repeats, last_round);
     return first < last ? (struct range){first, last + 1} : (struct range){last, first + 1};
 }
 
@@ -90,11 +90,12 @@ static double encoding_flops(const struct cost_model *m)
 /* A grid's features, or where a deformation has moved the position, in; columns out. */
 struct cost layers_cost_encode(const struct cost_model *m, const struct cost_counts *n)
 {
-    double moved = m->model->warp_layers > 0 && m->model->levels == 0 ? DISPLACEMENT : 0;
+    double moved = m->model->deformation_layers > 0 && m->model->levels == 0 ? DISPLACEMENT : 0;
     double values = m->model->inputs + moved + layers_copies(n) * m->model->flows[0].to;
     double rows = layers_rows(m, n);
-    return cost_streaming(encoding_flops(m) * rows, rows * (sizeof(struct Sample) + FIELD_PLACE +
-                                                            values * field_value_bytes(m)));
+    return cost_streaming(
+        encoding_flops(m) * rows,
+        rows * (sizeof(struct Sample) + FIELD_RAY_BYTES + values * field_value_bytes(m)));
 }
 
 struct cost layers_cost_gather(const struct cost_model *m, const struct cost_counts *n)
@@ -128,10 +129,10 @@ struct cost layers_cost_backward(const struct cost_model *m, const struct cost_c
     struct range range = range_of(m, n);
     double flops = 0, columns = 0;
     for (uint32_t i = range.begin; i < range.end; i++) {
-        const struct LayerFlow *flow = &m->model->flows[i];
-        double own = flow->own, outputs = field_outputs_behind(m->model, i);
+        const struct LayerColumns *flow = &m->model->flows[i];
+        double own = flow->own, outputs = field_gradient_outputs(m->model, i);
         flops += 2 * own * outputs;
-        columns += outputs + (flow->masked ? 3 : 2) * own;
+        columns += outputs + (flow->input_activated ? 3 : 2) * own;
     }
     return cost_streaming(flops * n->live,
                           n->live * columns * field_value_bytes(m) + panels(m, range) / 2);
@@ -163,11 +164,11 @@ struct cost layers_cost_begin(const struct cost_model *m, const struct cost_coun
  * leaves a sample, its ray and its cell for each cell at which the field is evaluated. */
 struct cost layers_cost_pick(const struct cost_model *m, const struct cost_counts *n)
 {
-    double cells = (double)m->counts.cells, slices = m->config->dynamic.time_slices;
-    if (m->model->warp_layers > 0 && slices > 3)
+    double cells = (double)m->counts.cells, slices = m->config->dynamic.time_bins;
+    if (m->model->deformation_layers > 0 && slices > 3)
         cells *= 3 / slices;
     return cost_streaming(cells,
-                          8 * cells + n->evaluated * (FIELD_PLACE + sizeof(struct Sample) + 4));
+                          8 * cells + n->evaluated * (FIELD_RAY_BYTES + sizeof(struct Sample) + 4));
 }
 
 struct cost layers_cost_store(const struct cost_model *m, const struct cost_counts *n)

@@ -40,28 +40,28 @@ uint32_t field_time_inputs(const struct vkn_config *config)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-unsigned field_use(const struct field_model *model)
+unsigned field_pass_use(const struct field_model *model)
 {
     return (model->levels > 0 ? PASS_GRID : PASS_NO_GRID) |
-           (model->warp_layers > 0 ? PASS_DEFORMED : PASS_NOT_DEFORMED);
+           (model->deformation_layers > 0 ? PASS_DEFORMED : PASS_NOT_DEFORMED);
 }
 
-size_t field_list(const struct field_model *model, const struct recipe *recipe,
-                  const struct pass *passes[FIELD_MAX_PASSES])
+size_t field_list_passes(const struct field_model *model, const struct pass_list *pass_list,
+                         const struct pass *passes[FIELD_MAX_PASSES])
 {
-    unsigned missing = PASS_OF_FIELD & ~field_use(model);
+    unsigned missing = PASS_OF_FIELD & ~field_pass_use(model);
     size_t count = 0;
-    for (size_t i = 0; i < recipe->count; i++)
-        if (!(recipe->passes[i].use & missing))
-            passes[count++] = &recipe->passes[i];
+    for (size_t i = 0; i < pass_list->count; i++)
+        if (!(pass_list->passes[i].use & missing))
+            passes[count++] = &pass_list->passes[i];
     return count;
 }
 
-const struct pass *field_pass(const struct field_model *model, const struct recipe *recipe,
-                              enum field_variant variant)
+const struct pass *field_find_pass(const struct field_model *model,
+                                   const struct pass_list *pass_list, enum field_variant variant)
 {
     const struct pass *passes[FIELD_MAX_PASSES];
-    size_t count = field_list(model, recipe, passes);
+    size_t count = field_list_passes(model, pass_list, passes);
     for (size_t i = 0; i < count; i++)
         if (passes[i]->variant == variant)
             return passes[i];
@@ -73,27 +73,27 @@ vkn_status field_check(bool good, const char *key, const char *message)
     return good ? VKN_OK : base_fail(VKN_BAD_INPUT, "config: %s: %s", key, message);
 }
 
-uint32_t field_first_own(const struct field_model *model)
+uint32_t field_first_unfused(const struct field_model *model)
 {
     return model->fused < model->layer_count ? model->layers[model->fused].first
                                              : model->mlp_params;
 }
 
-uint32_t field_cut_gradients(const struct field_model *model, uint32_t pieces,
-                             struct Config *constants)
+uint32_t field_split_gradients(const struct field_model *model, uint32_t buckets,
+                               struct Config *constants)
 {
     uint32_t count = 0, levels = model->levels;
-    constants->pieces[0] = (Piece){0, model->mlp_params};
+    constants->buckets[0] = (GradientBucket){0, model->mlp_params};
     for (uint32_t level = 1; level < levels; level++) {
         uint64_t end = model->level[level].first;
-        if (end * pieces >= (count + 1ull) * model->param_count)
-            constants->pieces[++count] = (Piece){level, (uint32_t)end};
+        if (end * buckets >= (count + 1ull) * model->param_count)
+            constants->buckets[++count] = (GradientBucket){level, (uint32_t)end};
     }
-    constants->pieces[++count] = (Piece){levels, model->param_count};
+    constants->buckets[++count] = (GradientBucket){levels, model->param_count};
     return count;
 }
 
-uint32_t field_transposed_place(const struct field_model *model, uint32_t weight)
+uint32_t field_transposed_index(const struct field_model *model, uint32_t weight)
 {
     uint32_t i = model->layer_count - 1;
     while (i > 0 && weight < model->layers[i].first)
@@ -103,12 +103,12 @@ uint32_t field_transposed_place(const struct field_model *model, uint32_t weight
     return layer->first + weight % layer->outputs * layer->inputs + weight / layer->outputs;
 }
 
-void field_count(const struct field_model *model, struct buffer_counts *counts)
+void field_size_buffers(const struct field_model *model, struct buffer_counts *counts)
 {
     counts->params = model->param_count;
     counts->summed = model->mlp_params;
-    counts->entries = recipe_entries(model->groups, model->group_count);
-    if (model->warp_layers > 0) /* by canonical position, for the deformation */
+    counts->entries = groups_entry_count(model->groups, model->group_count);
+    if (model->deformation_layers > 0) /* by canonical position, for the deformation */
         counts->input_gradients = counts->samples;
 }
 
@@ -149,20 +149,21 @@ uint32_t field_pad_columns(uint32_t columns)
     return (columns + FIELD_COLUMNS - 1) / FIELD_COLUMNS * FIELD_COLUMNS;
 }
 
-uint32_t field_outputs_behind(const struct field_model *model, uint32_t layer)
+uint32_t field_gradient_outputs(const struct field_model *model, uint32_t layer)
 {
-    uint32_t again = model->flows[layer].again;
-    return model->layers[layer].outputs + (again > 0 ? model->layers[again].outputs : 0);
+    uint32_t also_read_by = model->flows[layer].also_read_by;
+    return model->layers[layer].outputs +
+           (also_read_by > 0 ? model->layers[also_read_by].outputs : 0);
 }
 
 void field_place_panels(struct field_model *model, uint32_t number)
 {
     const struct field_layer *layer = &model->layers[number];
-    struct LayerFlow *flow = &model->flows[number];
+    struct LayerColumns *flow = &model->flows[number];
     flow->panels = model->panel_chunks;
     model->panel_chunks += layer->outputs / 16 * (layer->inputs / FIELD_COLUMNS + 1);
     flow->transposed = model->panel_chunks;
-    model->panel_chunks += flow->own / 16 * (field_outputs_behind(model, number) / FIELD_COLUMNS);
+    model->panel_chunks += flow->own / 16 * (field_gradient_outputs(model, number) / FIELD_COLUMNS);
 }
 
 /* ---- random parameters ----------------------------------------------------------------------- */
@@ -184,16 +185,16 @@ float field_random(uint64_t *state)
 
 void field_repeats(const struct field_model *model, struct repeats *repeats)
 {
-    repeats->layers = repeats->first_warp = field_first_warp(model);
-    repeats->warp_layers = model->warp_layers;
-    repeats->first_own = model->fused;
-    repeats->first_back = model->to_position ? 0 : 1;
+    repeats->layers = repeats->first_deformation = field_first_deformation(model);
+    repeats->deformation_layers = model->deformation_layers;
+    repeats->first_unfused = model->fused;
+    repeats->first_back = model->position_gradients ? 0 : 1;
     while (repeats->density_layers < model->layer_count &&
            model->layers[repeats->density_layers].mlp == 0)
         repeats->density_layers++;
     repeats->chunk_rows = model->chunk_rows;
-    if (repeats->pieces == 0)
-        repeats->pieces = 1;
+    if (repeats->buckets == 0)
+        repeats->buckets = 1;
 }
 
 /* Biases begin as zero. */

@@ -160,10 +160,10 @@ static const struct pass backward[] = {
     GRID_POSITION_GRADIENTS(PASS_DEFORMED),
     DEFORM_BACK(PASS_DEFORMED),
     LAYER_WEIGHTS(PASS_DEFORMED),
-    {"scatter_gradients", .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD, .by_piece = true,
+    {"scatter_gradients", .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD, .by_bucket = true,
      .cost = ngp_cost_scatter},
     {"reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
-     .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_reduce},
+     .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
 };
 
 /* One pass picks cells, evaluates the density MLP and stores them; behind a deformation cells are samples of
@@ -175,9 +175,9 @@ static const struct pass occupancy[] = {
     {"begin_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_begin},
     {"pick_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_pick},
     DEFORM_CELLS(PASS_DEFORMED),
-    {"warp_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_F16,
+    {"deform_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_F16_ACTIVATIONS,
      .cost = deformation_cost_move},
-    {"encode_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_COPIES, .average = true,
+    {"encode_samples", .use = PASS_DEFORMED, CELLS, .variant = FIELD_F16_PARAMS, .average = true,
      .cost = ngp_cost_encode},
     {"field_forward", .use = PASS_DEFORMED, CELLS, .variant = FIELD_FORWARD, .average = true,
      .cost = ngp_cost_densities},
@@ -186,12 +186,12 @@ static const struct pass occupancy[] = {
 
 /* Of pictures: not a pass of the step, so it has no cost there. */
 static const struct pass normals[] = {
-    {"sample_normals", .use = PASS_NOT_DEFORMED, .variant = FIELD_DEPTH,
+    {"sample_normals", .use = PASS_NOT_DEFORMED, .variant = FIELD_FP32,
      .dispatch = DISPATCH_FORWARD},
 };
 
 static const struct pass input_gradients[] = {
-    {"input_gradients", .variant = FIELD_COPIES, .dispatch = DISPATCH_FORWARD,
+    {"input_gradients", .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_FORWARD,
      .cost = ngp_cost_input_gradients},
 };
 /* clang-format on */
@@ -204,12 +204,12 @@ const struct field_kind field_ngp = {
     .shape = shape,
     .create = ngp_create,
     .configure = ngp_configure,
-    .forward = RECIPE(forward),
-    .densities = RECIPE(densities),
-    .colors = RECIPE(colors),
-    .backward = RECIPE(backward),
-    .occupancy = RECIPE(occupancy),
+    .forward = PASS_LIST(forward),
+    .densities = PASS_LIST(densities),
+    .colors = PASS_LIST(colors),
+    .backward = PASS_LIST(backward),
+    .occupancy = PASS_LIST(occupancy),
     .sums_cells = true,
-    .normals = RECIPE(normals),
-    .input_gradients = RECIPE(input_gradients),
+    .normals = PASS_LIST(normals),
+    .input_gradients = PASS_LIST(input_gradients),
 };

@@ -6,7 +6,7 @@
 
 /* Operations for one sample, counted in the shader that the pass is named after; exponentials and
  * divisions are one each. */
-#define PLACE          6 /* origin + t * direction */
+#define POSITION       6 /* origin + t * direction */
 #define UNIT_CUBE      15
 #define LEVEL_CELL     12 /* scale, floor, fraction */
 #define CORNER_WEIGHTS 19 /* 1 - inside, then two products for each of eight corners */
@@ -20,10 +20,10 @@
 #define CELL           1  /* decay */
 #define CELL_DENSITY   9  /* random point 6, exp, scale, max */
 
-#define RAY_PLACE       24 /* bytes of a ray's origin and direction */
-#define RAY_DIRECTION   12
-#define CORNERS         8
-#define LEVELS_TOGETHER 4 /* of field/encode_samples.comp */
+#define RAY_BYTES             24 /* bytes of a ray's origin and direction */
+#define RAY_DIRECTION         12
+#define CORNERS               8
+#define LEVELS_PER_INVOCATION 4 /* of field/encode_samples.comp */
 
 /* What the formulas read of a run. */
 struct facts {
@@ -43,7 +43,7 @@ struct facts {
     bool owned;      /* a level of the grid belongs to one subgroup, which adds without atomics */
     bool entries;    /* an atomic takes all of an entry's gradients, else of 16-bit ones two */
     enum vkn_gradient_sums sums;
-    double backward_groups, layer_slices, local_size, cells;
+    double backward_groups, layer_splits, local_size, cells;
 };
 
 /* Where there are no colours, the density is all that is used of the last layer. */
@@ -70,20 +70,20 @@ static struct facts facts_of(const struct cost_model *m)
         .level = model->level,
         .params = model->param_count,
         .mlp_params = model->mlp_params,
-        .fused_params = field_first_own(model),
+        .fused_params = field_first_unfused(model),
         .activations = model->activations,
         .sh = sh[m->config->mlp.sh_degree],
         .parameter_bytes = m->backend->f16 ? 2 : 4,
         .feature_bytes = m->backend->f16 ? 2 : 4,
         .deterministic = m->config->deterministic,
         .half = m->backend->f16,
-        .directions = m->counts.input_gradients > 0 && m->model->warp_layers == 0,
+        .directions = m->counts.input_gradients > 0 && m->model->deformation_layers == 0,
         .scratch = m->backend->scratch_bytes > 0,
         .owned = m->backend->sums_size > 0,
-        .entries = strcmp(m->backend->sums_program, "f16") == 0,
+        .entries = strcmp(m->backend->scatter_suffix, "f16") == 0,
         .sums = m->backend->sums,
         .backward_groups = m->constants->backward_groups,
-        .layer_slices = field_layer_slices(m),
+        .layer_splits = field_layer_slices(m),
         .local_size = m->local_size,
         .cells = (double)m->counts.cells,
     };
@@ -152,12 +152,12 @@ static double feature_bytes(const struct facts *m)
 
 static struct cost encode(const struct facts *m, const struct cost_counts *n)
 {
-    double places = ceil(m->levels / LEVELS_TOGETHER);
+    double places = ceil(m->levels / LEVELS_PER_INVOCATION);
     return (struct cost){
-        .flops = n->marched * (PLACE * places + UNIT_CUBE * (places - 1) + encode_flops(m)),
-        .bytes = n->marched * (places * (sizeof(struct Sample) + RAY_PLACE) + gather_bytes(m) +
+        .flops = n->marched * (POSITION * places + UNIT_CUBE * (places - 1) + encode_flops(m)),
+        .bytes = n->marched * (places * (sizeof(struct Sample) + RAY_BYTES) + gather_bytes(m) +
                                feature_bytes(m)),
-        .memory = n->marched * (sizeof(struct Sample) + feature_bytes(m)) + n->rays * RAY_PLACE +
+        .memory = n->marched * (sizeof(struct Sample) + feature_bytes(m)) + n->rays * RAY_BYTES +
                   entry_bytes(m, n->touched),
     };
 }
@@ -219,7 +219,7 @@ static void sum_words(const struct facts *m, double *words, double *atomics)
     *words = *atomics = 1;
     if (m->sums == VKN_SUMS_FIXED)
         *words = *atomics = 2;
-    if (m->sums == VKN_SUMS_HALF)
+    if (m->sums == VKN_SUMS_F16)
         *words = *atomics = 0.5;
     if (m->entries)
         *atomics = 1 / m->features;
@@ -232,15 +232,15 @@ static struct cost scatter(const struct facts *m, const struct cost_counts *n)
     double samples = gradients_of(m, n), words, atomics;
     sum_words(m, &words, &atomics);
     double corners = m->levels * CORNERS * m->features; /* gradients added by a sample */
-    double place = PLACE + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
+    double place = POSITION + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
     double gradients = feature_bytes(m);
     double index = m->deterministic ? 0 : 4;
     return (struct cost){
         .flops = samples * m->levels * place,
         .bytes = samples * (gradients + corners * 8 * words +
-                            m->levels * (index + sizeof(struct Sample) + RAY_PLACE)),
+                            m->levels * (index + sizeof(struct Sample) + RAY_BYTES)),
         .memory = samples * (gradients + index + sizeof(struct Sample)) +
-                  fmin(n->rays, samples) * RAY_PLACE + n->touched * m->features * 8 * words,
+                  fmin(n->rays, samples) * RAY_BYTES + n->touched * m->features * 8 * words,
         .atomics = samples * corners * atomics,
     };
 }
@@ -253,17 +253,17 @@ static struct cost input_gradients(const struct facts *m, const struct cost_coun
     double level = LEVEL_CELL + LEVEL_SLOPE + CORNERS * (2 * m->features + CORNER_SLOPES);
     double sample = index + sizeof(struct Sample) + feature_bytes(m) + 16;
     return (struct cost){
-        .flops = samples * (PLACE + UNIT_CUBE + m->levels * level + FROM_UNIT_CUBE),
-        .bytes = samples * (sample + RAY_PLACE + gather_bytes(m)),
+        .flops = samples * (POSITION + UNIT_CUBE + m->levels * level + FROM_UNIT_CUBE),
+        .bytes = samples * (sample + RAY_BYTES + gather_bytes(m)),
         .memory =
-            samples * sample + fmin(n->rays, samples) * RAY_PLACE + entry_bytes(m, n->touched),
+            samples * sample + fmin(n->rays, samples) * RAY_BYTES + entry_bytes(m, n->touched),
     };
 }
 
 static struct cost reduce(const struct facts *m, const struct cost_counts *n)
 {
     double sums = m->backward_groups * m->fused_params;
-    sums += m->layer_slices * (m->mlp_params - m->fused_params);
+    sums += m->layer_splits * (m->mlp_params - m->fused_params);
     struct cost cost = cost_streaming(sums, 4 * (sums + m->mlp_params));
     double grid = m->params - m->mlp_params, touched = n->touched * m->features;
     double more = m->sums == VKN_SUMS_FIXED ? 12 * grid + 8 * touched : 0;

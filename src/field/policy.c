@@ -15,7 +15,7 @@ enum number {
     F16_SCALED,   /* times the loss scale */
     ROUNDED,      /* f32, rounded to f16 where it is computed */
     ROUNDED_BF16, /* to bf16 */
-    LADDER,       /* see enum vkn_gradient_sums */
+    ACCUMULATORS, /* see enum vkn_gradient_sums */
 };
 
 static const char *const number_names[] = {
@@ -28,7 +28,7 @@ static const char *const number_names[] = {
     [F16_SCALED] = "f16, loss-scaled",
     [ROUNDED] = "f16, by rounding f32",
     [ROUNDED_BF16] = "bf16, by rounding f32",
-    [LADDER] = "f32 or fixed point (f16 is opt-in)",
+    [ACCUMULATORS] = "f32 or fixed point (f16 is opt-in)",
 };
 
 /* A setting of the group policy, and what it says. */
@@ -48,17 +48,18 @@ static const struct {
     [FIELD_INTERPOLATION] = {"interpolation of grid features", NO_KEY, 0, F32, F32, F32},
     [FIELD_ACTIVATIONS] = {"activations as kept", KEY(activations), ROUND_ACTIVATIONS, F32, F16,
                            F16},
-    [FIELD_PRODUCTS] = {"MLP products", KEY(products), 0, F32, F16_PAIRS, F16_MATRICES},
-    [FIELD_SUMS] = {"MLP sums", KEY(sums), ROUND_SUMS, F32, F16_BY_EIGHT, F32},
+    [FIELD_PRODUCTS] = {"MLP products", KEY(matmul), 0, F32, F16_PAIRS, F16_MATRICES},
+    [FIELD_SUMS] = {"MLP sums", KEY(accumulators), ROUND_SUMS, F32, F16_BY_EIGHT, F32},
     [FIELD_ACTIVATION_GRADIENTS] = {"activation gradients", KEY(activation_gradients),
                                     ROUND_ACTIVATION_GRADIENTS, F32, F16_SCALED, F16_SCALED},
-    [FIELD_WEIGHT_SUMS] = {"weight gradient sums", KEY(weight_sums), ROUND_WEIGHT_SUMS, F32, F32,
-                           F32},
-    [FIELD_GRID_SUMS] = {"grid gradient sums", KEY(grid_sums), 0, LADDER, LADDER, LADDER},
+    [FIELD_WEIGHT_SUMS] = {"weight gradient sums", KEY(weight_gradients), ROUND_WEIGHT_SUMS, F32,
+                           F32, F32},
+    [FIELD_GRID_SUMS] = {"grid gradient sums", KEY(grid_gradients), 0, ACCUMULATORS, ACCUMULATORS,
+                         ACCUMULATORS},
     [FIELD_COMPOSITING] = {"transmittance, compositing", KEY(compositing), ROUND_COMPOSITING, F32,
                            F32, F32},
     [FIELD_LOSS] = {"sigmoid, exp, loss", NO_KEY, 0, F32, F32, F32},
-    [FIELD_MASTERS] = {"masters", KEY(masters), ROUND_MASTERS, F32, F32, F32},
+    [FIELD_MASTERS] = {"masters", KEY(master_parameters), ROUND_MASTERS, F32, F32, F32},
     [FIELD_MOMENTS] = {"moments", KEY(moments), ROUND_MOMENTS, F32, F32, F32},
     [FIELD_UPDATE] = {"average, norm", NO_KEY, 0, F32, F32, F32},
 };
@@ -73,7 +74,7 @@ static enum number number_of(enum field_operation operation, enum vkn_precision 
 bool field_is_f16(enum field_operation operation, enum vkn_precision precision)
 {
     enum number number = number_of(operation, precision);
-    return number != F32 && number != LADDER;
+    return number != F32 && number != ACCUMULATORS;
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */
@@ -96,7 +97,7 @@ static bool follows_precision(enum field_operation operation)
 static bool is_chosen_f16(enum field_operation operation, const struct field_backend *backend)
 {
     bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
-    return (operation == FIELD_GRID_SUMS && backend->sums == VKN_SUMS_HALF) ||
+    return (operation == FIELD_GRID_SUMS && backend->sums == VKN_SUMS_F16) ||
            (operation == FIELD_SUMS && matrices && backend->f16_accumulate);
 }
 
@@ -107,22 +108,22 @@ static vkn_status refuse(enum field_operation operation, enum vkn_policy policy,
 }
 
 /* f16 or f32 of an operation that follows from the precision. */
-static vkn_status take_following(enum field_operation operation, enum vkn_policy policy,
-                                 struct field_backend *backend)
+static vkn_status apply_following(enum field_operation operation, enum vkn_policy policy,
+                                  struct field_backend *backend)
 {
-    bool products = operation == FIELD_PRODUCTS;
+    bool matmul = operation == FIELD_PRODUCTS;
     if (policy == VKN_POLICY_F16 || backend->precision == VKN_PRECISION_FP32)
         return VKN_OK;
-    if (!products || backend->precision != VKN_PRECISION_FP16)
+    if (!matmul || backend->precision != VKN_PRECISION_FP16)
         return refuse(operation, policy,
-                      products ? "needs precision fp32 or fp16: matrices multiply f16"
-                               : "needs precision fp32");
+                      matmul ? "needs precision fp32 or fp16: matrices multiply f16"
+                             : "needs precision fp32");
     backend->rounded |= F32_PRODUCTS;
     return VKN_OK;
 }
 
 /* No hardware is needed for bf16: f32 numbers are rounded. */
-static vkn_status take_bf16(enum field_operation operation, struct field_backend *backend)
+static vkn_status apply_bf16(enum field_operation operation, struct field_backend *backend)
 {
     if (table[operation].rounded == 0)
         return refuse(operation, VKN_POLICY_BF16, "is offered for results of f32 alone");
@@ -135,17 +136,17 @@ static vkn_status take_bf16(enum field_operation operation, struct field_backend
 }
 
 /* What was asked for, in one operation. */
-static vkn_status take_operation(enum field_operation operation, enum vkn_policy policy,
-                                 struct field_backend *backend)
+static vkn_status apply_operation(enum field_operation operation, enum vkn_policy policy,
+                                  struct field_backend *backend)
 {
     bool half = policy == VKN_POLICY_F16, fp32 = backend->precision == VKN_PRECISION_FP32;
     bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
     if (policy == VKN_POLICY_BF16)
-        return take_bf16(operation, backend);
+        return apply_bf16(operation, backend);
     if (half && fp32 && (follows_precision(operation) || operation == FIELD_SUMS))
         return refuse(operation, policy, "needs precision fp16 or coopmat");
     if (follows_precision(operation))
-        return take_following(operation, policy, backend);
+        return apply_following(operation, policy, backend);
     if (operation == FIELD_GRID_SUMS)
         return half == is_chosen_f16(operation, backend)
                    ? VKN_OK
@@ -159,18 +160,18 @@ static vkn_status take_operation(enum field_operation operation, enum vkn_policy
     return VKN_OK;
 }
 
-vkn_status field_take_policy(const struct vkn_config *config, struct field_backend *backend)
+vkn_status field_apply_policy(const struct vkn_config *config, struct field_backend *backend)
 {
     for (int i = 0; i < FIELD_OPERATIONS; i++) {
         enum field_operation operation = (enum field_operation)i;
         enum vkn_policy policy = asked(operation, config);
         if (policy != VKN_POLICY_DEFAULT)
-            BASE_TRY(take_operation(operation, policy, backend));
+            BASE_TRY(apply_operation(operation, policy, backend));
     }
     return VKN_OK;
 }
 
-void field_policy_release(struct vkn_config *config)
+void field_policy_reset(struct vkn_config *config)
 {
     for (int i = 0; i < FIELD_OPERATIONS; i++)
         if (table[i].key && (follows_precision((enum field_operation)i) || i == FIELD_SUMS))
@@ -230,10 +231,10 @@ const char *field_policy(enum field_operation operation, enum vkn_precision prec
 const char *field_policy_of(enum field_operation operation, const struct field_backend *backend)
 {
     static const char *const sums[] = {
-        [VKN_SUMS_FLOAT] = "f32, added atomically",
+        [VKN_SUMS_F32] = "f32, added atomically",
         [VKN_SUMS_FIXED] = "64-bit fixed point in two words",
-        [VKN_SUMS_SWAP] = "f32 by compare-and-swap",
-        [VKN_SUMS_HALF] = "f16, two at a time",
+        [VKN_SUMS_CAS] = "f32 by compare-and-swap",
+        [VKN_SUMS_F16] = "f16, two at a time",
     };
     if (operation == FIELD_GRID_SUMS && backend->sums_size)
         return "f32, a level's by one subgroup";

@@ -40,7 +40,7 @@ static void configure(const struct vkn_config *config, const struct field_model 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static const struct pass forward[] = {
-    {"encode_samples", .label = "encode_proposal", .variant = FIELD_COPIES,
+    {"encode_samples", .label = "encode_proposal", .variant = FIELD_F16_PARAMS,
      .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode},
     {"field_forward", .label = "proposal_forward", .variant = FIELD_FORWARD,
      .dispatch = DISPATCH_FORWARD, .rows = ROWS_DENSITIES, .cost = ngp_cost_densities},
@@ -50,9 +50,9 @@ static const struct pass backward[] = {
     {"field_backward", .label = "proposal_backward", .variant = FIELD_BACKWARD,
      .dispatch = DISPATCH_BACKWARD, .cost = ngp_cost_backward},
     {"scatter_gradients", .label = "scatter_proposal", .variant = FIELD_SCATTER,
-     .dispatch = DISPATCH_FORWARD, .by_piece = true, .cost = ngp_cost_scatter},
+     .dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_scatter},
     {"reduce_gradients", .label = "reduce_proposal", .variant = FIELD_REDUCE,
-     .dispatch = DISPATCH_SUMMED, .shared_out = DISPATCH_FORWARD, .by_piece = true,
+     .dispatch = DISPATCH_SUMMED, .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true,
      .cost = ngp_cost_reduce},
 };
 
@@ -66,6 +66,6 @@ const struct field_kind field_proposal = {
     .shape = shape,
     .create = create,
     .configure = configure,
-    .forward = RECIPE(forward),
-    .backward = RECIPE(backward),
+    .forward = PASS_LIST(forward),
+    .backward = PASS_LIST(backward),
 };

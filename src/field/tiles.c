@@ -25,7 +25,7 @@ static bool is_matrices(const struct field_backend *backend)
 /* Rows lie in shared memory. */
 static bool is_tiled(const struct field_backend *backend)
 {
-    return is_matrices(backend) || !backend->cpu_shaped;
+    return is_matrices(backend) || !backend->cpu_kernels;
 }
 
 /* Values from a row to the next. Rows are padded, so that neighbours begin in different banks of
@@ -73,7 +73,7 @@ static uint64_t scratch_bytes(const struct field_model *model, const struct fiel
     if (is_tiled(backend))
         return backend->rows_in_memory ? tile_bytes(model, backend, true, backend->backward_rows)
                                        : 0;
-    return 2ull * model->activations * (backend->rounds * backend->backward_rows + 16) *
+    return 2ull * model->activations * (backend->tiles_at_once * backend->backward_rows + 16) *
            (backend->f16 ? 2 : 4);
 }
 
@@ -246,8 +246,8 @@ static void place_forward(const struct field_model *model, const struct gpu_capa
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-void field_place_tiles(const struct field_model *model, const struct gpu_capabilities *device,
-                       struct field_backend *backend)
+void field_choose_tiles(const struct field_model *model, const struct gpu_capabilities *device,
+                        struct field_backend *backend)
 {
     backend->forward_rows = backend->backward_rows = TILE_ROWS;
     backend->forward_size = backend->backward_size = TILE_ROWS;
@@ -255,7 +255,7 @@ void field_place_tiles(const struct field_model *model, const struct gpu_capabil
         backend->forward_row = padded(backend, widest(model));
         backend->backward_row = padded(backend, model->activations);
     }
-    if (!backend->cpu_shaped) {
+    if (!backend->cpu_kernels) {
         place_backward(model, device, backend);
         place_forward(model, device, backend);
     } else if (is_matrices(backend)) {
@@ -266,7 +266,7 @@ void field_place_tiles(const struct field_model *model, const struct gpu_capabil
     } else {
         /* The workgroup's partial sums are read and written once in so many tiles; there, scratch
          * memory stays in the second level of cache. */
-        backend->rounds = 4;
+        backend->tiles_at_once = 4;
     }
     backend->scratch_bytes = scratch_bytes(model, backend);
 }
@@ -276,8 +276,8 @@ uint32_t field_tile_rows(const struct field_backend *backend, enum field_variant
     if (variant == FIELD_BACKWARD)
         return backend->backward_rows;
     /* In FP32 whatever the backend: where that has 16 bits, half of its rows fit. */
-    bool halved = variant == FIELD_DEPTH && backend->f16;
-    if (!backend->cpu_shaped)
+    bool halved = variant == FIELD_FP32 && backend->f16;
+    if (!backend->cpu_kernels)
         return backend->forward_rows / (halved ? 2 : 1);
     return variant == FIELD_FORWARD ? backend->forward_rows : TILE_ROWS;
 }
@@ -289,9 +289,9 @@ uint32_t field_tile_size(const struct field_backend *backend, enum field_variant
 
 /* ---- tuning --------------------------------------------------------------------------------- */
 
-#define MOST_ROUNDS 16u
-#define MOST_ROWS   256u
-#define MOST_GROUPS 16384u
+#define MAX_TILES_AT_ONCE 16u
+#define MOST_ROWS         256u
+#define MOST_GROUPS       16384u
 _Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each of them may leave a sum");
 /* Of what is held without thought for tuning: with more, compilers take minutes and spill. */
 #define MORE_HELD    4u
@@ -310,7 +310,7 @@ static bool is_tile(const struct gpu_capabilities *device, const struct field_ba
 static bool legal_owners(const struct field_backend *backend)
 {
     uint32_t owned = backend->owned_rows, subgroup = backend->subgroup_size;
-    if (!backend->cpu_shaped)
+    if (!backend->cpu_kernels)
         return !owned && (!backend->conversions || backend->forward_size == backend->forward_rows);
     /* Where activations stay in matrices a row has one subgroup; and the staged shape's barriers
      * of a subgroup stand where others may not come by. */
@@ -332,7 +332,8 @@ static bool has_blocks(const struct field_model *model, uint32_t rows, uint32_t 
 static bool legal_tiles(const struct field_model *model, const struct gpu_capabilities *device,
                         const struct field_backend *backend)
 {
-    if (backend->rounds || (is_matrices(backend) ? !legal_owners(backend) : backend->owned_rows))
+    if (backend->tiles_at_once ||
+        (is_matrices(backend) ? !legal_owners(backend) : backend->owned_rows))
         return false;
     uint32_t least = least_rows(backend);
     if (!is_matrices(backend) &&
@@ -340,14 +341,14 @@ static bool legal_tiles(const struct field_model *model, const struct gpu_capabi
           has_blocks(model, backend->backward_rows, backend->backward_size)))
         return false;
     if (backend->backward_rows % least ||
-        (!backend->cpu_shaped &&
+        (!backend->cpu_kernels &&
          (backend->forward_rows % least || TILE_ROWS % backend->forward_rows)))
         return false;
     if (!fits(model, device, backend, false, backend->forward_rows, backend->forward_size) ||
         (!backend->rows_in_memory &&
          !fits(model, device, backend, true, backend->backward_rows, backend->backward_size)))
         return false;
-    return !backend->hold_sums || backend->cpu_shaped ||
+    return !backend->hold_sums || backend->cpu_kernels ||
            held_floats(model, backend) <= MORE_HELD * most_held(backend);
 }
 
@@ -370,15 +371,15 @@ static bool is_legal(const struct field_model *model, const struct gpu_capabilit
     if (is_tiled(backend))
         return legal_tiles(model, device, backend);
     /* Weight gradients take eight rows at a time. */
-    return backend->rounds > 0 && backend->rounds <= MOST_ROUNDS &&
+    return backend->tiles_at_once > 0 && backend->tiles_at_once <= MAX_TILES_AT_ONCE &&
            backend->backward_rows % 8 == 0 && !backend->owned_rows && !backend->hold_sums;
 }
 
 struct field_tuning field_backend_tuning(const struct field_backend *backend)
 {
-    bool gpu = !backend->cpu_shaped;
+    bool gpu = !backend->cpu_kernels;
     return (struct field_tuning){.values = {
-                                     [FIELD_ROUNDS] = backend->rounds,
+                                     [FIELD_TILES_AT_ONCE] = backend->tiles_at_once,
                                      [FIELD_HOLD_SUMS] = backend->hold_sums,
                                      [FIELD_OWNED_ROWS] = backend->owned_rows,
                                      [FIELD_BACKWARD_ROWS] = backend->backward_rows,
@@ -391,9 +392,9 @@ struct field_tuning field_backend_tuning(const struct field_backend *backend)
 }
 
 /* On CPU devices each row has its invocation. */
-static bool take_sizes(const uint32_t *values, struct field_backend *tuned)
+static bool set_tile_sizes(const uint32_t *values, struct field_backend *tuned)
 {
-    if (tuned->cpu_shaped) {
+    if (tuned->cpu_kernels) {
         tuned->forward_size = tuned->forward_rows;
         tuned->backward_size = tuned->backward_rows;
         return !values[FIELD_FORWARD_SIZE] && !values[FIELD_BACKWARD_SIZE];
@@ -408,14 +409,14 @@ bool field_backend_tune(const struct field_tuning *tuning, const struct field_mo
 {
     struct field_backend tuned = *backend;
     const uint32_t *values = tuning->values;
-    tuned.rounds = values[FIELD_ROUNDS];
+    tuned.tiles_at_once = values[FIELD_TILES_AT_ONCE];
     tuned.hold_sums = values[FIELD_HOLD_SUMS] == 1;
     tuned.owned_rows = values[FIELD_OWNED_ROWS];
     tuned.backward_rows = values[FIELD_BACKWARD_ROWS];
     tuned.backward_groups = values[FIELD_BACKWARD_GROUPS];
     tuned.forward_rows = values[FIELD_FORWARD_ROWS];
     tuned.forward_groups = values[FIELD_FORWARD_GROUPS];
-    bool sized = take_sizes(values, &tuned);
+    bool sized = set_tile_sizes(values, &tuned);
     tuned.scratch_bytes = scratch_bytes(model, &tuned);
     tuned.tuned = true;
     if (!sized || values[FIELD_HOLD_SUMS] > 1 || !is_legal(model, device, &tuned))

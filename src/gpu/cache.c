@@ -47,7 +47,7 @@ bool gpu_cache_may_replace(const char *path)
     return stat(path, &information) != 0 || S_ISREG(information.st_mode);
 }
 
-void gpu_cache_seal(void *file, size_t size, const char kind[16], uint64_t key)
+void gpu_cache_fill_header(void *file, size_t size, const char kind[16], uint64_t key)
 {
     struct gpu_cache_header *header = file;
     memcpy(header->magic, kind, sizeof header->magic);
@@ -55,7 +55,7 @@ void gpu_cache_seal(void *file, size_t size, const char kind[16], uint64_t key)
     header->hash = gpu_hash(header + 1, size - sizeof *header);
 }
 
-bool gpu_cache_whole(const void *file, size_t size, const char kind[16], uint64_t key)
+bool gpu_cache_valid(const void *file, size_t size, const char kind[16], uint64_t key)
 {
     const struct gpu_cache_header *header = file;
     return size > sizeof *header && memcmp(header->magic, kind, sizeof header->magic) == 0 &&
@@ -76,7 +76,7 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
         return VKN_OK;
     if (device->cache_path && base_file_exists(device->cache_path)) {
         whole = base_file_read(device->cache_path, CACHE_LIMIT, &file, &size) == VKN_OK &&
-                gpu_cache_whole(file, size, magic, 0);
+                gpu_cache_valid(file, size, magic, 0);
         device->cache_hash = whole ? ((struct gpu_cache_header *)(void *)file)->hash : 0;
         if (!whole)
             base_log(BASE_LOG_DEBUG, "%s: not a whole pipeline cache; ignored", device->cache_path);
@@ -105,7 +105,7 @@ static void save(struct gpu_device *device)
     if (!file)
         return;
     if (get(device->handle, device->cache, &size, file + 1) == VK_SUCCESS) {
-        gpu_cache_seal(file, sizeof *file + size, magic, 0);
+        gpu_cache_fill_header(file, sizeof *file + size, magic, 0);
         if (file->hash != device->cache_hash && gpu_cache_may_replace(device->cache_path) &&
             (base_make_folder(device->cache_folder) != VKN_OK ||
              base_file_replace(device->cache_path, file, sizeof *file + size) != VKN_OK))

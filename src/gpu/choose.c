@@ -322,13 +322,13 @@ static bool parse_index(const char *text, uint32_t count, uint32_t *index)
 
 /* The best device whose name has `part` in it (any with NULL) and that is not among `passed`, a bit
  * each; usable ones come first. */
-static int best_match(const struct device_list *list, const char *part, uint64_t passed)
+static int best_match(const struct device_list *list, const char *part, uint64_t skipped)
 {
     int best = -1, best_rank = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct gpu_support *support = &list->supports[i];
         if ((part && !contains(support->capabilities.name, part)) ||
-            (i < GPU_MAX_CHOICES && passed >> i & 1))
+            (i < GPU_MAX_CHOICES && skipped >> i & 1))
             continue;
         int rank = rank_of(support->capabilities.type) + (support->capabilities.unusable ? 100 : 0);
         if (best < 0 || rank < best_rank) {
@@ -339,14 +339,14 @@ static int best_match(const struct device_list *list, const char *part, uint64_t
     return best;
 }
 
-static vkn_status choose(const struct device_list *list, const char *wanted, uint64_t passed,
+static vkn_status choose(const struct device_list *list, const char *wanted, uint64_t skipped,
                          uint32_t *index)
 {
     if (!wanted || !parse_index(wanted, list->count, index)) {
         /* "7" is an index there is not, and no part of "LLVM 19.1.7"; "4070" is part of a name. */
         bool no_name =
             wanted && strlen(wanted) <= 2 && strspn(wanted, "0123456789") == strlen(wanted);
-        int best = no_name ? -1 : best_match(list, wanted, passed);
+        int best = no_name ? -1 : best_match(list, wanted, skipped);
         if (best < 0)
             return fail_with_list(list, wanted);
         *index = (uint32_t)best;
@@ -357,24 +357,24 @@ static vkn_status choose(const struct device_list *list, const char *wanted, uin
 }
 
 /* Whether there is a usable device besides `passed` and this one. */
-static bool has_another(const struct device_list *list, uint64_t passed, uint32_t index)
+static bool has_another(const struct device_list *list, uint64_t skipped, uint32_t index)
 {
     if (index >= GPU_MAX_CHOICES)
         return false;
-    int next = best_match(list, NULL, passed | (uint64_t)1 << index);
+    int next = best_match(list, NULL, skipped | (uint64_t)1 << index);
     return next >= 0 && !list->supports[next].capabilities.unusable;
 }
 
-vkn_status gpu_choose(VkInstance handle, const char *wanted, uint64_t passed,
+vkn_status gpu_choose(VkInstance handle, const char *wanted, uint64_t skipped,
                       struct gpu_device *device, bool *another)
 {
     struct device_list list = {0};
     vkn_status status = list_read(handle, &list);
     *another = false;
     if (status == VKN_OK)
-        status = choose(&list, wanted, passed, &device->index);
+        status = choose(&list, wanted, skipped, &device->index);
     if (status == VKN_OK) {
-        *another = !wanted && has_another(&list, passed, device->index);
+        *another = !wanted && has_another(&list, skipped, device->index);
         device->physical = list.handles[device->index];
         status = gpu_support_read(device->physical, device->statistics, &device->support,
                                   &device->features);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 #include "gpu/shaderc.h"
 
 /* ---- the library ----------------------------------------------------------------------------- */
@@ -104,14 +104,14 @@ static struct {
     size_t count;
 } inside = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
-void gpu_compiler_keep_out(void)
+void gpu_compiler_lock(void)
 {
     pthread_mutex_lock(&inside.lock);
     while (inside.count > 0)
         pthread_cond_wait(&inside.left, &inside.lock);
 }
 
-void gpu_compiler_let_in(void)
+void gpu_compiler_unlock(void)
 {
     pthread_mutex_unlock(&inside.lock);
 }
@@ -222,17 +222,17 @@ static vkn_status read_include(const void *shader_dir, const char *requested,
                : VKN_ERROR;
 }
 
-bool gpu_runtime_compile(const char *shader_dir, const struct gpu_program_source *program,
-                         uint32_t **words, size_t *word_count, char *message, size_t message_size)
+bool gpu_runtime_compile(const char *shader_dir, const struct gpu_shader *shader, uint32_t **words,
+                         size_t *word_count, char *message, size_t message_size)
 {
     bool done = false;
-    char *text = NULL, *path = base_path_join(shader_dir, program->source);
+    char *text = NULL, *path = base_path_join(shader_dir, shader->source);
     size_t size = 0;
     *words = NULL;
     *word_count = 0;
     if (path && base_text_read(path, MAX_SHADER_BYTES, &text, &size) == VKN_OK) {
         const struct gpu_glsl glsl = {
-            path, text, size, program->defines, program->environment, read_include, shader_dir};
+            path, text, size, shader->defines, shader->environment, read_include, shader_dir};
         done = gpu_compile(&glsl, words, word_count, message, message_size);
     } else {
         snprintf(message, message_size, "%s", vkn_last_error());

@@ -95,7 +95,7 @@ static vkn_status open_device(struct gpu_device *device, const struct gpu_option
 
 /* Opens the one that is asked for, else the best that is not among `passed`. A device that does not
  * work is added to them; *another: one is left to be tried instead. */
-static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
+static vkn_status open_next(const struct gpu_options *options, uint64_t *skipped,
                             struct gpu_device **opened, bool *another)
 {
     VkInstance instance;
@@ -108,9 +108,9 @@ static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
     }
     device->instance = instance;
     base_guard_create(&device->guard);
-    gpu_programs_open(device);
+    gpu_pipelines_open(device);
     device->statistics = options->statistics;
-    vkn_status status = gpu_choose(instance, options->device, *passed, device, another);
+    vkn_status status = gpu_choose(instance, options->device, *skipped, device, another);
     if (status == VKN_OK)
         status = open_device(device, options);
     if (status == VKN_OK) {
@@ -118,7 +118,7 @@ static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
         return VKN_OK;
     }
     if (*another)
-        *passed |= (uint64_t)1 << device->index;
+        *skipped |= (uint64_t)1 << device->index;
     gpu_close(&device);
     return status;
 }
@@ -126,12 +126,12 @@ static vkn_status open_next(const struct gpu_options *options, uint64_t *passed,
 vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opened)
 {
     static const struct gpu_options defaults;
-    uint64_t passed = 0;
+    uint64_t skipped = 0;
     bool another;
     *opened = NULL;
     gpu_check_disabled_names();
     for (;;) {
-        vkn_status status = open_next(options ? options : &defaults, &passed, opened, &another);
+        vkn_status status = open_next(options ? options : &defaults, &skipped, opened, &another);
         if (status != VKN_NO_DEVICE || !another)
             return status;
         base_log(BASE_LOG_WARNING, "%s; the next device is taken", vkn_last_error());
@@ -147,7 +147,7 @@ void gpu_close(struct gpu_device **closed)
     *closed = NULL;
     if (device->handle) {
         device->vk.vkDeviceWaitIdle(device->handle);
-        gpu_programs_close(device);
+        gpu_pipelines_close(device);
         gpu_cache_close(device);
         gpu_transfer_destroy(device);
         gpu_arena_destroy(&device->dummy_arena);

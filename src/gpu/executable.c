@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "gpu/internal.h"
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 
 /* ---- SPIR-V ---------------------------------------------------------------------------------- */
 
-uint32_t gpu_program_constants(const struct gpu_program_options *options, uint32_t subgroup_size,
-                               uint32_t values[GPU_MAX_CONSTANTS])
+uint32_t gpu_pipeline_constants(const struct gpu_pipeline_options *options, uint32_t subgroup_size,
+                                uint32_t values[GPU_MAX_CONSTANTS])
 {
     uint32_t count = options->constants ? options->constants->count : 0;
     if (options->constants)
@@ -27,7 +27,7 @@ uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const 
     if (support->capabilities.type != GPU_CPU)
         fitting = gpu_reconverge(support, words, count);
     else if (snippet)
-        fitting = gpu_keep_loops(words, *count);
+        fitting = gpu_disable_unrolling(words, *count);
     if (!fitting)
         return specialized;
     free(specialized);
@@ -96,12 +96,12 @@ static vkn_status create(struct gpu_device *device, const char *name, const uint
 }
 
 vkn_status gpu_executable_create(struct gpu_device *device,
-                                 const struct gpu_program_options *options, uint32_t subgroup_size,
+                                 const struct gpu_pipeline_options *options, uint32_t subgroup_size,
                                  bool snippet, const uint32_t *words, size_t word_count,
                                  struct gpu_executable *executable)
 {
     uint32_t values[GPU_MAX_CONSTANTS];
-    uint32_t count = gpu_program_constants(options, subgroup_size, values);
+    uint32_t count = gpu_pipeline_constants(options, subgroup_size, values);
     uint32_t *fitting =
         gpu_fit_module(&device->support, snippet, values, count, words, &word_count);
     vkn_status status = create(device, options->name, values, count, fitting ? fitting : words,

@@ -115,13 +115,13 @@ static const struct optional_feature {
         .flag = SUPPORT(subgroup_uniform_control_flow),
     },
     {
-        .name = "packed_half_atomics",
+        .name = "packed_f16_atomics",
         .extension = VK_NV_SHADER_ATOMIC_FLOAT16_VECTOR_EXTENSION_NAME,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT16_VECTOR_FEATURES_NV,
-        .structure = FEATURES(half_atomics),
-        .bools = {FEATURES(half_atomics.shaderFloat16VectorAtomics)},
+        .structure = FEATURES(f16_atomics),
+        .bools = {FEATURES(f16_atomics.shaderFloat16VectorAtomics)},
         .bool_count = 1,
-        .flag = SUPPORT(capabilities.packed_half_atomics),
+        .flag = SUPPORT(capabilities.packed_f16_atomics),
     },
     {
         .name = "pipeline_statistics",
@@ -182,7 +182,7 @@ bool gpu_disabled(const char *feature)
     return gpu_environment_lists("VKNERF_DISABLE", feature);
 }
 
-bool gpu_cpu_shaped(const struct gpu_capabilities *device)
+bool gpu_cpu_kernels(const struct gpu_capabilities *device)
 {
     return device->type == GPU_CPU && !gpu_disabled("cpu_kernels");
 }

@@ -33,7 +33,7 @@ struct gpu_capabilities {
     bool subgroup_pinnable;              /* programs get just that size, and full subgroups */
     bool float_atomic_add;               /* f32 atomic add on storage buffers */
     bool float16, storage16;             /* f16 arithmetic; 16-bit storage buffers */
-    bool cooperative_matrix, cooperative_matrix2, packed_half_atomics;
+    bool cooperative_matrix, cooperative_matrix2, packed_f16_atomics;
     bool buffer_addresses; /* shaders may read storage buffers through 64-bit addresses */
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
     uint32_t shape_count;
@@ -48,10 +48,11 @@ struct gpu_options {
                                integrated before CPU, the next one where it fails its self-test */
     const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
-    bool statistics;        /* see gpu_program_statistics; the pipeline cache is left out */
+    bool statistics;        /* see gpu_pipeline_statistics; the pipeline cache is left out */
 };
 /* A device and all that was made from it are for one thread at a time, but several threads may call
- * gpu_program_create and gpu_program_destroy at once: compiling is what takes long at the start. */
+ * gpu_pipeline_create and gpu_pipeline_destroy at once: compiling is what takes long at the start.
+ */
 
 /* Fills up to `capacity` entries by index; *count: how many devices there are. VKN_NO_DEVICE: none.
  */
@@ -63,11 +64,11 @@ void gpu_close(struct gpu_device **device);
 /* Once *stop is not zero, a device that does not end its work within 20 seconds is given up: waits
  * for it give VKN_NO_DEVICE, and what belongs to it stays until the process ends. NULL: waits have
  * no end. Returns what was watched before; *stop must live as long as it is watched. */
-const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
-                                            const volatile sig_atomic_t *stop);
+const volatile sig_atomic_t *gpu_set_stop_flag(struct gpu_device *device,
+                                               const volatile sig_atomic_t *stop);
 /* Gives up where a wait takes so many seconds, 0: never; snippets set a limit. Returns the one
  * before. */
-double gpu_limit_waits(struct gpu_device *device, double seconds);
+double gpu_set_wait_limit(struct gpu_device *device, double seconds);
 struct base_guard *gpu_guard(struct gpu_device *device); /* see BASE_USE */
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
 uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device,
@@ -77,23 +78,24 @@ struct vkn_vulkan; /* handles, for those who record work of their own */
 void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *handles);
 /* What is known to go wrong with a device's driver, in words (literals), and what to do about it.
  */
-struct gpu_hazard {
+struct gpu_driver_issue {
     const char *problem, *advice;
     bool warn;     /* every run may meet it; else only what is asked for on purpose, or speed */
     bool matrices; /* not even the list of matrix shapes can be read: they are switched off */
 };
-#define GPU_MAX_HAZARDS 4
+#define GPU_MAX_DRIVER_ISSUES 4
 /* By driver, its version, kind and number of the device; returns how many. */
-size_t gpu_hazards(const struct gpu_capabilities *of, struct gpu_hazard hazards[GPU_MAX_HAZARDS]);
+size_t gpu_driver_issues(const struct gpu_capabilities *of,
+                         struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES]);
 bool gpu_disabled(const char *feature); /* whether VKNERF_DISABLE names it */
 /* Whether programs take the shape that suits a CPU; cpu_kernels in VKNERF_DISABLE: none does. */
-bool gpu_cpu_shaped(const struct gpu_capabilities *device);
+bool gpu_cpu_kernels(const struct gpu_capabilities *device);
 /* "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION", beside the pipeline cache, in fresh
  * memory: a file for what was found out about this device and driver. NULL: nothing is kept here.
  */
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
 /* Bytes of device memory that this process holds through the device. */
-uint64_t gpu_memory_held(const struct gpu_device *device);
+uint64_t gpu_memory_allocated(const struct gpu_device *device);
 /* The same by name of buffer, the largest first, each with the gap after it. Fills up to `most`
  * entries (at least 1), the last with all that is left over, as "others"; returns how many. */
 struct gpu_memory_use {
@@ -170,8 +172,8 @@ struct gpu_constants {
     uint32_t count; /* ids */
 };
 
-struct gpu_program_options {
-    const char *name;    /* as listed in shaders/programs.txt */
+struct gpu_pipeline_options {
+    const char *name;    /* as listed in shaders/shaders.txt */
     uint32_t local_size; /* invocations per workgroup; a multiple of the subgroup size */
     const struct gpu_constants *constants; /* may be NULL */
     uint32_t subgroup_size;                /* see gpu_capabilities; 0: the device's own choice */
@@ -179,23 +181,24 @@ struct gpu_program_options {
 
 /* A program is shared by all who ask a device for the same one, and stays with the device for a
  * while when nobody holds it any more; what is compiled at run time is neither. */
-struct gpu_program;
+struct gpu_pipeline;
 /* On CPU devices with buffer_addresses "NAME_addresses", where there is one, stands in for NAME. */
-vkn_status gpu_program_create(struct gpu_device *device, const struct gpu_program_options *options,
-                              struct gpu_program **program);
+vkn_status gpu_pipeline_create(struct gpu_device *device,
+                               const struct gpu_pipeline_options *options,
+                               struct gpu_pipeline **pipeline);
 /* Several at once on all processors; says on the log what takes longer than a second. What was
  * created before a failure is the caller's to destroy; the rest is NULL. */
-struct gpu_program_request {
-    struct gpu_program_options options;
-    struct gpu_program **program;
+struct gpu_pipeline_request {
+    struct gpu_pipeline_options options;
+    struct gpu_pipeline **pipeline;
 };
-vkn_status gpu_programs_create(struct gpu_device *device,
-                               const struct gpu_program_request *requests, size_t count);
-void gpu_program_destroy(struct gpu_program **program); /* gives it back and nulls it */
+vkn_status gpu_pipelines_create(struct gpu_device *device,
+                                const struct gpu_pipeline_request *requests, size_t count);
+void gpu_pipeline_destroy(struct gpu_pipeline **pipeline); /* gives it back and nulls it */
 /* Whether the build has it: compilers of GLSL that are too old leave some out. */
-bool gpu_program_exists(const char *name);
+bool gpu_shader_exists(const char *name);
 /* Another number when the program's code is another; 0 when it is compiled at run time. */
-uint64_t gpu_program_hash(const struct gpu_device *device, const char *name);
+uint64_t gpu_shader_hash(const struct gpu_device *device, const char *name);
 /* A program from `template`, a file of shaders/ that includes "snippet"; compiled when it is first
  * asked for, which gives VKN_BAD_INPUT with file and line where it is wrong. VKN_ERROR: no memory.
  */
@@ -206,7 +209,7 @@ vkn_status gpu_add_snippet(const char *name, const char *template, const char *d
                            const struct gpu_snippet *snippet);
 /* What the driver's compiler says of a program, as docs/bench.md lists it, in a fresh object that
  * the caller deletes; NULL unless gpu_options.statistics asked for it. */
-struct cJSON *gpu_program_statistics(const struct gpu_program *program);
+struct cJSON *gpu_pipeline_statistics(const struct gpu_pipeline *pipeline);
 
 /* Buffers for the common layout. NULL: bound to a small dummy; that of GPU_ADDRESSES is ignored. */
 struct gpu_bindings;
@@ -220,19 +223,19 @@ void gpu_bindings_destroy(struct gpu_bindings **bindings);
 struct gpu_recording;
 vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_t max_timestamps,
                             struct gpu_recording **recording);
-void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
+void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_pipeline *pipeline,
                          const struct gpu_bindings *bindings, const void *push, uint32_t push_size,
                          uint32_t groups);
 /* Takes the three group counts from `buffer` at `offset`. */
 void gpu_record_dispatch_indirect(struct gpu_recording *recording,
-                                  const struct gpu_program *program,
+                                  const struct gpu_pipeline *pipeline,
                                   const struct gpu_bindings *bindings, const void *push,
                                   uint32_t push_size, const struct gpu_buffer *buffer,
                                   uint64_t offset);
 /* All before is finished and visible to all after; to the host only where the recording ends. The
  * second: between programs alone, neither copies nor group counts. */
 void gpu_record_barrier(struct gpu_recording *recording);
-void gpu_record_program_barrier(struct gpu_recording *recording);
+void gpu_record_compute_barrier(struct gpu_recording *recording);
 /* Multiples of 4 bytes; size UINT64_MAX fills to the end. */
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
                      uint64_t offset, uint64_t size, uint32_t value);
@@ -243,13 +246,13 @@ void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *f
  * here. Does nothing with max_timestamps 0 or on a device without timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 /* What follows is handed to the device by itself: no watchdog counts it with what came before. */
-void gpu_record_cut(struct gpu_recording *recording);
+void gpu_record_split(struct gpu_recording *recording);
 vkn_status gpu_record_end(struct gpu_recording *recording);
 /* Recordings run in the order submitted. Submitting one that is in flight waits for it first. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
 /* False: it still runs after so many seconds; true: gpu_wait is needed all the same. */
-bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds);
+bool gpu_wait_timeout(const struct gpu_recording *recording, double seconds);
 /* What runs once: GPU_ONCE declares `recording` and begins it, or returns from the calling function
  * with what failed; gpu_run_once ends it, runs it and destroys it, whatever comes of it. */
 #define GPU_ONCE(device, name)              \
@@ -283,6 +286,6 @@ const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device
  * device offers. What is not exact is taken out of the capabilities' shapes with a warning. */
 vkn_status gpu_self_test_matrices(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k);
 /* Whether VKNERF_SELF_TEST_BREAK (docs/precision.md) lists it; NULL: whether it lists anything. */
-bool gpu_self_test_breaks(const char *name);
+bool gpu_fault_injected(const char *name);
 
 #endif

@@ -89,7 +89,7 @@ struct gpu_features {
     VkPhysicalDeviceShaderAtomicFloatFeaturesEXT float_atomics;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
     VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrix2;
-    VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV half_atomics;
+    VkPhysicalDeviceShaderAtomicFloat16VectorFeaturesNV f16_atomics;
     VkPhysicalDeviceMaintenance4Features maintenance4;
     VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
     VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_control_flow;
@@ -109,11 +109,11 @@ struct gpu_transfer {
 
 /* Most programs that are kept without a holder: what a training run and its evaluation use is some
  * thirty, what a tuner tries has no end. */
-#define GPU_IDLE_PROGRAMS 64u
+#define GPU_IDLE_PIPELINES 64u
 
 struct gpu_programs {
     pthread_mutex_t lock;
-    struct gpu_program *first;
+    struct gpu_pipeline *first;
     uint32_t idle; /* of them, without a holder */
     uint64_t releases;
 };
@@ -127,9 +127,9 @@ struct gpu_device {
     VkDevice handle;
     struct VolkDeviceTable vk;
     VkQueue queue;
-    const volatile sig_atomic_t *stop; /* see gpu_watch_stop */
+    const volatile sig_atomic_t *stop; /* see gpu_set_stop_flag */
     bool hung;                         /* given up: nothing of it is waited for or destroyed */
-    double limit;                      /* see gpu_limit_waits */
+    double limit;                      /* see gpu_set_wait_limit */
     VkInstance instance;               /* that it is of */
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t held;                    /* bytes allocated */
@@ -142,7 +142,7 @@ struct gpu_device {
     bool statistics;     /* see gpu_options */
     uint64_t cache_hash; /* of the cache file's content when it was read */
     struct gpu_transfer transfer;
-    struct gpu_programs programs;
+    struct gpu_programs pipelines;
     struct gpu_arena *dummy_arena;
     struct gpu_buffer dummy; /* bound where a program has no buffer */
     struct gpu_self_test self_test;
@@ -166,7 +166,7 @@ uint32_t gpu_instance_version(void);
 /* Picks the device that `wanted` (see gpu_options) means, but none of `passed` (bits by index) when
  * that is NULL, and fills index, physical, support and features, by its `statistics`. *another:
  * there is a usable one left that could be taken instead. */
-vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t passed,
+vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t skipped,
                       struct gpu_device *device, bool *another);
 
 /* ---- validation.c ---------------------------------------------------------------------------- */
@@ -234,9 +234,9 @@ struct gpu_cache_header {
     uint64_t key, hash; /* of what the data was made from (0: of many things); of the data */
 };
 /* Fills in the header of a file of `size` bytes. */
-void gpu_cache_seal(void *file, size_t size, const char magic[16], uint64_t key);
+void gpu_cache_fill_header(void *file, size_t size, const char magic[16], uint64_t key);
 /* Whether a file's data is whole and of that key. */
-bool gpu_cache_whole(const void *file, size_t size, const char magic[16], uint64_t key);
+bool gpu_cache_valid(const void *file, size_t size, const char magic[16], uint64_t key);
 /* Whether there is a file or nothing: opening a pipe would wait for its reader. */
 bool gpu_cache_may_replace(const char *path);
 
@@ -253,12 +253,12 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
 
 /* ---- wait.c ---------------------------------------------------------------------------------- */
 
-/* Waits for a submission's end and readies its fence for the next; see gpu_watch_stop. */
+/* Waits for a submission's end and readies its fence for the next; see gpu_set_stop_flag. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name);
 /* VKN_NO_DEVICE when the device was given up: drivers' calls would wait for what hangs. */
 vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject);
 /* Seconds that a device may take to come to an end after a stop; tests have less. */
-extern double gpu_patience;
+extern double gpu_stop_timeout;
 /* Limit of waits on a device that runs a user's snippet: VKNERF_FIELD_SECONDS, else ten minutes. */
 double gpu_snippet_seconds(void);
 
@@ -285,27 +285,28 @@ struct gpu_executable {
 /* Creates it from SPIR-V, with the constants and the name of `options`. `snippet`: it has a user's.
  */
 vkn_status gpu_executable_create(struct gpu_device *device,
-                                 const struct gpu_program_options *options, uint32_t subgroup_size,
+                                 const struct gpu_pipeline_options *options, uint32_t subgroup_size,
                                  bool snippet, const uint32_t *words, size_t word_count,
                                  struct gpu_executable *executable);
 void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable);
 /* Fills the values of a program's specialisation constants by id, and returns how many there are.
  */
-uint32_t gpu_program_constants(const struct gpu_program_options *options, uint32_t subgroup_size,
-                               uint32_t values[GPU_MAX_CONSTANTS]);
+uint32_t gpu_pipeline_constants(const struct gpu_pipeline_options *options, uint32_t subgroup_size,
+                                uint32_t values[GPU_MAX_CONSTANTS]);
 /* Returns the module, *count words, specialised and in the form that the device takes, in fresh
  * memory; *count becomes its words. NULL: as it is. `snippet`: it has a user's. */
 uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
                          uint32_t value_count, const uint32_t *words, size_t *count);
 
-/* ---- program.c ------------------------------------------------------------------------------- */
+/* ---- pipeline.c -------------------------------------------------------------------------------
+ */
 
-void gpu_programs_open(struct gpu_device *device);
-void gpu_programs_close(struct gpu_device *device);
+void gpu_pipelines_open(struct gpu_device *device);
+void gpu_pipelines_close(struct gpu_device *device);
 /* Programs of the device, those without a holder included. */
-uint32_t gpu_programs_kept(struct gpu_device *device);
-struct gpu_executable gpu_program_executable(const struct gpu_program *program);
-const char *gpu_program_name(const struct gpu_program *program);
+uint32_t gpu_pipelines_kept(struct gpu_device *device);
+struct gpu_executable gpu_pipeline_executable(const struct gpu_pipeline *pipeline);
+const char *gpu_pipeline_name(const struct gpu_pipeline *pipeline);
 
 /* ---- shader_objects.c ------------------------------------------------------------------------ */
 
@@ -320,7 +321,7 @@ vkn_status gpu_shader_create(struct gpu_device *device, const char *name,
 
 /* Processor time of the whole process: some compilers have threads of their own. */
 double gpu_processor_seconds(void);
-/* See gpu_program_statistics. */
+/* See gpu_pipeline_statistics. */
 struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pipeline,
                                   double compile_seconds);
 
@@ -330,8 +331,8 @@ struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pi
 #define GPU_SUBGROUP_SIZE 0u
 #define GPU_LOCAL_SIZE    1u
 
-uint32_t gpu_program_local_size(const struct gpu_program *program);
-uint32_t gpu_program_subgroup_size(const struct gpu_program *program);
+uint32_t gpu_pipeline_local_size(const struct gpu_pipeline *pipeline);
+uint32_t gpu_pipeline_subgroup_size(const struct gpu_pipeline *pipeline);
 
 /* GPU_SETS of them. */
 const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);

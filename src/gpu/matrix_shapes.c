@@ -146,11 +146,11 @@ static bool crashes_on_load(const struct gpu_support *support)
            support->capabilities.subgroup_size != 8;
 }
 
-/* See hazards.c. */
+/* See driver_issues.c. */
 static bool crashes_on_listing(const struct gpu_capabilities *capabilities)
 {
-    struct gpu_hazard hazards[GPU_MAX_HAZARDS];
-    size_t count = gpu_hazards(capabilities, hazards);
+    struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
+    size_t count = gpu_driver_issues(capabilities, hazards);
     for (size_t i = 0; i < count; i++)
         if (hazards[i].matrices)
             return true;

@@ -298,12 +298,12 @@ static vkn_status check_room(const struct gpu_device *device,
 
 /* Memory that is taken counts as taken when it is written. So other threads' arenas, such as those
  * of ranks on the same device, wait from the look at what there is until the zeros are there. */
-static pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t allocation_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static vkn_status take_memory(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
                               size_t count, struct placed *placed)
 {
-    pthread_mutex_lock(&taking);
+    pthread_mutex_lock(&allocation_lock);
     vkn_status status = check_room(arena->device, requests, count);
     if (status == VKN_OK)
         status = create_kind(arena, requests, count, GPU_DEVICE, placed);
@@ -311,7 +311,7 @@ static vkn_status take_memory(struct gpu_arena *arena, const struct gpu_buffer_r
         status = create_kind(arena, requests, count, GPU_HOST, placed);
     if (status == VKN_OK)
         status = zero_buffers(arena, requests, count);
-    pthread_mutex_unlock(&taking);
+    pthread_mutex_unlock(&allocation_lock);
     return status;
 }
 
@@ -369,7 +369,7 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
 
 /* ---- how much -------------------------------------------------------------------------------- */
 
-uint64_t gpu_memory_held(const struct gpu_device *device)
+uint64_t gpu_memory_allocated(const struct gpu_device *device)
 {
     return device->held;
 }

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 #include "gpu/spirv.h"
 
-/* A file (cmake/compile_programs.c) begins with the number of words and the CRC-32 of their bytes,
+/* A file (cmake/compile_shaders.c) begins with the number of words and the CRC-32 of their bytes,
  * lowest byte first. Zlib's stream of the bytes follows: the lowest bytes of all words, then the
  * next ones. Its own checksum, Adler-32, does not notice when bytes change places in pairs. */
 enum {
@@ -21,20 +21,20 @@ static uint32_t read_word(const unsigned char *bytes, size_t stride)
            (uint32_t)bytes[3 * stride] << 24;
 }
 
-size_t gpu_program_word_count(const struct gpu_program_source *source)
+size_t gpu_shader_word_count(const struct gpu_shader *source)
 {
     if (source->snippet)
         return source->count;
     return source->end - source->packed >= HEADER_BYTES ? read_word(source->packed, 1) : 0;
 }
 
-static vkn_status refuse(const struct gpu_program_source *source)
+static vkn_status refuse(const struct gpu_shader *source)
 {
     return base_fail(VKN_ERROR, "program %s: its code in this file is damaged", source->name);
 }
 
 /* Returns the words in fresh memory, NULL with a message. */
-static uint32_t *inflate_words(const struct gpu_program_source *source, size_t count)
+static uint32_t *inflate_words(const struct gpu_shader *source, size_t count)
 {
     const unsigned char *stream = source->packed + HEADER_BYTES;
     uLongf length = (uLongf)(WORD_BYTES * count);
@@ -54,9 +54,9 @@ static uint32_t *inflate_words(const struct gpu_program_source *source, size_t c
 }
 
 /* Under the lock. */
-static vkn_status unpack(struct gpu_program_source *source)
+static vkn_status unpack(struct gpu_shader *source)
 {
-    size_t count = gpu_program_word_count(source);
+    size_t count = gpu_shader_word_count(source);
     if (source->words)
         return VKN_OK;
     if (count < SPIRV_HEADER ||
@@ -67,13 +67,13 @@ static vkn_status unpack(struct gpu_program_source *source)
     return source->words ? VKN_OK : VKN_ERROR;
 }
 
-vkn_status gpu_program_unpack(const struct gpu_program_source *source)
+vkn_status gpu_shader_unpack(const struct gpu_shader *source)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (source->snippet)
         return VKN_OK;
     pthread_mutex_lock(&lock);
-    vkn_status status = unpack((struct gpu_program_source *)(uintptr_t)source);
+    vkn_status status = unpack((struct gpu_shader *)(uintptr_t)source);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -9,7 +9,7 @@ struct gpu_recording {
     const char *name;
     VkCommandPool pool;
     VkCommandBuffer commands; /* the last part */
-    VkCommandBuffer *parts;   /* those before it, see gpu_record_cut */
+    VkCommandBuffer *parts;   /* those before it, see gpu_record_split */
     uint32_t part_count;
     VkFence fence;
     bool ended, submitted, in_flight;
@@ -75,14 +75,14 @@ static void barrier(const struct gpu_device *device, VkCommandBuffer commands,
 #define PROGRAMS     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
 #define COPIES       VK_PIPELINE_STAGE_TRANSFER_BIT
 #define GROUP_COUNTS VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT
-#define PROGRAMS_USE (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT)
+#define SHADERS_USE  (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT)
 #define COPIES_USE   (VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
 #define ALL_WRITE    (VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
 
 void gpu_device_barrier(const struct gpu_device *device, VkCommandBuffer commands)
 {
     barrier(device, commands, PROGRAMS | COPIES, ALL_WRITE, PROGRAMS | COPIES | GROUP_COUNTS,
-            PROGRAMS_USE | COPIES_USE | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
+            SHADERS_USE | COPIES_USE | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
 }
 
 void gpu_host_barrier(const struct gpu_device *device, VkCommandBuffer commands)
@@ -204,7 +204,7 @@ static vkn_status cut(struct gpu_recording *recording)
 }
 
 /* Barriers reach over submissions, so nothing else is needed. */
-void gpu_record_cut(struct gpu_recording *recording)
+void gpu_record_split(struct gpu_recording *recording)
 {
     vkn_status status = recording->status == VKN_OK ? cut(recording) : VKN_OK;
     if (status != VKN_OK)
@@ -248,9 +248,9 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
 
 /* ---- what can be recorded -------------------------------------------------------------------- */
 
-static void bind(const struct gpu_recording *recording, const struct gpu_program *program)
+static void bind(const struct gpu_recording *recording, const struct gpu_pipeline *pipeline)
 {
-    const struct gpu_executable executable = gpu_program_executable(program);
+    const struct gpu_executable executable = gpu_pipeline_executable(pipeline);
     const VkShaderStageFlagBits stage = VK_SHADER_STAGE_COMPUTE_BIT;
     const struct VolkDeviceTable *vk = &recording->device->vk;
     if (executable.shader)
@@ -260,7 +260,7 @@ static void bind(const struct gpu_recording *recording, const struct gpu_program
                               executable.pipeline);
 }
 
-static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
+static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_pipeline *pipeline,
                              const struct gpu_bindings *bindings, const void *push,
                              uint32_t push_size)
 {
@@ -269,10 +269,10 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
         keep_error(
             recording,
             base_fail(VKN_ERROR, "%s: %s: %u bytes of push constants; multiples of 4 up to %u",
-                      recording->name, gpu_program_name(program), push_size, GPU_PUSH_BYTES));
+                      recording->name, gpu_pipeline_name(pipeline), push_size, GPU_PUSH_BYTES));
         return false;
     }
-    bind(recording, program);
+    bind(recording, pipeline);
     device->vk.vkCmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                        device->pipeline_layout, 0, GPU_SETS,
                                        gpu_bindings_sets(bindings), 0, NULL);
@@ -282,11 +282,11 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
         memcpy(bytes, push, push_size);
     device->vk.vkCmdPushConstants(recording->commands, device->pipeline_layout,
                                   VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_PUSH_BYTES, bytes);
-    gpu_label_begin(recording->commands, gpu_program_name(program));
+    gpu_label_begin(recording->commands, gpu_pipeline_name(pipeline));
     return true;
 }
 
-void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_program *program,
+void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_pipeline *pipeline,
                          const struct gpu_bindings *bindings, const void *push, uint32_t push_size,
                          uint32_t groups)
 {
@@ -294,16 +294,16 @@ void gpu_record_dispatch(struct gpu_recording *recording, const struct gpu_progr
     uint32_t limit = device->support.capabilities.max_groups;
     if (groups > limit)
         keep_error(recording, base_fail(VKN_ERROR, "%s: %s: %u workgroups, \"%s\" takes at most %u",
-                                        recording->name, gpu_program_name(program), groups,
+                                        recording->name, gpu_pipeline_name(pipeline), groups,
                                         device->support.capabilities.name, limit));
-    else if (prepare_dispatch(recording, program, bindings, push, push_size)) {
+    else if (prepare_dispatch(recording, pipeline, bindings, push, push_size)) {
         device->vk.vkCmdDispatch(recording->commands, groups, 1, 1);
         gpu_label_end(recording->commands);
     }
 }
 
 void gpu_record_dispatch_indirect(struct gpu_recording *recording,
-                                  const struct gpu_program *program,
+                                  const struct gpu_pipeline *pipeline,
                                   const struct gpu_bindings *bindings, const void *push,
                                   uint32_t push_size, const struct gpu_buffer *buffer,
                                   uint64_t offset)
@@ -311,9 +311,9 @@ void gpu_record_dispatch_indirect(struct gpu_recording *recording,
     const struct gpu_device *device = recording->device;
     if (offset % 4 || offset + sizeof(VkDispatchIndirectCommand) > buffer->size)
         keep_error(recording, base_fail(VKN_ERROR, "%s: %s: no group counts at byte %llu of %s",
-                                        recording->name, gpu_program_name(program),
+                                        recording->name, gpu_pipeline_name(pipeline),
                                         (unsigned long long)offset, buffer->name));
-    else if (prepare_dispatch(recording, program, bindings, push, push_size)) {
+    else if (prepare_dispatch(recording, pipeline, bindings, push, push_size)) {
         device->vk.vkCmdDispatchIndirect(recording->commands, buffer->handle, offset);
         gpu_label_end(recording->commands);
     }
@@ -324,10 +324,10 @@ void gpu_record_barrier(struct gpu_recording *recording)
     gpu_device_barrier(recording->device, recording->commands);
 }
 
-void gpu_record_program_barrier(struct gpu_recording *recording)
+void gpu_record_compute_barrier(struct gpu_recording *recording)
 {
     barrier(recording->device, recording->commands, PROGRAMS, VK_ACCESS_SHADER_WRITE_BIT, PROGRAMS,
-            PROGRAMS_USE);
+            SHADERS_USE);
 }
 
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
@@ -381,7 +381,7 @@ void gpu_record_timestamp(struct gpu_recording *recording, const char *label)
 
 /* ---- submission ------------------------------------------------------------------------------ */
 
-bool gpu_wait_a_while(const struct gpu_recording *recording, double seconds)
+bool gpu_wait_timeout(const struct gpu_recording *recording, double seconds)
 {
     const struct gpu_device *device = recording->device;
     return !recording->in_flight || device->hung ||

@@ -31,7 +31,7 @@ struct test {
     bool float_atomics; /* to be tested */
     struct gpu_arena *arena;
     struct gpu_buffer values, slots, bins, sums, back;
-    struct gpu_program *program, *program_float;
+    struct gpu_pipeline *pipeline, *pipeline_float;
     struct gpu_bindings *bindings;
 };
 
@@ -41,7 +41,7 @@ static uint32_t value_at(uint32_t index)
     return (index * 2654435761u >> 13) % 1000u;
 }
 
-bool gpu_self_test_breaks(const char *name)
+bool gpu_fault_injected(const char *name)
 {
     static const char variable[] = "VKNERF_SELF_TEST_BREAK";
     const char *list = getenv(variable);
@@ -72,14 +72,14 @@ static vkn_status create_buffers(struct test *test)
     return gpu_bindings_create(test->device, buffers, &test->bindings);
 }
 
-static vkn_status create_programs(struct test *test)
+static vkn_status create_pipelines(struct test *test)
 {
-    struct gpu_program_options options = {.name = "gpu_self_test", .local_size = test->local_size};
-    BASE_TRY(gpu_program_create(test->device, &options, &test->program));
+    struct gpu_pipeline_options options = {.name = "gpu_self_test", .local_size = test->local_size};
+    BASE_TRY(gpu_pipeline_create(test->device, &options, &test->pipeline));
     if (!test->float_atomics)
         return VKN_OK;
     options.name = "gpu_self_test_float";
-    vkn_status status = gpu_program_create(test->device, &options, &test->program_float);
+    vkn_status status = gpu_pipeline_create(test->device, &options, &test->pipeline_float);
     if (status != VKN_OK && status != VKN_NO_DEVICE) {
         base_log(BASE_LOG_WARNING, "\"%s\": float atomics are switched off: %s",
                  test->device->support.capabilities.name, vkn_last_error());
@@ -93,12 +93,12 @@ static vkn_status run(struct test *test)
 {
     const uint32_t bin_count = BINS;
     BASE_TRY(create_buffers(test));
-    BASE_TRY(create_programs(test));
+    BASE_TRY(create_pipelines(test));
     GPU_ONCE(test->device, "self-test");
-    gpu_record_dispatch(recording, test->program, test->bindings, &bin_count, sizeof bin_count,
+    gpu_record_dispatch(recording, test->pipeline, test->bindings, &bin_count, sizeof bin_count,
                         GROUPS);
-    if (test->program_float)
-        gpu_record_dispatch(recording, test->program_float, test->bindings, &bin_count,
+    if (test->pipeline_float)
+        gpu_record_dispatch(recording, test->pipeline_float, test->bindings, &bin_count,
                             sizeof bin_count, GROUPS);
     gpu_record_barrier(recording);
     gpu_record_copy(recording, &test->slots, 0, &test->back, offsetof(struct results, slots),
@@ -155,7 +155,7 @@ static bool check_subgroups(const struct test *test, struct slot *slots)
 {
     char device[24];
     snprintf(device, sizeof device, "device_%u", test->device->index);
-    if (gpu_self_test_breaks("subgroups") || gpu_self_test_breaks(device))
+    if (gpu_fault_injected("subgroups") || gpu_fault_injected(device))
         slots[1].sum++;
     for (uint32_t first = 0; first < test->local_size; first += test->subgroup_size)
         if (!check_subgroup(test, slots, first))
@@ -173,7 +173,7 @@ static bool check_bins(const struct test *test, struct bin *bins)
         if (bin->maximum < value_at(i))
             bin->maximum = value_at(i);
     }
-    if (gpu_self_test_breaks("integer_atomics"))
+    if (gpu_fault_injected("integer_atomics"))
         bins[2].sum++;
     for (uint32_t i = 0; i < BINS; i++)
         if (!same(test, "atomic add", "bin", i, bins[i].sum, expected[i].sum) ||
@@ -189,7 +189,7 @@ static bool check_sums(const struct test *test, const float *sums)
     double expected[BINS] = {0};
     for (uint32_t i = 0; i < GROUPS * test->local_size; i++)
         expected[value_at(i) % BINS] += 0.25 * value_at(i);
-    if (gpu_self_test_breaks("float_atomics"))
+    if (gpu_fault_injected("float_atomics"))
         expected[1] += 0.25;
     for (uint32_t i = 0; i < BINS; i++) {
         if ((double)sums[i] == expected[i])
@@ -245,8 +245,8 @@ vkn_status gpu_self_test_run(struct gpu_device *device)
     if (status == VKN_OK)
         status = judge(&test);
     gpu_bindings_destroy(&test.bindings);
-    gpu_program_destroy(&test.program);
-    gpu_program_destroy(&test.program_float);
+    gpu_pipeline_destroy(&test.pipeline);
+    gpu_pipeline_destroy(&test.pipeline_float);
     gpu_arena_destroy(&test.arena);
     return status;
 }

@@ -12,7 +12,7 @@ struct matrix_test {
     char program_name[48];
     struct gpu_arena *arena;
     struct gpu_buffer a, b, sums;
-    struct gpu_program *program;
+    struct gpu_pipeline *pipeline;
     struct gpu_bindings *bindings;
 };
 
@@ -64,7 +64,7 @@ static void fill(struct matrix_test *test)
         for (uint32_t n = 0; n < shape->n; n++)
             b[n * shape->k + k] = base_to_f16((float)b_at(k, n));
     }
-    if (gpu_self_test_breaks(test->program_name + strlen("gpu_")))
+    if (gpu_fault_injected(test->program_name + strlen("gpu_")))
         a[shape->k] = base_to_f16((float)(a_at(1, 0) + 1));
     for (uint32_t m = 0; m < shape->m; m++)
         for (uint32_t n = 0; n < shape->n; n++)
@@ -78,17 +78,17 @@ static vkn_status run(struct matrix_test *test)
         {&test->b, "self-test B", 2ull * MAX_EDGE * MAX_EDGE, GPU_HOST},
         {&test->sums, "self-test sums", 4ull * MAX_EDGE * MAX_EDGE, GPU_HOST},
     };
-    struct gpu_program_options options = {
+    struct gpu_pipeline_options options = {
         .name = test->program_name,
         .local_size = test->device->support.capabilities.subgroup_size,
     };
     BASE_TRY(gpu_arena_create(test->device, requests, BASE_COUNT(requests), &test->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {&test->a, &test->b, &test->sums};
     BASE_TRY(gpu_bindings_create(test->device, buffers, &test->bindings));
-    BASE_TRY(gpu_program_create(test->device, &options, &test->program));
+    BASE_TRY(gpu_pipeline_create(test->device, &options, &test->pipeline));
     fill(test);
     GPU_ONCE(test->device, "matrix self-test");
-    gpu_record_dispatch(recording, test->program, test->bindings, NULL, 0, 1);
+    gpu_record_dispatch(recording, test->pipeline, test->bindings, NULL, 0, 1);
     return gpu_run_once(&recording);
 }
 
@@ -127,7 +127,7 @@ static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *r
     test.half = strcmp(shape->c_type, "f16") == 0;
     snprintf(test.program_name, sizeof test.program_name, "gpu_matrix_%ux%ux%u%s", shape->m,
              shape->n, shape->k, test.half ? "_f16" : "");
-    if (!gpu_program_exists(test.program_name))
+    if (!gpu_shader_exists(test.program_name))
         return VKN_OK;
     vkn_status status = run(&test);
     if (status == VKN_OK)
@@ -135,7 +135,7 @@ static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *r
     else if (status != VKN_NO_DEVICE)
         snprintf(fault, sizeof fault, "%s", vkn_last_error());
     gpu_bindings_destroy(&test.bindings);
-    gpu_program_destroy(&test.program);
+    gpu_pipeline_destroy(&test.pipeline);
     gpu_arena_destroy(&test.arena);
     if (status == VKN_NO_DEVICE || !fault[0])
         return status;

@@ -66,7 +66,7 @@ static bool read_binary(const struct shader *shader, VkShaderEXT *created)
     if (!shader->path || !base_file_exists(shader->path) ||
         base_file_read(shader->path, FILE_LIMIT, &file, &size) != VKN_OK)
         return false;
-    bool done = gpu_cache_whole(file, size, magic, shader->key);
+    bool done = gpu_cache_valid(file, size, magic, shader->key);
     if (done) {
         VkShaderCreateInfoEXT info = shader->info;
         info.codeType = VK_SHADER_CODE_TYPE_BINARY_EXT;
@@ -106,7 +106,7 @@ static void write_binary(const struct shader *shader, VkShaderEXT created)
     char *folder = base_path_folder(shader->path);
     if (file && folder &&
         vk->vkGetShaderBinaryDataEXT(handle, created, &size, file + 1) == VK_SUCCESS) {
-        gpu_cache_seal(file, sizeof *file + size, magic, shader->key);
+        gpu_cache_fill_header(file, sizeof *file + size, magic, shader->key);
         if (base_make_folder(folder) != VKN_OK || !replace(shader->path, file, sizeof *file + size))
             base_log(BASE_LOG_DEBUG, "%s: shader not saved", shader->path);
     }

@@ -13,7 +13,7 @@ struct limit {
 struct rewriting {
     const char *name;
     const struct spirv_match *match;
-    const struct spirv *own;
+    const struct spirv *user;
     struct base_text globals, functions; /* words */
     struct limit *limits;
     size_t limit_count, limit_capacity;
@@ -51,36 +51,36 @@ static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t la
 
 /* ---- indices --------------------------------------------------------------------------------- */
 
-static uint32_t type_of(const struct spirv *own, uint32_t id)
+static uint32_t type_of(const struct spirv *user, uint32_t id)
 {
-    size_t at = own->definition[id];
+    size_t at = user->definition[id];
     bool pure = false;
-    const char *operands = spirv_operands(spirv_code(own, at), &pure);
-    return operands && operands[0] == 't' ? own->words[at + 1] : 0;
+    const char *operands = spirv_operands(spirv_code(user, at), &pure);
+    return operands && operands[0] == 't' ? user->words[at + 1] : 0;
 }
 
-static bool is_constant(const struct spirv *own, uint32_t id, uint32_t *value)
+static bool is_constant(const struct spirv *user, uint32_t id, uint32_t *value)
 {
-    size_t at = own->definition[id];
-    if (spirv_code(own, at) != OP_CONSTANT && spirv_code(own, at) != OP_CONSTANT_NULL)
+    size_t at = user->definition[id];
+    if (spirv_code(user, at) != OP_CONSTANT && spirv_code(user, at) != OP_CONSTANT_NULL)
         return false;
-    *value = spirv_code(own, at) == OP_CONSTANT ? own->words[at + 3] : 0;
+    *value = spirv_code(user, at) == OP_CONSTANT ? user->words[at + 3] : 0;
     return true;
 }
 
 /* How many there are of what a composite type holds; *part: of which type is number `index`. 0:
  * none. */
-static uint32_t parts_of(const struct spirv *own, uint32_t type, uint32_t index, uint32_t *part)
+static uint32_t parts_of(const struct spirv *user, uint32_t type, uint32_t index, uint32_t *part)
 {
-    size_t at = own->definition[type];
-    const uint32_t *word = own->words + at;
-    uint32_t code = spirv_code(own, at), count = 0;
+    size_t at = user->definition[type];
+    const uint32_t *word = user->words + at;
+    uint32_t code = spirv_code(user, at), count = 0;
     if (code == OP_TYPE_VECTOR || code == OP_TYPE_MATRIX)
         count = word[3];
-    if (code == OP_TYPE_ARRAY && !is_constant(own, word[3], &count))
+    if (code == OP_TYPE_ARRAY && !is_constant(user, word[3], &count))
         count = 0;
     if (code == OP_TYPE_STRUCT)
-        count = spirv_length(own, at) - 2;
+        count = spirv_length(user, at) - 2;
     if (count > 0)
         *part = word[code == OP_TYPE_STRUCT ? 2 + (index < count ? index : 0) : 2];
     return count;
@@ -89,14 +89,14 @@ static uint32_t parts_of(const struct spirv *own, uint32_t type, uint32_t index,
 /* Replaces *index by one that is smaller than `count`. */
 static vkn_status limit_index(struct rewriting *rewriting, uint32_t *index, uint32_t count)
 {
-    const struct spirv *own = rewriting->own;
-    uint32_t value = 0, type = type_of(own, *index);
-    if (is_constant(own, *index, &value))
+    const struct spirv *user = rewriting->user;
+    uint32_t value = 0, type = type_of(user, *index);
+    if (is_constant(user, *index, &value))
         return value < count ? VKN_OK
                              : base_fail(VKN_BAD_INPUT, "%s: index %d of an array of %u",
                                          rewriting->name, (int)value, count);
-    if (type == 0 || spirv_code_of(own, type) != OP_TYPE_INT ||
-        own->words[own->definition[type] + 2] != 32)
+    if (type == 0 || spirv_code_of(user, type) != OP_TYPE_INT ||
+        user->words[user->definition[type] + 2] != 32)
         return base_fail(VKN_BAD_INPUT, "%s: an index is no number", rewriting->name);
     /* An index below zero is a large one without its sign. */
     uint32_t last = limit_of(rewriting, type, count - 1), id = rewriting->bound++;
@@ -110,15 +110,15 @@ static vkn_status limit_index(struct rewriting *rewriting, uint32_t *index, uint
 
 static vkn_status limit_chain(struct rewriting *rewriting, uint32_t *word, uint32_t length)
 {
-    const struct spirv *own = rewriting->own;
-    uint32_t pointer = type_of(own, word[3]), type = 0;
-    if (pointer && spirv_code_of(own, pointer) == OP_TYPE_POINTER)
-        type = own->words[own->definition[pointer] + 3];
+    const struct spirv *user = rewriting->user;
+    uint32_t pointer = type_of(user, word[3]), type = 0;
+    if (pointer && spirv_code_of(user, pointer) == OP_TYPE_POINTER)
+        type = user->words[user->definition[pointer] + 3];
     for (uint32_t k = 4; k < length; k++) {
         uint32_t value = 0, count = 0;
-        bool constant = is_constant(own, word[k], &value),
-             is_struct = type && spirv_code_of(own, type) == OP_TYPE_STRUCT;
-        count = type ? parts_of(own, type, value, &type) : 0;
+        bool constant = is_constant(user, word[k], &value),
+             is_struct = type && spirv_code_of(user, type) == OP_TYPE_STRUCT;
+        count = type ? parts_of(user, type, value, &type) : 0;
         if (count == 0 || (is_struct && !constant))
             return base_fail(VKN_BAD_INPUT, "%s: an index of what has no parts", rewriting->name);
         BASE_TRY(limit_index(rewriting, &word[k], count));
@@ -128,9 +128,9 @@ static vkn_status limit_chain(struct rewriting *rewriting, uint32_t *word, uint3
 
 static vkn_status limit_component(struct rewriting *rewriting, uint32_t vector, uint32_t *index)
 {
-    uint32_t type = type_of(rewriting->own, vector), part = 0;
-    uint32_t count = type ? parts_of(rewriting->own, type, 0, &part) : 0;
-    if (count == 0 || spirv_code_of(rewriting->own, type) != OP_TYPE_VECTOR)
+    uint32_t type = type_of(rewriting->user, vector), part = 0;
+    uint32_t count = type ? parts_of(rewriting->user, type, 0, &part) : 0;
+    if (count == 0 || spirv_code_of(rewriting->user, type) != OP_TYPE_VECTOR)
         return base_fail(VKN_BAD_INPUT, "%s: an index of what has no parts", rewriting->name);
     return limit_index(rewriting, index, count);
 }
@@ -139,13 +139,13 @@ static vkn_status limit_component(struct rewriting *rewriting, uint32_t vector, 
 
 static vkn_status rewrite(struct rewriting *rewriting, size_t at)
 {
-    const struct spirv *own = rewriting->own;
-    uint32_t code = spirv_code(own, at), length = spirv_length(own, at);
+    const struct spirv *user = rewriting->user;
+    uint32_t code = spirv_code(user, at), length = spirv_length(user, at);
     uint32_t *word = base_alloc(length, sizeof *word);
     vkn_status status = VKN_OK;
     if (!word)
         return VKN_ERROR;
-    memcpy(word, own->words + at, length * sizeof *word);
+    memcpy(word, user->words + at, length * sizeof *word);
     if (code == OP_ACCESS_CHAIN || code == OP_IN_BOUNDS_ACCESS_CHAIN)
         status = limit_chain(rewriting, word, length);
     else if (code == OP_VECTOR_EXTRACT_DYNAMIC)
@@ -166,21 +166,21 @@ static vkn_status rewrite(struct rewriting *rewriting, size_t at)
 
 static vkn_status rewrite_all(struct rewriting *rewriting)
 {
-    const struct spirv *own = rewriting->own;
+    const struct spirv *user = rewriting->user;
     size_t function = 0, at = SPIRV_HEADER;
-    for (; at < own->count && spirv_code(own, at) != OP_FUNCTION; at += spirv_length(own, at))
-        if (spirv_code(own, at) == OP_EXT_INST_IMPORT)
-            rewriting->import = own->words[at + 1];
+    for (; at < user->count && spirv_code(user, at) != OP_FUNCTION; at += spirv_length(user, at))
+        if (spirv_code(user, at) == OP_EXT_INST_IMPORT)
+            rewriting->import = user->words[at + 1];
     if (rewriting->import == 0)
         return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V does not import GLSL.std.450",
                          rewriting->name);
-    put(&rewriting->globals, own->words, at);
-    for (; at < own->count; at += spirv_length(own, at)) {
-        function = spirv_code(own, at) == OP_FUNCTION ? at : function;
+    put(&rewriting->globals, user->words, at);
+    for (; at < user->count; at += spirv_length(user, at)) {
+        function = spirv_code(user, at) == OP_FUNCTION ? at : function;
         if (snippet_has(rewriting->match, function))
             BASE_TRY(rewrite(rewriting, at));
         else
-            put(&rewriting->functions, own->words + at, spirv_length(own, at));
+            put(&rewriting->functions, user->words + at, spirv_length(user, at));
     }
     return VKN_OK;
 }
@@ -189,7 +189,7 @@ vkn_status snippet_make_safe(const char *name, const struct spirv_match *match, 
                              size_t *safe_count)
 {
     struct rewriting rewriting = {
-        .name = name, .match = match, .own = match->own, .bound = match->own->bound};
+        .name = name, .match = match, .user = match->user, .bound = match->user->bound};
     vkn_status status = rewrite_all(&rewriting);
     size_t globals = rewriting.globals.size / sizeof **safe,
            functions = rewriting.functions.size / sizeof **safe;

@@ -7,15 +7,15 @@
 
 /* What costs more than the numbers that come of it: a call that leads to the library, a function of
  * GLSL.std.450, a loop and a condition, which compilers of CPU devices turn into masks. */
-#define LIBRARY_NUMBERS 32u
-#define BUILT_IN_TIMES  8u
-#define LOOP_NUMBERS    64u
-#define BRANCH_NUMBERS  16u
+#define LIBRARY_CALL_COST    32u
+#define BUILT_IN_COST_FACTOR 8u
+#define LOOP_COST            64u
+#define BRANCH_COST          16u
 
 enum { UNSEEN, MEASURING, MEASURED };
 
 struct function {
-    uint32_t numbers, bytes, calls; /* with all that it calls; how deep calls go */
+    uint32_t scalars, bytes, calls; /* with all that it calls; how deep calls go */
     uint32_t state;
 };
 
@@ -38,47 +38,47 @@ static vkn_status measure_call(struct size *size, struct function *caller, uint3
                                uint32_t calls)
 {
     struct function *called = &size->functions[callee];
-    if (size->match->plain_of[callee]) {
-        caller->numbers = add(caller->numbers, LIBRARY_NUMBERS);
+    if (size->match->reference_of[callee]) {
+        caller->scalars = add(caller->scalars, LIBRARY_CALL_COST);
         return VKN_OK;
     }
     if (called->state == UNSEEN)
         BASE_TRY(measure(size, callee, calls + 1));
     if (called->state == MEASURING)
         return base_fail(VKN_BAD_INPUT, "%s: a function calls itself", size->name);
-    caller->numbers = add(caller->numbers, called->numbers);
+    caller->scalars = add(caller->scalars, called->scalars);
     caller->bytes = add(caller->bytes, called->bytes);
     caller->calls = caller->calls > called->calls ? caller->calls : called->calls;
     return VKN_OK;
 }
 
 /* How many numbers the instruction computes. */
-static uint64_t numbers_of(const struct size *size, size_t at)
+static uint64_t scalars_of(const struct size *size, size_t at)
 {
-    const struct spirv *own = size->match->own;
+    const struct spirv *user = size->match->user;
     bool pure = false;
-    uint32_t code = spirv_code(own, at);
+    uint32_t code = spirv_code(user, at);
     const char *operands = spirv_operands(code, &pure);
     if (code == OP_LOOP_MERGE || code == OP_SELECTION_MERGE)
-        return code == OP_LOOP_MERGE ? LOOP_NUMBERS : BRANCH_NUMBERS;
+        return code == OP_LOOP_MERGE ? LOOP_COST : BRANCH_COST;
     if (operands[0] != 't')
         return 1;
-    uint64_t numbers = size->types->numbers[own->words[at + 1]];
-    return numbers * (code == OP_EXT_INST ? BUILT_IN_TIMES : 1);
+    uint64_t scalars = size->types->scalars[user->words[at + 1]];
+    return scalars * (code == OP_EXT_INST ? BUILT_IN_COST_FACTOR : 1);
 }
 
 static uint32_t bytes_of(const struct size *size, size_t variable)
 {
-    const struct spirv *own = size->match->own;
-    uint32_t type = own->words[variable + 1];
-    if (spirv_code_of(own, type) != OP_TYPE_POINTER)
+    const struct spirv *user = size->match->user;
+    uint32_t type = user->words[variable + 1];
+    if (spirv_code_of(user, type) != OP_TYPE_POINTER)
         return 0;
-    return add(0, 4 * (uint64_t)size->types->numbers[own->words[own->definition[type] + 3]]);
+    return add(0, 4 * (uint64_t)size->types->scalars[user->words[user->definition[type] + 3]]);
 }
 
 /* Blocks within blocks: each begins with where it ends. */
 struct nesting {
-    uint32_t ends[SNIPPET_MOST_CALLS], depth;
+    uint32_t ends[SNIPPET_MOST_DEPTH], depth;
 };
 
 static bool follow(struct nesting *nesting, const uint32_t *word)
@@ -88,7 +88,7 @@ static bool follow(struct nesting *nesting, const uint32_t *word)
         nesting->depth--;
     if (code != OP_SELECTION_MERGE && code != OP_LOOP_MERGE)
         return true;
-    if (nesting->depth == SNIPPET_MOST_CALLS)
+    if (nesting->depth == SNIPPET_MOST_DEPTH)
         return false;
     nesting->ends[nesting->depth++] = word[1];
     return true;
@@ -96,41 +96,41 @@ static bool follow(struct nesting *nesting, const uint32_t *word)
 
 static vkn_status measure(struct size *size, uint32_t id, uint32_t calls)
 {
-    const struct spirv *own = size->match->own;
+    const struct spirv *user = size->match->user;
     struct function *function = &size->functions[id];
     struct nesting nesting = {.depth = 0};
-    if (calls > SNIPPET_MOST_CALLS)
+    if (calls > SNIPPET_MOST_DEPTH)
         return base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep",
-                         size->name, SNIPPET_MOST_CALLS);
+                         size->name, SNIPPET_MOST_DEPTH);
     function->state = MEASURING;
-    for (size_t at = own->definition[id]; spirv_code(own, at) != OP_FUNCTION_END;
-         at += spirv_length(own, at)) {
-        uint32_t code = spirv_code(own, at);
+    for (size_t at = user->definition[id]; spirv_code(user, at) != OP_FUNCTION_END;
+         at += spirv_length(user, at)) {
+        uint32_t code = spirv_code(user, at);
         if (code == OP_FUNCTION_CALL)
-            BASE_TRY(measure_call(size, function, own->words[at + 3], calls));
+            BASE_TRY(measure_call(size, function, user->words[at + 3], calls));
         if (code == OP_VARIABLE)
             function->bytes = add(function->bytes, bytes_of(size, at));
         else if (code != OP_FUNCTION)
-            function->numbers = add(function->numbers, numbers_of(size, at));
-        if (!follow(&nesting, own->words + at))
+            function->scalars = add(function->scalars, scalars_of(size, at));
+        if (!follow(&nesting, user->words + at))
             return base_fail(VKN_BAD_INPUT, "%s: loops and conditions are nested more than %u deep",
-                             size->name, SNIPPET_MOST_CALLS);
+                             size->name, SNIPPET_MOST_DEPTH);
     }
     function->state = MEASURED;
     function->calls++;
-    return function->calls <= SNIPPET_MOST_CALLS
+    return function->calls <= SNIPPET_MOST_DEPTH
                ? VKN_OK
                : base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep",
-                           size->name, SNIPPET_MOST_CALLS);
+                           size->name, SNIPPET_MOST_DEPTH);
 }
 
 static uint32_t bytes_of_globals(const struct size *size)
 {
-    const struct spirv *own = size->match->own;
+    const struct spirv *user = size->match->user;
     uint32_t bytes = 0;
-    for (size_t at = SPIRV_HEADER; at < own->count && spirv_code(own, at) != OP_FUNCTION;
-         at += spirv_length(own, at))
-        if (spirv_code(own, at) == OP_VARIABLE && !size->match->plain_of[own->words[at + 2]])
+    for (size_t at = SPIRV_HEADER; at < user->count && spirv_code(user, at) != OP_FUNCTION;
+         at += spirv_length(user, at))
+        if (spirv_code(user, at) == OP_VARIABLE && !size->match->reference_of[user->words[at + 2]])
             bytes = add(bytes, bytes_of(size, at));
     return bytes;
 }
@@ -138,27 +138,27 @@ static uint32_t bytes_of_globals(const struct size *size)
 static vkn_status measure_all(struct size *size)
 {
     const struct spirv_match *match = size->match;
-    const uint32_t roots[] = {match->main, match->own_of[match->snippet[0]],
-                              match->own_of[match->snippet[1]]};
-    uint32_t numbers = 0, bytes = bytes_of_globals(size);
+    const uint32_t roots[] = {match->main, match->user_of[match->snippet[0]],
+                              match->user_of[match->snippet[1]]};
+    uint32_t scalars = 0, bytes = bytes_of_globals(size);
     for (size_t i = 0; i < BASE_COUNT(roots); i++) {
         struct function *root = &size->functions[roots[i]];
         if (roots[i] == 0 || root->state == MEASURED)
             continue;
         BASE_TRY(measure(size, roots[i], 1));
-        numbers = add(numbers, root->numbers);
+        scalars = add(scalars, root->scalars);
         bytes = add(bytes, root->bytes);
     }
     if (bytes > SNIPPET_MOST_BYTES)
         return base_fail(VKN_BAD_INPUT,
                          "%s: its variables take %u bytes for each sample, at most %u are possible",
                          size->name, bytes, SNIPPET_MOST_BYTES);
-    if (numbers > SNIPPET_MOST_NUMBERS)
+    if (scalars > SNIPPET_MOST_SCALARS)
         return base_fail(
             VKN_BAD_INPUT,
             "%s: it is too long for compilers of drivers: %u operations with functions written out "
             "at their calls, at most %u are possible",
-            size->name, numbers, SNIPPET_MOST_NUMBERS);
+            size->name, scalars, SNIPPET_MOST_SCALARS);
     return VKN_OK;
 }
 
@@ -168,7 +168,7 @@ vkn_status snippet_check_size(const char *name, const struct spirv_match *match,
     struct size size = {.name = name,
                         .match = match,
                         .types = types,
-                        .functions = base_alloc(match->own->bound + 1, sizeof *size.functions)};
+                        .functions = base_alloc(match->user->bound + 1, sizeof *size.functions)};
     vkn_status status = size.functions ? measure_all(&size) : VKN_ERROR;
     free(size.functions);
     return status;

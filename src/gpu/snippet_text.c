@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 
 static const char prefix[] = "#version 460\n"
                              "#extension GL_GOOGLE_include_directive : require\n"
@@ -24,7 +24,7 @@ vkn_status gpu_snippet_fail(const char *file, char *message)
     /* shaderc has no words for it. */
     if (message[0] == '\0')
         return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", file,
-                         (unsigned long long)(gpu_apart.memory >> 20));
+                         (unsigned long long)(gpu_sandbox.memory >> 20));
     if (strncmp(message, file, strlen(file)) == 0 ||
         strncmp(message, no_compiler, strlen(no_compiler)) == 0)
         return base_fail(VKN_BAD_INPUT, "%s", message);

@@ -3,34 +3,34 @@
 #include <string.h>
 
 #include "gpu/internal.h"
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 #include "gpu/snippet_check.h"
 
-struct snippet_program {
-    struct gpu_program_source source;
-    struct snippet_program *next;
+struct snippet_shader {
+    struct gpu_shader source;
+    struct snippet_shader *next;
 };
 
 /* What is in the list stays as it is, but for the words of what has not been compiled. */
 static struct {
     pthread_mutex_t lock;
-    struct snippet_program *first;
+    struct snippet_shader *first;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static const struct gpu_program_source *find(const char *name)
+static const struct gpu_shader *find(const char *name)
 {
-    const struct snippet_program *program = all.first;
-    while (program && strcmp(program->source.name, name) != 0)
-        program = program->next;
-    return program ? &program->source : NULL;
+    const struct snippet_shader *shader = all.first;
+    while (shader && strcmp(shader->source.name, name) != 0)
+        shader = shader->next;
+    return shader ? &shader->source : NULL;
 }
 
-const struct gpu_program_source *gpu_snippet_find(const char *name)
+const struct gpu_shader *gpu_snippet_find(const char *name)
 {
     pthread_mutex_lock(&all.lock);
-    const struct gpu_program_source *source = find(name);
+    const struct gpu_shader *source = find(name);
     pthread_mutex_unlock(&all.lock);
     return source;
 }
@@ -39,21 +39,21 @@ const struct gpu_program_source *gpu_snippet_find(const char *name)
 static bool add(const char *name, const char *template, const char *defines,
                 const struct gpu_snippet *snippet)
 {
-    struct snippet_program *program = base_alloc(1, sizeof *program);
+    struct snippet_shader *shader = base_alloc(1, sizeof *shader);
     char *own_name = base_format("%s", name), *own_defines = base_format("%s", defines);
-    if (!program || !own_name || !own_defines) {
-        free(program);
+    if (!shader || !own_name || !own_defines) {
+        free(shader);
         free(own_name);
         free(own_defines);
         return false;
     }
-    program->source = (struct gpu_program_source){.name = own_name,
-                                                  .source = template,
-                                                  .defines = own_defines,
-                                                  .environment = "vulkan1.2",
-                                                  .snippet = snippet};
-    program->next = all.first;
-    all.first = program;
+    shader->source = (struct gpu_shader){.name = own_name,
+                                         .source = template,
+                                         .defines = own_defines,
+                                         .environment = "vulkan1.2",
+                                         .snippet = snippet};
+    shader->next = all.first;
+    all.first = shader;
     return true;
 }
 
@@ -96,13 +96,13 @@ static vkn_status include(const void *context, const char *requested, const char
 
 /* A template, and the snippet that it is compiled with. */
 struct pair {
-    const struct gpu_program_source *source;
+    const struct gpu_shader *source;
     struct gpu_snippet snippet;
 };
 
 static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t *count)
 {
-    const struct gpu_program_source *source = pair->source;
+    const struct gpu_shader *source = pair->source;
     const struct gpu_shader_text *text = find_text(source->source);
     char message[1024];
     if (!text)
@@ -117,8 +117,8 @@ static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t
     return gpu_snippet_fail(pair->snippet.file, message);
 }
 
-/* Work of gpu_run_apart: SPIR-V of a user's snippet. */
-static vkn_status compile_apart(const void *context, struct base_text *result)
+/* Work of gpu_run_sandboxed: SPIR-V of a user's snippet. */
+static vkn_status compile_sandboxed(const void *context, struct base_text *result)
 {
     struct pair pair = *(const struct pair *)context;
     char *text = NULL;
@@ -140,38 +140,38 @@ static struct {
     char *source, *defines;
     uint32_t *words;
     size_t count;
-} plain[3];
+} references[3];
 
 /* Finds or compiles the program of `source` with the library's own snippet. In this process: the
  * compiler then has the symbols of the language, which children inherit. */
-static vkn_status find_plain(const struct gpu_program_source *source, size_t *found)
+static vkn_status find_reference(const struct gpu_shader *source, size_t *found)
 {
     static size_t next;
     const struct gpu_shader_text *text = find_text("field/snippet_plain.glsl");
-    for (size_t i = 0; i < BASE_COUNT(plain); i++)
-        if (plain[i].words && strcmp(plain[i].source, source->source) == 0 &&
-            strcmp(plain[i].defines, source->defines) == 0) {
+    for (size_t i = 0; i < BASE_COUNT(references); i++)
+        if (references[i].words && strcmp(references[i].source, source->source) == 0 &&
+            strcmp(references[i].defines, source->defines) == 0) {
             *found = i;
             return VKN_OK;
         }
-    *found = next++ % BASE_COUNT(plain);
-    free(plain[*found].source);
-    free(plain[*found].defines);
-    free(plain[*found].words);
-    plain[*found].words = NULL;
-    plain[*found].source = base_format("%s", source->source);
-    plain[*found].defines = base_format("%s", source->defines);
+    *found = next++ % BASE_COUNT(references);
+    free(references[*found].source);
+    free(references[*found].defines);
+    free(references[*found].words);
+    references[*found].words = NULL;
+    references[*found].source = base_format("%s", source->source);
+    references[*found].defines = base_format("%s", source->defines);
     char *own = text ? base_format("%.*s", (int)(text->end - text->text), text->text) : NULL;
     vkn_status status = VKN_ERROR;
-    if (plain[*found].source && plain[*found].defines && own)
+    if (references[*found].source && references[*found].defines && own)
         status = compile_pair(&(struct pair){source, {"field/snippet_plain.glsl", own}},
-                              &plain[*found].words, &plain[*found].count);
+                              &references[*found].words, &references[*found].count);
     free(own);
     return status;
 }
 
 /* Under the lock, which also keeps a second thread from compiling the same. */
-static vkn_status compile(struct gpu_program_source *source)
+static vkn_status compile(struct gpu_shader *source)
 {
     const struct pair pair = {source, *source->snippet};
     struct base_text result = {0};
@@ -179,12 +179,13 @@ static vkn_status compile(struct gpu_program_source *source)
     size_t count = 0, found = 0;
     if (source->words)
         return VKN_OK;
-    BASE_TRY(find_plain(source, &found));
-    vkn_status status = gpu_run_apart(pair.snippet.file, compile_apart, &pair, &result);
+    BASE_TRY(find_reference(source, &found));
+    vkn_status status = gpu_run_sandboxed(pair.snippet.file, compile_sandboxed, &pair, &result);
     if (status == VKN_OK)
-        status = gpu_snippet_check(pair.snippet.file, plain[found].words, plain[found].count,
-                                   (const uint32_t *)(const void *)result.data,
-                                   result.size / sizeof *words, &words, &count);
+        status =
+            gpu_snippet_check(pair.snippet.file, references[found].words, references[found].count,
+                              (const uint32_t *)(const void *)result.data,
+                              result.size / sizeof *words, &words, &count);
     free(result.data);
     BASE_TRY(status);
     source->words = words;
@@ -192,13 +193,13 @@ static vkn_status compile(struct gpu_program_source *source)
     return VKN_OK;
 }
 
-vkn_status gpu_snippet_compile(const struct gpu_program_source *source)
+vkn_status gpu_snippet_compile(const struct gpu_shader *source)
 {
     pthread_mutex_lock(&all.lock);
-    struct snippet_program *program = all.first;
-    while (program && &program->source != source)
-        program = program->next;
-    vkn_status status = program ? compile(&program->source) : VKN_ERROR;
+    struct snippet_shader *shader = all.first;
+    while (shader && &shader->source != source)
+        shader = shader->next;
+    vkn_status status = shader ? compile(&shader->source) : VKN_ERROR;
     pthread_mutex_unlock(&all.lock);
     return status;
 }
@@ -206,7 +207,7 @@ vkn_status gpu_snippet_compile(const struct gpu_program_source *source)
 /* SPIR-V specification, 3.52.15 and 3.23: "OpLoopMerge MERGE CONTINUE CONTROL". */
 enum { LOOP_CONTROL_NONE = 0, LOOP_DONT_UNROLL = 2 };
 
-uint32_t *gpu_keep_loops(const uint32_t *words, size_t word_count)
+uint32_t *gpu_disable_unrolling(const uint32_t *words, size_t word_count)
 {
     uint32_t *copy = base_alloc(word_count, sizeof *copy);
     if (!copy)

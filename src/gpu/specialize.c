@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 
 static void set_known(struct specializer *s, uint32_t id, uint32_t value)
 {

@@ -9,7 +9,7 @@
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own);
+static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t user);
 
 static void skip_lines(const struct spirv *module, size_t *at)
 {
@@ -18,9 +18,9 @@ static void skip_lines(const struct spirv *module, size_t *at)
         *at += spirv_length(module, *at);
 }
 
-static bool match_instruction(struct spirv_match *match, size_t plain, size_t own)
+static bool match_instruction(struct spirv_match *match, size_t reference, size_t user)
 {
-    const uint32_t *a = match->plain->words + plain, *b = match->own->words + own;
+    const uint32_t *a = match->reference->words + reference, *b = match->user->words + user;
     bool pure = false;
     const char *operands = spirv_operands(*a & 0xffffu, &pure);
     if (*a != *b)
@@ -34,9 +34,9 @@ static bool match_instruction(struct spirv_match *match, size_t plain, size_t ow
     return true;
 }
 
-static bool is_snippet(const struct spirv_match *match, uint32_t plain)
+static bool is_snippet(const struct spirv_match *match, uint32_t reference)
 {
-    return plain == match->snippet[0] || plain == match->snippet[1];
+    return reference == match->snippet[0] || reference == match->snippet[1];
 }
 
 /* Types and constants, of which compilers make one or several with the same meaning: an array that
@@ -49,31 +49,31 @@ static bool is_by_meaning(uint32_t code)
 
 /* Whether two ids are the same. What is not by its meaning is so from now on, and what functions
  * hold is looked at when they are gone through. */
-static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own)
+static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t user)
 {
-    const struct spirv *a = match->plain, *b = match->own;
-    if (match->own_of[plain] == own)
+    const struct spirv *a = match->reference, *b = match->user;
+    if (match->user_of[reference] == user)
         return true;
-    size_t from = a->definition[plain], to = b->definition[own];
+    size_t from = a->definition[reference], to = b->definition[user];
     if (from == 0 || to == 0 || spirv_code(a, from) != spirv_code(b, to) ||
-        (a->function[plain] == 0) != (b->function[own] == 0))
+        (a->function[reference] == 0) != (b->function[user] == 0))
         return false;
     bool by_meaning = is_by_meaning(spirv_code(a, from));
     if (by_meaning) {
         /* Before its instruction, which names itself as the result. */
-        uint32_t before = match->own_of[plain];
-        match->own_of[plain] = own;
+        uint32_t before = match->user_of[reference];
+        match->user_of[reference] = user;
         bool same = match_instruction(match, from, to);
-        match->own_of[plain] = same ? own : before;
-        match->plain_of[own] = same ? plain : match->plain_of[own];
+        match->user_of[reference] = same ? user : before;
+        match->reference_of[user] = same ? reference : match->reference_of[user];
         return same;
     }
-    if (match->own_of[plain] || match->plain_of[own])
+    if (match->user_of[reference] || match->reference_of[user])
         return false;
-    match->own_of[plain] = own;
-    match->plain_of[own] = plain;
-    match->found[match->found_count++] = plain;
-    if (a->function[plain] || spirv_code(a, from) == OP_FUNCTION)
+    match->user_of[reference] = user;
+    match->reference_of[user] = reference;
+    match->found[match->found_count++] = reference;
+    if (a->function[reference] || spirv_code(a, from) == OP_FUNCTION)
         return true;
     return match_instruction(match, from, to);
 }
@@ -82,20 +82,20 @@ static bool match_id(struct spirv_match *match, uint32_t plain, uint32_t own)
 static void forget(struct spirv_match *match, size_t count)
 {
     while (match->found_count > count) {
-        uint32_t plain = match->found[--match->found_count];
-        match->plain_of[match->own_of[plain]] = 0;
-        match->own_of[plain] = 0;
+        uint32_t reference = match->found[--match->found_count];
+        match->reference_of[match->user_of[reference]] = 0;
+        match->user_of[reference] = 0;
     }
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static bool match_function(struct spirv_match *match, uint32_t plain)
+static bool match_function(struct spirv_match *match, uint32_t reference)
 {
-    const struct spirv *a = match->plain, *b = match->own;
-    size_t from = a->definition[plain], to = b->definition[match->own_of[plain]];
+    const struct spirv *a = match->reference, *b = match->user;
+    size_t from = a->definition[reference], to = b->definition[match->user_of[reference]];
     /* Of the snippet's functions the type alone. */
-    if (is_snippet(match, plain))
+    if (is_snippet(match, reference))
         return match_instruction(match, from, to);
     for (bool more = true; more;) {
         if (!match_instruction(match, from, to))
@@ -115,11 +115,12 @@ static bool match_function(struct spirv_match *match, uint32_t plain)
 static vkn_status match_functions(const char *name, struct spirv_match *match, size_t first)
 {
     for (size_t i = first; i < match->found_count; i++) {
-        uint32_t plain = match->found[i];
+        uint32_t reference = match->found[i];
         char function[64];
-        if (spirv_code_of(match->plain, plain) != OP_FUNCTION || match_function(match, plain))
+        if (spirv_code_of(match->reference, reference) != OP_FUNCTION ||
+            match_function(match, reference))
             continue;
-        spirv_name(match->plain, plain, function);
+        spirv_name(match->reference, reference, function);
         return base_fail(VKN_BAD_INPUT,
                          "%s: it changes vknerf's own function %s: is one of its functions named "
                          "as one of GLSL?",
@@ -181,7 +182,7 @@ static size_t find_last_call(const struct spirv *module, uint32_t entry)
 
 static vkn_status match_main(const char *name, struct spirv_match *match)
 {
-    const struct spirv *a = match->plain, *b = match->own;
+    const struct spirv *a = match->reference, *b = match->user;
     uint32_t entry = find_main(a);
     match->main = find_main(b);
     size_t from = entry ? find_last_call(a, entry) : 0,
@@ -192,17 +193,17 @@ static vkn_status match_main(const char *name, struct spirv_match *match)
         !match_id(match, main_a[4], main_b[4]) ||
         !match_id(match, a->words[from + 3], b->words[to + 3]))
         return base_fail(VKN_BAD_INPUT, "%s: it changes how vknerf's programs begin", name);
-    match->plain_main = entry;
+    match->reference_main = entry;
     match->last_call = (uint32_t)to;
     return match_functions(name, match, 0);
 }
 
 /* ---- what no function has named -------------------------------------------------------------- */
 
-static bool has_same_annotations(const struct spirv_match *match, uint32_t plain, uint32_t own)
+static bool has_same_annotations(const struct spirv_match *match, uint32_t reference, uint32_t user)
 {
-    const struct spirv *a = match->plain, *b = match->own;
-    uint32_t from = a->annotation[plain], to = b->annotation[own];
+    const struct spirv *a = match->reference, *b = match->user;
+    uint32_t from = a->annotation[reference], to = b->annotation[user];
     for (; from && to; from = a->next[from], to = b->next[to]) {
         uint32_t length = spirv_length(a, from);
         if (a->words[from] != b->words[to] ||
@@ -214,12 +215,12 @@ static bool has_same_annotations(const struct spirv_match *match, uint32_t plain
 
 /* Whether what a buffer holds lies in it as it does in the library's: the types have the same
  * structure. */
-static bool has_same_layout(const struct spirv_match *match, uint32_t plain, uint32_t own)
+static bool has_same_layout(const struct spirv_match *match, uint32_t reference, uint32_t user)
 {
-    const struct spirv *a = match->plain, *b = match->own;
-    size_t from = a->definition[plain], to = b->definition[own];
+    const struct spirv *a = match->reference, *b = match->user;
+    size_t from = a->definition[reference], to = b->definition[user];
     uint32_t code = spirv_code(a, from), first = code == OP_TYPE_POINTER ? 3 : 2, last = 2;
-    if (!has_same_annotations(match, plain, own))
+    if (!has_same_annotations(match, reference, user))
         return false;
     if (code == OP_TYPE_STRUCT || code == OP_TYPE_POINTER)
         last = spirv_length(a, from);
@@ -240,16 +241,16 @@ static bool is_interface(const struct spirv *module, size_t at)
             module->words[at + 3] != SPIRV_PRIVATE);
 }
 
-static bool find_interface(struct spirv_match *match, uint32_t plain)
+static bool find_interface(struct spirv_match *match, uint32_t reference)
 {
-    const struct spirv *b = match->own;
+    const struct spirv *b = match->user;
     for (size_t at = SPIRV_HEADER; at < b->count && spirv_code(b, at) != OP_FUNCTION;
          at += spirv_length(b, at)) {
         size_t before = match->found_count;
-        if (!is_interface(b, at) || match->plain_of[b->words[at + 2]] ||
-            !has_same_annotations(match, plain, b->words[at + 2]))
+        if (!is_interface(b, at) || match->reference_of[b->words[at + 2]] ||
+            !has_same_annotations(match, reference, b->words[at + 2]))
             continue;
-        if (match_id(match, plain, b->words[at + 2]))
+        if (match_id(match, reference, b->words[at + 2]))
             return true;
         forget(match, before);
     }
@@ -258,18 +259,18 @@ static bool find_interface(struct spirv_match *match, uint32_t plain)
 
 static vkn_status match_interface(const char *name, struct spirv_match *match)
 {
-    const struct spirv *a = match->plain;
+    const struct spirv *a = match->reference;
     for (size_t at = SPIRV_HEADER; at < a->count && spirv_code(a, at) != OP_FUNCTION;
          at += spirv_length(a, at))
-        if (is_interface(a, at) && !match->own_of[a->words[at + 2]] &&
+        if (is_interface(a, at) && !match->user_of[a->words[at + 2]] &&
             !find_interface(match, a->words[at + 2]))
             return base_fail(VKN_BAD_INPUT, "%s: it changes vknerf's buffers or constants", name);
     for (size_t i = 0; i < match->found_count; i++) {
-        uint32_t plain = match->found[i], own = match->own_of[plain];
-        size_t from = a->definition[plain], to = match->own->definition[own];
-        if (!has_same_annotations(match, plain, own) ||
+        uint32_t reference = match->found[i], user = match->user_of[reference];
+        size_t from = a->definition[reference], to = match->user->definition[user];
+        if (!has_same_annotations(match, reference, user) ||
             (is_interface(a, from) &&
-             !has_same_layout(match, a->words[from + 1], match->own->words[to + 1])))
+             !has_same_layout(match, a->words[from + 1], match->user->words[to + 1])))
             return base_fail(VKN_BAD_INPUT, "%s: it changes the layout of what is vknerf's", name);
     }
     return VKN_OK;
@@ -283,45 +284,45 @@ static vkn_status match_public(const char *name, struct spirv_match *match)
                                             "add_gradient(u1;f1;"};
     size_t first = match->found_count;
     for (size_t i = 0; i < BASE_COUNT(functions); i++) {
-        uint32_t plain = find_function(match->plain, functions[i]),
-                 own = find_function(match->own, functions[i]);
-        if (!own)
+        uint32_t reference = find_function(match->reference, functions[i]),
+                 user = find_function(match->user, functions[i]);
+        if (!user)
             continue;
-        if (!plain || !match_id(match, plain, own))
+        if (!reference || !match_id(match, reference, user))
             return base_fail(VKN_BAD_INPUT, "%s: its function %s is vknerf's", name, functions[i]);
-        match->is_public[own] = true;
+        match->is_public[user] = true;
     }
     return match_functions(name, match, first);
 }
 
-vkn_status spirv_match_open(const char *name, const struct spirv *plain, const struct spirv *own,
-                            struct spirv_match *match)
+vkn_status spirv_match_open(const char *name, const struct spirv *reference,
+                            const struct spirv *user, struct spirv_match *match)
 {
     *match = (struct spirv_match){
-        .plain = plain,
-        .own = own,
-        .own_of = base_alloc(plain->bound + 1, sizeof *match->own_of),
-        .plain_of = base_alloc(own->bound + 1, sizeof *match->plain_of),
-        .found = base_alloc(plain->bound + 1, sizeof *match->found),
-        .snippet = {find_function(plain, "encode(vf3;u1;"),
-                    find_function(plain, "encode_backward(vf3;u1;")},
-        .is_public = base_alloc(own->bound + 1, sizeof *match->is_public),
+        .reference = reference,
+        .user = user,
+        .user_of = base_alloc(reference->bound + 1, sizeof *match->user_of),
+        .reference_of = base_alloc(user->bound + 1, sizeof *match->reference_of),
+        .found = base_alloc(reference->bound + 1, sizeof *match->found),
+        .snippet = {find_function(reference, "encode(vf3;u1;"),
+                    find_function(reference, "encode_backward(vf3;u1;")},
+        .is_public = base_alloc(user->bound + 1, sizeof *match->is_public),
     };
-    if (!match->own_of || !match->plain_of || !match->found || !match->is_public)
+    if (!match->user_of || !match->reference_of || !match->found || !match->is_public)
         return VKN_ERROR;
     BASE_TRY(match_main(name, match));
     BASE_TRY(match_public(name, match));
     BASE_TRY(match_interface(name, match));
     /* Called by the library, and yet the user's. */
     for (size_t i = 0; i < BASE_COUNT(match->snippet); i++)
-        match->plain_of[match->own_of[match->snippet[i]]] = 0;
+        match->reference_of[match->user_of[match->snippet[i]]] = 0;
     return VKN_OK;
 }
 
 void spirv_match_close(struct spirv_match *match)
 {
-    free(match->own_of);
-    free(match->plain_of);
+    free(match->user_of);
+    free(match->reference_of);
     free(match->found);
     free(match->is_public);
     *match = (struct spirv_match){0};

@@ -5,7 +5,7 @@
 
 #define SLICE_NANOSECONDS 250000000u
 
-double gpu_patience = 20;
+double gpu_stop_timeout = 20;
 
 /* What a training period of a field in GLSL takes on a slow CPU device, compiling included, is
  * less. */
@@ -19,15 +19,15 @@ double gpu_snippet_seconds(void)
     return given && (end == given || *end || !(seconds > 0)) ? FIELD_SECONDS : seconds;
 }
 
-double gpu_limit_waits(struct gpu_device *device, double seconds)
+double gpu_set_wait_limit(struct gpu_device *device, double seconds)
 {
     double before = device->limit;
     device->limit = seconds;
     return before;
 }
 
-const volatile sig_atomic_t *gpu_watch_stop(struct gpu_device *device,
-                                            const volatile sig_atomic_t *stop)
+const volatile sig_atomic_t *gpu_set_stop_flag(struct gpu_device *device,
+                                               const volatile sig_atomic_t *stop)
 {
     const volatile sig_atomic_t *before = device->stop;
     device->stop = stop;
@@ -93,7 +93,7 @@ static vkn_status fail_stopped(struct gpu_device *device, const char *name)
     return base_fail(VKN_NO_DEVICE,
                      "%s: the device does not answer, %g seconds after it was to stop; what came "
                      "after the last checkpoint is not saved",
-                     name, gpu_patience);
+                     name, gpu_stop_timeout);
 }
 
 static vkn_status fail_endless(struct gpu_device *device, const char *name)
@@ -143,11 +143,11 @@ vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *na
         bool stop = base_stop_asked(device->stop);
         began = began > 0 ? began : now;
         asked = stop && asked <= 0 ? now : asked;
-        if (stop && now - asked >= gpu_patience)
+        if (stop && now - asked >= gpu_stop_timeout)
             return fail_stopped(device, name);
         if (device->limit > 0 && now - began >= device->limit)
             return fail_endless(device, name);
-        if (now - began >= gpu_patience && lost_threads(device))
+        if (now - began >= gpu_stop_timeout && lost_threads(device))
             return fail_beside(device, name);
     }
     if (result < 0)

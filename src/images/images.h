@@ -4,7 +4,7 @@
 #define IMAGES_IMAGES_H
 
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "scene/scene.h"
 
 /* ---- the plan -------------------------------------------------------------------------------- */
@@ -39,19 +39,19 @@ struct images_plan {
     uint32_t cameras; /* training views */
     uint32_t views;   /* of these, that are planned for: the split's share */
     struct scene_share share;
-    uint32_t strips;      /* of a view; the share's v-th has the pieces v * strips .. v * strips +
-                             strips - 1 */
-    uint32_t rows;        /* heights of strips, but for the lowest, are a multiple of this */
-    uint32_t pieces;      /* views * strips */
-    uint32_t resident;    /* pieces on the device at a time */
-    uint32_t exchanged;   /* pieces, by window; 0: all are there and stay as they are */
-    uint64_t slot_pixels; /* of the largest piece */
-    uint64_t pixels;      /* of the device's buffer */
-    uint64_t bytes;       /* the same in bytes: what the budget is for */
-    uint64_t exchange;    /* bytes of what one exchange brings: pixels, then cameras; there are
-                             IMAGES_EXCHANGES such buffers in host memory */
-    uint64_t all_bytes;   /* of all the share's images as pixels */
-    float moments[2];     /* the first and the last of all views */
+    uint32_t strips;       /* of a view; the share's v-th has the pieces v * strips .. v * strips +
+                              strips - 1 */
+    uint32_t rows;         /* heights of strips, but for the lowest, are a multiple of this */
+    uint32_t image_strips; /* views * strips */
+    uint32_t resident;     /* pieces on the device at a time */
+    uint32_t exchanged;    /* pieces, by window; 0: all are there and stay as they are */
+    uint64_t slot_pixels;  /* of the largest piece */
+    uint64_t pixels;       /* of the device's buffer */
+    uint64_t bytes;        /* the same in bytes: what the budget is for */
+    uint64_t exchange;     /* bytes of what one exchange brings: pixels, then cameras; there are
+                              IMAGES_EXCHANGES such buffers in host memory */
+    uint64_t all_bytes;    /* of all the share's images as pixels */
+    float moments[2];      /* the first and the last of all views */
 };
 
 /* The budget is the configuration's, or `most` bytes; no buffer takes more than `range`.
@@ -77,7 +77,7 @@ void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *ord
 /* The position that a slot holds in that window. */
 uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32_t slot);
 /* The window in which a position enters; 0 for those there from the start. */
-uint64_t images_entry(const struct images_plan *plan, uint64_t position);
+uint64_t images_entry_window(const struct images_plan *plan, uint64_t position);
 
 /* As long as a curriculum goes on (dynamic.curriculum), rays are drawn of views alone whose moment
  * has come; of the earliest one where none has. Where all views are there they stand in the order
@@ -86,24 +86,24 @@ uint64_t images_entry(const struct images_plan *plan, uint64_t position);
 
 /* Up to which moment they have come before that step, as shaders/shared/progress.glsl has it; 1:
  * all have. `time_progress` as in stream_seek. */
-float images_latest(const struct Config *constants, uint64_t step, double time_progress);
+float images_latest_time(const struct Config *constants, uint64_t step, double time_progress);
 /* Fills order[] with the share's views by their moments, the earliest first: 0 is the share's first
  * view. */
 vkn_status images_sort(const struct scene_split *train, struct scene_share share, uint32_t *order);
 /* Fills come[] with the pieces of order[plan->pieces] that have come by then; returns how many, at
  * least one. */
-uint32_t images_come(const struct images_plan *plan, const struct scene_split *train,
-                     const uint32_t *order, float latest, uint32_t *come);
+uint32_t images_available(const struct images_plan *plan, const struct scene_split *train,
+                          const uint32_t *order, float latest, uint32_t *available);
 
 /* The piece of that number on the device, in a slot: `shrink` times smaller, `place` pixels from
  * the begin of the device's buffer. */
-struct images_piece {
+struct images_strip {
     uint32_t view, first_row, rows; /* of the scene */
     uint32_t shrink, slot;
     struct scene_camera camera; /* on the device; first_pixel is its place there */
 };
-struct images_piece images_piece(const struct images_plan *plan, const struct scene_split *train,
-                                 uint32_t piece, uint32_t slot, uint32_t shrink);
+struct images_strip images_strip(const struct images_plan *plan, const struct scene_split *train,
+                                 uint32_t image_strip, uint32_t slot, uint32_t shrink);
 
 /* How many times smaller images are after that share of the training: 1 without progressive. */
 uint32_t images_shrink(const struct vkn_config *config, double progress);
@@ -157,6 +157,6 @@ struct stream_state stream_state(const struct stream *stream);
 
 /* Mean squared error of the best picture of one colour, as rays of the training views with such a
  * background see it; 0: the views could not be read. */
-double images_plain_error(const struct vkn_scene *scene, enum vkn_background background);
+double images_constant_error(const struct vkn_scene *scene, enum vkn_background background);
 
 #endif

@@ -8,14 +8,14 @@
 /* Bytes that a period may bring in without holding the device up: a millisecond on PCIe; and of
  * pixels that may be decoded for it where host memory does not hold them: three images of 800x800.
  */
-#define COPIED_BYTES  ((uint64_t)16 << 20)
-#define DECODED_BYTES ((uint64_t)8 << 20)
+#define COPIED_BYTES    ((uint64_t)16 << 20)
+#define DECODED_BYTES   ((uint64_t)8 << 20)
 /* Periods in which everything comes by at the latest, where the device holds enough: a fifth of a
  * training of 20000 steps. */
-#define CYCLE_PERIODS 256u
-#define LEAST_SLOTS   2u
-#define MOST_STRIPS   16u
-#define LEAST_ROWS    4u /* of a strip, after shrinking */
+#define CYCLE_INTERVALS 256u
+#define LEAST_SLOTS     2u
+#define MOST_STRIPS     16u
+#define LEAST_ROWS      4u /* of a strip, after shrinking */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -68,18 +68,18 @@ static uint32_t strip_begin(const struct images_plan *plan, uint32_t height, uin
     return (uint32_t)((uint64_t)(height / rows) * strip / plan->strips) * rows;
 }
 
-struct images_piece images_piece(const struct images_plan *plan, const struct scene_split *train,
-                                 uint32_t piece, uint32_t slot, uint32_t shrink)
+struct images_strip images_strip(const struct images_plan *plan, const struct scene_split *train,
+                                 uint32_t image_strip, uint32_t slot, uint32_t shrink)
 {
-    const uint32_t strip = piece % plan->strips;
-    const uint32_t view = (uint32_t)scene_share_view(plan->share, piece / plan->strips);
+    const uint32_t strip = image_strip % plan->strips;
+    const uint32_t view = (uint32_t)scene_share_view(plan->share, image_strip / plan->strips);
     const struct scene_camera *camera = &train->cameras[view];
     uint32_t begin = strip_begin(plan, camera->height, strip);
     uint32_t rows = strip_begin(plan, camera->height, strip + 1) - begin;
     struct scene_camera crop = scene_crop_camera(camera, begin, rows);
-    struct images_piece result = {view,   begin, rows,
+    struct images_strip result = {view,   begin, rows,
                                   shrink, slot,  scene_shrink_camera(&crop, shrink)};
-    if (plan->resident < plan->pieces)
+    if (plan->resident < plan->image_strips)
         result.camera.first_pixel = slot * plan->slot_pixels;
     return result;
 }
@@ -90,11 +90,11 @@ static void plan_strips(const struct scene_split *train, uint32_t strips, uint32
 {
     plan->strips = strips;
     plan->rows = rows;
-    plan->pieces = plan->views * strips;
+    plan->image_strips = plan->views * strips;
     plan->slot_pixels = 1;
-    for (uint32_t i = 0; i < plan->pieces; i++) {
-        struct images_piece piece = images_piece(plan, train, i, 0, 1);
-        uint64_t pixels = (uint64_t)piece.rows * piece.camera.width;
+    for (uint32_t i = 0; i < plan->image_strips; i++) {
+        struct images_strip image_strip = images_strip(plan, train, i, 0, 1);
+        uint64_t pixels = (uint64_t)image_strip.rows * image_strip.camera.width;
         plan->slot_pixels = pixels > plan->slot_pixels ? pixels : plan->slot_pixels;
     }
 }
@@ -112,7 +112,7 @@ static uint32_t choose_strips(const struct scene_split *train, uint32_t shrink)
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
-static uint64_t piece_bytes(const struct images_plan *plan)
+static uint64_t strip_bytes(const struct images_plan *plan)
 {
     return 4 * plan->slot_pixels + sizeof(struct Camera);
 }
@@ -124,12 +124,12 @@ static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config
     uint64_t scale = scene->load_downscale > 0 ? scene->load_downscale : 1;
     uint64_t decoded = 4 * plan->slot_pixels * scale * scale;
     uint64_t wanted =
-        images_fit_host(scene, config) ? COPIED_BYTES / piece_bytes(plan) : DECODED_BYTES / decoded;
-    uint64_t by_cycle = (plan->pieces + CYCLE_PERIODS - 1) / CYCLE_PERIODS;
+        images_fit_host(scene, config) ? COPIED_BYTES / strip_bytes(plan) : DECODED_BYTES / decoded;
+    uint64_t by_cycle = (plan->image_strips + CYCLE_INTERVALS - 1) / CYCLE_INTERVALS;
     wanted = wanted > by_cycle ? wanted : by_cycle;
-    wanted = least(wanted, least(most, range / piece_bytes(plan)));
+    wanted = least(wanted, least(most, range / strip_bytes(plan)));
     plan->exchanged = wanted > 0 ? (uint32_t)wanted : 1;
-    plan->exchange = plan->exchanged * piece_bytes(plan);
+    plan->exchange = plan->exchanged * strip_bytes(plan);
 }
 
 /* Some pieces at a time, in as many slots as the budget holds. */
@@ -146,7 +146,7 @@ static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_con
                          largest->image_path, largest->width, largest->height, plan->strips,
                          base_mib(4 * plan->slot_pixels), LEAST_SLOTS,
                          base_mib(least(budget, range)));
-    uint64_t resident = least(slots, plan->pieces - 1);
+    uint64_t resident = least(slots, plan->image_strips - 1);
     plan_exchange(scene, config, resident, range, plan);
     plan->resident = (uint32_t)(resident / plan->exchanged * plan->exchanged);
     plan->pixels = plan->resident * plan->slot_pixels;
@@ -155,7 +155,8 @@ static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_con
 
 bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config)
 {
-    uint64_t budget = config->scene.host_budget > 0 ? config->scene.host_budget : base_memory() / 4;
+    uint64_t budget =
+        config->scene.host_budget > 0 ? config->scene.host_budget : base_memory_total() / 4;
     return 4 * scene->splits[SCENE_TRAIN].pixel_count <= budget;
 }
 
@@ -241,9 +242,9 @@ static uint64_t next_random(uint64_t *state)
 
 void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *order)
 {
-    for (uint32_t i = 0; i < plan->pieces; i++)
+    for (uint32_t i = 0; i < plan->image_strips; i++)
         order[i] = i;
-    for (uint32_t i = plan->pieces; i > 1; i--) { /* Fisher and Yates */
+    for (uint32_t i = plan->image_strips; i > 1; i--) { /* Fisher and Yates */
         uint32_t j = (uint32_t)(next_random(&seed) % i), kept = order[j];
         order[j] = order[i - 1];
         order[i - 1] = kept;
@@ -256,14 +257,14 @@ uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32
     return first + (slot + plan->resident - first % plan->resident) % plan->resident;
 }
 
-uint64_t images_entry(const struct images_plan *plan, uint64_t position)
+uint64_t images_entry_window(const struct images_plan *plan, uint64_t position)
 {
     return position < plan->resident ? 0 : (position - plan->resident) / plan->exchanged + 1;
 }
 
 /* ---- moments ------------------------------------------------------------------------------- */
 
-float images_latest(const struct Config *constants, uint64_t step, double time_progress)
+float images_latest_time(const struct Config *constants, uint64_t step, double time_progress)
 {
     bool limited = constants->total_steps != UINT32_MAX;
     double progress = limited ? (double)step / constants->total_steps : time_progress;
@@ -272,19 +273,19 @@ float images_latest(const struct Config *constants, uint64_t step, double time_p
     if (!limited && !constants->time_schedule)
         progress = (double)step / constants->decay_start;
     progress = fmax(progress, time_progress) / (double)constants->curriculum;
-    double share = (double)FIRST_MOMENTS + (1.0 - (double)FIRST_MOMENTS) * progress;
-    double first = (double)constants->first_moment, last = (double)constants->last_moment;
+    double share = (double)CURRICULUM_START + (1.0 - (double)CURRICULUM_START) * progress;
+    double first = (double)constants->first_time, last = (double)constants->last_time;
     return share < 1.0 ? (float)(first + share * (last - first)) : 1.0F;
 }
 
-struct moment {
+struct view_time {
     float time;
     uint32_t view; /* of the share */
 };
 
-static int compare_moments(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
-    const struct moment *one = a, *other = b;
+    const struct view_time *one = a, *other = b;
     if (one->time != other->time)
         return one->time < other->time ? -1 : 1;
     return one->view < other->view ? -1 : 1;
@@ -293,34 +294,35 @@ static int compare_moments(const void *a, const void *b)
 vkn_status images_sort(const struct scene_split *train, struct scene_share share, uint32_t *order)
 {
     size_t count = scene_share_count(share, train->camera_count);
-    struct moment *moments = base_alloc(count, sizeof *moments);
+    struct view_time *moments = base_alloc(count, sizeof *moments);
     if (!moments)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
-        moments[i] = (struct moment){train->cameras[scene_share_view(share, i)].time, (uint32_t)i};
-    qsort(moments, count, sizeof *moments, compare_moments);
+        moments[i] =
+            (struct view_time){train->cameras[scene_share_view(share, i)].time, (uint32_t)i};
+    qsort(moments, count, sizeof *moments, compare_times);
     for (size_t i = 0; i < count; i++)
         order[i] = moments[i].view;
     free(moments);
     return VKN_OK;
 }
 
-static float moment_of(const struct images_plan *plan, const struct scene_split *train,
-                       uint32_t piece)
+static float view_time_of(const struct images_plan *plan, const struct scene_split *train,
+                          uint32_t image_strip)
 {
-    return train->cameras[scene_share_view(plan->share, piece / plan->strips)].time;
+    return train->cameras[scene_share_view(plan->share, image_strip / plan->strips)].time;
 }
 
-uint32_t images_come(const struct images_plan *plan, const struct scene_split *train,
-                     const uint32_t *order, float latest, uint32_t *come)
+uint32_t images_available(const struct images_plan *plan, const struct scene_split *train,
+                          const uint32_t *order, float latest, uint32_t *available)
 {
-    float earliest = moment_of(plan, train, 0);
+    float earliest = view_time_of(plan, train, 0);
     uint32_t count = 0;
-    for (uint32_t i = 1; i < plan->pieces; i++)
-        earliest = fminf(earliest, moment_of(plan, train, i));
-    for (uint32_t i = 0; i < plan->pieces; i++)
-        if (moment_of(plan, train, order[i]) <= fmaxf(latest, earliest))
-            come[count++] = order[i];
+    for (uint32_t i = 1; i < plan->image_strips; i++)
+        earliest = fminf(earliest, view_time_of(plan, train, i));
+    for (uint32_t i = 0; i < plan->image_strips; i++)
+        if (view_time_of(plan, train, order[i]) <= fmaxf(latest, earliest))
+            available[count++] = order[i];
     return count;
 }
 
@@ -339,5 +341,5 @@ uint32_t images_shrink(const struct vkn_config *config, double progress)
 
 double images_progress(const struct vkn_config *config, uint64_t period)
 {
-    return config->steps > 0 ? (double)(period * PERIOD_STEPS) / config->steps : 0.0;
+    return config->steps > 0 ? (double)(period * UPDATE_INTERVAL) / config->steps : 0.0;
 }

@@ -14,15 +14,15 @@ struct stream {
     struct gpu_arena *arena;
     struct gpu_buffer exchanges[IMAGES_EXCHANGES]; /* host memory that the device copies from */
     uint32_t *order;                               /* see images_shuffle, images_sort */
-    uint32_t *come;                                /* of these, what has come by `latest` */
-    uint32_t come_count;
+    uint32_t *available;                           /* of these, what has come by `latest` */
+    uint32_t available_count;
     float latest;
     uint32_t *shrink; /* by slot: of the piece there */
     uint64_t period;  /* that was last prepared for */
     uint64_t window;  /* on the device */
     struct stream_state state;
     /* The exchange that leads to the next window. */
-    struct images_piece *arrivals;
+    struct images_strip *arrivals;
     uint32_t arrival_count;
     struct base_task *reading;                          /* NULL: there is nothing to read */
     struct gpu_recording *recordings[IMAGES_EXCHANGES]; /* of the last exchanges */
@@ -30,60 +30,61 @@ struct stream {
 
 /* ---- pixels -------------------------------------------------------------------------------- */
 
-static uint64_t piece_bytes(const struct images_piece *piece)
+static uint64_t strip_bytes(const struct images_strip *image_strip)
 {
-    return 4ull * piece->camera.width * piece->camera.height;
+    return 4ull * image_strip->camera.width * image_strip->camera.height;
 }
 
 /* Pieces that are read into places one slot apart. */
 struct reading {
     const struct vkn_scene *scene;
-    const struct images_piece *pieces;
+    const struct images_strip *image_strips;
     uint32_t *pixels;
     uint64_t slot_pixels;
 };
 
-static vkn_status read_piece(void *context, size_t index)
+static vkn_status read_strip(void *context, size_t index)
 {
     const struct reading *reading = context;
-    const struct images_piece *piece = &reading->pieces[index];
-    return scene_read_rows(reading->scene, SCENE_TRAIN, piece->view, piece->first_row, piece->rows,
-                           piece->shrink, reading->pixels + index * reading->slot_pixels);
+    const struct images_strip *image_strip = &reading->image_strips[index];
+    return scene_read_rows(reading->scene, SCENE_TRAIN, image_strip->view, image_strip->first_row,
+                           image_strip->rows, image_strip->shrink,
+                           reading->pixels + index * reading->slot_pixels);
 }
 
 /* How many of `count` pieces lie one slot apart on the device, as they do on the host. */
-static size_t run_length(const struct images_plan *plan, const struct images_piece *pieces,
+static size_t run_length(const struct images_plan *plan, const struct images_strip *image_strips,
                          size_t count)
 {
     size_t length = 1;
-    while (length < count && pieces[length].slot == pieces[0].slot + length &&
-           pieces[length].camera.first_pixel ==
-               pieces[0].camera.first_pixel + length * plan->slot_pixels)
+    while (length < count && image_strips[length].slot == image_strips[0].slot + length &&
+           image_strips[length].camera.first_pixel ==
+               image_strips[0].camera.first_pixel + length * plan->slot_pixels)
         length++;
     return length;
 }
 
 /* Bytes of such a run. */
-static uint64_t run_bytes(const struct images_plan *plan, const struct images_piece *pieces,
+static uint64_t run_bytes(const struct images_plan *plan, const struct images_strip *image_strips,
                           size_t length)
 {
-    return 4 * (length - 1) * plan->slot_pixels + piece_bytes(&pieces[length - 1]);
+    return 4 * (length - 1) * plan->slot_pixels + strip_bytes(&image_strips[length - 1]);
 }
 
 /* Reads and uploads, a few at a time. */
 static vkn_status upload_pixels(struct step *step, const struct images_plan *plan,
-                                const struct vkn_scene *scene, const struct images_piece *pieces,
-                                size_t count)
+                                const struct vkn_scene *scene,
+                                const struct images_strip *image_strips, size_t count)
 {
     size_t batch = (size_t)(FILL_BYTES / (4 * plan->slot_pixels));
     batch = batch < 1 ? 1 : batch < count ? batch : count;
     uint32_t *pixels = base_alloc(batch * plan->slot_pixels, sizeof *pixels);
     vkn_status status = pixels ? VKN_OK : VKN_ERROR;
     for (size_t first = 0; first < count && status == VKN_OK; first += batch) {
-        const struct images_piece *here = pieces + first;
+        const struct images_strip *here = image_strips + first;
         struct reading reading = {scene, here, pixels, plan->slot_pixels};
         size_t size = count - first < batch ? count - first : batch;
-        status = base_parallel(size, read_piece, &reading, NULL);
+        status = base_parallel(size, read_strip, &reading, NULL);
         for (size_t i = 0, run = 0; i < size && status == VKN_OK; i += run) {
             run = run_length(plan, &here[i], size - i);
             status = gpu_upload(step->device, &step->buffers.at[BIND_PIXELS],
@@ -96,14 +97,14 @@ static vkn_status upload_pixels(struct step *step, const struct images_plan *pla
 }
 
 /* The cameras of `count` pieces, from the table's place `first` on. */
-static vkn_status upload_cameras(struct step *step, const struct images_piece *pieces,
+static vkn_status upload_cameras(struct step *step, const struct images_strip *image_strips,
                                  uint32_t first, size_t count)
 {
     struct Camera *cameras = base_alloc(count, sizeof *cameras);
     if (!cameras)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
-        cameras[i] = setup_camera(&pieces[i].camera);
+        cameras[i] = setup_camera(&image_strips[i].camera);
     vkn_status status = gpu_upload(step->device, &step->buffers.at[BIND_CAMERAS],
                                    first * sizeof *cameras, cameras, count * sizeof *cameras);
     free(cameras);
@@ -126,7 +127,7 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
 /* Of all views; with a curriculum in the order of their moments, those of each turn among
  * themselves. */
 static vkn_status list_cameras(const struct step *step, const struct images_plan *plan,
-                               const struct scene_split *train, struct images_piece *views)
+                               const struct scene_split *train, struct images_strip *views)
 {
     const uint32_t turns = plan->share.of > 0 ? plan->share.of : 1;
     for (uint32_t i = 0; i < plan->cameras; i++)
@@ -150,14 +151,14 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    struct images_piece *views = base_alloc(plan->cameras, sizeof *views);
+    struct images_strip *views = base_alloc(plan->cameras, sizeof *views);
     if (!views)
         return VKN_ERROR;
     vkn_status status = list_cameras(step, plan, train, views);
     if (status == VKN_OK)
         status = upload_cameras(step, views, 0, plan->cameras);
     for (uint32_t i = 0; i < plan->views && plan->exchanged == 0; i++)
-        views[i] = images_piece(plan, train, i, i, 1);
+        views[i] = images_strip(plan, train, i, i, 1);
     if (status == VKN_OK && plan->exchanged == 0)
         status = train->pixels ? gpu_upload(step->device, &step->buffers.at[BIND_PIXELS], 0,
                                             train->pixels, 4 * train->pixel_count)
@@ -176,19 +177,19 @@ static uint32_t stage_of(const struct stream *stream, uint64_t period, double ti
 }
 
 /* What stands at that position of the sequence, as of the images that enter for that period. */
-static uint32_t piece_at(struct stream *stream, uint64_t position, uint64_t period,
+static uint32_t strip_at(struct stream *stream, uint64_t position, uint64_t period,
                          double time_progress)
 {
     const struct images_plan *plan = stream->plan;
-    if (plan->resident == plan->pieces) /* all stay where they are */
-        return stream->order[position % plan->pieces];
+    if (plan->resident == plan->image_strips) /* all stay where they are */
+        return stream->order[position % plan->image_strips];
     float latest =
-        images_latest(&stream->step->setup.constants, period * PERIOD_STEPS, time_progress);
-    if (stream->come_count == 0 || latest != stream->latest)
-        stream->come_count = images_come(plan, &stream->scene->splits[SCENE_TRAIN], stream->order,
-                                         latest, stream->come);
+        images_latest_time(&stream->step->setup.constants, period * UPDATE_INTERVAL, time_progress);
+    if (stream->available_count == 0 || latest != stream->latest)
+        stream->available_count = images_available(plan, &stream->scene->splits[SCENE_TRAIN],
+                                                   stream->order, latest, stream->available);
     stream->latest = latest;
-    return stream->come[position % stream->come_count];
+    return stream->available[position % stream->available_count];
 }
 
 /* Where the exchange that leads to that window lies. */
@@ -203,7 +204,7 @@ static vkn_status read_exchange(void *context)
     struct reading reading = {stream->scene, stream->arrivals,
                               exchange_buffer(stream, stream->window + 1)->mapped,
                               stream->plan->slot_pixels};
-    return base_parallel(stream->arrival_count, read_piece, &reading, NULL);
+    return base_parallel(stream->arrival_count, read_strip, &reading, NULL);
 }
 
 /* Lists what the next window has more than this one, and begins to read it. */
@@ -216,10 +217,10 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
     for (uint32_t i = 0; i < plan->exchanged; i++) {
         uint64_t position = stream->window * plan->exchanged + plan->resident + i;
         uint32_t slot = (uint32_t)(position % plan->resident);
-        if (plan->resident < plan->pieces || stream->shrink[slot] != shrink)
-            stream->arrivals[stream->arrival_count++] = images_piece(
+        if (plan->resident < plan->image_strips || stream->shrink[slot] != shrink)
+            stream->arrivals[stream->arrival_count++] = images_strip(
                 plan, &stream->scene->splits[SCENE_TRAIN],
-                piece_at(stream, position, stream->period + 1, time_progress), slot, shrink);
+                strip_at(stream, position, stream->period + 1, time_progress), slot, shrink);
     }
     if (stream->arrival_count == 0)
         return VKN_OK;
@@ -237,20 +238,20 @@ static void record_run(const struct stream *stream, struct gpu_recording *record
 {
     const struct gpu_buffer *buffers = stream->step->buffers.at;
     const struct images_plan *plan = stream->plan;
-    const struct images_piece *pieces = &stream->arrivals[first];
+    const struct images_strip *image_strips = &stream->arrivals[first];
     const struct gpu_buffer *from = exchange_buffer(stream, window);
     uint64_t cameras = 4 * plan->exchanged * plan->slot_pixels;
     for (size_t i = 0; i < run; i++) {
-        const struct Camera camera = setup_camera(&pieces[i].camera);
+        const struct Camera camera = setup_camera(&image_strips[i].camera);
         memcpy((char *)from->mapped + cameras + (first + i) * sizeof camera, &camera,
                sizeof camera);
     }
     gpu_record_copy(recording, from, cameras + first * sizeof(struct Camera),
                     &buffers[BIND_CAMERAS],
-                    (plan->cameras + (uint64_t)pieces[0].slot) * sizeof(struct Camera),
+                    (plan->cameras + (uint64_t)image_strips[0].slot) * sizeof(struct Camera),
                     run * sizeof(struct Camera));
     gpu_record_copy(recording, from, 4 * first * plan->slot_pixels, &buffers[BIND_PIXELS],
-                    4 * pieces[0].camera.first_pixel, run_bytes(plan, pieces, run));
+                    4 * image_strips[0].camera.first_pixel, run_bytes(plan, image_strips, run));
 }
 
 /* Submits the copies of the pieces that were read, behind all that was submitted before. */
@@ -274,9 +275,9 @@ static vkn_status submit_exchange(struct stream *stream)
 
 vkn_status stream_advance(struct stream *stream, uint64_t step, double time_progress)
 {
-    if (step / PERIOD_STEPS == stream->period)
+    if (step / UPDATE_INTERVAL == stream->period)
         return VKN_OK;
-    stream->period = step / PERIOD_STEPS;
+    stream->period = step / UPDATE_INTERVAL;
     if (stream->reading && !stream->config.deterministic && !base_task_finished(stream->reading)) {
         stream->state.late++;
         return VKN_OK;
@@ -293,22 +294,23 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
 {
     const struct images_plan *plan = stream->plan;
     BASE_TRY(base_task_wait(&stream->reading));
-    stream->window = stream->period = step / PERIOD_STEPS;
-    struct images_piece *pieces = base_alloc(plan->resident, sizeof *pieces);
-    if (!pieces)
+    stream->window = stream->period = step / UPDATE_INTERVAL;
+    struct images_strip *image_strips = base_alloc(plan->resident, sizeof *image_strips);
+    if (!image_strips)
         return VKN_ERROR;
     for (uint32_t slot = 0; slot < plan->resident; slot++) {
         uint64_t position = images_position(plan, stream->window, slot);
-        uint64_t entry = images_entry(plan, position);
+        uint64_t entry = images_entry_window(plan, position);
         stream->shrink[slot] = stage_of(stream, entry, time_progress);
-        pieces[slot] = images_piece(plan, &stream->scene->splits[SCENE_TRAIN],
-                                    piece_at(stream, position, entry, time_progress), slot,
-                                    stream->shrink[slot]);
+        image_strips[slot] = images_strip(plan, &stream->scene->splits[SCENE_TRAIN],
+                                          strip_at(stream, position, entry, time_progress), slot,
+                                          stream->shrink[slot]);
     }
-    vkn_status status = upload_pixels(stream->step, plan, stream->scene, pieces, plan->resident);
+    vkn_status status =
+        upload_pixels(stream->step, plan, stream->scene, image_strips, plan->resident);
     if (status == VKN_OK)
-        status = upload_cameras(stream->step, pieces, plan->cameras, plan->resident);
-    free(pieces);
+        status = upload_cameras(stream->step, image_strips, plan->cameras, plan->resident);
+    free(image_strips);
     return status == VKN_OK ? read_ahead(stream, time_progress) : status;
 }
 
@@ -321,11 +323,11 @@ static vkn_status allocate(struct stream *stream)
         {&stream->exchanges[0], "exchange of images", size, GPU_HOST},
         {&stream->exchanges[1], "exchange of images", size, GPU_HOST},
     };
-    stream->order = base_alloc(stream->plan->pieces, sizeof *stream->order);
+    stream->order = base_alloc(stream->plan->image_strips, sizeof *stream->order);
     stream->shrink = base_alloc(stream->plan->resident, sizeof *stream->shrink);
     stream->arrivals = base_alloc(stream->plan->exchanged, sizeof *stream->arrivals);
-    stream->come = base_alloc(stream->plan->pieces, sizeof *stream->come);
-    if (!stream->order || !stream->come || !stream->shrink || !stream->arrivals)
+    stream->available = base_alloc(stream->plan->image_strips, sizeof *stream->available);
+    if (!stream->order || !stream->available || !stream->shrink || !stream->arrivals)
         return VKN_ERROR;
     return gpu_arena_create(stream->step->device, requests, IMAGES_EXCHANGES, &stream->arena);
 }
@@ -342,7 +344,8 @@ vkn_status stream_create(struct step *step, const struct images_plan *plan,
     vkn_status status = allocate(stream);
     if (status == VKN_OK)
         images_shuffle(plan, config->seed, stream->order);
-    if (status == VKN_OK && plan->resident == plan->pieces && step->setup.constants.curriculum > 0)
+    if (status == VKN_OK && plan->resident == plan->image_strips &&
+        step->setup.constants.curriculum > 0)
         status = images_sort(&scene->splits[SCENE_TRAIN], plan->share, stream->order);
     if (status != VKN_OK) {
         stream_destroy(&stream);
@@ -365,7 +368,7 @@ void stream_destroy(struct stream **destroyed)
         gpu_recording_destroy(&stream->recordings[i]);
     gpu_arena_destroy(&stream->arena);
     free(stream->order);
-    free(stream->come);
+    free(stream->available);
     free(stream->shrink);
     free(stream->arrivals);
     free(stream);

@@ -14,9 +14,9 @@
 /* With dynamic scaling the bundled scene flushes 0.04 % on average and 0.15 % at most; static
  * scales that flush 1, 2, 5 and 19 % cost it 0.4, 1, 1.7 and 9 dB in 150 steps. Its norms stay
  * within tenfold of the usual one. */
-#define MUCH_FLUSHED 0.02
-#define LARGE_JUMP   100.0
-#define MANY_ZEROS   MONITOR_NORMS /* steps in a row */
+#define MUCH_UNDERFLOW 0.02
+#define LARGE_JUMP     100.0
+#define MANY_ZEROS     MONITOR_NORMS /* steps in a row */
 
 static int by_size(const void *a, const void *b)
 {
@@ -45,17 +45,17 @@ static bool is_new(struct monitor *monitor, enum monitor_condition condition, bo
     return true;
 }
 
-static bool check_flushed(struct monitor *monitor, const struct Stats *stats,
-                          char line[MONITOR_LINE])
+static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
+                            char line[MONITOR_LINE])
 {
-    bool much = (double)stats->flushed > MUCH_FLUSHED;
-    monitor->flushed += (much - monitor->flushed) / MONITOR_NORMS;
-    if (!is_new(monitor, MONITOR_FLUSHED, much, monitor->flushed > 0.5))
+    bool much = (double)stats->underflowed > MUCH_UNDERFLOW;
+    monitor->underflowed += (much - monitor->underflowed) / MONITOR_NORMS;
+    if (!is_new(monitor, MONITOR_UNDERFLOW, much, monitor->underflowed > 0.5))
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: 16 bits turn %.0f %% of the gradients into zero at a loss scale of %.4g: "
              "little is learnt; use --loss-scale dynamic or a larger scale",
-             stats->step, 100.0 * (double)stats->flushed, (double)stats->loss_scale);
+             stats->step, 100.0 * (double)stats->underflowed, (double)stats->loss_scale);
     return true;
 }
 
@@ -65,7 +65,7 @@ static bool check_zero(struct monitor *monitor, const struct Stats *stats, char 
     bool zero = !(stats->grad_norm > 0.0f);
     monitor->zeros = zero ? monitor->zeros + 1 : 0;
     if (!is_new(monitor, MONITOR_ZERO, zero,
-                monitor->zeros >= MANY_ZEROS && monitor->flushed < 0.5))
+                monitor->zeros >= MANY_ZEROS && monitor->underflowed < 0.5))
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: the gradient was zero in the last %d steps: nothing is learnt; do the views "
@@ -104,7 +104,7 @@ static bool check_loss(struct monitor *monitor, const struct Stats *stats, char 
 }
 
 void monitor_begin(struct monitor *monitor, const struct Config *constants, uint32_t skipped_steps,
-                   double plain)
+                   double constant_error)
 {
     *monitor = (struct monitor){
         .scale = {.kind = constants->scale_kind,
@@ -114,7 +114,7 @@ void monitor_begin(struct monitor *monitor, const struct Config *constants, uint
                   .interval = constants->scale_interval,
                   .points = constants->scale_points},
         .skips = {.before = skipped_steps},
-        .course = {.plain = plain},
+        .convergence = {.constant_error = constant_error},
     };
     memcpy(monitor->scale.schedule, constants->schedule, sizeof monitor->scale.schedule);
 }
@@ -123,22 +123,22 @@ void monitor_begin(struct monitor *monitor, const struct Config *constants, uint
 static bool check_gradient(struct monitor *monitor, const struct Stats *stats,
                            char line[MONITOR_LINE])
 {
-    if (!isfinite(stats->grad_norm)) /* skipped, which skips_tell tells */
+    if (!isfinite(stats->grad_norm)) /* skipped, which skips_warn tells */
         return false;
     monitor->steps++;
-    bool flushed = check_flushed(monitor, stats, line);
+    bool underflowed = check_underflow(monitor, stats, line);
     bool zero = check_zero(monitor, stats, line);
-    bool jumps = check_jump(monitor, stats, flushed || zero, line);
-    return flushed || zero || jumps;
+    bool jumps = check_jump(monitor, stats, underflowed || zero, line);
+    return underflowed || zero || jumps;
 }
 
 bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     bool skipped = skips_count(monitor, stats);
-    bool course = course_step(monitor, stats, skipped, line);
+    bool convergence = convergence_step(monitor, stats, skipped, line);
     if (check_loss(monitor, stats, line))
         return true;
-    return course || check_gradient(monitor, stats, line) || skips_tell(monitor, stats, line);
+    return convergence || check_gradient(monitor, stats, line) || skips_warn(monitor, stats, line);
 }
 
 /* "; " between two parts of a line. */
@@ -159,11 +159,11 @@ __attribute__((format(printf, 3, 4))) static size_t append(char line[MONITOR_LIN
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
 {
     static const char *const texts[] = {
-        [MONITOR_FLUSHED] = "16 bits turned more than 2 % of the gradients into zero",
+        [MONITOR_UNDERFLOW] = "16 bits turned more than 2 % of the gradients into zero",
         [MONITOR_JUMP] = "the gradient's norm was more than 100 times the usual one",
         [MONITOR_ZERO] = "the gradient was zero"};
     const struct monitor_skips *skips = &monitor->skips;
-    const struct monitor_course *course = &monitor->course;
+    const struct monitor_convergence *convergence = &monitor->convergence;
     size_t used = 0;
     for (size_t i = 0; i < MONITOR_CONDITIONS; i++)
         if (monitor->told[i])
@@ -177,14 +177,16 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
         used = append(line, used, "%llu of %llu steps (%.0f %%) were skipped",
                       (unsigned long long)skips->skipped, (unsigned long long)skips->steps,
                       100.0 * (double)skips->skipped / (double)skips->steps);
-    if (course->told_worse)
+    if (convergence->told_worse)
         used = append(line, used, "the training rays ended at %.2f dB, and had %.2f dB at step %u",
-                      course_psnr(course->error), course_psnr(course->best), course->best_step);
-    if (course_is_plain(monitor))
+                      convergence_psnr(convergence->error), convergence_psnr(convergence->best),
+                      convergence->best_step);
+    if (convergence_is_constant(monitor))
         used = append(line, used,
                       "the training rays ended at %.2f dB, where one colour for all of them has "
                       "%.2f dB: nothing was learnt; %slower optimizer.learning_rate",
-                      course_psnr(course->error), course_psnr(course->plain),
+                      convergence_psnr(convergence->error),
+                      convergence_psnr(convergence->constant_error),
                       monitor->zeros < MANY_ZEROS ? "train longer, or " : "");
     return used > 0;
 }
@@ -194,7 +196,7 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
 void monitor_advise(const struct monitor *monitor, const struct vkn_config *config,
                     const char *policy, bool skipped, struct base_text *text)
 {
-    float scale = monitor->course.scale;
+    float scale = monitor->convergence.scale;
     char *rate = NULL;
     if (skipped && config->loss_scale.kind != VKN_LOSS_SCALE_DYNAMIC && scale > 1.0f)
         base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",

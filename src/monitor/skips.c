@@ -54,7 +54,7 @@ bool skips_are_many(const struct monitor *monitor)
 static void advise_dynamic(const struct monitor *monitor, char *text, size_t size)
 {
     const struct monitor_scale *scale = &monitor->scale;
-    if (monitor->course.scale <= scale->lowest && scale->lowest > 1.0f)
+    if (monitor->convergence.scale <= scale->lowest && scale->lowest > 1.0f)
         snprintf(text, size, "use a smaller loss_scale.minimum (%g now)", (double)scale->lowest);
     else if (!monitor->skips.settled)
         snprintf(text, size, "begin with a smaller loss_scale.initial");
@@ -100,7 +100,7 @@ static void advise(const struct monitor *monitor, const struct Stats *stats, cha
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
-bool skips_tell(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
+bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     struct monitor_skips *skips = &monitor->skips;
     unsigned recent = count_bits(skips->recent);
@@ -110,7 +110,7 @@ bool skips_tell(struct monitor *monitor, const struct Stats *stats, char line[MO
                  share_of(skips) > SHARE_OF_ALL;
     char advice[MONITOR_LINE / 2], count[96];
     if ((!row && !many && !share) ||
-        monitor->course.lost_in_row > 0) /* check_loss tells of those */
+        monitor->convergence.nonfinite_in_row > 0) /* check_loss tells of those */
         return false;
     skips->told_row = skips->told_row || row;
     skips->told_share = skips->told_share || many || share;

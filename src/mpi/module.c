@@ -14,7 +14,7 @@ static int rank, size;
 /* Counts and places of an exchange of parts, four lists of [size]. */
 static int *lists;
 /* Ranks that wait tell each other so, beside the exchanges, by messages without content. */
-static MPI_Comm beside = MPI_COMM_NULL;
+static MPI_Comm notice_comm = MPI_COMM_NULL;
 static MPI_Request *notices; /* [size], to each rank; one under way is left alone */
 
 static const char *check(const char *what, int code)
@@ -28,7 +28,7 @@ static const char *check(const char *what, int code)
     return problem;
 }
 
-static const char *find_place(struct mpi_place *place)
+static const char *find_layout(struct mpi_layout *layout)
 {
     MPI_Comm machine;
     int local_rank = 0, local_size = 1;
@@ -40,12 +40,12 @@ static const char *find_place(struct mpi_place *place)
     MPI_Comm_rank(machine, &local_rank);
     MPI_Comm_size(machine, &local_size);
     MPI_Comm_free(&machine);
-    *place = (struct mpi_place){(uint32_t)rank, (uint32_t)size, (uint32_t)local_rank,
-                                (uint32_t)local_size};
+    *layout = (struct mpi_layout){(uint32_t)rank, (uint32_t)size, (uint32_t)local_rank,
+                                  (uint32_t)local_size};
     return NULL;
 }
 
-static const char *start(struct mpi_place *place)
+static const char *start(struct mpi_layout *layout)
 {
     int level = 0;
     const char *failed =
@@ -61,8 +61,8 @@ static const char *start(struct mpi_place *place)
         return "out of memory";
     for (int i = 0; i < size; i++)
         notices[i] = MPI_REQUEST_NULL;
-    failed = check("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &beside));
-    return failed ? failed : find_place(place);
+    failed = check("MPI_Comm_dup", MPI_Comm_dup(MPI_COMM_WORLD, &notice_comm));
+    return failed ? failed : find_layout(layout);
 }
 
 static const char *gather(const void *mine, size_t bytes, void *all)
@@ -78,32 +78,32 @@ static const char *broadcast(void *data, size_t bytes)
     return check("MPI_Ibcast", MPI_Ibcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request));
 }
 
-static const char *collect(const float *values, const size_t *begins, float *parts)
+static const char *all_to_all(const float *values, const size_t *begins, float *shards)
 {
-    int *counts = lists, *places = lists + size, *to_counts = lists + 2 * size,
-        *to_places = lists + 3 * size, own = (int)(begins[rank + 1] - begins[rank]);
+    int *counts = lists, *offsets = lists + size, *to_counts = lists + 2 * size,
+        *to_offsets = lists + 3 * size, own = (int)(begins[rank + 1] - begins[rank]);
     if (begins[size] > INT_MAX)
         return "more than 2^31 numbers";
     for (int i = 0; i < size; i++) {
         counts[i] = (int)(begins[i + 1] - begins[i]);
-        places[i] = (int)begins[i];
+        offsets[i] = (int)begins[i];
         to_counts[i] = own;
-        to_places[i] = i * own;
+        to_offsets[i] = i * own;
     }
     return check("MPI_Ialltoallv",
-                 MPI_Ialltoallv(values, counts, places, MPI_FLOAT, parts, to_counts, to_places,
+                 MPI_Ialltoallv(values, counts, offsets, MPI_FLOAT, shards, to_counts, to_offsets,
                                 MPI_FLOAT, MPI_COMM_WORLD, &request));
 }
 
-static const char *spread(float *values, const size_t *begins)
+static const char *all_gather(float *values, const size_t *begins)
 {
-    int *counts = lists, *places = lists + size;
+    int *counts = lists, *offsets = lists + size;
     for (int i = 0; i < size; i++) {
         counts[i] = (int)(begins[i + 1] - begins[i]);
-        places[i] = (int)begins[i];
+        offsets[i] = (int)begins[i];
     }
     return check("MPI_Iallgatherv",
-                 MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, places,
+                 MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, offsets,
                                  MPI_FLOAT, MPI_COMM_WORLD, &request));
 }
 
@@ -116,18 +116,18 @@ static void notify(int other)
 {
     int sent = 0;
     if (other != rank && MPI_Test(&notices[other], &sent, MPI_STATUS_IGNORE) == MPI_SUCCESS && sent)
-        MPI_Isend(NULL, 0, MPI_BYTE, other, 0, beside, &notices[other]);
+        MPI_Isend(NULL, 0, MPI_BYTE, other, 0, notice_comm, &notices[other]);
 }
 
-static void look_around(int tell, unsigned char *heard)
+static void exchange_notices(int tell, unsigned char *heard)
 {
     int there = 0;
     MPI_Status from;
     memset(heard, 0, (size_t)size);
     for (int other = 0; tell && other < size; other++)
         notify(other);
-    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, beside, &there, &from) == MPI_SUCCESS && there &&
-           MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, 0, beside, MPI_STATUS_IGNORE) ==
+    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, notice_comm, &there, &from) == MPI_SUCCESS && there &&
+           MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, 0, notice_comm, MPI_STATUS_IGNORE) ==
                MPI_SUCCESS)
         heard[from.MPI_SOURCE] = 1;
 }
@@ -148,9 +148,9 @@ const struct mpi_module vknerf_mpi = {
     .start = start,
     .gather = gather,
     .broadcast = broadcast,
-    .collect = collect,
-    .spread = spread,
+    .all_to_all = all_to_all,
+    .all_gather = all_gather,
     .done = done,
-    .look_around = look_around,
+    .exchange_notices = exchange_notices,
     .finish = finish,
 };

@@ -10,7 +10,7 @@
 #define MPI_MODULE_SYMBOL  "vknerf_mpi"
 #define MPI_MODULE_VERSION 2u
 
-struct mpi_place {
+struct mpi_layout {
     uint32_t rank, size;             /* of all processes */
     uint32_t local_rank, local_size; /* of those on this machine */
 };
@@ -21,17 +21,17 @@ struct mpi_place {
  * then its end. */
 struct mpi_module {
     uint32_t version;
-    const char *(*start)(struct mpi_place *place);
+    const char *(*start)(struct mpi_layout *layout);
     const char *(*gather)(const void *mine, size_t bytes, void *all);
     const char *(*broadcast)(void *data, size_t bytes); /* from rank 0 */
     /* parts[rank * own .. ]: what that rank has in this one's part, `own` numbers. */
-    const char *(*collect)(const float *values, const size_t *begins, float *parts);
+    const char *(*all_to_all)(const float *values, const size_t *begins, float *shards);
     /* The parts of all from each's own. */
-    const char *(*spread)(float *values, const size_t *begins);
+    const char *(*all_gather)(float *values, const size_t *begins);
     const char *(*done)(int *done);
     /* Tells all others that this rank waits, where `tell` is set, and fills heard[size] with
      * whether each of them has told so since the last call. Waits for nothing. */
-    void (*look_around)(int tell, unsigned char *heard);
+    void (*exchange_notices)(int tell, unsigned char *heard);
     /* Waits for the others to come here as well. */
     const char *(*finish)(void);
 };

@@ -29,8 +29,8 @@ static void configure_loss_scale(const struct vkn_config *config, struct Config 
     constants->scale_growth = config->loss_scale.growth;
     constants->scale_backoff = config->loss_scale.backoff;
     constants->scale_interval = config->loss_scale.interval;
-    constants->scale_falls = config->loss_scale.falls;
-    constants->fall_factor = config->loss_scale.fall_factor;
+    constants->max_backoffs = config->loss_scale.max_backoffs;
+    constants->rate_cut_factor = config->loss_scale.rate_cut_factor;
     constants->scale_minimum = fmaxf(config->loss_scale.minimum, FLT_MIN);
     /* 2^126: the reciprocal is the smallest normal number. */
     constants->scale_maximum =
@@ -71,12 +71,12 @@ void optim_configure(const struct vkn_config *config, struct Config *constants)
     constants->beta2 = config->optimizer.beta2;
     constants->epsilon = config->optimizer.epsilon;
     constants->clip_norm = config->optimizer.clip_norm;
-    constants->average_decay = config->optimizer.average_decay;
+    constants->average_decay = config->optimizer.ema_decay;
     configure_rate(config, constants);
     configure_loss_scale(config, constants);
 }
 
-static bool are_paired(const struct Group *groups, uint32_t count, uint32_t entry)
+static bool are_paired(const struct ParameterGroup *groups, uint32_t count, uint32_t entry)
 {
     bool paired = entry % 2 == 0;
     for (uint32_t i = 0; i < count; i++)
@@ -89,15 +89,15 @@ void optim_configure_groups(const struct vkn_config *config, const struct parame
                             struct gpu_constants *specialization)
 {
     uint32_t parameters = 0, largest = 1;
-    for (uint32_t i = 0; i < MAX_GROUPS; i++)
-        constants->groups[i] = (struct Group){.first_entry = UINT32_MAX};
+    for (uint32_t i = 0; i < MAX_PARAMETER_GROUPS; i++)
+        constants->groups[i] = (struct ParameterGroup){.first_entry = UINT32_MAX};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t entries = groups[i].count / groups[i].entry;
-        constants->groups[i] = (struct Group){
+        constants->groups[i] = (struct ParameterGroup){
             .first = parameters,
             .count = groups[i].count,
             .entry = groups[i].entry,
-            .first_entry = recipe_entries(groups, i + 1) - entries,
+            .first_entry = groups_entry_count(groups, i + 1) - entries,
             .sparse = groups[i].sparse,
             .rate = groups[i].rate,
             .decay = groups[i].decay * fmaxf(config->optimizer.weight_decay, 0.0f),
@@ -105,8 +105,8 @@ void optim_configure_groups(const struct vkn_config *config, const struct parame
         parameters += groups[i].count;
         largest = groups[i].entry > largest ? groups[i].entry : largest;
     }
-    constants->entry_count = recipe_entries(groups, count);
+    constants->entry_count = groups_entry_count(groups, count);
     specialization->values[SPEC_OPTIMIZER] = config->optimizer.kind;
-    specialization->values[SPEC_ENTRY] = largest;
+    specialization->values[SPEC_ENTRY_SIZE] = largest;
     specialization->values[SPEC_PAIRED] = are_paired(constants->groups, count, largest);
 }

@@ -1,7 +1,7 @@
 /* Kinds of optimisers: what each keeps of gradients, and the operations of its step. */
 #include "optim/optim.h"
 
-_Static_assert(BIND_MOMENT1 + 1 == BIND_MOMENT2 && MOST_MOMENTS == 2, "moments follow each other");
+_Static_assert(BIND_MOMENT1 + 1 == BIND_MOMENT2 && MAX_MOMENTS == 2, "moments follow each other");
 
 /* Operations are counted in shaders/optim/optimizers.glsl; square roots, exponentials and divisions
  * are one each. */
@@ -21,16 +21,16 @@ const struct optim_kind *optim_kind(const struct vkn_config *config)
     return &kinds[kind == VKN_OPTIMIZER_DEFAULT ? VKN_OPTIMIZER_ADAM : kind];
 }
 
-void optim_count(const struct vkn_config *config, struct buffer_counts *counts)
+void optim_size_buffers(const struct vkn_config *config, struct buffer_counts *counts)
 {
-    for (uint32_t i = 0; i < MOST_MOMENTS; i++)
+    for (uint32_t i = 0; i < MAX_MOMENTS; i++)
         counts->moments[i] = i < optim_kind(config)->moments ? counts->params : 0;
 }
 
-uint32_t optim_buffers(const struct vkn_config *config)
+uint32_t optim_buffer_mask(const struct vkn_config *config)
 {
     uint32_t buffers = BUFFERS_ALL;
-    for (uint32_t i = optim_kind(config)->moments; i < MOST_MOMENTS; i++)
+    for (uint32_t i = optim_kind(config)->moments; i < MAX_MOMENTS; i++)
         buffers &= ~(BUFFERS(MOMENT1) << i);
     return buffers;
 }

@@ -11,17 +11,18 @@
 /* Workgroups that check_gradients shares the parameters out to. */
 static double check_groups(const struct cost_model *m)
 {
-    return m->cpu_shaped ? fmin(ceil((double)m->counts.params / m->local_size), MOST_PARAM_GROUPS)
-                         : m->constants->forward_groups;
+    return m->cpu_kernels
+               ? fmin(ceil((double)m->counts.params / m->local_size), MAX_PARAM_WORKGROUPS)
+               : m->constants->forward_groups;
 }
 
 /* Those of composite. */
 static double loss_groups(const struct cost_model *m, const struct cost_counts *n)
 {
-    return m->cpu_shaped ? ceil(n->rays / m->local_size) : m->constants->forward_groups;
+    return m->cpu_kernels ? ceil(n->rays / m->local_size) : m->constants->forward_groups;
 }
 
-static double half_bytes(const struct cost_model *m)
+static double f16_bytes(const struct cost_model *m)
 {
     return m->counts.f16_params ? 2 : 0;
 }
@@ -61,7 +62,7 @@ static struct cost cost_weights(const struct cost_model *m, const struct cost_co
         decaying += group->decay > 0 ? group->count : 0;
     }
     /* Weight and moments read and written; the entry's steps. */
-    double param = (1 + kind->moments) * 8 + half_bytes(m);
+    double param = (1 + kind->moments) * 8 + f16_bytes(m);
     return cost_streaming(kind->parameter * params + kind->decay * decaying + kind->entry * entries,
                           all_sum_bytes(m) + cleared + param * params + 8 * entries);
 }
@@ -70,36 +71,38 @@ static struct cost cost_average(const struct cost_model *m, const struct cost_co
 {
     (void)n;
     double params = (double)m->counts.params;
-    return cost_streaming(AVERAGE * params, (12 + half_bytes(m)) * params);
+    return cost_streaming(AVERAGE * params, (12 + f16_bytes(m)) * params);
 }
 
 static const struct pass update[] = {
-    {"check_gradients", .dispatch = DISPATCH_PARAMS, .shared_out = DISPATCH_FORWARD,
+    {"check_gradients", .dispatch = DISPATCH_PARAMS, .gpu_dispatch = DISPATCH_FORWARD,
      .cost = cost_check},
-    {"update_weights", .variant = FIELD_COPIES, .dispatch = DISPATCH_ENTRIES,
-     .shared_out = DISPATCH_FORWARD, .cost = cost_weights},
+    {"update_weights", .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_ENTRIES,
+     .gpu_dispatch = DISPATCH_FORWARD, .cost = cost_weights},
 };
-const struct recipe optim_update = RECIPE(update);
-const struct recipe optim_update_coarse = {update + 1, 1};
+const struct pass_list optim_update = PASS_LIST(update);
+const struct pass_list optim_update_coarse = {update + 1, 1};
 
 static const struct pass check_coarse[] = {
-    {"check_coarse_gradients", .dispatch = DISPATCH_PARAMS, .shared_out = DISPATCH_FORWARD,
+    {"check_coarse_gradients", .dispatch = DISPATCH_PARAMS, .gpu_dispatch = DISPATCH_FORWARD,
      .cost = cost_check},
 };
-const struct recipe optim_check_coarse = RECIPE(check_coarse);
+const struct pass_list optim_check_coarse = PASS_LIST(check_coarse);
 
 /* Composite's losses, and a few words. */
-static struct cost cost_found(const struct cost_model *m, const struct cost_counts *n)
+static struct cost cost_rank_stats(const struct cost_model *m, const struct cost_counts *n)
 {
     double losses = loss_groups(m, n);
-    return cost_streaming(2 * losses, 8 * losses + 2 * sizeof(struct Found));
+    return cost_streaming(2 * losses, 8 * losses + 2 * sizeof(struct RankStats));
 }
 
 static const struct pass leave[] = {
-    {"leave_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
+    {"export_step_stats", .dispatch = PASS_ONE_WORKGROUP, .rows = RANK_STATS_STEP,
+     .cost = cost_rank_stats},
 };
 static const struct pass take[] = {
-    {"take_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_STEP, .cost = cost_found},
+    {"import_step_stats", .dispatch = PASS_ONE_WORKGROUP, .rows = RANK_STATS_STEP,
+     .cost = cost_rank_stats},
 };
 /* What the optimiser reads, and the floats before it. */
 static struct cost cost_pack(const struct cost_model *m, const struct cost_counts *n)
@@ -110,41 +113,42 @@ static struct cost cost_pack(const struct cost_model *m, const struct cost_count
 }
 
 static const struct pass pack[] = {
-    {"pack_gradients", .use = PASS_TOGETHER | PASS_PACKS, .dispatch = DISPATCH_PARAMS,
-     .shared_out = DISPATCH_FORWARD, .by_piece = true, .cost = cost_pack},
+    {"pack_gradients", .use = PASS_SYNCHRONOUS | PASS_PACKS_F16, .dispatch = DISPATCH_PARAMS,
+     .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = cost_pack},
 };
-const struct recipe optim_pack = RECIPE(pack);
+const struct pass_list optim_pack = PASS_LIST(pack);
 
-static const struct pass leave_coarse[] = {
-    {"leave_sums", .label = "leave_coarse_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_COARSE,
-     .cost = cost_found},
+static const struct pass export_coarse[] = {
+    {"export_step_stats", .label = "export_coarse_step_stats", .dispatch = PASS_ONE_WORKGROUP,
+     .rows = RANK_STATS_COARSE, .cost = cost_rank_stats},
 };
-static const struct pass take_coarse[] = {
-    {"take_sums", .label = "take_coarse_sums", .dispatch = PASS_ONE_GROUP, .rows = FOUND_COARSE,
-     .cost = cost_found},
+static const struct pass import_coarse[] = {
+    {"import_step_stats", .label = "import_coarse_step_stats", .dispatch = PASS_ONE_WORKGROUP,
+     .rows = RANK_STATS_COARSE, .cost = cost_rank_stats},
 };
-const struct recipe optim_leave = RECIPE(leave);
-const struct recipe optim_take = RECIPE(take);
-const struct recipe optim_leave_coarse = RECIPE(leave_coarse);
-const struct recipe optim_take_coarse = RECIPE(take_coarse);
+const struct pass_list optim_export = PASS_LIST(leave);
+const struct pass_list optim_import = PASS_LIST(take);
+const struct pass_list optim_export_coarse = PASS_LIST(export_coarse);
+const struct pass_list optim_import_coarse = PASS_LIST(import_coarse);
 
 static const struct pass average[] = {
-    {"update_average", .variant = FIELD_COPIES, .dispatch = DISPATCH_AVERAGE, .cost = cost_average},
+    {"update_average", .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_AVERAGE,
+     .cost = cost_average},
 };
-const struct recipe optim_average = RECIPE(average);
+const struct pass_list optim_average = PASS_LIST(average);
 
 static double all_entries(const struct cost_model *m)
 {
-    return recipe_entries(m->groups, m->group_count);
+    return groups_entry_count(m->groups, m->group_count);
 }
 
-static struct cost cost_leave_steps(const struct cost_model *m, const struct cost_counts *n)
+static struct cost cost_export_step_counts(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
     return cost_streaming(0, 12 * all_entries(m));
 }
 
-static struct cost cost_take_steps(const struct cost_model *m, const struct cost_counts *n)
+static struct cost cost_import_step_counts(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
     return cost_streaming(2 * all_entries(m), 24 * all_entries(m));
@@ -167,23 +171,23 @@ static double numbers(const struct cost_model *m)
     return 2 + optim_kind(m->config)->moments;
 }
 
-static struct cost cost_leave_numbers(const struct cost_model *m, const struct cost_counts *n)
+static struct cost cost_export_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = changed(m, n);
     return cost_streaming(numbers(m) * params, numbers(m) * (8 * params + 4 * all_entries(m)));
 }
 
-static struct cost cost_take_numbers(const struct cost_model *m, const struct cost_counts *n)
+static struct cost cost_import_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
     return cost_streaming(0, numbers(m) * (12 * changed(m, n) + 4 * all_entries(m)));
 }
 
-static const struct pass blend[] = {
-    {"leave_steps", .use = PASS_BLENDED, .cost = cost_leave_steps},
-    {"take_steps", .use = PASS_BLENDED, .cost = cost_take_steps},
-    {"leave_numbers", .use = PASS_BLENDED, .cost = cost_leave_numbers},
-    {"take_numbers", .use = PASS_BLENDED, .cost = cost_take_numbers},
+static const struct pass average_ranks[] = {
+    {"export_step_counts", .use = PASS_AVERAGED, .cost = cost_export_step_counts},
+    {"import_step_counts", .use = PASS_AVERAGED, .cost = cost_import_step_counts},
+    {"export_parameters", .use = PASS_AVERAGED, .cost = cost_export_parameters},
+    {"import_parameters", .use = PASS_AVERAGED, .cost = cost_import_parameters},
 };
-const struct recipe optim_blend = RECIPE(blend);
+const struct pass_list optim_averaging = PASS_LIST(average_ranks);
 
 const char optim_round_pass[] = "round_parameters";

@@ -18,10 +18,10 @@ struct parallel {
     const struct parallel_transport *transport;
     void *group; /* the transport's own */
     uint32_t rank, size;
-    bool patient;  /* see parallel_be_patient */
-    bool begun;    /* has not been patient once: what takes long at the start is over */
-    bool over;     /* see parallel_end */
-    uint64_t step; /* see parallel_at_step */
+    bool expects_delays; /* see parallel_expect_delays */
+    bool begun;          /* has not been patient once: what takes long at the start is over */
+    bool over;           /* see parallel_mark_over */
+    uint64_t step;       /* see parallel_set_step */
 };
 
 /* How long a rank has waited in an exchange; all zero: it begins to. */
@@ -37,14 +37,15 @@ void parallel_count_wait(struct parallel_wait *wait);
 bool parallel_may_be_late(const struct parallel *parallel, const bool *here);
 /* Warns of the ranks that are not `here`, at the times of parallel.h; the lowest rank that waits
  * does so. */
-void parallel_watch(const struct parallel *parallel, const bool *here, struct parallel_wait *wait);
+void parallel_warn_missing(const struct parallel *parallel, const bool *here,
+                           struct parallel_wait *wait);
 #define PARALLEL_NAMES 160u
 /* The ranks that have not come, "rank 3" or "ranks 1, 3 and 5 more"; empty: all have. */
-void parallel_name_absent(const struct parallel *parallel, const bool *here,
-                          char names[PARALLEL_NAMES]);
+void parallel_name_missing(const struct parallel *parallel, const bool *here,
+                           char names[PARALLEL_NAMES]);
 
 /* Where the part of `count` values begins that a rank adds up; behind the last rank: where it ends.
  */
-size_t parallel_part(size_t count, uint32_t rank, uint32_t size);
+size_t parallel_shard_begin(size_t count, uint32_t rank, uint32_t size);
 
 #endif

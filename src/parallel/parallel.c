@@ -29,9 +29,9 @@ vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count)
     return parallel->transport->combine(parallel, parallel_mean_of, values, count);
 }
 
-vkn_status parallel_mean_halves(struct parallel *parallel, float *words, size_t count)
+vkn_status parallel_mean_f16(struct parallel *parallel, float *words, size_t count)
 {
-    return parallel->transport->combine(parallel, parallel_mean_halves_of, words, count);
+    return parallel->transport->combine(parallel, parallel_mean_f16_of, words, count);
 }
 
 vkn_status parallel_max(struct parallel *parallel, float *values, size_t count)
@@ -39,18 +39,18 @@ vkn_status parallel_max(struct parallel *parallel, float *values, size_t count)
     return parallel->transport->combine(parallel, parallel_max_of, values, count);
 }
 
-void parallel_be_patient(struct parallel *parallel, bool patient)
+void parallel_expect_delays(struct parallel *parallel, bool expects_delays)
 {
-    parallel->patient = patient;
-    parallel->begun = parallel->begun || !patient;
+    parallel->expects_delays = expects_delays;
+    parallel->begun = parallel->begun || !expects_delays;
 }
 
-void parallel_at_step(struct parallel *parallel, uint64_t step)
+void parallel_set_step(struct parallel *parallel, uint64_t step)
 {
     parallel->step = step;
 }
 
-void parallel_end(struct parallel *parallel)
+void parallel_mark_over(struct parallel *parallel)
 {
     parallel->over = true;
 }
@@ -68,7 +68,7 @@ void parallel_leave(struct parallel *parallel)
 /* Whole cache lines. */
 #define PART_ALIGN 16u
 
-size_t parallel_part(size_t count, uint32_t rank, uint32_t size)
+size_t parallel_shard_begin(size_t count, uint32_t rank, uint32_t size)
 {
     size_t lines = (count + PART_ALIGN - 1) / PART_ALIGN;
     size_t begin = lines * rank / size * PART_ALIGN;
@@ -117,8 +117,8 @@ static void round_pairs(const struct pair_sums *sums, float factor, uint32_t pai
                    (uint32_t)base_to_f16(sums->high[i] * factor) << 16;
 }
 
-void parallel_mean_halves_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
-                             size_t end)
+void parallel_mean_f16_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
+                          size_t end)
 {
     for (size_t at = first; at < end; at += AT_ONCE) {
         size_t count = end - at < AT_ONCE ? end - at : AT_ONCE;

@@ -27,17 +27,17 @@ vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size
 /* `count` numbers become their means, or largest, over the ranks. */
 vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count);
 /* The same of `count` words of two f16 each, each mean rounded to nearest. */
-vkn_status parallel_mean_halves(struct parallel *parallel, float *words, size_t count);
+vkn_status parallel_mean_f16(struct parallel *parallel, float *words, size_t count);
 vkn_status parallel_max(struct parallel *parallel, float *values, size_t count);
 /* Whether others may take their time for the exchanges to come: rank 0 evaluates a field for
  * minutes. Where they may not, and this process is told to stop, one that does not come soon counts
  * as lost: launchers that have lost a process tell all others to stop, and end them a second later.
  */
-void parallel_be_patient(struct parallel *parallel, bool patient);
+void parallel_expect_delays(struct parallel *parallel, bool expects_delays);
 /* The step that the exchanges to come are of, for messages. */
-void parallel_at_step(struct parallel *parallel, uint64_t step);
+void parallel_set_step(struct parallel *parallel, uint64_t step);
 /* A rank has told all others that it leaves: none of them has to be told again. */
-void parallel_end(struct parallel *parallel);
+void parallel_mark_over(struct parallel *parallel);
 bool parallel_is_over(const struct parallel *parallel);
 /* This rank takes no part any more; its end is gone, or a group's. */
 void parallel_leave(struct parallel *parallel);
@@ -46,7 +46,7 @@ void parallel_leave(struct parallel *parallel);
  * numbers in the first `kept` arrays. */
 typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
                                   size_t first, size_t end);
-parallel_combination parallel_mean_of, parallel_mean_halves_of;
+parallel_combination parallel_mean_of, parallel_mean_f16_of;
 
 /* Hash of what `hash` is that of (0: nothing yet), followed by `data` as a piece of its own: what
  * ranks compare. It finds mistakes, not forgeries. */

@@ -15,30 +15,30 @@
 
 /* Naps are as long as what has been waited for so far allows: an exchange of a GPU's step takes a
  * millisecond, rank 0's evaluation a minute. */
-#define FIRST_NAP     2e-5 /* seconds */
-#define NAP_SHARE     0.1  /* of the wait so far */
-#define LAST_NAP      2e-3
-#define TRANSFER      5e-3 /* that is not napped in */
+#define FIRST_NAP         2e-5 /* seconds */
+#define NAP_SHARE         0.1  /* of the wait so far */
+#define LAST_NAP          2e-3
+#define TRANSFER          5e-3 /* that is not napped in */
 /* Seconds that others have when this process was told to stop, and in an exchange to be patient in.
  */
-#define PATIENCE      0.6
-#define LONG_PATIENCE 3.0
+#define STOP_SECONDS      0.6
+#define LONG_STOP_SECONDS 3.0
 /* Seconds of an exchange after which a rank tells the others that it waits, then again and again;
  * and those without a word after which it does not count as waiting any more. */
-#define FIRST_LOOK    0.3
-#define SILENT        5.0
+#define NOTICE_SECONDS    0.3
+#define NOTICE_TIMEOUT    5.0
 
 struct process {
-    struct parallel end;
-    struct mpi_place place;
+    struct parallel comm;
+    struct mpi_layout layout;
     const struct mpi_module *module;
     const volatile sig_atomic_t *stop;
     bool lost;
-    double spoken;  /* base_seconds() when this rank last told the others that it waits */
-    double *heard;  /* [size], when each last told this one */
-    size_t *begins; /* see mpi_module */
-    float *parts;
-    size_t part_room; /* numbers */
+    double notice_time; /* base_seconds() when this rank last told the others that it waits */
+    double *heard;      /* [size], when each last told this one */
+    size_t *begins;     /* see mpi_module */
+    float *shards;
+    size_t shard_capacity; /* numbers */
 };
 
 /* ---- the module ------------------------------------------------------------------------------ */
@@ -104,38 +104,38 @@ static vkn_status load_module(const struct mpi_module **module)
 static vkn_status lose(struct process *process, const char *why)
 {
     process->lost = true;
-    return base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost: %s", process->end.rank, why);
+    return base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost: %s", process->comm.rank, why);
 }
 
 /* Tells the others now and then that this rank waits, and hears who else does. */
-static void look_around(struct process *process)
+static void exchange_notices(struct process *process)
 {
     unsigned char heard[PARALLEL_MOST_RANKS] = {0};
     double now = base_seconds();
-    bool tell = now - process->spoken >= FIRST_LOOK;
-    process->module->look_around(tell, heard);
-    process->spoken = tell ? now : process->spoken;
-    for (uint32_t rank = 0; rank < process->end.size; rank++)
+    bool tell = now - process->notice_time >= NOTICE_SECONDS;
+    process->module->exchange_notices(tell, heard);
+    process->notice_time = tell ? now : process->notice_time;
+    for (uint32_t rank = 0; rank < process->comm.size; rank++)
         process->heard[rank] =
-            heard[rank] || rank == process->end.rank ? now : process->heard[rank];
+            heard[rank] || rank == process->comm.rank ? now : process->heard[rank];
 }
 
 static void find_waiting(const struct process *process, double since,
                          bool here[PARALLEL_MOST_RANKS])
 {
-    for (uint32_t rank = 0; rank < process->end.size; rank++)
+    for (uint32_t rank = 0; rank < process->comm.size; rank++)
         here[rank] = process->heard[rank] >= since;
 }
 
 /* Fails with the names of the ranks that have not come although all ranks are told to stop. */
-static vkn_status lose_absent(struct process *process, const bool *here)
+static vkn_status fail_missing(struct process *process, const bool *here)
 {
     char names[PARALLEL_NAMES];
-    parallel_name_absent(&process->end, here, names);
+    parallel_name_missing(&process->comm, here, names);
     process->lost = true;
     return base_fail(VKN_NO_DEVICE, "rank %u: %s did not come to the end of step %llu",
-                     process->end.rank, names[0] ? names : "another rank",
-                     (unsigned long long)process->end.step);
+                     process->comm.rank, names[0] ? names : "another rank",
+                     (unsigned long long)process->comm.step);
 }
 
 static void nap(double seconds)
@@ -145,20 +145,20 @@ static void nap(double seconds)
 }
 
 /* What a rank does while it waits, but sleep. `told`: when it was told to stop; 0: not. */
-static vkn_status keep_watch(struct process *process, struct parallel_wait *wait, double told)
+static vkn_status watch_ranks(struct process *process, struct parallel_wait *wait, double told)
 {
     bool here[PARALLEL_MOST_RANKS];
     parallel_count_wait(wait);
-    if (wait->seconds < FIRST_LOOK && told <= 0)
+    if (wait->seconds < NOTICE_SECONDS && told <= 0)
         return VKN_OK;
-    look_around(process);
-    find_waiting(process, base_seconds() - SILENT, here);
-    parallel_watch(&process->end, here, wait);
+    exchange_notices(process);
+    find_waiting(process, base_seconds() - NOTICE_TIMEOUT, here);
+    parallel_warn_missing(&process->comm, here, wait);
     find_waiting(process, told, here);
-    if (told <= 0 || parallel_may_be_late(&process->end, here))
+    if (told <= 0 || parallel_may_be_late(&process->comm, here))
         return VKN_OK;
-    double patience = process->end.patient ? LONG_PATIENCE : PATIENCE;
-    return base_seconds() - told > patience ? lose_absent(process, here) : VKN_OK;
+    double patience = process->comm.expects_delays ? LONG_STOP_SECONDS : STOP_SECONDS;
+    return base_seconds() - told > patience ? fail_missing(process, here) : VKN_OK;
 }
 
 /* `failed`: what the exchange's beginning says. Where all have come, only the transfer is waited
@@ -174,7 +174,7 @@ static vkn_status wait(struct process *process, const char *failed, bool all_her
         double now = base_seconds(), waited = now - began;
         if (told <= 0 && base_stop_asked(process->stop))
             told = now;
-        BASE_TRY(keep_watch(process, &watch, told));
+        BASE_TRY(watch_ranks(process, &watch, told));
         if (all_here && waited < TRANSFER) {
             sched_yield();
             continue;
@@ -188,7 +188,7 @@ static vkn_status wait(struct process *process, const char *failed, bool all_her
 static vkn_status check_lost(const struct process *process)
 {
     return process->lost
-               ? base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost", process->end.rank)
+               ? base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost", process->comm.rank)
                : VKN_OK;
 }
 
@@ -208,12 +208,12 @@ static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)
 
 static vkn_status reserve(struct process *process, size_t numbers)
 {
-    if (numbers <= process->part_room)
+    if (numbers <= process->shard_capacity)
         return VKN_OK;
-    free(process->parts);
-    process->parts = base_alloc(numbers, sizeof *process->parts);
-    process->part_room = process->parts ? numbers : 0;
-    return process->parts ? VKN_OK : VKN_ERROR;
+    free(process->shards);
+    process->shards = base_alloc(numbers, sizeof *process->shards);
+    process->shard_capacity = process->shards ? numbers : 0;
+    return process->shards ? VKN_OK : VKN_ERROR;
 }
 
 /* Each combines its part of all, and gives it to all. */
@@ -224,17 +224,17 @@ static vkn_status combine(struct parallel *parallel, parallel_combination *combi
     float *others[PARALLEL_MOST_RANKS];
     BASE_TRY(check_lost(process));
     for (uint32_t rank = 0; rank <= parallel->size; rank++)
-        process->begins[rank] = parallel_part(count, rank, parallel->size);
+        process->begins[rank] = parallel_shard_begin(count, rank, parallel->size);
     size_t begin = process->begins[parallel->rank],
            own = process->begins[parallel->rank + 1] - begin;
     BASE_TRY(reserve(process, own * parallel->size));
     BASE_TRY(
-        wait(process, process->module->collect(values, process->begins, process->parts), true));
+        wait(process, process->module->all_to_all(values, process->begins, process->shards), true));
     for (uint32_t rank = 0; rank < parallel->size; rank++)
-        others[rank] = process->parts + rank * own;
+        others[rank] = process->shards + rank * own;
     combination(others, parallel->size, 1, 0, own);
-    memcpy(values + begin, process->parts, own * sizeof *values);
-    return wait(process, process->module->spread(values, process->begins), true);
+    memcpy(values + begin, process->shards, own * sizeof *values);
+    return wait(process, process->module->all_gather(values, process->begins), true);
 }
 
 /* ---- coming and going ------------------------------------------------------------------------ */
@@ -247,7 +247,7 @@ static void leave(struct parallel *parallel)
     process->module = NULL;
     free(process->begins);
     free(process->heard);
-    free(process->parts);
+    free(process->shards);
     free(process);
 }
 
@@ -256,20 +256,20 @@ static const struct parallel_transport processes = {gather, broadcast, combine, 
 static vkn_status start(struct process *process)
 {
     BASE_TRY(load_module(&process->module));
-    const char *failed = process->module->start(&process->place);
+    const char *failed = process->module->start(&process->layout);
     if (failed)
         return base_fail(VKN_ERROR, "%s", failed);
-    uint32_t size = process->place.size;
+    uint32_t size = process->layout.size;
     if (size > PARALLEL_MOST_RANKS)
         return base_fail(VKN_BAD_INPUT, "%u ranks: at most %u can train together", size,
                          PARALLEL_MOST_RANKS);
     process->begins = base_alloc(size + 1, sizeof *process->begins);
     process->heard = base_alloc(size, sizeof *process->heard);
-    process->end = (struct parallel){.transport = &processes,
-                                     .group = process,
-                                     .rank = process->place.rank,
-                                     .size = size,
-                                     .patient = true};
+    process->comm = (struct parallel){.transport = &processes,
+                                      .group = process,
+                                      .rank = process->layout.rank,
+                                      .size = size,
+                                      .expects_delays = true};
     return process->begins && process->heard ? VKN_OK : VKN_ERROR;
 }
 
@@ -282,7 +282,7 @@ vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **jo
     process->stop = stop;
     vkn_status status = start(process);
     if (status == VKN_OK)
-        *joined = &process->end;
+        *joined = &process->comm;
     else
         free(process);
     return status;
@@ -291,11 +291,11 @@ vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **jo
 uint32_t parallel_local_rank(const struct parallel *parallel)
 {
     const struct process *process = parallel->group;
-    return process->place.local_rank;
+    return process->layout.local_rank;
 }
 
 uint32_t parallel_local_size(const struct parallel *parallel)
 {
     const struct process *process = parallel->group;
-    return process->place.local_size;
+    return process->layout.local_size;
 }

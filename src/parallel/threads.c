@@ -10,7 +10,7 @@ struct parallel_group {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint32_t size, arrived;         /* ranks; of them, those at the meeting that comes next */
-    uint64_t meetings;              /* that are over */
+    uint64_t barriers;              /* that are over */
     bool left;                      /* a rank has */
     bool here[PARALLEL_MOST_RANKS]; /* has come to the meeting that comes next */
     struct parallel ranks[PARALLEL_MOST_RANKS];
@@ -31,25 +31,25 @@ static void wait_a_while(struct parallel_group *group)
 }
 
 /* Nobody goes on before all are here. */
-static vkn_status meet(struct parallel *parallel)
+static vkn_status wait_for_all(struct parallel *parallel)
 {
     struct parallel_group *group = parallel->group;
     struct parallel_wait wait = {0};
     pthread_mutex_lock(&group->lock);
-    uint64_t meeting = group->meetings;
+    uint64_t barrier = group->barriers;
     group->here[parallel->rank] = true;
     if (++group->arrived == group->size) {
         group->arrived = 0;
         memset(group->here, 0, sizeof group->here);
-        group->meetings++;
+        group->barriers++;
         pthread_cond_broadcast(&group->changed);
     }
-    while (group->meetings == meeting && !group->left) {
+    while (group->barriers == barrier && !group->left) {
         parallel_count_wait(&wait);
-        parallel_watch(parallel, group->here, &wait);
+        parallel_warn_missing(parallel, group->here, &wait);
         wait_a_while(group);
     }
-    bool met = group->meetings != meeting;
+    bool met = group->barriers != barrier;
     pthread_mutex_unlock(&group->lock);
     return met ? VKN_OK : base_fail(VKN_NO_DEVICE, "another rank has ended");
 }
@@ -58,20 +58,20 @@ static vkn_status gather(struct parallel *parallel, const void *mine, size_t siz
 {
     struct parallel_group *group = parallel->group;
     group->bytes[parallel->rank] = mine;
-    BASE_TRY(meet(parallel));
+    BASE_TRY(wait_for_all(parallel));
     for (uint32_t rank = 0; rank < group->size; rank++)
         memcpy((char *)all + rank * size, group->bytes[rank], size);
-    return meet(parallel); /* what is mine may go */
+    return wait_for_all(parallel); /* what is mine may go */
 }
 
 static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)
 {
     struct parallel_group *group = parallel->group;
     group->bytes[parallel->rank] = data;
-    BASE_TRY(meet(parallel));
+    BASE_TRY(wait_for_all(parallel));
     if (parallel->rank > 0)
         memcpy(data, group->bytes[0], size);
-    return meet(parallel);
+    return wait_for_all(parallel);
 }
 
 static vkn_status combine(struct parallel *parallel, parallel_combination *combination,
@@ -79,11 +79,11 @@ static vkn_status combine(struct parallel *parallel, parallel_combination *combi
 {
     struct parallel_group *group = parallel->group;
     group->values[parallel->rank] = values;
-    BASE_TRY(meet(parallel));
+    BASE_TRY(wait_for_all(parallel));
     combination(group->values, group->size, group->size,
-                parallel_part(count, parallel->rank, group->size),
-                parallel_part(count, parallel->rank + 1, group->size));
-    return meet(parallel);
+                parallel_shard_begin(count, parallel->rank, group->size),
+                parallel_shard_begin(count, parallel->rank + 1, group->size));
+    return wait_for_all(parallel);
 }
 
 static void leave(struct parallel *parallel)
@@ -108,8 +108,11 @@ vkn_status parallel_group_create(uint32_t size, struct parallel_group **created)
         return VKN_ERROR;
     group->size = size;
     for (uint32_t rank = 0; rank < size; rank++)
-        group->ranks[rank] = (struct parallel){
-            .transport = &threads, .group = group, .rank = rank, .size = size, .patient = true};
+        group->ranks[rank] = (struct parallel){.transport = &threads,
+                                               .group = group,
+                                               .rank = rank,
+                                               .size = size,
+                                               .expects_delays = true};
     pthread_condattr_t monotonic;
     pthread_mutex_init(&group->lock, NULL);
     pthread_condattr_init(&monotonic);

@@ -47,13 +47,13 @@ vkn_status files_remove(const char *path)
     return VKN_OK;
 }
 
-vkn_status files_check_own(const char *path)
+vkn_status files_check_no_links(const char *path)
 {
     struct stat information;
     if (lstat(path, &information) != 0)
         return errno == ENOENT ? VKN_OK : failed(path, "cannot be looked at");
     if (S_ISDIR(information.st_mode))
-        return for_content(path, files_check_own);
+        return for_content(path, files_check_no_links);
     if (S_ISREG(information.st_mode))
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT, "%s: %s, which was not prepared; remove it", path,
@@ -142,7 +142,7 @@ bool files_ends_with(const char *name, const char *endings)
     return false;
 }
 
-uint32_t files_sum(uint32_t sum, const char *text)
+uint32_t files_checksum(uint32_t sum, const char *text)
 {
     return base_crc32c(sum, text, strlen(text) + 1);
 }

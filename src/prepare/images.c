@@ -183,9 +183,10 @@ static vkn_status note_broken(struct making *making, size_t index)
 {
     struct preparation *preparation = making->preparation;
     char *path = base_path_join(making->images, preparation->names[index]);
-    vkn_status status = path != NULL ? source_note(&preparation->source, preparation->names[index],
-                                                   path, making->broken[index])
-                                     : VKN_ERROR;
+    vkn_status status = path != NULL
+                            ? source_reject_named(&preparation->source, preparation->names[index],
+                                                  path, making->broken[index])
+                            : VKN_ERROR;
     free(path);
     return status;
 }
@@ -199,12 +200,12 @@ static vkn_status too_few(const struct preparation *preparation, size_t left)
     if (left < given)
         return base_fail(VKN_BAD_INPUT,
                          "%s: only %zu of %zu pictures can be used, at least %u are needed%s%s",
-                         preparation->params->pictures, left, given, LEAST_USABLE,
+                         preparation->params->pictures, left, given, MIN_PICTURES,
                          advice != NULL ? "; " : "", advice != NULL ? advice : "");
     return base_fail(VKN_BAD_INPUT,
                      "%s: %zu picture%s, at least %u from different places are needed (50 to 200 "
                      "are usual)",
-                     preparation->params->pictures, given, given == 1 ? "" : "s", LEAST_USABLE);
+                     preparation->params->pictures, given, given == 1 ? "" : "s", MIN_PICTURES);
 }
 
 static vkn_status drop_broken(struct making *making)
@@ -219,8 +220,8 @@ static vkn_status drop_broken(struct making *making)
         BASE_TRY(drop(making, i));
         left--;
     }
-    source_tell_problems(&preparation->source);
-    return left >= LEAST_USABLE ? VKN_OK : too_few(preparation, left);
+    source_warn_problems(&preparation->source);
+    return left >= MIN_PICTURES ? VKN_OK : too_few(preparation, left);
 }
 
 /* COLMAP would stop at a picture without a mask among others that have one. */
@@ -272,11 +273,11 @@ static vkn_status complete_masks(struct making *making)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static vkn_status place_pictures(struct making *making)
+static vkn_status write_source_pictures(struct making *making)
 {
     struct preparation *preparation = making->preparation;
-    BASE_TRY(preparation->source.is_video ? video_frames(preparation, making->images)
-                                          : photographs_place(preparation, making->images));
+    BASE_TRY(preparation->source.is_video ? video_extract_frames(preparation, making->images)
+                                          : photographs_write(preparation, making->images));
     return preparation->params->equirectangular ? panoramas_split(preparation, making->images)
                                                 : VKN_OK;
 }
@@ -306,7 +307,7 @@ static vkn_status make_all(struct making *making)
 {
     struct preparation *preparation = making->preparation;
     BASE_TRY(base_make_folder(making->images));
-    BASE_TRY(place_pictures(making));
+    BASE_TRY(write_source_pictures(making));
     BASE_TRY(list(preparation, making->images));
     BASE_TRY(measure(preparation, making->images));
     BASE_TRY(make_folders(making));

@@ -14,17 +14,17 @@
 
 /* A photograph as it was given. */
 struct source_picture {
-    char *file;           /* its name in the folder */
-    char *name;           /* the one that it gets in SCENE/images */
-    char *problem;        /* why it is left out; NULL: it is used */
-    bool converted;       /* by ffmpeg, since vknerf and COLMAP do not read its format */
-    bool is_heif;         /* HEIC or AVIF */
-    uint32_t longest;     /* side of the whole picture, of HEIF; 0: not known */
-    const char *demuxer;  /* ffmpeg's of what the file holds; NULL: as its name says */
-    unsigned orientation; /* Exif's, 1 to 8 */
-    double focal;         /* of its EXIF, mm; 0: not known */
-    uint64_t size;        /* bytes of the file */
-    uint32_t head_sum;    /* of its beginning */
+    char *file;             /* its name in the folder */
+    char *name;             /* the one that it gets in SCENE/images */
+    char *problem;          /* why it is left out; NULL: it is used */
+    bool converted;         /* by ffmpeg, since vknerf and COLMAP do not read its format */
+    bool is_heif;           /* HEIC or AVIF */
+    uint32_t longest;       /* side of the whole picture, of HEIF; 0: not known */
+    const char *demuxer;    /* ffmpeg's of what the file holds; NULL: as its name says */
+    unsigned orientation;   /* Exif's, 1 to 8 */
+    double focal;           /* of its EXIF, mm; 0: not known */
+    uint64_t size;          /* bytes of the file */
+    uint32_t head_checksum; /* of its beginning */
 };
 
 /* What is in a video, as ffprobe says. */
@@ -47,15 +47,15 @@ struct source {
 /* ---- what has been done ---------------------------------------------------------------------- */
 
 enum stage { STAGE_IMAGES, STAGE_FEATURES, STAGE_MATCHES, STAGE_MODELS, STAGE_COUNT };
-#define MOST_ATTEMPTS 2 /* at finding poses: as usual, then with more features */
+#define MAX_ATTEMPTS 2 /* at finding poses: as usual, then with more features */
 
 /* SCENE/prepare.json: a stage is done when its sum stands there, which is one of all that it
  * depends on. */
 struct record {
-    char *pictures;                              /* what was prepared, for messages */
-    uint32_t stages[MOST_ATTEMPTS][STAGE_COUNT]; /* 0: not done; images are attempt 0's alone */
-    uint32_t database[MOST_ATTEMPTS];            /* the features that a database was begun for */
-    uint32_t extracted[MOST_ATTEMPTS];           /* pictures in it, at least, when it was left */
+    char *pictures;                             /* what was prepared, for messages */
+    uint32_t stages[MAX_ATTEMPTS][STAGE_COUNT]; /* 0: not done; images are attempt 0's alone */
+    uint32_t database[MAX_ATTEMPTS];            /* the features that a database was begun for */
+    uint32_t extracted[MAX_ATTEMPTS];           /* pictures in it, at least, when it was left */
 };
 
 struct preparation {
@@ -90,7 +90,7 @@ vkn_status files_remove(const char *path);
 vkn_status files_move(const char *from, const char *to);
 /* VKN_BAD_INPUT for anything but files and folders below the path, which may be absent: through a
  * link, prepare or COLMAP would write elsewhere. */
-vkn_status files_check_own(const char *path);
+vkn_status files_check_no_links(const char *path);
 /* The same file by another name, or a copy of it. VKN_BAD_INPUT: `from` cannot be read. */
 vkn_status files_link(const char *from, const char *to);
 /* base_file_replace, but every failure is VKN_ERROR: what cannot be written is no fault of what it
@@ -99,7 +99,7 @@ vkn_status files_write(const char *path, const void *data, size_t size);
 /* As people sort names: IMG_9 comes before IMG_10. */
 int files_natural_order(const char *a, const char *b);
 /* Sums of texts, in which order counts. */
-uint32_t files_sum(uint32_t sum, const char *text);
+uint32_t files_checksum(uint32_t sum, const char *text);
 /* How a name ends, compared without case, as one of "jpg jpeg png". */
 bool files_ends_with(const char *name, const char *endings);
 
@@ -141,9 +141,9 @@ struct program {
 /* Runs it to its end and frees its arguments. SCENE/prepare/NAME.log gets its errors, and its
  * lines. VKN_ERROR: it is not there, or fails: its last words; VKN_INTERRUPTED: it was ended. */
 vkn_status program_run(const struct preparation *preparation, struct program *program);
-#define LEAST_USABLE 3u /* pictures of a scene */
+#define MIN_PICTURES 3u /* pictures of a scene */
 /* VKN_ERROR names the package where the program is not in PATH. */
-vkn_status program_check(const char *name, const char *what_for);
+vkn_status program_require(const char *name, const char *what_for);
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
@@ -159,14 +159,14 @@ vkn_status listing_find(struct source *source, const char *given);
 #define PREPARE_PHOTOGRAPHS \
     "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga"
 /* Gives it the last error's message as its problem, without the path that this begins with. */
-vkn_status source_leave_out(struct source_picture *picture, const char *path);
+vkn_status source_reject(struct source_picture *picture, const char *path);
 /* The same of the picture that has the name in SCENE/images; of what is no photograph, frames and
  * views, a warning. */
-vkn_status source_note(struct source *source, const char *name, const char *path,
-                       const char *message);
+vkn_status source_reject_named(struct source *source, const char *name, const char *path,
+                               const char *message);
 /* A warning of one line about the photographs that have a problem, if any: how many, and the first
  * of them. */
-void source_tell_problems(const struct source *source);
+void source_warn_problems(const struct source *source);
 /* What else to do about those that have one; NULL: nothing. */
 const char *source_advice(const struct source *source);
 /* Whether the photographs are of one camera, as far as can be known: of one size and focal length.
@@ -174,13 +174,13 @@ const char *source_advice(const struct source *source);
 bool source_one_camera(const struct preparation *preparation);
 
 /* Pictures into a folder. */
-vkn_status photographs_place(struct preparation *preparation, const char *folder);
-#define LEAST_FRAMES 3u /* of a video */
-#define MOST_FRAMES  5000u
-vkn_status video_look(struct preparation *preparation, const char *path);
-vkn_status video_frames(struct preparation *preparation, const char *folder);
+vkn_status photographs_write(struct preparation *preparation, const char *folder);
+#define MIN_FRAMES  3u /* of a video */
+#define MOST_FRAMES 5000u
+vkn_status video_probe(struct preparation *preparation, const char *path);
+vkn_status video_extract_frames(struct preparation *preparation, const char *folder);
 /* The frame to take of each of `count` windows: the sharpest. */
-vkn_status video_sharpest(struct preparation *preparation, uint64_t *frames, uint32_t count);
+vkn_status video_pick_sharpest(struct preparation *preparation, uint64_t *frames, uint32_t count);
 /* Replaces the panoramas of a folder by their views. */
 vkn_status panoramas_split(struct preparation *preparation, const char *folder);
 #define PANORAMA_VIEWS 8

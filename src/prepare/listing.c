@@ -144,7 +144,7 @@ static vkn_status count_below(struct listing *listing)
 /* ---- all ----------------------------------------------------------------------------------------
  */
 
-static vkn_status tell_asides(const struct listing *listing)
+static vkn_status warn_asides(const struct listing *listing)
 {
     for (unsigned aside = 0; aside < ASIDE_COUNT; aside++) {
         char what[512];
@@ -170,7 +170,7 @@ vkn_status listing_find(struct source *source, const char *given)
     BASE_TRY(for_entries(&listing, "", take_file));
     if (source->count > 0) {
         BASE_TRY(count_below(&listing));
-        return tell_asides(&listing);
+        return warn_asides(&listing);
     }
     char *images = base_path_join(given, "images");
     if (images == NULL)
@@ -185,7 +185,7 @@ vkn_status listing_find(struct source *source, const char *given)
     }
     if (source->count == 0)
         BASE_TRY(for_entries(&listing, "", take_folder));
-    BASE_TRY(tell_asides(&listing));
+    BASE_TRY(warn_asides(&listing));
     return source->count > 0
                ? VKN_OK
                : base_fail(VKN_BAD_INPUT, "%s: no photographs (JPEG or PNG) in this folder", given);

@@ -48,7 +48,7 @@ static void add_lens(struct colmap *colmap)
                   config_camera_model_names[colmap_camera_model(preparation)]);
 }
 
-static vkn_status run_extractor(struct attempt *attempt, bool goes_on, size_t *extracted)
+static vkn_status run_extractor(struct attempt *attempt, bool resuming, size_t *extracted)
 {
     struct preparation *preparation = attempt->preparation;
     struct counting counting = {attempt, "finding features", 0, 0};
@@ -56,7 +56,7 @@ static vkn_status run_extractor(struct attempt *attempt, bool goes_on, size_t *e
     BASE_TRY(colmap_begin(attempt, "feature_extractor", counting.what, &colmap));
     colmap_option(&colmap, "image_path", "%s", preparation->images);
     add_lens(&colmap);
-    if (goes_on && preparation->one_camera)
+    if (resuming && preparation->one_camera)
         colmap_option(&colmap, "ImageReader.existing_camera_id", "1");
     if (preparation->masked)
         colmap_option(&colmap, "ImageReader.mask_path", "%s/masks", preparation->out);
@@ -76,14 +76,14 @@ static vkn_status run_extractor(struct attempt *attempt, bool goes_on, size_t *e
 
 /* An interrupted one has the pictures of before, of which the last may be missing; its camera is
  * the first. */
-static vkn_status begin_database(struct attempt *attempt, bool *goes_on)
+static vkn_status begin_database(struct attempt *attempt, bool *resuming)
 {
     struct preparation *preparation = attempt->preparation;
     struct record *record = &preparation->record;
     unsigned number = attempt->number;
-    *goes_on = record->database[number] == attempt->features && record->extracted[number] > 2 &&
-               base_file_exists(attempt->database);
-    if (*goes_on)
+    *resuming = record->database[number] == attempt->features && record->extracted[number] > 2 &&
+                base_file_exists(attempt->database);
+    if (*resuming)
         return VKN_OK;
     BASE_TRY(files_remove(attempt->folder));
     BASE_TRY(base_make_folder(attempt->folder));
@@ -97,13 +97,13 @@ vkn_status colmap_extract(struct attempt *attempt)
     struct preparation *preparation = attempt->preparation;
     struct record *record = &preparation->record;
     uint32_t *done = record->stages[attempt->number];
-    bool goes_on = false;
+    bool resuming = false;
     size_t extracted = 0;
     if (done[STAGE_FEATURES] == attempt->features && base_file_exists(attempt->database))
         return VKN_OK;
     done[STAGE_FEATURES] = done[STAGE_MATCHES] = done[STAGE_MODELS] = 0;
-    BASE_TRY(begin_database(attempt, &goes_on));
-    vkn_status status = run_extractor(attempt, goes_on, &extracted);
+    BASE_TRY(begin_database(attempt, &resuming));
+    vkn_status status = run_extractor(attempt, resuming, &extracted);
     if (status == VKN_OK)
         done[STAGE_FEATURES] = attempt->features;
     if (extracted > record->extracted[attempt->number])
@@ -199,7 +199,7 @@ vkn_status colmap_match(struct attempt *attempt)
     struct preparation *preparation = attempt->preparation;
     uint32_t *done = preparation->record.stages[attempt->number];
     bool sequential = is_sequential(preparation);
-    attempt->matches = files_sum(attempt->features, sequential ? "sequential" : "exhaustive");
+    attempt->matches = files_checksum(attempt->features, sequential ? "sequential" : "exhaustive");
     if (done[STAGE_MATCHES] == attempt->matches)
         return VKN_OK;
     done[STAGE_MATCHES] = done[STAGE_MODELS] = 0;

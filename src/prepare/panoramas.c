@@ -156,10 +156,10 @@ static vkn_status note_problems(const struct splitting *splitting)
         if (splitting->problems[i] == NULL)
             continue;
         char *path = base_path_join(splitting->panoramas, splitting->names[i]);
-        vkn_status status = path != NULL
-                                ? source_note(&splitting->preparation->source, splitting->names[i],
-                                              path, splitting->problems[i])
-                                : VKN_ERROR;
+        vkn_status status =
+            path != NULL ? source_reject_named(&splitting->preparation->source, splitting->names[i],
+                                               path, splitting->problems[i])
+                         : VKN_ERROR;
         free(path);
         BASE_TRY(status);
     }
@@ -203,7 +203,7 @@ vkn_status panoramas_split(struct preparation *preparation, const char *folder)
     char *parent = base_path_folder(folder);
     splitting.panoramas = parent != NULL ? base_path_join(parent, "panoramas") : NULL;
     free(parent);
-    vkn_status status = program_check("ffmpeg", "to split equirectangular pictures");
+    vkn_status status = program_require("ffmpeg", "to split equirectangular pictures");
     if (status == VKN_OK && splitting.panoramas == NULL)
         status = VKN_ERROR;
     if (status == VKN_OK)

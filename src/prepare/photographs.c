@@ -122,7 +122,7 @@ static vkn_status place(const struct preparation *preparation, const struct sour
     return status == VKN_BAD_INPUT ? files_link(from, to) : status;
 }
 
-static vkn_status place_one(void *context, size_t index)
+static vkn_status write_one(void *context, size_t index)
 {
     const struct placing *placing = context;
     const struct source *source = &placing->preparation->source;
@@ -135,7 +135,7 @@ static vkn_status place_one(void *context, size_t index)
     vkn_status status =
         from != NULL && to != NULL ? place(placing->preparation, picture, from, to) : VKN_ERROR;
     if (status == VKN_BAD_INPUT)
-        status = source_leave_out(picture, from);
+        status = source_reject(picture, from);
     free(from);
     free(to);
     return status;
@@ -168,19 +168,19 @@ static vkn_status check_ffmpeg(struct source *source)
     snprintf(what_for, sizeof(what_for),
              "to convert photographs that are neither JPEG nor PNG, such as %s",
              source->pictures[first].file);
-    vkn_status status = program_check("ffmpeg", what_for);
-    if (status != VKN_ERROR || others < LEAST_USABLE || others < count)
+    vkn_status status = program_require("ffmpeg", what_for);
+    if (status != VKN_ERROR || others < MIN_PICTURES || others < count)
         return status;
     base_fail(VKN_BAD_INPUT, "has to be converted by ffmpeg, which is not in PATH");
     for (size_t i = 0; i < source->count; i++)
         if (source->pictures[i].problem == NULL && source->pictures[i].converted)
-            BASE_TRY(source_leave_out(&source->pictures[i], ""));
+            BASE_TRY(source_reject(&source->pictures[i], ""));
     return VKN_OK;
 }
 
-vkn_status photographs_place(struct preparation *preparation, const char *folder)
+vkn_status photographs_write(struct preparation *preparation, const char *folder)
 {
     struct placing placing = {preparation, folder};
     BASE_TRY(check_ffmpeg(&preparation->source));
-    return base_parallel(preparation->source.count, place_one, &placing, show);
+    return base_parallel(preparation->source.count, write_one, &placing, show);
 }

@@ -22,7 +22,7 @@ static uint32_t features_of(const struct preparation *preparation, unsigned numb
     char text[96];
     snprintf(text, sizeof(text), "attempt %u, %s, one camera: %d", number,
              config_camera_model_names[colmap_camera_model(preparation)], preparation->one_camera);
-    uint32_t sum = files_sum(preparation->source.sum, text);
+    uint32_t sum = files_checksum(preparation->source.sum, text);
     return sum != 0 ? sum : 1;
 }
 
@@ -89,7 +89,7 @@ static vkn_status nothing_found(const struct preparation *preparation, const str
 
 static vkn_status try_all(struct preparation *preparation, struct attempt *best)
 {
-    for (unsigned number = 0; number < MOST_ATTEMPTS; number++) {
+    for (unsigned number = 0; number < MAX_ATTEMPTS; number++) {
         struct attempt attempt;
         vkn_status status = try_once(preparation, number, &attempt);
         if (number == 0 || (status == VKN_OK && attempt.registered > best->registered)) {

@@ -18,9 +18,9 @@ static vkn_status check_params(const struct vkn_prepare_params *params)
         return base_fail(VKN_BAD_INPUT, "no photographs are given");
     if (params->out == NULL || params->out[0] == '\0')
         return base_fail(VKN_BAD_INPUT, "no folder is given for the scene");
-    if (params->frames > 0 && (params->frames < LEAST_FRAMES || params->frames > MOST_FRAMES))
+    if (params->frames > 0 && (params->frames < MIN_FRAMES || params->frames > MOST_FRAMES))
         return base_fail(VKN_BAD_INPUT, "frames: %u is not from %u to %u", params->frames,
-                         LEAST_FRAMES, MOST_FRAMES);
+                         MIN_FRAMES, MOST_FRAMES);
     if (params->equirectangular && params->camera_model != VKN_CAMERA_MODEL_AUTO)
         return base_fail(VKN_BAD_INPUT,
                          "camera_model: that of equirectangular pictures' views is known");
@@ -49,7 +49,7 @@ static int is_foreign(const struct dirent *entry)
 }
 
 /* What prepare did not write is not its to remove, nor to mix with a scene. */
-static vkn_status check_foreign(const struct preparation *preparation)
+static vkn_status check_not_foreign(const struct preparation *preparation)
 {
     struct dirent **entries = NULL;
     int count = scandir(preparation->out, &entries, is_foreign, alphasort);
@@ -102,7 +102,7 @@ static vkn_status check_record(struct preparation *preparation)
     const struct vkn_prepare_params *params = preparation->params;
     uint32_t made = record->stages[0][STAGE_IMAGES];
     if (record->pictures == NULL)
-        BASE_TRY(check_foreign(preparation));
+        BASE_TRY(check_not_foreign(preparation));
     char *real = realpath(params->pictures, NULL);
     char *pictures = base_format("%s", real != NULL ? real : params->pictures);
     free(real);
@@ -140,7 +140,7 @@ static vkn_status open_folder(struct preparation *preparation)
     BASE_TRY(base_make_last_folder(preparation->out));
     BASE_TRY(check_apart(preparation->params));
     BASE_TRY(open_record(preparation));
-    BASE_TRY(files_check_own(preparation->work));
+    BASE_TRY(files_check_no_links(preparation->work));
     BASE_TRY(base_make_folder(preparation->work));
     BASE_TRY(lock(preparation));
     base_remove_temporaries(preparation->out, "prepare.json");
@@ -149,7 +149,7 @@ static vkn_status open_folder(struct preparation *preparation)
 
 /* ---- panoramas ------------------------------------------------------------------------------- */
 
-static void tell_panoramas(const struct preparation *preparation)
+static void warn_panoramas(const struct preparation *preparation)
 {
     size_t panoramas = 0;
     for (size_t i = 0; i < preparation->count; i++) {
@@ -171,13 +171,13 @@ static void tell_panoramas(const struct preparation *preparation)
 
 static vkn_status run(struct preparation *preparation)
 {
-    BASE_TRY(program_check("colmap", "to find poses"));
+    BASE_TRY(program_require("colmap", "to find poses"));
     BASE_TRY(source_open(preparation));
     BASE_TRY(open_folder(preparation));
     BASE_TRY(report_progress_begin(preparation->job.quiet, 0, 0, &preparation->progress));
     BASE_TRY(images_make(preparation));
     report_progress_pause(preparation->progress);
-    tell_panoramas(preparation);
+    warn_panoramas(preparation);
     preparation->result.pictures = preparation->count;
     BASE_TRY(poses_find(preparation));
     return prepare_check_stop(preparation);

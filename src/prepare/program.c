@@ -53,7 +53,7 @@ void arguments_free(struct arguments *arguments)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-vkn_status program_check(const char *name, const char *what_for)
+vkn_status program_require(const char *name, const char *what_for)
 {
     char *path = base_program_find(name);
     free(path);
@@ -77,7 +77,7 @@ struct reader {
 
 /* The last line that speaks of a failure, else the last one. The log may lack it, where the disk is
  * full. */
-static void keep_words(struct reader *reader)
+static void keep_last_line(struct reader *reader)
 {
     static const char *const signs[] = {"error", "fail", "invalid", "full", "no space"};
     const char *text = reader->line + strspn(reader->line, " \t");
@@ -93,7 +93,7 @@ static void keep_words(struct reader *reader)
 static void end_line(struct reader *reader)
 {
     reader->line[reader->length] = '\0';
-    keep_words(reader);
+    keep_last_line(reader);
     if (reader->length > 0 && reader->program->line != NULL)
         reader->program->line(reader->program->context, reader->line);
     reader->length = 0;
@@ -141,7 +141,7 @@ static bool read_some(struct reader *reader, int milliseconds)
 
 /* The first line, which of ffmpeg's errors names the cause: "[tiff @ 0x55c1] Invalid TIFF header".
  */
-static void first_words(FILE *errors, char words[MOST_WORDS])
+static void read_first_line(FILE *errors, char words[MOST_WORDS])
 {
     char line[MOST_LINE];
     while (fgets(line, sizeof(line), errors) != NULL) {
@@ -162,7 +162,7 @@ static void read_errors(int errors, char words[MOST_WORDS])
     FILE *file = lseek(errors, 0, SEEK_SET) == 0 ? fdopen(dup(errors), "r") : NULL;
     if (file == NULL)
         return;
-    first_words(file, words);
+    read_first_line(file, words);
     fclose(file);
 }
 
@@ -304,7 +304,7 @@ vkn_status program_run(const struct preparation *preparation, struct program *pr
     vkn_status status = prepare_check_stop(preparation);
     char *path = base_program_find(program->name);
     if (status == VKN_OK && path == NULL)
-        status = program_check(program->name, "for this");
+        status = program_require(program->name, "for this");
     if (status == VKN_OK && program->arguments.failed)
         status = base_fail(VKN_ERROR, "%s: out of memory", program->name);
     if (status == VKN_OK)

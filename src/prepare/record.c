@@ -42,7 +42,7 @@ static vkn_status parse(const cJSON *json, const char *file, struct record *reco
     const cJSON *attempts = cJSON_GetObjectItemCaseSensitive(json, "attempts"), *attempt;
     size_t number = 0;
     cJSON_ArrayForEach (attempt, attempts) {
-        if (number < MOST_ATTEMPTS)
+        if (number < MAX_ATTEMPTS)
             BASE_TRY(read_attempt(attempt, file, record, number++));
     }
     return VKN_OK;
@@ -103,7 +103,7 @@ vkn_status record_write(const struct preparation *preparation)
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "pictures", record->pictures);
     cJSON *attempts = cJSON_AddArrayToObject(json, "attempts");
-    for (size_t number = 0; number < MOST_ATTEMPTS; number++) {
+    for (size_t number = 0; number < MAX_ATTEMPTS; number++) {
         cJSON *attempt = cJSON_CreateObject();
         for (size_t i = 0; i < STAGE_COUNT; i++)
             cJSON_AddNumberToObject(attempt, stage_names[i], record->stages[number][i]);

@@ -69,7 +69,7 @@ static void take(void *context, const char *data, size_t size)
     }
 }
 
-vkn_status video_sharpest(struct preparation *preparation, uint64_t *frames, uint32_t count)
+vkn_status video_pick_sharpest(struct preparation *preparation, uint64_t *frames, uint32_t count)
 {
     struct looking *looking = base_alloc(1, sizeof(*looking));
     double *sharpness = base_alloc(count, sizeof(*sharpness));

@@ -99,15 +99,15 @@ static char *reason_of(const char *message, const char *path)
     return base_format("%s", begins ? message + length + 2 : message);
 }
 
-vkn_status source_leave_out(struct source_picture *picture, const char *path)
+vkn_status source_reject(struct source_picture *picture, const char *path)
 {
     free(picture->problem);
     picture->problem = reason_of(vkn_last_error(), path);
     return picture->problem != NULL ? VKN_OK : VKN_ERROR;
 }
 
-vkn_status source_note(struct source *source, const char *name, const char *path,
-                       const char *message)
+vkn_status source_reject_named(struct source *source, const char *name, const char *path,
+                               const char *message)
 {
     for (size_t i = 0; i < source->count; i++) {
         struct source_picture *picture = &source->pictures[i];
@@ -164,10 +164,10 @@ static vkn_status look_at(const struct source *source, struct source_picture *pi
     if (status == VKN_OK && picture->size == 0)
         status = base_fail(VKN_BAD_INPUT, "%s: empty file", path);
     if (status == VKN_BAD_INPUT)
-        status = source_leave_out(picture, path);
+        status = source_reject(picture, path);
     free(path);
     BASE_TRY(status);
-    picture->head_sum = base_crc32c(0, head, size);
+    picture->head_checksum = base_crc32c(0, head, size);
     find_format(picture, (const uint8_t *)head, size);
     struct exif exif = exif_read((const uint8_t *)head, size);
     picture->orientation =
@@ -176,11 +176,11 @@ static vkn_status look_at(const struct source *source, struct source_picture *pi
     return VKN_OK;
 }
 
-static uint32_t add_sum(uint32_t sum, const char *name, uint64_t size, uint32_t head_sum)
+static uint32_t add_sum(uint32_t sum, const char *name, uint64_t size, uint32_t head_checksum)
 {
     char text[64];
-    snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu32, size, head_sum);
-    return files_sum(files_sum(sum, name), text);
+    snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu32, size, head_checksum);
+    return files_checksum(files_checksum(sum, name), text);
 }
 
 /* Masks by their names and sizes alone. */
@@ -211,7 +211,8 @@ static vkn_status look_at_all(struct preparation *preparation, char *head)
         BASE_TRY(prepare_check_stop(preparation));
         BASE_TRY(look_at(source, picture, head));
         if (picture->problem == NULL)
-            source->sum = add_sum(source->sum, picture->file, picture->size, picture->head_sum);
+            source->sum =
+                add_sum(source->sum, picture->file, picture->size, picture->head_checksum);
     }
     return source->masks != NULL ? sum_masks(source) : VKN_OK;
 }
@@ -291,7 +292,7 @@ static vkn_status open_video(struct preparation *preparation)
         source->sum = add_sum(0, "video", file_size, base_crc32c(0, head, size));
     free(head);
     snprintf(frames, sizeof(frames), "%u %d", params->frames, params->sharpest);
-    source->sum = files_sum(source->sum, frames);
+    source->sum = files_checksum(source->sum, frames);
     return status;
 }
 
@@ -306,7 +307,7 @@ vkn_status source_open(struct preparation *preparation)
             given);
     BASE_TRY(base_is_folder(given) ? open_photographs(preparation) : open_video(preparation));
     source->sum =
-        files_sum(source->sum, preparation->params->equirectangular ? "equirectangular" : "");
+        files_checksum(source->sum, preparation->params->equirectangular ? "equirectangular" : "");
     source->sum += source->sum == 0 ? 1 : 0;
     return VKN_OK;
 }
@@ -327,7 +328,7 @@ const char *source_advice(const struct source *source)
                      : NULL;
 }
 
-void source_tell_problems(const struct source *source)
+void source_warn_problems(const struct source *source)
 {
     struct base_text text = {0};
     size_t count = 0;

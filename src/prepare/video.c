@@ -34,13 +34,13 @@ static vkn_status read_stream(const cJSON *json, const char *path, struct source
     BASE_TRY(base_json_string(stream, "color_transfer", path, false, &curve));
     video->frames = packets != NULL ? strtoull(packets, NULL, 10) : 0;
     video->hdr = strcmp(curve, "smpte2084") == 0 || strcmp(curve, "arib-std-b67") == 0;
-    if (video->frames < LEAST_FRAMES)
+    if (video->frames < MIN_FRAMES)
         return base_fail(VKN_BAD_INPUT, "%s: a video of %" PRIu64 " frames; at least %u are needed",
-                         path, video->frames, LEAST_FRAMES);
+                         path, video->frames, MIN_FRAMES);
     return VKN_OK;
 }
 
-vkn_status video_look(struct preparation *preparation, const char *path)
+vkn_status video_probe(struct preparation *preparation, const char *path)
 {
     struct base_text text = {0};
     struct program ffprobe = {.name = "ffprobe", .bytes = take_text, .context = &text};
@@ -59,7 +59,7 @@ vkn_status video_look(struct preparation *preparation, const char *path)
     for (size_t i = 0; i < BASE_COUNT(options); i++)
         arguments_add(&ffprobe.arguments, "%s", options[i]);
     arguments_add(&ffprobe.arguments, "file:%s", path);
-    vkn_status status = program_check("ffprobe", "to read videos");
+    vkn_status status = program_require("ffprobe", "to read videos");
     if (status == VKN_OK) {
         status = program_run(preparation, &ffprobe);
         if (status == VKN_ERROR)
@@ -175,10 +175,10 @@ static vkn_status extract(struct preparation *preparation, const uint64_t *frame
     return status;
 }
 
-vkn_status video_frames(struct preparation *preparation, const char *folder)
+vkn_status video_extract_frames(struct preparation *preparation, const char *folder)
 {
-    BASE_TRY(program_check("ffmpeg", "to take frames of videos"));
-    BASE_TRY(video_look(preparation, preparation->params->pictures));
+    BASE_TRY(program_require("ffmpeg", "to take frames of videos"));
+    BASE_TRY(video_probe(preparation, preparation->params->pictures));
     uint64_t there = preparation->source.video.frames;
     uint32_t count = preparation->params->frames ? preparation->params->frames : DEFAULT_FRAMES;
     count = there < count ? (uint32_t)there : count;
@@ -189,7 +189,7 @@ vkn_status video_frames(struct preparation *preparation, const char *folder)
     for (uint32_t i = 0; i < count; i++)
         frames[i] = (2 * i + 1) * there / (2 * (uint64_t)count);
     vkn_status status = preparation->params->sharpest && count < there
-                            ? video_sharpest(preparation, frames, count)
+                            ? video_pick_sharpest(preparation, frames, count)
                             : VKN_OK;
     if (status == VKN_OK)
         status = extract(preparation, frames, count, folder);

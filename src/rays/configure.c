@@ -20,18 +20,18 @@ uint32_t rays_cascades(const struct vkn_config *config)
     return contracts(config) ? cascades + 1 : cascades;
 }
 
-uint32_t rays_slices(const struct vkn_config *config)
+uint32_t rays_time_bins(const struct vkn_config *config)
 {
     bool moves = config->model == VKN_MODEL_DYNAMIC;
-    return moves && config->dynamic.time_slices > 0 ? config->dynamic.time_slices : 1;
+    return moves && config->dynamic.time_bins > 0 ? config->dynamic.time_bins : 1;
 }
 
 #define BLOCK_CELLS (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
 
-void rays_count(const struct vkn_config *config, struct buffer_counts *counts)
+void rays_size_buffers(const struct vkn_config *config, struct buffer_counts *counts)
 {
     uint64_t edge = config->march.resolution;
-    counts->cells = edge * edge * edge * rays_cascades(config) * rays_slices(config);
+    counts->cells = edge * edge * edge * rays_cascades(config) * rays_time_bins(config);
     counts->bit_words = counts->cells / 32 + counts->cells / BLOCK_CELLS;
 }
 
@@ -102,15 +102,15 @@ bool rays_are_complete(const struct vkn_config *config)
 }
 
 /* Of each ray, that the field has where no grid says how many. */
-static uint32_t each_samples(const struct vkn_config *config)
+static uint32_t samples_per_ray(const struct vkn_config *config)
 {
     return (rays_have_proposal(config) ? 0 : even_samples(config)) + fine_samples(config);
 }
 
-uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants)
+uint32_t rays_max_steps(const struct vkn_config *config, const struct Config *constants)
 {
     if (!rays_use_grid(config))
-        return each_samples(config);
+        return samples_per_ray(config);
     /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
      * from further away, with steps that are no smaller. */
     double distance = constants->far_distance;
@@ -145,8 +145,8 @@ static void set_capacity(const struct vkn_config *config, struct Config *constan
     uint32_t samples = (rays_have_proposal(config) ? 2 : 4) * config->batch.samples;
     uint32_t rays = config->batch.max_rays;
     if (!rays_use_grid(config)) {
-        uint32_t each = each_samples(config);
-        samples = samples > LEAST_STEP_RAYS * each ? samples : LEAST_STEP_RAYS * each;
+        uint32_t each = samples_per_ray(config);
+        samples = samples > MIN_STEP_RAYS * each ? samples : MIN_STEP_RAYS * each;
         rays = rays < samples / each ? rays : samples / each;
     }
     constants->ray_capacity = rays;
@@ -192,8 +192,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
         constants->crop_low[i] = -FLT_MAX;
         constants->crop_high[i] = FLT_MAX;
     }
-    constants->occupancy_decay = config->march.decay;
-    constants->occupancy_threshold = config->march.threshold;
+    constants->occupancy_decay = config->march.occupancy_decay;
+    constants->occupancy_threshold = config->march.occupancy_threshold;
     constants->target_samples = config->batch.samples;
     constants->ray_samples = even_samples(config);
     constants->fine_samples = fine_samples(config);
@@ -203,7 +203,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     uint32_t *values = specialization->values;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
-    values[SPEC_SLICES] = rays_slices(config);
+    values[SPEC_TIME_BINS] = rays_time_bins(config);
     values[SPEC_CONTRACTION] = contracts(config) ? CONTRACTION_CUBE : CONTRACTION_NONE;
     values[SPEC_SAMPLING] = rays_are_hierarchical(config) ? SAMPLING_HIERARCHICAL
                             : rays_have_proposal(config)  ? SAMPLING_PROPOSAL

@@ -9,7 +9,7 @@
 #define PROBE        37 /* rays/march_rays.comp, probe() in the innermost cascade */
 #define WIDTH        3  /* of a sample: clamp(t * cone_angle, step_min, step_max) */
 
-#define RAY_PLACE 24 /* bytes of a ray's origin and direction */
+#define RAY_BYTES 24 /* bytes of a ray's origin and direction */
 #define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
 
 static struct cost cost_generate(const struct cost_model *m, const struct cost_counts *n)
@@ -25,7 +25,7 @@ static struct cost cost_generate(const struct cost_model *m, const struct cost_c
 /* At the least, for every sample is found by a probe: those that find nothing are not counted. */
 static struct cost cost_probes(const struct cost_model *m, const struct cost_counts *n)
 {
-    double ray = RAY_PLACE + 8 + 8; /* begin and end; its samples' place and number */
+    double ray = RAY_BYTES + 8 + 8; /* begin and end; its samples' place and number */
     double cells = (double)m->counts.cells, bits = cells / 8 + 4 * cells / BLOCK;
     return (struct cost){
         .flops = PROBE * n->marched,
@@ -59,14 +59,14 @@ static struct cost cost_scan(const struct cost_model *m, const struct cost_count
 static struct cost cost_sums(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    double cells = pow(m->config->march.resolution, 3) * rays_slices(m->config);
+    double cells = pow(m->config->march.resolution, 3) * rays_time_bins(m->config);
     return cost_streaming(cells, 4 * cells);
 }
 
 static struct cost cost_threshold(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    double cells = (double)m->counts.cells / rays_slices(m->config);
+    double cells = (double)m->counts.cells / rays_time_bins(m->config);
     double groups = fmin(ceil(cells / 4 / m->local_size), REDUCE_GROUPS);
     return cost_streaming(groups, 4 * groups);
 }
@@ -86,7 +86,7 @@ static struct cost cost_pack(const struct cost_model *m, const struct cost_count
 static struct cost cost_uniform_count(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)m;
-    double ray = RAY_PLACE + 4 + 8; /* end; its samples' place and number */
+    double ray = RAY_BYTES + 4 + 8; /* end; its samples' place and number */
     return cost_streaming(UNIFORM_RAY * n->rays, ray * n->rays);
 }
 
@@ -115,7 +115,7 @@ static struct cost cost_uniform(const struct cost_model *m, const struct cost_co
 
 static struct cost cost_fine(const struct cost_model *m, const struct cost_counts *n)
 {
-    double ray = RAY_PLACE + 4 + 8 + 8; /* end; both its samples' places and numbers */
+    double ray = RAY_BYTES + 4 + 8 + 8; /* end; both its samples' places and numbers */
     double total = m->constants->ray_samples + m->constants->fine_samples;
     double coarse = n->marched * m->constants->ray_samples / total, fine = n->marched - coarse;
     struct cost cost = cost_streaming(
@@ -128,7 +128,7 @@ static struct cost cost_fine(const struct cost_model *m, const struct cost_count
 static const struct pass generating[] = {
     {"generate_rays", .dispatch = DISPATCH_RAYS, .cost = cost_generate},
 };
-const struct recipe rays_generating = RECIPE(generating);
+const struct pass_list rays_generating = PASS_LIST(generating);
 
 /* Of a bin of the proposal: its weight 13, its share 8, the sums 2; of a sample two edges, each
  * drawn and placed: 16 each, and its middle and width 3. Searches are left out. */
@@ -137,7 +137,7 @@ const struct recipe rays_generating = RECIPE(generating);
 
 static struct cost cost_proposal(const struct cost_model *m, const struct cost_counts *n)
 {
-    double ray = RAY_PLACE + 4 + 8 + 8; /* end; both its samples' places and numbers */
+    double ray = RAY_BYTES + 4 + 8 + 8; /* end; both its samples' places and numbers */
     double bins = n->rays * m->constants->ray_samples;
     struct cost cost = cost_streaming(
         UNIFORM_RAY * n->rays + PROPOSED_BIN * bins + PROPOSED_SAMPLE * n->marched,
@@ -163,18 +163,18 @@ static const struct pass sampling[] = {
     {"sample_uniform_write", .use = PASS_UNIFORM | PASS_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_uniform_write},
 };
-const struct recipe rays_sampling = RECIPE(sampling);
+const struct pass_list rays_sampling = PASS_LIST(sampling);
 
 static const struct pass fine[] = {
     {"sample_fine", .use = PASS_HIERARCHICAL, .dispatch = DISPATCH_MARCH, .cost = cost_fine},
     {"sample_proposal", .use = PASS_PROPOSAL, .dispatch = DISPATCH_MARCH, .cost = cost_proposal},
 };
-const struct recipe rays_fine = RECIPE(fine);
+const struct pass_list rays_fine = PASS_LIST(fine);
 
 static const struct pass sums[] = {
     {"sum_cells", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_sums},
 };
-const struct recipe rays_sums = RECIPE(sums);
+const struct pass_list rays_sums = PASS_LIST(sums);
 
 /* An outer cascade is packed from the bits of the one inside it. */
 static const struct pass occupancy[] = {
@@ -186,7 +186,7 @@ static const struct pass occupancy[] = {
                    .loop = LOOP_CASCADES,
                    .cost = cost_pack},
 };
-const struct recipe rays_occupancy = RECIPE(occupancy);
+const struct pass_list rays_occupancy = PASS_LIST(occupancy);
 
 /* Pictures are not profiled: these cost nothing there. */
 static const struct pass viewing[] = {
@@ -196,7 +196,7 @@ static const struct pass viewing[] = {
     [RAYS_FINE_VIEW] = {.name = "sample_view_fine", .dispatch = DISPATCH_MARCH},
     [RAYS_PROPOSAL_VIEW] = {.name = "sample_view_proposal", .dispatch = DISPATCH_MARCH},
 };
-const struct recipe rays_viewing = RECIPE(viewing);
+const struct pass_list rays_viewing = PASS_LIST(viewing);
 
 const struct pass *rays_view_samples(const struct vkn_config *config)
 {

@@ -3,20 +3,20 @@
 #define RAYS_RAYS_H
 
 #include "config/config.h"
-#include "recipe/recipe.h"
+#include "passes/passes.h"
 
 /* From cameras to rays: one for each pixel drawn. */
-extern const struct recipe rays_generating;
+extern const struct pass_list rays_generating;
 /* From rays to samples as march.sampling says; where that is hierarchical, those of the coarse
  * field, and from what it makes of them to those of the fine one. */
-extern const struct recipe rays_sampling, rays_fine;
+extern const struct pass_list rays_sampling, rays_fine;
 /* From cell values, which the field has updated, to their sums by workgroup (a field may have left
  * these as well), and from there to the bits that marching reads. */
-extern const struct recipe rays_sums, rays_occupancy;
+extern const struct pass_list rays_sums, rays_occupancy;
 enum { RAYS_THRESHOLD, RAYS_PACK };
 /* Of pictures: a ray for each pixel; its next samples, a few at a time, in occupied cells or all
  * along it. */
-extern const struct recipe rays_viewing;
+extern const struct pass_list rays_viewing;
 enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW, RAYS_FINE_VIEW, RAYS_PROPOSAL_VIEW };
 /* Of the latter the one that an effective configuration takes; push: most samples, rays, and how
  * many samples the rounds before could take. */
@@ -41,13 +41,13 @@ bool rays_are_complete(const struct vkn_config *config);
  * aabb_scale, and one for all of space when this is contracted. */
 uint32_t rays_cascades(const struct vkn_config *config);
 /* Slices of time that have cascades of their own; 1: one grid for all moments. */
-uint32_t rays_slices(const struct vkn_config *config);
-/* Adds cells of all cascades and slices, and 32-bit words of BIND_BITS. */
-void rays_count(const struct vkn_config *config, struct buffer_counts *counts);
+uint32_t rays_time_bins(const struct vkn_config *config);
+/* Adds cells of all cascades and slices, and 32-bit words of BIND_OCCUPANCY_BITS. */
+void rays_size_buffers(const struct vkn_config *config, struct buffer_counts *counts);
 /* Workgroups of pack_occupancy for one cascade. */
 uint32_t rays_pack_groups(const struct vkn_config *config, uint32_t local_size);
 /* Most samples that a ray can take through the cube or contracted space, whatever is there. */
-uint32_t rays_most_steps(const struct vkn_config *config, const struct Config *constants);
+uint32_t rays_max_steps(const struct vkn_config *config, const struct Config *constants);
 /* Steps of the march along one ray in training space, whatever is there: what `occupancy` would
  * evaluate of it if every cell were occupied. */
 double rays_count_steps(const struct vkn_config *config, const struct Config *constants,

@@ -6,24 +6,24 @@
 
 #include "shared/layout.h"
 
-#define NONE         UINT32_MAX
-#define LEAST_FACING 0.5 /* cosine between a triangle's normal and its chart's axis */
-#define GOOD_FACING  0.9 /* of those that charts begin with as long as there are some */
+#define NONE        UINT32_MAX
+#define MIN_COSINE  0.5 /* cosine between a triangle's normal and its chart's axis */
+#define GOOD_FACING 0.9 /* of those that charts begin with as long as there are some */
 /* Cells along the edge of squares that charts end at: large ones leave more of a texture empty. */
-#define TILE         64.0
-#define APART        1e-4 /* cells that triangles may overlap by */
+#define TILE        64.0
+#define APART       1e-4 /* cells that triangles may overlap by */
 
 /* ---- what a mesh looks like from an axis ----------------------------------------------------- */
 
-struct flat {
+struct projected {
     double at[3][2]; /* corners, in cells; counterclockwise */
 };
 
 struct cutter {
     const struct render_mesh *mesh;
     struct atlas *atlas;
-    uint32_t *first, *around; /* triangles around each vertex */
-    uint32_t *chart_of;       /* of each triangle; NONE: in none yet */
+    uint32_t *first, *adjacent; /* triangles around each vertex */
+    uint32_t *chart_of;         /* of each triangle; NONE: in none yet */
     size_t chart_room;
     /* Triangles by the cells that they are seen in: chains of hashes of chart and cell. */
     uint32_t *heads, mask;
@@ -72,25 +72,25 @@ static double cross(const double o[2], const double a[2], const double b[2])
     return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
 }
 
-static struct flat flatten(const struct cutter *cutter, uint32_t triangle, uint32_t axis)
+static struct projected project(const struct cutter *cutter, uint32_t triangle, uint32_t axis)
 {
-    struct flat flat;
+    struct projected projected;
     double p[3][3];
     corners_of(cutter, triangle, p);
     for (int corner = 0; corner < 3; corner++)
         for (uint32_t i = 0; i < 2; i++)
-            flat.at[corner][i] = p[corner][(axis + 1 + i) % 3];
-    if (cross(flat.at[0], flat.at[1], flat.at[2]) < 0)
+            projected.at[corner][i] = p[corner][(axis + 1 + i) % 3];
+    if (cross(projected.at[0], projected.at[1], projected.at[2]) < 0)
         for (int i = 0; i < 2; i++) {
-            double swapped = flat.at[1][i];
-            flat.at[1][i] = flat.at[2][i];
-            flat.at[2][i] = swapped;
+            double swapped = projected.at[1][i];
+            projected.at[1][i] = projected.at[2][i];
+            projected.at[2][i] = swapped;
         }
-    return flat;
+    return projected;
 }
 
 /* Whether an edge of `a` has all of `b` on its other side: separating axes of convex shapes. */
-static bool separates(const struct flat *a, const struct flat *b)
+static bool separates(const struct projected *a, const struct projected *b)
 {
     for (int i = 0; i < 3; i++) {
         const double *from = a->at[i], *to = a->at[(i + 1) % 3];
@@ -114,11 +114,11 @@ static uint32_t *head_of(const struct cutter *cutter, uint32_t chart, long x, lo
 }
 
 /* The cells that a triangle is seen in; edges on their sides count for one. */
-static void cells_of(const struct flat *flat, long low[2], long high[2])
+static void cells_of(const struct projected *projected, long low[2], long high[2])
 {
     for (int i = 0; i < 2; i++) {
-        double least = fmin(flat->at[0][i], fmin(flat->at[1][i], flat->at[2][i]));
-        double most = fmax(flat->at[0][i], fmax(flat->at[1][i], flat->at[2][i]));
+        double least = fmin(projected->at[0][i], fmin(projected->at[1][i], projected->at[2][i]));
+        double most = fmax(projected->at[0][i], fmax(projected->at[1][i], projected->at[2][i]));
         low[i] = (long)floor(least + 1e-3);
         high[i] = (long)floor(most - 1e-3);
         if (high[i] < low[i])
@@ -126,29 +126,29 @@ static void cells_of(const struct flat *flat, long low[2], long high[2])
     }
 }
 
-static bool overlaps(const struct cutter *cutter, uint32_t chart, const struct flat *flat)
+static bool overlaps(const struct cutter *cutter, uint32_t chart, const struct projected *projected)
 {
     uint32_t axis = cutter->atlas->charts[chart].axis;
     long low[2], high[2];
-    cells_of(flat, low, high);
+    cells_of(projected, low, high);
     for (long y = low[1]; y <= high[1]; y++)
         for (long x = low[0]; x <= high[0]; x++)
             for (uint32_t l = *head_of(cutter, chart, x, y); l != NONE; l = cutter->links[l].next) {
                 uint32_t other = cutter->links[l].triangle;
                 if (cutter->chart_of[other] != chart)
                     continue;
-                struct flat its = flatten(cutter, other, axis);
-                if (!separates(flat, &its) && !separates(&its, flat))
+                struct projected its = project(cutter, other, axis);
+                if (!separates(projected, &its) && !separates(&its, projected))
                     return true;
             }
     return false;
 }
 
-static vkn_status link_triangle(struct cutter *cutter, uint32_t chart, const struct flat *flat,
-                                uint32_t triangle)
+static vkn_status link_triangle(struct cutter *cutter, uint32_t chart,
+                                const struct projected *projected, uint32_t triangle)
 {
     long low[2], high[2];
-    cells_of(flat, low, high);
+    cells_of(projected, low, high);
     size_t wanted =
         cutter->link_count + (size_t)(high[0] - low[0] + 1) * (size_t)(high[1] - low[1] + 1);
     if (wanted > cutter->link_room) {
@@ -172,14 +172,14 @@ static vkn_status link_triangle(struct cutter *cutter, uint32_t chart, const str
 /* ---- growing charts -------------------------------------------------------------------------- */
 
 /* The chart's bounds with a triangle more; false: its middle is in another square. */
-static bool widen(struct atlas_chart *chart, const struct flat *flat)
+static bool extend_bounds(struct atlas_chart *chart, const struct projected *projected)
 {
     for (int i = 0; i < 2; i++) {
         double sum = 0;
         for (int corner = 0; corner < 3; corner++) {
-            chart->low[i] = fmin(chart->low[i], flat->at[corner][i]);
-            chart->high[i] = fmax(chart->high[i], flat->at[corner][i]);
-            sum += flat->at[corner][i];
+            chart->low[i] = fmin(chart->low[i], projected->at[corner][i]);
+            chart->high[i] = fmax(chart->high[i], projected->at[corner][i]);
+            sum += projected->at[corner][i];
         }
         double tile = floor(sum / 3 / TILE);
         if (chart->count > 0 && tile != chart->tile[i])
@@ -191,22 +191,22 @@ static bool widen(struct atlas_chart *chart, const struct flat *flat)
 
 /* Takes a triangle into the last chart if it fits. `sign`: the side of the axis that the chart is
  * seen from. A triangle without an area fits anywhere. */
-static vkn_status offer(struct cutter *cutter, uint32_t triangle, double sign)
+static vkn_status add_if_it_fits(struct cutter *cutter, uint32_t triangle, double sign)
 {
     struct atlas *atlas = cutter->atlas;
     uint32_t number = atlas->count - 1;
     struct atlas_chart *chart = &atlas->charts[number], wider = *chart;
-    struct flat flat = flatten(cutter, triangle, chart->axis);
+    struct projected projected = project(cutter, triangle, chart->axis);
     double normal[3];
-    if (!widen(&wider, &flat))
+    if (!extend_bounds(&wider, &projected))
         return VKN_OK;
     if (normal_of(cutter, triangle, normal) > 0 && chart->count > 0 &&
-        (sign * normal[chart->axis] < LEAST_FACING || overlaps(cutter, number, &flat)))
+        (sign * normal[chart->axis] < MIN_COSINE || overlaps(cutter, number, &projected)))
         return VKN_OK;
     *chart = wider;
     atlas->order[chart->first + chart->count++] = triangle;
     cutter->chart_of[triangle] = number;
-    return link_triangle(cutter, number, &flat, triangle);
+    return link_triangle(cutter, number, &projected, triangle);
 }
 
 static vkn_status begin_chart(struct cutter *cutter, uint32_t axis)
@@ -232,15 +232,15 @@ static vkn_status begin_chart(struct cutter *cutter, uint32_t axis)
 static vkn_status grow(struct cutter *cutter, uint32_t seed, uint32_t axis, double sign)
 {
     BASE_TRY(begin_chart(cutter, axis));
-    BASE_TRY(offer(cutter, seed, sign));
+    BASE_TRY(add_if_it_fits(cutter, seed, sign));
     const struct atlas_chart *chart = &cutter->atlas->charts[cutter->atlas->count - 1];
     for (uint32_t n = 0; n < chart->count; n++) {
         const uint32_t *corners = cutter->mesh->triangles[cutter->atlas->order[chart->first + n]];
         for (int corner = 0; corner < 3; corner++)
             for (uint32_t i = cutter->first[corners[corner]];
                  i < cutter->first[corners[corner] + 1]; i++)
-                if (cutter->chart_of[cutter->around[i]] == NONE)
-                    BASE_TRY(offer(cutter, cutter->around[i], sign));
+                if (cutter->chart_of[cutter->adjacent[i]] == NONE)
+                    BASE_TRY(add_if_it_fits(cutter, cutter->adjacent[i], sign));
     }
     return VKN_OK;
 }
@@ -266,7 +266,7 @@ static vkn_status grow_all(struct cutter *cutter)
 
 /* ---- cutting --------------------------------------------------------------------------------- */
 
-static void list_around(struct cutter *cutter)
+static void list_adjacent(struct cutter *cutter)
 {
     const struct render_mesh *mesh = cutter->mesh;
     for (size_t i = 0; i < 3 * mesh->triangle_count; i++)
@@ -274,7 +274,7 @@ static void list_around(struct cutter *cutter)
     for (size_t v = 0; v < mesh->vertex_count; v++)
         cutter->first[v + 1] += cutter->first[v];
     for (size_t i = 3 * mesh->triangle_count; i-- > 0;) /* from each one's end to its beginning */
-        cutter->around[--cutter->first[mesh->triangles[i / 3][i % 3] + 1]] = (uint32_t)(i / 3);
+        cutter->adjacent[--cutter->first[mesh->triangles[i / 3][i % 3] + 1]] = (uint32_t)(i / 3);
     memmove(cutter->first, cutter->first + 1, mesh->vertex_count * sizeof *cutter->first);
     cutter->first[mesh->vertex_count] = (uint32_t)(3 * mesh->triangle_count);
 }
@@ -290,16 +290,16 @@ static vkn_status prepare(struct cutter *cutter)
         buckets *= 2;
     cutter->mask = (uint32_t)(buckets - 1);
     cutter->first = base_alloc(cutter->mesh->vertex_count + 2, sizeof *cutter->first);
-    cutter->around = base_alloc(3 * triangles + 1, sizeof *cutter->around);
+    cutter->adjacent = base_alloc(3 * triangles + 1, sizeof *cutter->adjacent);
     cutter->chart_of = base_alloc(triangles + 1, sizeof *cutter->chart_of);
     cutter->heads = base_alloc(buckets, sizeof *cutter->heads);
     cutter->atlas->order = base_alloc(triangles + 1, sizeof *cutter->atlas->order);
-    if (!cutter->first || !cutter->around || !cutter->chart_of || !cutter->heads ||
+    if (!cutter->first || !cutter->adjacent || !cutter->chart_of || !cutter->heads ||
         !cutter->atlas->order)
         return VKN_ERROR;
     memset(cutter->heads, 0xff, buckets * sizeof *cutter->heads);
     memset(cutter->chart_of, 0xff, triangles * sizeof *cutter->chart_of);
-    list_around(cutter);
+    list_adjacent(cutter);
     return VKN_OK;
 }
 
@@ -312,7 +312,7 @@ vkn_status atlas_cut(const struct render_mesh *mesh, double cell, const double o
     if (status == VKN_OK)
         status = grow_all(&cutter);
     free(cutter.first);
-    free(cutter.around);
+    free(cutter.adjacent);
     free(cutter.chart_of);
     free(cutter.heads);
     free(cutter.links);

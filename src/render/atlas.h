@@ -34,7 +34,7 @@ vkn_status atlas_pack(struct atlas *atlas, uint32_t size);
 void atlas_destroy(struct atlas *atlas);
 
 /* Of a point of the mesh in a chart: pixels from the texture's left and top. */
-void atlas_place(const struct atlas *atlas, const struct atlas_chart *chart,
+void atlas_texel(const struct atlas *atlas, const struct atlas_chart *chart,
                  const float position[3], float texel[2]);
 
 #endif

@@ -96,7 +96,7 @@ vkn_status atlas_pack(struct atlas *atlas, uint32_t size)
     return status;
 }
 
-void atlas_place(const struct atlas *atlas, const struct atlas_chart *chart,
+void atlas_texel(const struct atlas *atlas, const struct atlas_chart *chart,
                  const float position[3], float texel[2])
 {
     const uint32_t corner[2] = {chart->x, chart->y};

@@ -138,7 +138,7 @@ static vkn_status measure(void *context, size_t index)
         status = vkn_ssim(picture->color, target.color, target.used, width, height, &result->ssim);
     }
     if (status == VKN_OK)
-        status = measure_blank(request, &target, width, height, &result->blank_psnr);
+        status = measure_blank(request, &target, width, height, &result->background_psnr);
     if (status == VKN_OK && request->folder && view < RENDER_MAX_PICTURES)
         status = write_pictures(request, result->name, picture, &target);
     render_picture_free(&target);
@@ -217,12 +217,12 @@ static void add_means(struct vkn_evaluation *evaluation)
     for (size_t i = 0; i < evaluation->view_count; i++) {
         add_to_mean(evaluation->views[i]->psnr, &psnr, &psnr_count);
         add_to_mean(evaluation->views[i]->ssim, &ssim, &ssim_count);
-        add_to_mean(evaluation->views[i]->blank_psnr, &blank, &blank_count);
+        add_to_mean(evaluation->views[i]->background_psnr, &blank, &blank_count);
         add_to_mean(evaluation->views[i]->floaters, &floaters, &floaters_count);
     }
     evaluation->psnr = psnr_count ? psnr / (double)psnr_count : (double)NAN;
     evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
-    evaluation->blank_psnr = blank_count ? blank / (double)blank_count : (double)NAN;
+    evaluation->background_psnr = blank_count ? blank / (double)blank_count : (double)NAN;
     evaluation->floaters = floaters_count ? floaters / (double)floaters_count : (double)NAN;
 }
 

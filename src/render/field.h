@@ -4,7 +4,7 @@
 
 #include <vknerf/renderer.h>
 
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* Everything lives as long as the renderer. */
 struct render_field {

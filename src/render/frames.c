@@ -41,7 +41,7 @@ bool render_wants_color(const struct vkn_render_params *params)
 /* ---- videos -------------------------------------------------------------------------------- */
 
 /* The frames go on without it; the error comes at the end. */
-static vkn_status lose_video(struct render_frames *frames)
+static vkn_status fail_video(struct render_frames *frames)
 {
     base_log(BASE_LOG_WARNING, "%s", vkn_last_error());
     if (!frames->no_video)
@@ -82,7 +82,7 @@ static vkn_status begin_videos(struct render_frames *frames)
         format.channels = maps[map].channels;
         vkn_status status = render_video_begin(paths[map], &format, &frames->videos[map]);
         if (status == VKN_ERROR)
-            status = lose_video(frames);
+            status = fail_video(frames);
         BASE_TRY(status);
     }
     return VKN_OK;
@@ -93,7 +93,7 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
     if (!frames->videos[map] || render_video_add(frames->videos[map], pixels) == VKN_OK)
         return VKN_OK;
     render_video_end(&frames->videos[map], true); /* says why */
-    return lose_video(frames);
+    return fail_video(frames);
 }
 
 /* ---- frames -------------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ struct outcome {
     char *message;
 };
 
-static void note(struct outcome *outcome, vkn_status status)
+static void keep_first_error(struct outcome *outcome, vkn_status status)
 {
     if (outcome->status != VKN_OK || status == VKN_OK)
         return;
@@ -260,7 +260,7 @@ static vkn_status end_videos(struct render_frames *frames, bool keep)
 {
     for (unsigned map = 0; map < MAPS; map++)
         if (render_video_end(&frames->videos[map], keep && frames->count > 0) != VKN_OK)
-            BASE_TRY(lose_video(frames));
+            BASE_TRY(fail_video(frames));
     if (!keep || !frames->no_video)
         return VKN_OK;
     return base_fail(VKN_ERROR, "%s; the frames are in %s", frames->no_video, frames->params->out);
@@ -273,13 +273,14 @@ vkn_status render_frames_end(struct render_frames **ending, vkn_status rendered,
     struct outcome outcome = {VKN_OK, NULL};
     bool proper = rendered == VKN_OK || rendered == VKN_INTERRUPTED;
     *ending = NULL;
-    note(&outcome, rendered);
+    keep_first_error(&outcome, rendered);
     if (proper && frames->depths.maps)
-        note(&outcome, write_depths(frames));
-    note(&outcome, render_writer_finish(&frames->writer));
+        keep_first_error(&outcome, write_depths(frames));
+    keep_first_error(&outcome, render_writer_finish(&frames->writer));
     if (outcome.status == rendered && proper)
-        note(&outcome, render_listing_end(&frames->listing, frames->count, rendered == VKN_OK));
-    note(&outcome, end_videos(frames, proper));
+        keep_first_error(&outcome,
+                         render_listing_end(&frames->listing, frames->count, rendered == VKN_OK));
+    keep_first_error(&outcome, end_videos(frames, proper));
     *result = (struct vkn_render_result){.frames = frames->count,
                                          .depth_nearest = frames->depths.nearest,
                                          .depth_farthest = frames->depths.farthest,

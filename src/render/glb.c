@@ -7,7 +7,7 @@
 #include <cjson/cJSON.h>
 
 #include "render/mesh.h"
-#include "render/sink.h"
+#include "render/file_buffer.h"
 #include "scene/scene.h"
 #include "shared/layout.h"
 
@@ -28,7 +28,7 @@ enum {
 #define CHUNK_BIN  0x004e4942u
 
 /* What the binary chunk holds, in this order, each beginning at a multiple of 4. */
-enum part { POSITIONS, NORMALS, LOOKS, INDICES, IMAGE, PARTS };
+enum part { POSITIONS, NORMALS, COLORS, INDICES, IMAGE, PARTS };
 
 struct glb {
     const struct render_mesh *mesh;
@@ -126,7 +126,7 @@ static void add_primitive(cJSON *root, const struct glb *glb)
     cJSON *attributes = cJSON_AddObjectToObject(primitive, "attributes");
     cJSON_AddNumberToObject(attributes, "POSITION", POSITIONS);
     cJSON_AddNumberToObject(attributes, "NORMAL", NORMALS);
-    cJSON_AddNumberToObject(attributes, glb->png ? "TEXCOORD_0" : "COLOR_0", LOOKS);
+    cJSON_AddNumberToObject(attributes, glb->png ? "TEXCOORD_0" : "COLOR_0", COLORS);
     cJSON_AddNumberToObject(primitive, "indices", INDICES);
     cJSON_AddNumberToObject(primitive, "material", 0);
 }
@@ -224,50 +224,51 @@ static void make_linear(uint32_t linear[256])
     }
 }
 
-static void put_vectors(struct sink *sink, const struct render_mesh *mesh, enum part part)
+static void put_vectors(struct file_buffer *file_buffer, const struct render_mesh *mesh,
+                        enum part part)
 {
-    for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
+    for (size_t v = 0; v < mesh->vertex_count && file_buffer->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
-        sink_next(sink);
+        file_buffer_reserve(file_buffer);
         for (int i = 0; i < 3; i++)
-            sink_float(sink, part == NORMALS ? vertex->normal[i] : vertex->position[i]);
+            file_buffer_f32(file_buffer, part == NORMALS ? vertex->normal[i] : vertex->position[i]);
     }
 }
 
-static void put_looks(struct sink *sink, const struct render_mesh *mesh)
+static void put_colors(struct file_buffer *file_buffer, const struct render_mesh *mesh)
 {
     uint32_t linear[256];
     make_linear(linear);
-    for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
+    for (size_t v = 0; v < mesh->vertex_count && file_buffer->error == 0; v++) {
         uint32_t color = mesh->vertices[v].color;
-        sink_next(sink);
+        file_buffer_reserve(file_buffer);
         if (mesh->texels) {
             for (int i = 0; i < 2; i++)
-                sink_float(sink, mesh->texels[v][i] / (float)mesh->texture_size);
+                file_buffer_f32(file_buffer, mesh->texels[v][i] / (float)mesh->texture_size);
             continue;
         }
-        sink_word(sink, linear[color & 255u] | linear[color >> 8 & 255u] << 16);
-        sink_word(sink, linear[color >> 16 & 255u] | 0xffff0000u);
+        file_buffer_u32(file_buffer, linear[color & 255u] | linear[color >> 8 & 255u] << 16);
+        file_buffer_u32(file_buffer, linear[color >> 16 & 255u] | 0xffff0000u);
     }
 }
 
-static void put_indices(struct sink *sink, const struct render_mesh *mesh)
+static void put_indices(struct file_buffer *file_buffer, const struct render_mesh *mesh)
 {
-    for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {
-        sink_next(sink);
+    for (size_t t = 0; t < mesh->triangle_count && file_buffer->error == 0; t++) {
+        file_buffer_reserve(file_buffer);
         for (int i = 0; i < 3; i++)
-            sink_word(sink, mesh->triangles[t][i]);
+            file_buffer_u32(file_buffer, mesh->triangles[t][i]);
     }
 }
 
-static void put_binary(struct sink *sink, const struct glb *glb)
+static void put_binary(struct file_buffer *file_buffer, const struct glb *glb)
 {
-    put_vectors(sink, glb->mesh, POSITIONS);
-    put_vectors(sink, glb->mesh, NORMALS);
-    put_looks(sink, glb->mesh);
-    put_indices(sink, glb->mesh);
-    sink_bytes(sink, glb->png, glb->sizes[IMAGE]);
-    sink_bytes(sink, "\0\0\0", padded(glb->sizes[IMAGE]) - glb->sizes[IMAGE]);
+    put_vectors(file_buffer, glb->mesh, POSITIONS);
+    put_vectors(file_buffer, glb->mesh, NORMALS);
+    put_colors(file_buffer, glb->mesh);
+    put_indices(file_buffer, glb->mesh);
+    file_buffer_bytes(file_buffer, glb->png, glb->sizes[IMAGE]);
+    file_buffer_bytes(file_buffer, "\0\0\0", padded(glb->sizes[IMAGE]) - glb->sizes[IMAGE]);
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -281,22 +282,22 @@ static vkn_status put_all(struct base_file_writer *writer, const struct glb *glb
                          "%s: %.1f GiB are more than the 4 that .glb can hold; a lower "
                          "--resolution makes less, or .ply holds it",
                          writer->path, (double)total / 0x1p30);
-    struct sink *sink = sink_open(writer);
-    if (!sink)
+    struct file_buffer *file_buffer = file_buffer_open(writer);
+    if (!file_buffer)
         return VKN_ERROR;
-    sink_word(sink, MAGIC);
-    sink_word(sink, 2);
-    sink_word(sink, (uint32_t)total);
-    sink_word(sink, (uint32_t)padded(json));
-    sink_word(sink, CHUNK_JSON);
-    sink_bytes(sink, glb->json, json);
-    sink_bytes(sink, "   ", padded(json) - json);
+    file_buffer_u32(file_buffer, MAGIC);
+    file_buffer_u32(file_buffer, 2);
+    file_buffer_u32(file_buffer, (uint32_t)total);
+    file_buffer_u32(file_buffer, (uint32_t)padded(json));
+    file_buffer_u32(file_buffer, CHUNK_JSON);
+    file_buffer_bytes(file_buffer, glb->json, json);
+    file_buffer_bytes(file_buffer, "   ", padded(json) - json);
     if (binary > 0) {
-        sink_word(sink, (uint32_t)binary);
-        sink_word(sink, CHUNK_BIN);
-        put_binary(sink, glb);
+        file_buffer_u32(file_buffer, (uint32_t)binary);
+        file_buffer_u32(file_buffer, CHUNK_BIN);
+        put_binary(file_buffer, glb);
     }
-    return sink_close(sink);
+    return file_buffer_close(file_buffer);
 }
 
 vkn_status glb_write(struct base_file_writer *writer, const struct render_mesh *mesh)

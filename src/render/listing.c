@@ -167,7 +167,8 @@ static void count_kept(const struct render_listing *listing, size_t frames, stru
         closedir(folder);
 }
 
-static void tell(const struct render_listing *listing, const struct older *older, bool whole)
+static void log_older_files(const struct render_listing *listing, const struct older *older,
+                            bool whole)
 {
     if (older->removed > 0)
         base_log(BASE_LOG_INFO, "%s: %zu file%s of an earlier rendering removed", listing->folder,
@@ -188,7 +189,7 @@ vkn_status render_listing_end(struct render_listing *listing, size_t frames, boo
         if (whole || listing->counts[kind] < written(listing, kind, frames))
             listing->counts[kind] = written(listing, kind, frames);
     count_kept(listing, frames, &older);
-    tell(listing, &older, whole);
+    log_older_files(listing, &older, whole);
     free(older.example);
     return write_list(listing);
 }

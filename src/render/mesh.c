@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "render/probe.h"
+#include "render/field_query.h"
 
 #define LOCAL_SIZE_MESH      64u
 /* What is a surface, by default, absorbs half of the light in this part of the unit cube's edge. */
@@ -31,7 +31,7 @@ static double round_origin(double position, double size)
 
 void render_local_origin(const struct vkn_scene *scene, double origin[3])
 {
-    bool far = scene_is_far(scene->offset);
+    bool far = scene_needs_double(scene->offset);
     for (int i = 0; i < 3; i++)
         origin[i] =
             far ? round_origin((0.5 - scene->offset[i]) / scene->scale, 1 / scene->scale) : 0.0;
@@ -158,23 +158,23 @@ void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid,
 
 enum mesh_pass { POINTS, SAMPLES, VALUES, HIDDEN, SEEN, VIEWS, COLORS, PASSES };
 static const char *const pass_names[PASSES] = {"mesh_points", "mesh_samples", "mesh_values",
-                                               "mesh_hidden", "mesh_seen",    "mesh_views",
+                                               "mesh_hidden", "mesh_seen",    "mesh_color_samples",
                                                "mesh_colors"};
 
-struct maker {
-    struct probe probe;
+struct mesher {
+    struct query query;
     struct marching marching;
-    const struct sight *sight; /* NULL: what is unseen is kept */
-    bool drop;                 /* what is unseen is marked */
-    struct gpu_program *programs[PASSES];
+    const struct visibility_maps *visibility_maps; /* NULL: what is unseen is kept */
+    bool drop;                                     /* what is unseen is marked */
+    struct gpu_pipeline *pipelines[PASSES];
     struct report_progress *progress;
     const volatile sig_atomic_t *stop;
 };
 
-static void record(const struct maker *maker, struct gpu_recording *recording, enum mesh_pass pass,
-                   struct Push push, uint32_t groups)
+static void record(const struct mesher *mesher, struct gpu_recording *recording,
+                   enum mesh_pass pass, struct Push push, uint32_t groups)
 {
-    gpu_record_dispatch(recording, maker->programs[pass], maker->marching.bindings, &push,
+    gpu_record_dispatch(recording, mesher->pipelines[pass], mesher->marching.bindings, &push,
                         sizeof push, groups);
 }
 
@@ -183,137 +183,141 @@ static uint32_t groups_for(uint32_t invocations)
     return (invocations + LOCAL_SIZE_MESH - 1) / LOCAL_SIZE_MESH;
 }
 
-static vkn_status interrupted(const struct maker *maker)
+static vkn_status interrupted(const struct mesher *mesher)
 {
-    return base_stop_asked(maker->stop) ? base_fail(VKN_INTERRUPTED, "interrupted while meshing")
-                                        : VKN_OK;
+    return base_stop_asked(mesher->stop) ? base_fail(VKN_INTERRUPTED, "interrupted while meshing")
+                                         : VKN_OK;
 }
 
 /* Lists the points of the slab's new layers that lie in occupied cells. */
-static vkn_status list_points(struct maker *maker, uint32_t first_layer, uint32_t *count)
+static vkn_status list_points(struct mesher *mesher, uint32_t first_layer, uint32_t *count)
 {
-    struct probe *probe = &maker->probe;
-    GPU_ONCE(probe->device, "mesh points");
-    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
+    struct query *query = &mesher->query;
+    GPU_ONCE(query->device, "mesh points");
+    gpu_record_fill(recording, &query->buffers.at[BIND_STATE], offsetof(struct State, live_count),
                     4, 0);
     gpu_record_barrier(recording);
-    record(maker, recording, POINTS, (struct Push){.a = first_layer}, maker->marching.tile_count);
+    record(mesher, recording, POINTS, (struct Push){.a = first_layer}, mesher->marching.tile_count);
     BASE_TRY(gpu_run_once(&recording));
-    return gpu_download(probe->device, &probe->buffers.at[BIND_STATE],
+    return gpu_download(query->device, &query->buffers.at[BIND_STATE],
                         offsetof(struct State, live_count), count, sizeof *count);
 }
 
 /* Values of `count` listed points from `first` on, in layers of which the first new one is the
  * grid's layer `first_layer`. */
-static vkn_status evaluate(struct maker *maker, uint32_t first, uint32_t count,
+static vkn_status evaluate(struct mesher *mesher, uint32_t first, uint32_t count,
                            uint32_t first_layer)
 {
     struct Push push = {.a = first, .b = count, .c = first_layer};
-    GPU_ONCE(maker->probe.device, "mesh values");
-    record(maker, recording, SAMPLES, push, groups_for(count));
-    probe_record(&maker->probe, recording, maker->marching.bindings, count, false);
-    record(maker, recording, VALUES, push, groups_for(count));
+    GPU_ONCE(mesher->query.device, "mesh values");
+    record(mesher, recording, SAMPLES, push, groups_for(count));
+    field_query_record(&mesher->query, recording, mesher->marching.bindings, count, false);
+    record(mesher, recording, VALUES, push, groups_for(count));
     return gpu_run_once(&recording);
 }
 
 /* Makes what no view sees solid. */
-static vkn_status fill_unseen(struct maker *maker, uint32_t first_layer)
+static vkn_status fill_unseen(struct mesher *mesher, uint32_t first_layer)
 {
-    GPU_ONCE(maker->probe.device, "mesh unseen");
-    record(maker, recording, HIDDEN, (struct Push){.a = first_layer, .b = maker->sight->views},
-           maker->marching.tile_count);
+    GPU_ONCE(mesher->query.device, "mesh unseen");
+    record(mesher, recording, HIDDEN,
+           (struct Push){.a = first_layer, .b = mesher->visibility_maps->views},
+           mesher->marching.tile_count);
     return gpu_run_once(&recording);
 }
 
 static vkn_status fill(void *context, uint32_t first_layer, bool *any)
 {
-    struct maker *maker = context;
+    struct mesher *mesher = context;
     uint32_t count = 0;
-    BASE_TRY(list_points(maker, first_layer, &count));
-    for (uint32_t first = 0; first < count; first += maker->probe.capacity) {
+    BASE_TRY(list_points(mesher, first_layer, &count));
+    for (uint32_t first = 0; first < count; first += mesher->query.capacity) {
         uint32_t left = count - first;
-        BASE_TRY(interrupted(maker));
-        BASE_TRY(evaluate(maker, first, left < maker->probe.capacity ? left : maker->probe.capacity,
+        BASE_TRY(interrupted(mesher));
+        BASE_TRY(evaluate(mesher, first,
+                          left < mesher->query.capacity ? left : mesher->query.capacity,
                           first_layer));
     }
-    *any = count > 0 || maker->sight;
-    return maker->sight ? fill_unseen(maker, first_layer) : VKN_OK;
+    *any = count > 0 || mesher->visibility_maps;
+    return mesher->visibility_maps ? fill_unseen(mesher, first_layer) : VKN_OK;
 }
 
 static vkn_status finish(void *context, uint32_t count)
 {
-    struct maker *maker = context;
-    struct Push push = {.a = count, .b = maker->sight ? maker->sight->views : 0};
-    GPU_ONCE(maker->probe.device, "mesh colours");
-    if (maker->drop) {
-        record(maker, recording, SEEN, push, groups_for(count));
-        gpu_record_program_barrier(recording);
+    struct mesher *mesher = context;
+    struct Push push = {.a = count,
+                        .b = mesher->visibility_maps ? mesher->visibility_maps->views : 0};
+    GPU_ONCE(mesher->query.device, "mesh colours");
+    if (mesher->drop) {
+        record(mesher, recording, SEEN, push, groups_for(count));
+        gpu_record_compute_barrier(recording);
     }
-    record(maker, recording, VIEWS, push, groups_for(count));
-    probe_record(&maker->probe, recording, maker->marching.bindings, count, true);
-    record(maker, recording, COLORS, push, groups_for(count));
+    record(mesher, recording, VIEWS, push, groups_for(count));
+    field_query_record(&mesher->query, recording, mesher->marching.bindings, count, true);
+    record(mesher, recording, COLORS, push, groups_for(count));
     return gpu_run_once(&recording);
 }
 
 static vkn_status report(void *context, uint32_t done, uint32_t total)
 {
-    struct maker *maker = context;
-    if (maker->progress)
-        report_progress_count(maker->progress, "meshing", done, total);
-    return interrupted(maker);
+    struct mesher *mesher = context;
+    if (mesher->progress)
+        report_progress_count(mesher->progress, "meshing", done, total);
+    return interrupted(mesher);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *grid,
-                         struct maker *maker)
+                         struct mesher *mesher)
 {
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
     struct MeshGrid moment = *grid;
     moment.time = renderer->time;
-    BASE_TRY(probe_create(renderer, &maker->probe));
-    probe_bind(&maker->probe, buffers);
-    if (maker->sight) {
-        buffers[BIND_CAMERAS] = &maker->sight->cameras;
-        buffers[BIND_SIGHT] = &maker->sight->nearness;
+    BASE_TRY(field_query_create(renderer, &mesher->query));
+    field_query_bind(&mesher->query, buffers);
+    if (mesher->visibility_maps) {
+        buffers[BIND_CAMERAS] = &mesher->visibility_maps->cameras;
+        buffers[BIND_VISIBILITY_MAPS] = &mesher->visibility_maps->inverse_distance;
     }
-    BASE_TRY(marching_create(maker->probe.device, &moment, maker->probe.capacity, buffers,
-                             &maker->marching));
+    BASE_TRY(marching_create(mesher->query.device, &moment, mesher->query.capacity, buffers,
+                             &mesher->marching));
     for (int pass = 0; pass < PASSES; pass++) {
-        if ((pass == HIDDEN && !maker->sight) || (pass == SEEN && !maker->drop))
+        if ((pass == HIDDEN && !mesher->visibility_maps) || (pass == SEEN && !mesher->drop))
             continue;
-        BASE_TRY(field_backend_create_program(
-            maker->probe.device, &maker->probe.setup.backend, pass_names[pass], FIELD_SAME,
-            LOCAL_SIZE_MESH, &maker->probe.setup.specialization, &maker->programs[pass]));
+        BASE_TRY(field_backend_create_pipeline(
+            mesher->query.device, &mesher->query.setup.backend, pass_names[pass], FIELD_NO_VARIANT,
+            LOCAL_SIZE_MESH, &mesher->query.setup.specialization, &mesher->pipelines[pass]));
     }
     return VKN_OK;
 }
 
-static void destroy(struct maker *maker)
+static void destroy(struct mesher *mesher)
 {
     for (int pass = 0; pass < PASSES; pass++)
-        gpu_program_destroy(&maker->programs[pass]);
-    marching_destroy(&maker->marching);
-    probe_destroy(&maker->probe);
+        gpu_pipeline_destroy(&mesher->pipelines[pass]);
+    marching_destroy(&mesher->marching);
+    field_query_destroy(&mesher->query);
 }
 
 vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum vkn_unseen unseen,
-                       const struct sight *sight, struct report_progress *progress,
-                       const volatile sig_atomic_t *stop, struct render_mesh *mesh)
+                       const struct visibility_maps *visibility_maps,
+                       struct report_progress *progress, const volatile sig_atomic_t *stop,
+                       struct render_mesh *mesh)
 {
     *mesh = (struct render_mesh){0};
-    struct maker maker = {.sight = unseen != VKN_UNSEEN_KEEP ? sight : NULL,
-                          .drop = unseen == VKN_UNSEEN_DROP,
-                          .progress = progress,
-                          .stop = stop};
+    struct mesher mesher = {.visibility_maps = unseen != VKN_UNSEEN_KEEP ? visibility_maps : NULL,
+                            .drop = unseen == VKN_UNSEEN_DROP,
+                            .progress = progress,
+                            .stop = stop};
     const struct marching_source source = {
-        .context = &maker, .fill = fill, .finish = finish, .report = report};
-    vkn_status status = create(renderer, grid, &maker);
+        .context = &mesher, .fill = fill, .finish = finish, .report = report};
+    vkn_status status = create(renderer, grid, &mesher);
     if (status == VKN_OK)
-        status = report(&maker, 0, grid->points[2]);
+        status = report(&mesher, 0, grid->points[2]);
     if (status == VKN_OK)
-        status = marching_run(&maker.marching, &source, mesh);
-    mesh->device_bytes = gpu_memory_held(maker.probe.device);
-    destroy(&maker);
+        status = marching_run(&mesher.marching, &source, mesh);
+    mesh->device_bytes = gpu_memory_allocated(mesher.query.device);
+    destroy(&mesher);
     return status;
 }

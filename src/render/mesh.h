@@ -2,9 +2,9 @@
 #ifndef RENDER_MESH_H
 #define RENDER_MESH_H
 
-#include "render/marching.h"
+#include "render/marching_cubes.h"
 #include "render/render.h"
-#include "render/sight.h"
+#include "render/visibility_maps.h"
 
 /* Whether the numbers are a box at all: all zero stands for none. */
 bool render_box_given(const double low[3], const double high[3]);
@@ -33,7 +33,8 @@ void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid,
  * same renderer; may be NULL for VKN_UNSEEN_KEEP. `progress` and `stop` may be NULL. The caller
  * frees *mesh, also after a failure. */
 vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum vkn_unseen unseen,
-                       const struct sight *sight, struct report_progress *progress,
-                       const volatile sig_atomic_t *stop, struct render_mesh *mesh);
+                       const struct visibility_maps *visibility_maps,
+                       struct report_progress *progress, const volatile sig_atomic_t *stop,
+                       struct render_mesh *mesh);
 
 #endif

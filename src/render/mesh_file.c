@@ -5,15 +5,15 @@
 #include <strings.h>
 
 #include "render/formats.h"
-#include "render/sink.h"
+#include "render/file_buffer.h"
 
 /* ---- PLY ----------------------------------------------------------------------------------- */
 
-static void put_ply_header(struct sink *sink, const struct render_mesh *mesh)
+static void put_ply_header(struct file_buffer *file_buffer, const struct render_mesh *mesh)
 {
     static const char *const floats[] = {"x", "y", "z", "nx", "ny", "nz"};
     static const char *const bytes[] = {"red", "green", "blue"};
-    FILE *stream = sink->writer->stream;
+    FILE *stream = file_buffer->writer->stream;
     fprintf(stream, "ply\nformat binary_little_endian 1.0\ncomment vknerf %s\nelement vertex %zu\n",
             VKNERF_VERSION, mesh->vertex_count);
     for (size_t i = 0; i < BASE_COUNT(floats); i++)
@@ -27,27 +27,27 @@ static void put_ply_header(struct sink *sink, const struct render_mesh *mesh)
     fprintf(stream, "end_header\n");
 }
 
-static void put_ply(struct sink *sink, const struct render_mesh *mesh)
+static void put_ply(struct file_buffer *file_buffer, const struct render_mesh *mesh)
 {
     bool single = !render_has_origin(mesh->origin);
-    put_ply_header(sink, mesh);
-    for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
+    put_ply_header(file_buffer, mesh);
+    for (size_t v = 0; v < mesh->vertex_count && file_buffer->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
-        sink_next(sink);
+        file_buffer_reserve(file_buffer);
         for (int i = 0; i < 3 && single; i++)
-            sink_float(sink, vertex->position[i]);
+            file_buffer_f32(file_buffer, vertex->position[i]);
         for (int i = 0; i < 3 && !single; i++)
-            sink_double(sink, mesh->origin[i] + (double)vertex->position[i]);
+            file_buffer_f64(file_buffer, mesh->origin[i] + (double)vertex->position[i]);
         for (int i = 0; i < 3; i++)
-            sink_float(sink, vertex->normal[i]);
+            file_buffer_f32(file_buffer, vertex->normal[i]);
         for (int i = 0; i < 3; i++)
-            sink_byte(sink, vertex->color >> 8 * i);
+            file_buffer_u8(file_buffer, vertex->color >> 8 * i);
     }
-    for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {
-        sink_next(sink);
-        sink_byte(sink, 3);
+    for (size_t t = 0; t < mesh->triangle_count && file_buffer->error == 0; t++) {
+        file_buffer_reserve(file_buffer);
+        file_buffer_u8(file_buffer, 3);
         for (int i = 0; i < 3; i++)
-            sink_word(sink, mesh->triangles[t][i]);
+            file_buffer_u32(file_buffer, mesh->triangles[t][i]);
     }
 }
 
@@ -55,11 +55,11 @@ static void put_ply(struct sink *sink, const struct render_mesh *mesh)
 
 /* Colours behind the coordinates, as MeshLab and Blender read and write them. Nine more digits than
  * those of single precision hold the larger part of a position far from the dataset's origin. */
-static void put_obj(struct sink *sink, const struct render_mesh *mesh)
+static void put_obj(struct file_buffer *file_buffer, const struct render_mesh *mesh)
 {
     int digits = render_has_origin(mesh->origin) ? 16 : 7;
-    fprintf(sink->writer->stream, "# vknerf %s\n", VKNERF_VERSION);
-    for (size_t v = 0; v < mesh->vertex_count && sink->error == 0; v++) {
+    fprintf(file_buffer->writer->stream, "# vknerf %s\n", VKNERF_VERSION);
+    for (size_t v = 0; v < mesh->vertex_count && file_buffer->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
         const float *n = vertex->normal;
         double rgb[3], p[3];
@@ -67,31 +67,31 @@ static void put_obj(struct sink *sink, const struct render_mesh *mesh)
             rgb[i] = (vertex->color >> 8 * i & 255u) / 255.0;
             p[i] = mesh->origin[i] + (double)vertex->position[i];
         }
-        char *line = sink_next(sink);
-        sink->used += (size_t)snprintf(line, SINK_SPACE,
-                                       "v %.*g %.*g %.*g %.4f %.4f %.4f\nvn %.4f %.4f %.4f\n",
-                                       digits, p[0], digits, p[1], digits, p[2], rgb[0], rgb[1],
-                                       rgb[2], (double)n[0], (double)n[1], (double)n[2]);
+        char *line = file_buffer_reserve(file_buffer);
+        file_buffer->used += (size_t)snprintf(
+            line, FILE_BUFFER_MAX_ELEMENT, "v %.*g %.*g %.*g %.4f %.4f %.4f\nvn %.4f %.4f %.4f\n",
+            digits, p[0], digits, p[1], digits, p[2], rgb[0], rgb[1], rgb[2], (double)n[0],
+            (double)n[1], (double)n[2]);
     }
-    for (size_t t = 0; t < mesh->triangle_count && sink->error == 0; t++) {
+    for (size_t t = 0; t < mesh->triangle_count && file_buffer->error == 0; t++) {
         const uint32_t *corner = mesh->triangles[t];
-        char *line = sink_next(sink);
-        sink->used += (size_t)snprintf(line, SINK_SPACE, "f %u//%u %u//%u %u//%u\n", corner[0] + 1,
-                                       corner[0] + 1, corner[1] + 1, corner[1] + 1, corner[2] + 1,
-                                       corner[2] + 1);
+        char *line = file_buffer_reserve(file_buffer);
+        file_buffer->used += (size_t)snprintf(
+            line, FILE_BUFFER_MAX_ELEMENT, "f %u//%u %u//%u %u//%u\n", corner[0] + 1, corner[0] + 1,
+            corner[1] + 1, corner[1] + 1, corner[2] + 1, corner[2] + 1);
     }
 }
 
 /* ---- formats ------------------------------------------------------------------------------- */
 
 static vkn_status write(struct base_file_writer *writer, const struct render_mesh *mesh,
-                        void (*put)(struct sink *, const struct render_mesh *))
+                        void (*put)(struct file_buffer *, const struct render_mesh *))
 {
-    struct sink *sink = sink_open(writer);
-    if (!sink)
+    struct file_buffer *file_buffer = file_buffer_open(writer);
+    if (!file_buffer)
         return VKN_ERROR;
-    put(sink, mesh);
-    return sink_close(sink);
+    put(file_buffer, mesh);
+    return file_buffer_close(file_buffer);
 }
 
 static vkn_status ply_write(struct base_file_writer *writer, const struct render_mesh *mesh)

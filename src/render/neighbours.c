@@ -97,7 +97,7 @@ struct found {
     double squares[NEAREST]; /* nearest first */
 };
 
-static void offer(struct found *found, double square)
+static void insert_distance(struct found *found, double square)
 {
     for (int i = 0; i < NEAREST; i++)
         if (square < found->squares[i]) {
@@ -119,7 +119,7 @@ static void search(const struct node *nodes, size_t count,
         for (int i = 0; i < 3; i++)
             square += (root->at[i] - from->at[i]) * (root->at[i] - from->at[i]);
         if (root->point != from->point)
-            offer(found, square);
+            insert_distance(found, square);
         size_t above = count - middle - 1;
         search(away < 0 ? nodes : right, away < 0 ? middle : above, from, found);
         if (away * away >= found->squares[NEAREST - 1])
@@ -129,7 +129,7 @@ static void search(const struct node *nodes, size_t count,
     }
 }
 
-static vkn_status ask(void *context, size_t share)
+static vkn_status find_spacings(void *context, size_t share)
 {
     const struct tree *tree = context;
     size_t end = (share + 1) * SHARE < tree->count ? (share + 1) * SHARE : tree->count;
@@ -157,7 +157,7 @@ vkn_status neighbours_spacing(const struct MeshVertex *points, size_t count, flo
             tree.nodes[i].at[axis] = (double)points[i].position[axis];
     }
     build(tree.nodes, count);
-    vkn_status status = base_parallel((count + SHARE - 1) / SHARE, ask, &tree, NULL);
+    vkn_status status = base_parallel((count + SHARE - 1) / SHARE, find_spacings, &tree, NULL);
     free(tree.nodes);
     return status;
 }

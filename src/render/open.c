@@ -17,9 +17,9 @@ static const struct {
 static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file,
                                 uint32_t number, bool coarse, const struct gpu_buffer *buffer)
 {
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
+    struct saved_buffer kept[MAX_SAVED_BUFFERS];
     const struct safetensors_tensor *tensor = NULL;
-    size_t count = buffers_kept(BUFFERS_ALL, coarse, kept), i = 0;
+    size_t count = buffers_list_saved(BUFFERS_ALL, coarse, kept), i = 0;
     while (i + 1 < count && (kept[i].number != number || kept[i].coarse != coarse))
         i++;
     BASE_TRY(checkpoint_find(file, &kept[i], buffer->size / 4, &tensor));
@@ -44,7 +44,7 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     uint32_t groups = rays_pack_groups(&r->setup.config, PASS_LOCAL_SIZE);
     for (struct Push push = {0}; r->pack_occupancy && push.c < cascades; push.c++) {
         gpu_record_dispatch(recording, r->pack_occupancy, r->bindings, &push, sizeof push, groups);
-        gpu_record_program_barrier(recording);
+        gpu_record_compute_barrier(recording);
     }
     return gpu_run_once(&recording);
 }

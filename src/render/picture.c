@@ -39,7 +39,7 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6])
     return VKN_OK;
 }
 
-void render_straighten(struct vkn_picture *picture)
+void render_unpremultiply(struct vkn_picture *picture)
 {
     size_t pixels = (size_t)picture->width * picture->height;
     for (size_t i = 0; i < 3 * pixels; i++) {
@@ -62,7 +62,7 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     BASE_CHOICE(params, background, VKN_BACKGROUND_BLACK);
     const struct vkn_config *config = vkn_renderer_config(renderer);
     struct scene_camera view;
-    BASE_TRY(scene_own_camera(camera, config->scene.scale, config->scene.offset, &view));
+    BASE_TRY(scene_camera_from_public(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
     BASE_TRY(render_crop(renderer, params->crop));
     enum vkn_background behind =
@@ -70,7 +70,7 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     vkn_status status = render_picture(renderer, &view, behind, params->supersample, &made);
     render_crop(renderer, (const double[6]){0});
     if (status == VKN_OK && params->transparent)
-        render_straighten(&made);
+        render_unpremultiply(&made);
     return status == VKN_OK ? hand_over(&made, picture) : status;
 }
 

@@ -17,7 +17,7 @@ struct cloud {
     struct vkn_renderer *renderer;
     const struct vkn_scene *scene;
     const struct render_points_params *params;
-    struct gpu_program *scatter, *composite, *finish;
+    struct gpu_pipeline *scatter, *composite, *finish;
     struct render_mesh *points;
 };
 
@@ -43,7 +43,7 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
                          .d = float_bits(offset[1]),
                          .e = float_bits(offset[2])};
     gpu_record_dispatch(recording, cloud->scatter, r->bindings, &pick, sizeof pick, groups);
-    render_record_rounds(r, recording, rays, NULL, cloud->composite);
+    render_record_march(r, recording, rays, NULL, cloud->composite);
     gpu_record_dispatch(recording, cloud->finish, r->bindings, &place, sizeof place, groups);
 }
 
@@ -59,8 +59,8 @@ static bool wanted(const struct cloud *cloud, const struct MeshVertex *point)
 }
 
 /* Rays of one view; the points that they hit are added until there are enough. */
-static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, uint32_t rays,
-                       uint32_t batch)
+static vkn_status collect_from_view(struct cloud *cloud, const struct scene_camera *camera,
+                                    uint32_t rays, uint32_t batch)
 {
     struct vkn_renderer *r = cloud->renderer;
     BASE_TRY(render_upload_camera(r, camera));
@@ -75,7 +75,7 @@ static vkn_status take(struct cloud *cloud, const struct scene_camera *camera, u
     return VKN_OK;
 }
 
-static bool is_hopeless(uint64_t rays, size_t have)
+static bool hits_too_rarely(uint64_t rays, size_t have)
 {
     return (have == 0 && rays > EMPTY_RAYS) ||
            (rays > ENOUGH_RAYS && (double)have < LEAST_SHARE * (double)rays);
@@ -83,8 +83,8 @@ static bool is_hopeless(uint64_t rays, size_t have)
 
 /* About as many rays of every view as would do if all hit something, again and again; as many as
  * there is room for where none of all views has. */
-static vkn_status take_all(struct cloud *cloud, struct report_progress *progress,
-                           const volatile sig_atomic_t *stop)
+static vkn_status collect_points(struct cloud *cloud, struct report_progress *progress,
+                                 const volatile sig_atomic_t *stop)
 {
     const struct scene_split *train = &cloud->scene->splits[SCENE_TRAIN];
     uint64_t rays = 0;
@@ -98,11 +98,11 @@ static vkn_status take_all(struct cloud *cloud, struct report_progress *progress
             report_progress_count(progress, "collecting points", *have, cloud->params->count);
         if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
-        if (view == 0 && is_hopeless(rays, *have))
+        if (view == 0 && hits_too_rarely(rays, *have))
             break;
         if (*have == 0 && batch >= train->camera_count)
             now = most;
-        BASE_TRY(take(cloud, &train->cameras[view], now, batch));
+        BASE_TRY(collect_from_view(cloud, &train->cameras[view], now, batch));
         rays += now;
     }
     return VKN_OK;
@@ -112,9 +112,9 @@ static vkn_status prepare(struct cloud *cloud)
 {
     struct vkn_renderer *r = cloud->renderer;
     const struct field_pass_request passes[] = {
-        {"scatter_view_rays", &cloud->scatter, FIELD_SAME},
-        {volume_viewing.passes[VOLUME_HITS].name, &cloud->composite, FIELD_SAME},
-        {"finish_points", &cloud->finish, FIELD_SAME},
+        {"random_view_rays", &cloud->scatter, FIELD_NO_VARIANT},
+        {volume_viewing.passes[VOLUME_HITS].name, &cloud->composite, FIELD_NO_VARIANT},
+        {"finish_points", &cloud->finish, FIELD_NO_VARIANT},
     };
     if (cloud->scene->splits[SCENE_TRAIN].camera_count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: there are no train views", cloud->scene->path);
@@ -123,7 +123,7 @@ static vkn_status prepare(struct cloud *cloud)
     cloud->points->vertices = base_alloc(cloud->params->count, sizeof(struct MeshVertex));
     if (!cloud->points->vertices)
         return VKN_ERROR;
-    BASE_TRY(vkn_renderer_want_normals(r));
+    BASE_TRY(vkn_renderer_enable_normals(r));
     BASE_TRY(render_want_points(r));
     r->setup.constants.seed = cloud->params->seed;
     BASE_TRY(render_upload_constants(r));
@@ -140,10 +140,10 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
     struct cloud work = {.renderer = renderer, .scene = scene, .params = params, .points = cloud};
     vkn_status status = prepare(&work);
     if (status == VKN_OK)
-        status = take_all(&work, progress, stop);
-    cloud->device_bytes = gpu_memory_held(renderer->device);
-    gpu_program_destroy(&work.scatter);
-    gpu_program_destroy(&work.composite);
-    gpu_program_destroy(&work.finish);
+        status = collect_points(&work, progress, stop);
+    cloud->device_bytes = gpu_memory_allocated(renderer->device);
+    gpu_pipeline_destroy(&work.scatter);
+    gpu_pipeline_destroy(&work.composite);
+    gpu_pipeline_destroy(&work.finish);
     return status;
 }

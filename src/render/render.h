@@ -14,13 +14,13 @@ struct field_pass_request;
 struct report_progress;
 struct setup;
 
-#define RENDER_MAX_FORWARD  16u /* passes of a field's forward recipe */
-#define RENDER_MAX_PROGRAMS (RENDER_MAX_FORWARD + 9u)
+#define RENDER_MAX_FORWARD   16u /* passes of a field's forward recipe */
+#define RENDER_MAX_PIPELINES (RENDER_MAX_FORWARD + 9u)
 
 /* The programs that pictures of a setup's field are made with, maps of normals included, in
  * workgroups of PASS_LOCAL_SIZE but for FIELD_FORWARD and the like; they have no place. `programs`
- * has room for RENDER_MAX_PROGRAMS; returns their number. */
-size_t render_list_programs(const struct setup *setup, struct field_pass_request *programs);
+ * has room for RENDER_MAX_PIPELINES; returns their number. */
+size_t render_list_pipelines(const struct setup *setup, struct field_pass_request *pipelines);
 
 /* ---- a picture ----------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
                           struct vkn_picture *picture);
 void render_picture_free(struct vkn_picture *picture);
 /* Of a picture on black: its colours without what is behind them, not multiplied by the opacity. */
-void render_straighten(struct vkn_picture *picture);
+void render_unpremultiply(struct vkn_picture *picture);
 /* From now on pictures, and whatever else rays find, show this box alone, as vkn_picture_params has
  * it. VKN_BAD_INPUT where there is nothing in it. */
 vkn_status render_crop(vkn_renderer *renderer, const double box[6]);
@@ -122,7 +122,7 @@ vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
 /* ---- meshes and points --------------------------------------------------------------------- */
 
 /* What positions of exports count from: the dataset's origin, or of a scene that is far from it
- * (scene_is_far) a round position near the scene's middle. */
+ * (scene_needs_double) a round position near the scene's middle. */
 void render_local_origin(const struct vkn_scene *scene, double origin[3]);
 
 /* A mesh, or without triangles points. Owns both arrays; zero-initialise it, free it with
@@ -177,8 +177,8 @@ vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed);
 /* Removes the connected parts of less than `vertices` vertices; with `largest` all but the largest
  * (the first of several). The others keep their order. *parts: how many there were, *removed: how
  * many are gone. */
-vkn_status render_mesh_clean(struct render_mesh *mesh, size_t vertices, bool largest, size_t *parts,
-                             size_t *removed);
+vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices, bool largest,
+                                       size_t *parts, size_t *removed);
 
 #define RENDER_MOST_TEXTURE 16384u
 /* Cuts the mesh into charts of a texture, which doubles vertices on their edges. `voxels`: of the
@@ -252,7 +252,7 @@ struct step;
 vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
                           const char *scene_path, vkn_renderer **renderer);
 /* Destroys the trainer, which holds one for it, when it is destroyed itself. */
-void render_keep(vkn_renderer *renderer, vkn_trainer *trainer);
+void render_hold_trainer(vkn_renderer *renderer, vkn_trainer *trainer);
 
 struct buffers;
 /* Evaluates the samples of `rays` rays that BIND_SAMPLES of `view` has, into its BIND_FIELD. *any:
@@ -261,6 +261,6 @@ typedef vkn_status render_evaluate_samples(void *context, const struct buffers *
                                            bool *any);
 /* From now on views are evaluated by that in the place of the field's passes; normals, meshes and
  * points are not there then. */
-void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context);
+void render_set_evaluator(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context);
 
 #endif

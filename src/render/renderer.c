@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rays/rays.h"
-#include "render/corners.h"
+#include "render/difference_normals.h"
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
@@ -44,20 +44,20 @@ static vkn_status allocate_coarse(struct vkn_renderer *r)
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count)
 {
-    return field_backend_create_programs(r->device, &r->setup.backend, passes, count,
-                                         PASS_LOCAL_SIZE, &r->setup.specialization);
+    return field_backend_create_pipelines(r->device, &r->setup.backend, passes, count,
+                                          PASS_LOCAL_SIZE, &r->setup.specialization);
 }
 
-static vkn_status create_programs(struct vkn_renderer *r)
+static vkn_status create_pipelines(struct vkn_renderer *r)
 {
-    struct field_pass_request passes[RENDER_MAX_PROGRAMS];
+    struct field_pass_request passes[RENDER_MAX_PIPELINES];
     size_t count = render_list_views(r, passes);
     BASE_TRY(render_create_passes(r, passes, count));
     count = render_list_proposal(r, passes);
     if (count == 0)
         return VKN_OK;
-    return field_backend_create_programs(r->device, &r->coarse_setup.backend, passes, count,
-                                         PASS_LOCAL_SIZE, &r->coarse_setup.specialization);
+    return field_backend_create_pipelines(r->device, &r->coarse_setup.backend, passes, count,
+                                          PASS_LOCAL_SIZE, &r->coarse_setup.specialization);
 }
 
 /* What a step computes with was tested when it was made. */
@@ -77,7 +77,7 @@ static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, b
     if (status != VKN_BAD_INPUT)
         return status;
     memset(&config->matrix, 0, sizeof config->matrix);
-    field_policy_release(config);
+    field_policy_reset(config);
     status = configure_as_is(r, config);
     if (status != VKN_BAD_INPUT || asked || config->precision == VKN_PRECISION_FP32)
         return status;
@@ -140,13 +140,13 @@ static void size_batch(struct vkn_renderer *r, bool cpu)
     struct Config *constants = &r->setup.constants;
     uint32_t rays = cpu ? 1u << 10 : 1u << 14;
     bool coarse = rays_have_coarse(&r->setup.config);
-    r->round_samples = ROUND_SAMPLES;
-    while (coarse && r->round_samples < constants->ray_samples) {
-        r->round_samples *= 2;
+    r->march_samples = MARCH_SAMPLES;
+    while (coarse && r->march_samples < constants->ray_samples) {
+        r->march_samples *= 2;
         rays /= 2;
     }
     constants->ray_capacity = rays;
-    constants->sample_capacity = rays * r->round_samples;
+    constants->sample_capacity = rays * r->march_samples;
 }
 
 static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *config,
@@ -158,9 +158,9 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
         wanted.precision = precision;
     /* Nothing is summed, whatever the device trained with. */
     wanted.gradient_sums = VKN_SUMS_DEFAULT;
-    wanted.mlp.checkpoint = VKN_GRADIENT_CHECKPOINT_ON;
+    wanted.mlp.activation_checkpointing = VKN_CHECKPOINTING_ON;
     BASE_TRY(configure(r, &wanted, precision != VKN_PRECISION_AUTO));
-    r->part_rounds = device->type == GPU_CPU ? 0 : 1;
+    r->march_iterations_per_submit = device->type == GPU_CPU ? 0 : 1;
     size_batch(r, device->type == GPU_CPU);
     r->setup.constants.camera_count = 1;
     r->coarse_setup = setup_of_coarse(&r->setup);
@@ -168,10 +168,10 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
     BASE_TRY(allocate_coarse(r));
     BASE_TRY(bind_buffers(r));
     BASE_TRY(bind_coarse(r));
-    BASE_TRY(create_programs(r));
+    BASE_TRY(create_pipelines(r));
     const struct render_field field = render_field_of(r);
     return rays_are_hierarchical(&r->setup.config)
-               ? probe_create_forward(&field, true, &r->find_coarse_density)
+               ? field_query_create_forward(&field, true, &r->find_coarse_density)
                : VKN_OK;
 }
 
@@ -202,13 +202,13 @@ vkn_status render_of_step(const struct step *step, const uint64_t *steps_done,
                          steps_done, renderer);
 }
 
-void render_ask(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context)
+void render_set_evaluator(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context)
 {
     renderer->evaluate = evaluate;
     renderer->evaluate_context = context;
 }
 
-void render_keep(vkn_renderer *renderer, vkn_trainer *trainer)
+void render_hold_trainer(vkn_renderer *renderer, vkn_trainer *trainer)
 {
     renderer->trainer = trainer;
 }
@@ -228,7 +228,7 @@ vkn_status render_upload_constants(struct vkn_renderer *r)
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera)
 {
     struct Camera view = setup_camera(camera);
-    if (r->frozen)
+    if (r->has_time)
         view.time = r->time;
     return gpu_upload(r->device, &r->buffers.at[BIND_CAMERAS], 0, &view, sizeof view);
 }
@@ -242,26 +242,26 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
         *renderer = NULL;
         return;
     }
-    if (base_guard_refuses_end(gpu_guard(r->device), __func__, r))
+    if (base_guard_refuses_destroy(gpu_guard(r->device), __func__, r))
         return;
     BASE_KEEP_ERROR;
-    gpu_program_destroy(&r->generate_view_rays);
-    gpu_program_destroy(&r->sample_view_rays);
-    gpu_program_destroy(&r->sample_coarse_rays);
-    gpu_program_destroy(&r->find_coarse_density);
+    gpu_pipeline_destroy(&r->generate_view_rays);
+    gpu_pipeline_destroy(&r->sample_view_rays);
+    gpu_pipeline_destroy(&r->sample_coarse_rays);
+    gpu_pipeline_destroy(&r->find_coarse_density);
     for (size_t i = 0; i < RENDER_MAX_FORWARD; i++) {
-        gpu_program_destroy(&r->forward[i]);
-        gpu_program_destroy(&r->proposal_forward[i]);
+        gpu_pipeline_destroy(&r->forward[i]);
+        gpu_pipeline_destroy(&r->proposal_forward[i]);
     }
-    gpu_program_destroy(&r->round_proposal);
-    gpu_program_destroy(&r->composite_view);
-    gpu_program_destroy(&r->finish_pixels);
-    gpu_program_destroy(&r->pack_occupancy);
-    gpu_program_destroy(&r->round_parameters);
-    gpu_program_destroy(&r->sample_normals);
-    corners_destroy(&r->corners);
-    gpu_program_destroy(&r->composite_normals);
-    gpu_program_destroy(&r->finish_normals);
+    gpu_pipeline_destroy(&r->round_proposal);
+    gpu_pipeline_destroy(&r->composite_view);
+    gpu_pipeline_destroy(&r->finish_pixels);
+    gpu_pipeline_destroy(&r->pack_occupancy);
+    gpu_pipeline_destroy(&r->round_parameters);
+    gpu_pipeline_destroy(&r->sample_normals);
+    difference_normals_destroy(&r->difference_normals);
+    gpu_pipeline_destroy(&r->composite_normals);
+    gpu_pipeline_destroy(&r->finish_normals);
     gpu_bindings_destroy(&r->bindings);
     gpu_bindings_destroy(&r->coarse_bindings);
     buffers_destroy(&r->coarse);
@@ -285,12 +285,12 @@ const char *vkn_renderer_scene_path(const vkn_renderer *renderer)
     return renderer ? renderer->scene_path : NULL;
 }
 
-vkn_status vkn_renderer_freeze(vkn_renderer *renderer, double time)
+vkn_status vkn_renderer_set_time(vkn_renderer *renderer, double time)
 {
     BASE_NEED(renderer);
     if (!(time >= 0.0 && time <= 1.0))
         return base_fail(VKN_BAD_INPUT, "time: %g is not from 0 to 1", time);
-    renderer->frozen = true;
+    renderer->has_time = true;
     renderer->time = (float)time;
     return VKN_OK;
 }
@@ -304,12 +304,12 @@ uint64_t vkn_renderer_step(const vkn_renderer *renderer)
 
 /* ---- normals --------------------------------------------------------------------------------- */
 
-vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
+vkn_status vkn_renderer_enable_normals(vkn_renderer *renderer)
 {
     BASE_NEED(renderer);
     struct vkn_renderer *r = renderer;
     BASE_USE(gpu_guard(r->device), r);
-    struct field_pass_request passes[RENDER_NORMAL_PROGRAMS];
+    struct field_pass_request passes[RENDER_NORMAL_PIPELINES];
     size_t count = render_list_normals(r, passes);
     const struct buffer_counts counts = setup_counts(&r->setup);
     if (r->finish_normals)
@@ -318,7 +318,7 @@ vkn_status vkn_renderer_want_normals(vkn_renderer *renderer)
     gpu_bindings_destroy(&r->bindings);
     BASE_TRY(bind_buffers(r));
     BASE_TRY(render_create_passes(r, passes, count));
-    return r->sample_normals ? VKN_OK : corners_create(r, &r->corners);
+    return r->sample_normals ? VKN_OK : difference_normals_create(r, &r->difference_normals);
 }
 
 vkn_status render_want_points(struct vkn_renderer *r)
@@ -366,8 +366,8 @@ static void record_batch(const struct batch *batch, struct gpu_recording *record
 {
     struct vkn_renderer *r = batch->r;
     record_rays(batch, recording);
-    render_record_rounds(r, recording, batch->rays, NULL,
-                         r->finish_normals ? r->composite_normals : r->composite_view);
+    render_record_march(r, recording, batch->rays, NULL,
+                        r->finish_normals ? r->composite_normals : r->composite_view);
     record_pixels(batch, recording);
 }
 
@@ -400,12 +400,12 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
                                 log2_edge};
     if (r->evaluate) {
         BASE_TRY(run_batch(&batch, record_rays));
-        BASE_TRY(render_ask_rounds(r, batch.rays));
+        BASE_TRY(render_march_with_evaluator(r, batch.rays));
         BASE_TRY(run_batch(&batch, record_pixels));
     } else {
         double began = base_seconds();
         BASE_TRY(run_batch(&batch, record_batch));
-        render_choose_part(r, base_seconds() - began);
+        render_choose_submit_size(r, base_seconds() - began);
     }
     take_pixels(r, picture, first_pixel, pixels);
     return VKN_OK;

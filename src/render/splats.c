@@ -6,8 +6,8 @@
 
 #include "render/mesh.h"
 #include "render/neighbours.h"
-#include "render/probe.h"
-#include "render/sink.h"
+#include "render/field_query.h"
+#include "render/file_buffer.h"
 
 #define LOCAL_SIZE_SPLATS 64u
 #define SAMPLES           (SPLAT_VIEWS + SPLAT_DEPTHS)
@@ -24,10 +24,10 @@
 /* ---- from the field -------------------------------------------------------------------------- */
 
 struct splatter {
-    struct probe probe;
+    struct query query;
     struct buffers buffers;
     struct gpu_bindings *bindings;
-    struct gpu_program *samples, *colors;
+    struct gpu_pipeline *samples, *colors;
     uint32_t room; /* splats at a time */
 };
 
@@ -36,33 +36,33 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     struct MeshGrid grid = {.scale = (float)scene->scale, .time = renderer->time};
-    struct probe *probe = &splatter->probe;
-    BASE_TRY(probe_create(renderer, probe));
+    struct query *query = &splatter->query;
+    BASE_TRY(field_query_create(renderer, query));
     render_local_offset(scene, grid.offset);
-    splatter->room = probe->capacity / SAMPLES;
+    splatter->room = query->capacity / SAMPLES;
     const struct buffer_counts counts = {.splats = splatter->room};
     BASE_TRY(
-        buffers_create(probe->device, BUFFERS_OF_VIEW, OF_SPLATS, &counts, &splatter->buffers));
-    probe_bind(probe, bound);
+        buffers_create(query->device, BUFFERS_OF_VIEW, OF_SPLATS, &counts, &splatter->buffers));
+    field_query_bind(query, bound);
     buffers_bind(&splatter->buffers, OF_SPLATS, bound);
-    BASE_TRY(gpu_bindings_create(probe->device, bound, &splatter->bindings));
-    BASE_TRY(gpu_upload(probe->device, &splatter->buffers.at[BIND_MESH], 0, &grid, sizeof grid));
-    const struct field_pass_request programs[] = {
-        {"splat_samples", &splatter->samples, FIELD_SAME},
-        {"splat_colors", &splatter->colors, FIELD_SAME},
+    BASE_TRY(gpu_bindings_create(query->device, bound, &splatter->bindings));
+    BASE_TRY(gpu_upload(query->device, &splatter->buffers.at[BIND_MESH], 0, &grid, sizeof grid));
+    const struct field_pass_request pipelines[] = {
+        {"splat_samples", &splatter->samples, FIELD_NO_VARIANT},
+        {"splat_colors", &splatter->colors, FIELD_NO_VARIANT},
     };
-    return field_backend_create_programs(probe->device, &probe->setup.backend, programs,
-                                         BASE_COUNT(programs), LOCAL_SIZE_SPLATS,
-                                         &probe->setup.specialization);
+    return field_backend_create_pipelines(query->device, &query->setup.backend, pipelines,
+                                          BASE_COUNT(pipelines), LOCAL_SIZE_SPLATS,
+                                          &query->setup.specialization);
 }
 
 static void destroy(struct splatter *splatter)
 {
-    gpu_program_destroy(&splatter->samples);
-    gpu_program_destroy(&splatter->colors);
+    gpu_pipeline_destroy(&splatter->samples);
+    gpu_pipeline_destroy(&splatter->colors);
     gpu_bindings_destroy(&splatter->bindings);
     buffers_destroy(&splatter->buffers);
-    probe_destroy(&splatter->probe);
+    field_query_destroy(&splatter->query);
 }
 
 static uint32_t groups_for(uint32_t invocations)
@@ -70,15 +70,15 @@ static uint32_t groups_for(uint32_t invocations)
     return (invocations + LOCAL_SIZE_SPLATS - 1) / LOCAL_SIZE_SPLATS;
 }
 
-static vkn_status look_at(struct splatter *splatter, struct Splat *splats, uint32_t count)
+static vkn_status find_colors(struct splatter *splatter, struct Splat *splats, uint32_t count)
 {
     struct Splat *mapped = splatter->buffers.at[BIND_SPLATS].mapped;
     const struct Push push = {.a = count};
     memcpy(mapped, splats, count * sizeof *splats);
-    GPU_ONCE(splatter->probe.device, "splats");
+    GPU_ONCE(splatter->query.device, "splats");
     gpu_record_dispatch(recording, splatter->samples, splatter->bindings, &push, sizeof push,
                         groups_for(count * SAMPLES));
-    probe_record(&splatter->probe, recording, splatter->bindings, count * SAMPLES, true);
+    field_query_record(&splatter->query, recording, splatter->bindings, count * SAMPLES, true);
     gpu_record_dispatch(recording, splatter->colors, splatter->bindings, &push, sizeof push,
                         groups_for(count));
     BASE_TRY(gpu_run_once(&recording));
@@ -86,8 +86,9 @@ static vkn_status look_at(struct splatter *splatter, struct Splat *splats, uint3
     return VKN_OK;
 }
 
-static vkn_status look_at_all(struct splatter *splatter, struct render_splats *splats,
-                              struct report_progress *progress, const volatile sig_atomic_t *stop)
+static vkn_status find_all_colors(struct splatter *splatter, struct render_splats *splats,
+                                  struct report_progress *progress,
+                                  const volatile sig_atomic_t *stop)
 {
     for (size_t first = 0; first < splats->count; first += splatter->room) {
         size_t left = splats->count - first;
@@ -95,8 +96,8 @@ static vkn_status look_at_all(struct splatter *splatter, struct render_splats *s
             report_progress_count(progress, "colouring splats", first, splats->count);
         if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while colouring splats");
-        BASE_TRY(look_at(splatter, splats->splats + first,
-                         left < splatter->room ? (uint32_t)left : splatter->room));
+        BASE_TRY(find_colors(splatter, splats->splats + first,
+                             left < splatter->room ? (uint32_t)left : splatter->room));
     }
     return VKN_OK;
 }
@@ -139,9 +140,9 @@ vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
     if (status == VKN_OK)
         status = create(renderer, scene, &splatter);
     if (status == VKN_OK)
-        status = look_at_all(&splatter, splats, progress, stop);
-    if (splatter.probe.device)
-        splats->device_bytes = gpu_memory_held(splatter.probe.device);
+        status = find_all_colors(&splatter, splats, progress, stop);
+    if (splatter.query.device)
+        splats->device_bytes = gpu_memory_allocated(splatter.query.device);
     destroy(&splatter);
     return status;
 }
@@ -154,7 +155,7 @@ void render_splats_free(struct render_splats *splats)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void put_header(struct sink *sink, const struct render_splats *splats)
+static void put_header(struct file_buffer *file_buffer, const struct render_splats *splats)
 {
     const double *origin = splats->origin;
     static const struct {
@@ -163,7 +164,7 @@ static void put_header(struct sink *sink, const struct render_splats *splats)
     } properties[] = {{"x", 0},       {"y", 0},     {"z", 0},    {"nx", 0},
                       {"ny", 0},      {"nz", 0},    {"f_dc", 3}, {"f_rest", 45},
                       {"opacity", 0}, {"scale", 3}, {"rot", 4}};
-    FILE *stream = sink->writer->stream;
+    FILE *stream = file_buffer->writer->stream;
     fprintf(stream, "ply\nformat binary_little_endian 1.0\n");
     if (render_has_origin(origin))
         fprintf(stream, "comment origin %.17g %.17g %.17g\n", origin[0], origin[1], origin[2]);
@@ -179,53 +180,53 @@ static void put_header(struct sink *sink, const struct render_splats *splats)
 
 /* The quaternion w, x, y, z that turns z to the normal: (1 + z . n, z x n), normalized; where n is
  * -z a half turn around x. */
-static void put_rotation(struct sink *sink, const float normal[3])
+static void put_rotation(struct file_buffer *file_buffer, const float normal[3])
 {
     double x = (double)normal[0], y = (double)normal[1], w = 1.0 + (double)normal[2];
     double length = sqrt(w * w + x * x + y * y);
     const double turn[4] = {w, -y, x, 0}, flip[4] = {0, 1, 0, 0};
     for (int i = 0; i < 4; i++)
-        sink_float(sink, (float)(length < 1e-6 ? flip[i] : turn[i] / length));
+        file_buffer_f32(file_buffer, (float)(length < 1e-6 ? flip[i] : turn[i] / length));
 }
 
 /* What the format has for zero is grey. */
-static void put_harmonics(struct sink *sink, const struct Splat *splat)
+static void put_harmonics(struct file_buffer *file_buffer, const struct Splat *splat)
 {
     const float grey = (float)(0.5 / 0.28209479177387814);
     for (int c = 0; c < 3; c++)
-        sink_float(sink, splat->harmonics[c] - grey);
+        file_buffer_f32(file_buffer, splat->harmonics[c] - grey);
     for (int c = 0; c < 3; c++) {
-        sink_next(sink); /* 240 bytes altogether, and more before */
+        file_buffer_reserve(file_buffer); /* 240 bytes altogether, and more before */
         for (int n = 1; n < SPLAT_HARMONICS; n++)
-            sink_float(sink, splat->harmonics[3 * n + c]);
+            file_buffer_f32(file_buffer, splat->harmonics[3 * n + c]);
     }
 }
 
-static void put_splat(struct sink *sink, const struct Splat *splat)
+static void put_splat(struct file_buffer *file_buffer, const struct Splat *splat)
 {
     double opacity = fmin(fmax((double)splat->opacity, LEAST_SEEN), MOST_SEEN);
     double along = log(fmax(WIDTH * (double)splat->spacing, LEAST));
-    sink_next(sink);
+    file_buffer_reserve(file_buffer);
     for (int i = 0; i < 3; i++)
-        sink_float(sink, splat->position[i]);
+        file_buffer_f32(file_buffer, splat->position[i]);
     for (int i = 0; i < 3; i++)
-        sink_float(sink, splat->normal[i]);
-    put_harmonics(sink, splat);
-    sink_next(sink);
-    sink_float(sink, (float)log(opacity / (1.0 - opacity)));
-    sink_float(sink, (float)along);
-    sink_float(sink, (float)along);
-    sink_float(sink, (float)(along + log(FLATNESS)));
-    put_rotation(sink, splat->normal);
+        file_buffer_f32(file_buffer, splat->normal[i]);
+    put_harmonics(file_buffer, splat);
+    file_buffer_reserve(file_buffer);
+    file_buffer_f32(file_buffer, (float)log(opacity / (1.0 - opacity)));
+    file_buffer_f32(file_buffer, (float)along);
+    file_buffer_f32(file_buffer, (float)along);
+    file_buffer_f32(file_buffer, (float)(along + log(FLATNESS)));
+    put_rotation(file_buffer, splat->normal);
 }
 
 vkn_status ply_write_splats(struct base_file_writer *writer, const struct render_splats *splats)
 {
-    struct sink *sink = sink_open(writer);
-    if (!sink)
+    struct file_buffer *file_buffer = file_buffer_open(writer);
+    if (!file_buffer)
         return VKN_ERROR;
-    put_header(sink, splats);
-    for (size_t i = 0; i < splats->count && sink->error == 0; i++)
-        put_splat(sink, &splats->splats[i]);
-    return sink_close(sink);
+    put_header(file_buffer, splats);
+    for (size_t i = 0; i < splats->count && file_buffer->error == 0; i++)
+        put_splat(file_buffer, &splats->splats[i]);
+    return file_buffer_close(file_buffer);
 }

@@ -5,11 +5,12 @@
 
 /* Around all that views see: of an object all of it, of a place without what lies far behind the
  * rest. */
-static vkn_status find_box(const struct vkn_scene *scene, const struct sight *sight,
+static vkn_status find_box(const struct vkn_scene *scene,
+                           const struct visibility_maps *visibility_maps,
                            struct render_mesh_params *request)
 {
     double outliers = scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
-    return sight_box(sight, scene, outliers, request->low, request->high);
+    return visibility_maps_box(visibility_maps, scene, outliers, request->low, request->high);
 }
 
 static struct render_voxels voxels_of(const struct vkn_scene *scene, const struct MeshGrid *grid)
@@ -31,21 +32,22 @@ vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
 {
     const struct vkn_config *config = vkn_renderer_config(renderer);
     struct render_mesh_params request = *params;
-    struct sight sight = {0};
+    struct visibility_maps visibility_maps = {0};
     struct MeshGrid grid;
     bool cropped = render_box_given(request.low, request.high);
     vkn_status status = render_mesh_grid(scene, config, &request, &grid);
     if (status == VKN_OK && (params->unseen != VKN_UNSEEN_KEEP || !cropped))
-        status = sight_create(renderer, scene, progress, stop, &sight);
+        status = visibility_maps_create(renderer, scene, progress, stop, &visibility_maps);
     if (status == VKN_OK && !cropped)
-        status = find_box(scene, &sight, &request);
+        status = find_box(scene, &visibility_maps, &request);
     if (status == VKN_OK && !cropped)
         status = render_mesh_grid(scene, config, &request, &grid);
     if (status == VKN_OK)
-        status = render_mesh(renderer, &grid, params->unseen, &sight, progress, stop, mesh);
+        status =
+            render_mesh(renderer, &grid, params->unseen, &visibility_maps, progress, stop, mesh);
     render_local_origin(scene, mesh->origin);
     if (status == VKN_OK)
         *voxels = voxels_of(scene, &grid);
-    sight_destroy(&sight);
+    visibility_maps_destroy(&visibility_maps);
     return status;
 }

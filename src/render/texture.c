@@ -5,7 +5,7 @@
 
 #include "render/atlas.h"
 #include "render/mesh.h"
-#include "render/probe.h"
+#include "render/field_query.h"
 #include "scene/scene.h"
 
 #define LOCAL_SIZE_TEXTURE 64u
@@ -40,7 +40,7 @@ static vkn_status add_corner(struct unwrapped *work, const struct atlas *atlas, 
         work->chart_of[vertex] = chart + 1;
         work->number_of[vertex] = (uint32_t)made->vertex_count;
         made->vertices[made->vertex_count] = *from;
-        atlas_place(atlas, &atlas->charts[chart], from->position,
+        atlas_texel(atlas, &atlas->charts[chart], from->position,
                     made->texels[made->vertex_count++]);
     }
     *number = work->number_of[vertex];
@@ -152,18 +152,18 @@ static vkn_status sort_bands(const struct render_mesh *mesh, struct bands *bands
 /* ---- painting -------------------------------------------------------------------------------- */
 
 enum texture_pass { CLAIM, LIST, SAMPLES, COLORS, PASSES };
-static const char *const pass_names[PASSES] = {"texture_claim", "texture_list", "texture_samples",
-                                               "texture_colors"};
+static const char *const pass_names[PASSES] = {"texture_rasterize", "texture_list",
+                                               "texture_samples", "texture_colors"};
 
 #define OF_TEXTURE \
     (BUFFERS(MESH) | BUFFERS(MESH_POINTS) | BUFFERS(TEXTURE_TRIANGLES) | BUFFERS(TEXELS))
 
 struct painter {
     struct render_mesh *mesh;
-    struct probe probe;
+    struct query query;
     struct buffers buffers;
     struct gpu_bindings *bindings;
-    struct gpu_program *programs[PASSES];
+    struct gpu_pipeline *pipelines[PASSES];
     struct bands bands;
     struct TextureTriangle *triangles; /* of a band */
     uint32_t *texels;                  /* the same */
@@ -174,7 +174,7 @@ struct painter {
 static void record(const struct painter *painter, struct gpu_recording *recording,
                    enum texture_pass pass, struct Push push, uint32_t invocations)
 {
-    gpu_record_dispatch(recording, painter->programs[pass], painter->bindings, &push, sizeof push,
+    gpu_record_dispatch(recording, painter->pipelines[pass], painter->bindings, &push, sizeof push,
                         (invocations + LOCAL_SIZE_TEXTURE - 1) / LOCAL_SIZE_TEXTURE);
 }
 
@@ -192,7 +192,7 @@ static vkn_status upload_triangles(struct painter *painter, uint32_t band, uint3
             to->texel[2 * c] = mesh->texels[vertex][0];
             to->texel[2 * c + 1] = mesh->texels[vertex][1] - (float)(band * bands->rows);
         }
-    return gpu_upload(painter->probe.device, &painter->buffers.at[BIND_TEXTURE_TRIANGLES], 0,
+    return gpu_upload(painter->query.device, &painter->buffers.at[BIND_TEXTURE_TRIANGLES], 0,
                       painter->triangles, count * sizeof *painter->triangles);
 }
 
@@ -200,7 +200,7 @@ static vkn_status upload_triangles(struct painter *painter, uint32_t band, uint3
 static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed)
 {
     const struct bands *bands = &painter->bands;
-    struct probe *probe = &painter->probe;
+    struct query *query = &painter->query;
     uint32_t size = painter->mesh->texture_size;
     const struct Push push = {
         .a = bands->first[band + 1] - bands->first[band], .b = size, .c = bands->rows};
@@ -208,16 +208,16 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
     if (push.a == 0)
         return VKN_OK;
     BASE_TRY(upload_triangles(painter, band, push.a));
-    GPU_ONCE(probe->device, "texture pixels");
+    GPU_ONCE(query->device, "texture pixels");
     gpu_record_fill(recording, &painter->buffers.at[BIND_TEXELS], 0, UINT64_MAX, TEXEL_NONE);
-    gpu_record_fill(recording, &probe->buffers.at[BIND_STATE], offsetof(struct State, live_count),
+    gpu_record_fill(recording, &query->buffers.at[BIND_STATE], offsetof(struct State, live_count),
                     4, 0);
     gpu_record_barrier(recording);
     record(painter, recording, CLAIM, push, push.a);
-    gpu_record_program_barrier(recording);
+    gpu_record_compute_barrier(recording);
     record(painter, recording, LIST, push, bands->rows * size);
     BASE_TRY(gpu_run_once(&recording));
-    return gpu_download(probe->device, &probe->buffers.at[BIND_STATE],
+    return gpu_download(query->device, &query->buffers.at[BIND_STATE],
                         offsetof(struct State, live_count), listed, sizeof *listed);
 }
 
@@ -225,15 +225,16 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
 static vkn_status color(struct painter *painter, uint32_t first, uint32_t count)
 {
     struct Push push = {.a = first, .b = count, .c = painter->mesh->texture_size};
-    GPU_ONCE(painter->probe.device, "texture colours");
+    GPU_ONCE(painter->query.device, "texture colours");
     record(painter, recording, SAMPLES, push, count);
-    probe_record(&painter->probe, recording, painter->bindings, count * TEXTURE_SAMPLES, true);
+    field_query_record(&painter->query, recording, painter->bindings, count * TEXTURE_SAMPLES,
+                       true);
     record(painter, recording, COLORS, push, count);
     return gpu_run_once(&recording);
 }
 
 /* Into the texture, the sums as well. */
-static vkn_status take(struct painter *painter, uint32_t band)
+static vkn_status read_band(struct painter *painter, uint32_t band)
 {
     struct render_mesh *mesh = painter->mesh;
     uint32_t first = band * painter->bands.rows;
@@ -241,7 +242,7 @@ static vkn_status take(struct painter *painter, uint32_t band)
     rows = rows < painter->bands.rows ? rows : painter->bands.rows;
     size_t count = (size_t)rows * mesh->texture_size;
     uint8_t *rgb = mesh->texture + 3 * (size_t)first * mesh->texture_size;
-    BASE_TRY(gpu_download(painter->probe.device, &painter->buffers.at[BIND_TEXELS], 0,
+    BASE_TRY(gpu_download(painter->query.device, &painter->buffers.at[BIND_TEXELS], 0,
                           painter->texels, count * sizeof *painter->texels));
     for (size_t i = 0; i < count; i++) {
         if (painter->texels[i] == TEXEL_NONE)
@@ -259,13 +260,13 @@ static vkn_status take(struct painter *painter, uint32_t band)
 
 static vkn_status paint_band(struct painter *painter, uint32_t band)
 {
-    uint32_t listed, batch = painter->probe.capacity / TEXTURE_SAMPLES;
+    uint32_t listed, batch = painter->query.capacity / TEXTURE_SAMPLES;
     BASE_TRY(claim(painter, band, &listed));
     if (listed == 0)
         return VKN_OK;
     for (uint32_t first = 0; first < listed; first += batch)
         BASE_TRY(color(painter, first, listed - first < batch ? listed - first : batch));
-    return take(painter, band);
+    return read_band(painter, band);
 }
 
 static vkn_status paint_all(struct painter *painter, struct report_progress *progress,
@@ -302,23 +303,24 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     painter->shown = base_alloc((size_t)size * size / 8 + 1, 1);
     if (!painter->mesh->texture || !painter->triangles || !painter->texels || !painter->shown)
         return VKN_ERROR;
-    BASE_TRY(probe_create(renderer, &painter->probe));
-    BASE_TRY(buffers_create(painter->probe.device, BUFFERS_OF_VIEW, OF_TEXTURE, &counts,
+    BASE_TRY(field_query_create(renderer, &painter->query));
+    BASE_TRY(buffers_create(painter->query.device, BUFFERS_OF_VIEW, OF_TEXTURE, &counts,
                             &painter->buffers));
-    probe_bind(&painter->probe, bound);
+    field_query_bind(&painter->query, bound);
     buffers_bind(&painter->buffers, OF_TEXTURE, bound);
-    BASE_TRY(gpu_bindings_create(painter->probe.device, bound, &painter->bindings));
+    BASE_TRY(gpu_bindings_create(painter->query.device, bound, &painter->bindings));
     BASE_TRY(
-        gpu_upload(painter->probe.device, &painter->buffers.at[BIND_MESH], 0, &grid, sizeof grid));
+        gpu_upload(painter->query.device, &painter->buffers.at[BIND_MESH], 0, &grid, sizeof grid));
     for (int pass = 0; pass < PASSES; pass++)
-        BASE_TRY(field_backend_create_program(
-            painter->probe.device, &painter->probe.setup.backend, pass_names[pass], FIELD_SAME,
-            LOCAL_SIZE_TEXTURE, &painter->probe.setup.specialization, &painter->programs[pass]));
+        BASE_TRY(field_backend_create_pipeline(
+            painter->query.device, &painter->query.setup.backend, pass_names[pass],
+            FIELD_NO_VARIANT, LOCAL_SIZE_TEXTURE, &painter->query.setup.specialization,
+            &painter->pipelines[pass]));
     return VKN_OK;
 }
 
 /* What shows nothing, between the charts, gets the mean: small copies of a texture mix all. */
-static void fill_rest(struct painter *painter)
+static void fill_uncovered(struct painter *painter)
 {
     struct render_mesh *mesh = painter->mesh;
     size_t count = (size_t)mesh->texture_size * mesh->texture_size;
@@ -331,10 +333,10 @@ static void fill_rest(struct painter *painter)
 static void destroy(struct painter *painter)
 {
     for (int pass = 0; pass < PASSES; pass++)
-        gpu_program_destroy(&painter->programs[pass]);
+        gpu_pipeline_destroy(&painter->pipelines[pass]);
     gpu_bindings_destroy(&painter->bindings);
     buffers_destroy(&painter->buffers);
-    probe_destroy(&painter->probe);
+    field_query_destroy(&painter->query);
     free(painter->bands.first);
     free(painter->bands.triangles);
     free(painter->triangles);
@@ -351,8 +353,8 @@ vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *sce
     if (status == VKN_OK)
         status = paint_all(&painter, progress, stop);
     if (status == VKN_OK)
-        fill_rest(&painter);
-    uint64_t held = painter.probe.device ? gpu_memory_held(painter.probe.device) : 0;
+        fill_uncovered(&painter);
+    uint64_t held = painter.query.device ? gpu_memory_allocated(painter.query.device) : 0;
     mesh->device_bytes = held > mesh->device_bytes ? held : mesh->device_bytes;
     destroy(&painter);
     return status;

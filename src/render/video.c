@@ -176,7 +176,7 @@ static void read_words(FILE *words, char said[2 * MOST_WORDS])
 }
 
 /* How ffmpeg ended. */
-static vkn_status wait_for(struct render_video *video)
+static vkn_status end_process(struct render_video *video)
 {
     char how[BASE_HOW_SIZE];
     base_program_ended(video->process, true, how);
@@ -201,7 +201,7 @@ vkn_status render_video_end(struct render_video **ending, bool keep)
     if (video->pipe >= 0)
         close(video->pipe); /* the end of its input */
     if (video->process > 0)
-        status = wait_for(video);
+        status = end_process(video);
     if (video->words != NULL)
         fclose(video->words);
     if (status == VKN_OK && keep)

@@ -57,7 +57,7 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
     camera->center_x *= (float)width / (float)camera->width;
     camera->center_y *= ratio;
     camera->focal_x *=
-        scene_sees_around(camera->lens) ? (float)width / (float)camera->width : ratio;
+        scene_is_panoramic(camera->lens) ? (float)width / (float)camera->width : ratio;
     camera->focal_y *= ratio;
     camera->width = width;
     camera->height = height;
@@ -70,9 +70,9 @@ vkn_status render_views(const struct vkn_scene *scene, const struct vkn_render_p
     *views = (struct scene_camera_path){.count = params->orbit > 0 ? params->orbit
                                                                    : params->interpolate};
     vkn_status status = VKN_OK;
-    if (views->count > SCENE_MOST_FRAMES)
+    if (views->count > SCENE_MAX_FRAMES)
         return base_fail(VKN_BAD_INPUT, "%zu views are more than %d", views->count,
-                         SCENE_MOST_FRAMES);
+                         SCENE_MAX_FRAMES);
     if (params->camera_path)
         status =
             scene_read_camera_path(scene, params->camera_path, params->dataparser, NULL, views);

@@ -15,7 +15,7 @@ static vkn_status write_file(void *context)
                                  file->channels);
 }
 
-static vkn_status finish_place(struct render_place *place)
+static vkn_status finish_slot(struct render_write_slot *place)
 {
     vkn_status status = base_task_wait(&place->task);
     free(place->file.path);
@@ -33,14 +33,14 @@ static size_t row(void)
 
 vkn_status render_writer_add(struct render_writer *writer, const struct render_file *file)
 {
-    struct render_place *place = &writer->places[writer->count % row()];
-    vkn_status status = finish_place(place);
+    struct render_write_slot *place = &writer->places[writer->count % row()];
+    vkn_status status = finish_slot(place);
     place->file = *file;
     if (status == VKN_OK)
         status = file->path && file->pixels ? VKN_OK : VKN_ERROR;
     if (status != VKN_OK) {
         BASE_KEEP_ERROR;
-        finish_place(place);
+        finish_slot(place);
         return status;
     }
     writer->count++;
@@ -53,7 +53,7 @@ vkn_status render_writer_finish(struct render_writer *writer)
     vkn_status status = VKN_OK;
     size_t places = row();
     for (size_t i = 0; i < places; i++) { /* from the oldest on */
-        vkn_status one = finish_place(&writer->places[(writer->count + i) % places]);
+        vkn_status one = finish_slot(&writer->places[(writer->count + i) % places]);
         if (one != VKN_OK && status == VKN_OK) {
             status = one;
             base_error_keep(&first);

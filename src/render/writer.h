@@ -17,7 +17,7 @@ struct render_file {
 
 /* Zero-initialise it. */
 struct render_writer {
-    struct render_place {
+    struct render_write_slot {
         struct render_file file;
         struct base_task *task;
     } places[RENDER_MOST_FILES];

@@ -16,8 +16,8 @@ void curve_smooth(const double *values, size_t count, double *smooth);
 /* Points that draw the same picture as the `count` given: per column of [low, high] / `columns` the
  * smallest and the largest value, in order; a column without finite values gives one NaN (a gap).
  * `x` must not decrease. Writes at most 2 * columns points and returns their number. */
-size_t curve_thin(const double *x, const double *y, size_t count, double low, double high,
-                  size_t columns, double *thin_x, double *thin_y);
+size_t curve_decimate(const double *x, const double *y, size_t count, double low, double high,
+                      size_t columns, double *decimated_x, double *decimated_y);
 
 /* Widens [*low, *high] by the finite values (only the positive ones for a logarithmic axis). */
 void curve_range(const double *values, size_t count, int only_positive, double *low, double *high);
@@ -46,11 +46,12 @@ void ticks_round_out(double *low, double *high, size_t wanted);
 #define PLOT_CURVES 12
 
 struct plot_curve {
-    const char *name; /* for the legend */
-    const char *look; /* class of its colour, page_style: "c1", "mark", "r1"; ours, not escaped */
+    const char *name;      /* for the legend */
+    const char *css_class; /* class of its colour, page_style: "c1", "mark", "r1"; ours, not escaped
+                            */
     size_t count;
     const double *x, *values; /* x does not decrease; NaN leaves a gap */
-    bool marked;              /* few points with a dot each, such as evaluations; not smoothed */
+    bool dots;                /* few points with a dot each, such as evaluations; not smoothed */
 };
 
 struct plot {
@@ -60,9 +61,9 @@ struct plot {
     bool logarithmic;       /* values that are not positive are left out */
     bool from_zero;         /* the linear axis starts at 0 */
     bool smooth;            /* a strong smooth curve over a faint raw one */
-    bool crowded;           /* smooth curves without the raw ones, and without dots */
-    bool stairs;            /* values hold until the next point */
-    bool unordered;         /* the last value is as any other: not in the caption */
+    bool hide_raw;          /* smooth curves without the raw ones, and without dots */
+    bool stepwise;          /* values hold until the next point */
+    bool hide_last;         /* the last value is as any other: not in the caption */
     size_t curve_count;
     struct plot_curve curves[PLOT_CURVES];
     const char *x_name;    /* "step", "min", "time"; ours */

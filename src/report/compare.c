@@ -20,7 +20,7 @@ void compare_head(struct base_text *page, const struct comparison *comparison)
     for (size_t i = 0; i < comparison->count; i++) {
         const struct compared *compared = &comparison->runs[i];
         base_text_add(page, "<li>");
-        page_swatch(page, compared->look);
+        page_swatch(page, compared->css_class);
         base_text_add(page, "<b>");
         page_text(page, compared->name);
         base_text_add(page, "</b> <span>");
@@ -57,8 +57,8 @@ static void add_view(struct base_text *page, const struct comparison *comparison
             cells[0].folder = compared->run.folder;
             cells[0].path = picture->target;
         }
-        cells[count++] = (struct page_cell){compared->look, compared->name, compared->run.folder,
-                                            picture->render, picture->psnr};
+        cells[count++] = (struct page_cell){compared->css_class, compared->name,
+                                            compared->run.folder, picture->render, picture->psnr};
     }
     char *name = scene[0] ? base_format("%s %s", scene, view) : base_format("%s", view);
     if (name)
@@ -150,10 +150,10 @@ static vkn_status add_page(struct base_text *page, const struct comparison *comp
 
 static vkn_status name_run(struct compared *compared, size_t index)
 {
-    static const char *const looks[COMPARE_MOST] = {"r1", "r2", "r3", "r4",  "r5",  "r6",
-                                                    "r7", "r8", "r9", "r10", "r11", "r12"};
+    static const char *const css_classes[COMPARE_MOST] = {"r1", "r2", "r3", "r4",  "r5",  "r6",
+                                                          "r7", "r8", "r9", "r10", "r11", "r12"};
     const char *scene = page_scene(&compared->run);
-    compared->look = looks[index];
+    compared->css_class = css_classes[index];
     compared->name = page_run_name(compared->run.folder);
     compared->scene = page_last_part(scene ? scene : "");
     return compared->name && compared->scene ? VKN_OK : VKN_ERROR;

@@ -10,9 +10,9 @@
 
 struct compared {
     struct run run;
-    char *name;       /* of the folder, or its path where two folders have the same name */
-    char *scene;      /* last part of its path; "" when not known */
-    const char *look; /* of its curves and cells: "r1" ... */
+    char *name;            /* of the folder, or its path where two folders have the same name */
+    char *scene;           /* last part of its path; "" when not known */
+    const char *css_class; /* of its curves and cells: "r1" ... */
 };
 
 struct comparison {

@@ -15,7 +15,7 @@ struct clock {
 struct chart {
     const char *id, *title, *unit;
     int decimals;
-    bool logarithmic, from_zero, stairs;
+    bool logarithmic, from_zero, stepwise;
     enum run_column column;
     bool test; /* of test views instead of the column */
     enum run_quality quality;
@@ -44,7 +44,7 @@ static const struct chart loss_scale = {.id = "loss-scale",
                                         .unit = "",
                                         .decimals = -1,
                                         .logarithmic = true,
-                                        .stairs = true,
+                                        .stepwise = true,
                                         .column = RUN_LOSS_SCALE};
 static const struct chart grad_norm = {.id = "grad-norm",
                                        .title = "Gradient norm",
@@ -56,13 +56,13 @@ static const struct chart skipped = {.id = "skipped-steps",
                                      .unit = "",
                                      .decimals = -1,
                                      .from_zero = true,
-                                     .stairs = true,
+                                     .stepwise = true,
                                      .column = RUN_SKIPPED};
-static const struct chart flushed = {.id = "flushed",
-                                     .title = "Share of gradients that underflowed in 16 bits",
-                                     .unit = "",
-                                     .from_zero = true,
-                                     .column = RUN_FLUSHED};
+static const struct chart underflowed = {.id = "flushed",
+                                         .title = "Share of gradients that underflowed in 16 bits",
+                                         .unit = "",
+                                         .from_zero = true,
+                                         .column = RUN_UNDERFLOWED};
 static const struct chart idle = {.id = "idle-share",
                                   .title = "Share of idle time of the device",
                                   .unit = "",
@@ -143,9 +143,9 @@ static void add_chart(struct base_text *page, const struct comparison *compariso
         .decimals = chart->decimals,
         .logarithmic = chart->logarithmic,
         .from_zero = chart->from_zero,
-        .smooth = !chart->stairs,
-        .crowded = true,
-        .stairs = chart->stairs,
+        .smooth = !chart->stepwise,
+        .hide_raw = true,
+        .stepwise = chart->stepwise,
         .x_name = axis == AXIS_STEP ? "step" : clock.name,
     };
     double *memory[COMPARE_MOST] = {0};
@@ -156,11 +156,11 @@ static void add_chart(struct base_text *page, const struct comparison *compariso
         memory[i] = points.x;
         plot.curves[plot.curve_count++] = (struct plot_curve){
             .name = compared->name,
-            .look = compared->look,
+            .css_class = compared->css_class,
             .count = points.count,
             .x = points.x,
             .values = points.y,
-            .marked = chart->test,
+            .dots = chart->test,
         };
     }
     plot_figure(page, &plot);
@@ -220,8 +220,8 @@ static void add_gradient_charts(struct base_text *page, const struct comparison 
         add_chart(page, comparison, &loss_scale, AXIS_STEP);
     if (any_differs(comparison, RUN_SKIPPED, 0.0))
         add_chart(page, comparison, &skipped, AXIS_STEP);
-    if (any_differs(comparison, RUN_FLUSHED, 0.0))
-        add_chart(page, comparison, &flushed, AXIS_STEP);
+    if (any_differs(comparison, RUN_UNDERFLOWED, 0.0))
+        add_chart(page, comparison, &underflowed, AXIS_STEP);
     if (any_finite(comparison, RUN_IDLE))
         add_chart(page, comparison, &idle, AXIS_STEP);
 }

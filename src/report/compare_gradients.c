@@ -16,10 +16,10 @@ static double skipped_share_of(const struct run *run, double seconds)
     return steps > 0.0 ? 100.0 * skipped_of(run, seconds) / steps : (double)NAN;
 }
 
-static double flushed_of(const struct run *run, double seconds)
+static double underflowed_of(const struct run *run, double seconds)
 {
     (void)seconds;
-    return 100.0 * compare_mean(run, RUN_FLUSHED);
+    return 100.0 * compare_mean(run, RUN_UNDERFLOWED);
 }
 
 static double norm_of(const struct run *run, double seconds)
@@ -37,7 +37,7 @@ static double idle_of(const struct run *run, double seconds)
 static const struct measure gradients[] = {
     {"Skipped steps", skipped_of, BETTER_LOW, FORMAT_COUNT, 0},
     {"Skipped, %", skipped_share_of, BETTER_LOW, FORMAT_NUMBER, 1},
-    {"Underflowed, %", flushed_of, BETTER_LOW, FORMAT_NUMBER, 2},
+    {"Underflowed, %", underflowed_of, BETTER_LOW, FORMAT_NUMBER, 2},
     {"Gradient norm", norm_of, BETTER_NONE, FORMAT_QUANTITY, 0},
     {"Idle, %", idle_of, BETTER_LOW, FORMAT_NUMBER, 1},
 };

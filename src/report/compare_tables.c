@@ -143,7 +143,7 @@ static void add_text(struct base_text *page, const char *text)
 static void add_run_name(struct base_text *page, const struct compared *compared, const char *scope)
 {
     base_text_add(page, "<th scope=\"%s\">", scope);
-    page_swatch(page, compared->look);
+    page_swatch(page, compared->css_class);
     page_text(page, compared->name);
     base_text_add(page, "</th>");
 }

@@ -37,20 +37,20 @@ void curve_smooth(const double *values, size_t count, double *smooth)
 
 /* One column's points, in their order of x. */
 static size_t put_extremes(const double *x, const double *y, size_t least, size_t most,
-                           double *thin_x, double *thin_y)
+                           double *decimated_x, double *decimated_y)
 {
     size_t first = smaller(least, most), second = least + most - first;
-    thin_x[0] = x[first];
-    thin_y[0] = y[first];
+    decimated_x[0] = x[first];
+    decimated_y[0] = y[first];
     if (second == first)
         return 1;
-    thin_x[1] = x[second];
-    thin_y[1] = y[second];
+    decimated_x[1] = x[second];
+    decimated_y[1] = y[second];
     return 2;
 }
 
-size_t curve_thin(const double *x, const double *y, size_t count, double low, double high,
-                  size_t columns, double *thin_x, double *thin_y)
+size_t curve_decimate(const double *x, const double *y, size_t count, double low, double high,
+                      size_t columns, double *decimated_x, double *decimated_y)
 {
     size_t written = 0, begin = 0;
     for (size_t column = 0; column < columns && begin < count; column++) {
@@ -65,10 +65,11 @@ size_t curve_thin(const double *x, const double *y, size_t count, double low, do
                 most = end;
         }
         if (end > begin && least == count) {
-            thin_x[written] = x[begin];
-            thin_y[written++] = (double)NAN;
+            decimated_x[written] = x[begin];
+            decimated_y[written++] = (double)NAN;
         } else if (end > begin) {
-            written += put_extremes(x, y, least, most, thin_x + written, thin_y + written);
+            written +=
+                put_extremes(x, y, least, most, decimated_x + written, decimated_y + written);
         }
         begin = end;
     }

@@ -122,9 +122,9 @@ static struct quality find_quality(const struct run_summary *summary)
 {
     struct quality quality = {summary->psnr, summary->ssim, "not measured", "not measured"};
     const struct run_evaluation *last = last_evaluation(summary);
-    if (isfinite(quality.psnr) && isfinite(summary->blank_psnr)) {
+    if (isfinite(quality.psnr) && isfinite(summary->background_psnr)) {
         snprintf(quality.views, sizeof(quality.views),
-                 "mean of the test views; a blank page: %.2f dB", summary->blank_psnr);
+                 "mean of the test views; a blank page: %.2f dB", summary->background_psnr);
     } else if (isfinite(quality.psnr) && isfinite(summary->views) && isfinite(summary->floaters)) {
         snprintf(quality.views, sizeof(quality.views),
                  "mean of %.0f test views; floaters: %.3f %% of the light", summary->views,

@@ -13,7 +13,7 @@ enum run_column {
     RUN_LEARNING_RATE,
     RUN_LOSS_SCALE,
     RUN_SKIPPED,
-    RUN_FLUSHED,
+    RUN_UNDERFLOWED,
     RUN_RAYS,
     RUN_SAMPLES,
     RUN_MARCHED,

@@ -90,12 +90,12 @@ void page_step_name(char name[PAGE_STEP_NAME], double step)
     snprintf(name, PAGE_STEP_NAME, isfinite(step) ? "step %.0f" : "an unknown step", step);
 }
 
-void page_swatch(struct base_text *page, const char *look)
+void page_swatch(struct base_text *page, const char *css_class)
 {
     base_text_add(page,
                   "<svg class=\"swatch\" viewBox=\"0 0 20 8\" aria-hidden=\"true\">"
                   "<path class=\"curve %s\" d=\"M1 4H19\"/></svg>",
-                  look);
+                  css_class);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ void page_count(struct base_text *page, double value);
 #define PAGE_STEP_NAME 64
 void page_step_name(char name[PAGE_STEP_NAME], double step);
 /* A short line in the colour of a curve. */
-void page_swatch(struct base_text *page, const char *look);
+void page_swatch(struct base_text *page, const char *css_class);
 /* <img> with the picture itself inside; a note in its place when the file is absent, no PNG or
  * JPEG, or does not lie inside the run directory; other errors fail the page. `edge`: made smaller
  * when a side is longer than so many pixels; 0: as it is. `*budget` is what may still be embedded,
@@ -31,7 +31,7 @@ bool page_picture(struct base_text *page, const char *folder, const char *path, 
 
 /* One of the pictures that show the same view. */
 struct page_cell {
-    const char *look;          /* class of the cell: "target", "render", "r1"; ours */
+    const char *css_class;     /* class of the cell: "target", "render", "r1"; ours */
     const char *name;          /* what it is */
     const char *folder, *path; /* NULL path: not recorded */
     double psnr;               /* NaN: none is shown */

@@ -21,12 +21,13 @@ static struct plot make_plot(const struct run *run, const char *id, const char *
 static void add_curve(struct plot *plot, const struct run *run, const char *name,
                       enum run_column column)
 {
-    static const char *const looks[] = {"c1", "c2", "c3"};
-    plot->curves[plot->curve_count] = (struct plot_curve){.name = name,
-                                                          .look = looks[plot->curve_count],
-                                                          .count = run->metrics.count,
-                                                          .x = run->metrics.values[RUN_STEP],
-                                                          .values = run->metrics.values[column]};
+    static const char *const css_classes[] = {"c1", "c2", "c3"};
+    plot->curves[plot->curve_count] =
+        (struct plot_curve){.name = name,
+                            .css_class = css_classes[plot->curve_count],
+                            .count = run->metrics.count,
+                            .x = run->metrics.values[RUN_STEP],
+                            .values = run->metrics.values[column]};
     plot->curve_count++;
 }
 
@@ -47,11 +48,11 @@ static vkn_status add_tests(struct plot *plot, const struct run *run, enum run_q
     if (plot->curve_count == 0)
         plot->seconds = tests->seconds;
     plot->curves[plot->curve_count++] = (struct plot_curve){.name = "test views",
-                                                            .look = "mark",
+                                                            .css_class = "mark",
                                                             .count = tests->count,
                                                             .x = tests->steps,
                                                             .values = tests->values,
-                                                            .marked = true};
+                                                            .dots = true};
     return VKN_OK;
 }
 
@@ -101,18 +102,18 @@ static void add_psnr_by_time(struct base_text *page, const struct run *run)
     for (size_t i = 0; i < count; i++) {
         times[i] = summary->by_time[i].time;
         psnr[i] = summary->by_time[i].psnr;
-        blank[i] = summary->by_time[i].blank_psnr;
+        blank[i] = summary->by_time[i].background_psnr;
     }
     struct plot plot = {
         .id = "psnr-by-time",
         .title = "PSNR by the view's time",
         .unit = "dB",
         .decimals = 2,
-        .unordered = true,
+        .hide_last = true,
         .x_name = "time",
-        .curve_count = isfinite(summary->blank_psnr) ? 2 : 1,
-        .curves = {{"test views", "mark", count, times, psnr, .marked = true},
-                   {"a blank page", "c2", count, times, blank, .marked = true}},
+        .curve_count = isfinite(summary->background_psnr) ? 2 : 1,
+        .curves = {{"test views", "mark", count, times, psnr, .dots = true},
+                   {"a blank page", "c2", count, times, blank, .dots = true}},
     };
     plot_figure(page, &plot);
     free(times);
@@ -137,23 +138,24 @@ static void add_loss_scaling(struct base_text *page, const struct run *run)
 {
     if (run_differs(&run->metrics, RUN_LOSS_SCALE, 1.0)) {
         struct plot scale = make_plot(run, "loss-scale", "Loss scale", "");
-        scale.logarithmic = scale.stairs = true;
+        scale.logarithmic = scale.stepwise = true;
         scale.decimals = -1;
         add_curve(&scale, run, "loss scale", RUN_LOSS_SCALE);
         plot_figure(page, &scale);
     }
     if (run_differs(&run->metrics, RUN_SKIPPED, 0.0)) {
         struct plot skipped = make_plot(run, "skipped-steps", "Skipped steps", "");
-        skipped.from_zero = skipped.stairs = true;
+        skipped.from_zero = skipped.stepwise = true;
         skipped.decimals = -1;
         add_curve(&skipped, run, "since the start", RUN_SKIPPED);
         plot_figure(page, &skipped);
     }
-    if (run_differs(&run->metrics, RUN_FLUSHED, 0.0)) {
-        struct plot flushed = make_plot(run, "flushed", "Gradients flushed to zero by 16 bits", "");
-        flushed.from_zero = flushed.smooth = true;
-        add_curve(&flushed, run, "share", RUN_FLUSHED);
-        plot_figure(page, &flushed);
+    if (run_differs(&run->metrics, RUN_UNDERFLOWED, 0.0)) {
+        struct plot underflowed =
+            make_plot(run, "flushed", "Gradients flushed to zero by 16 bits", "");
+        underflowed.from_zero = underflowed.smooth = true;
+        add_curve(&underflowed, run, "share", RUN_UNDERFLOWED);
+        plot_figure(page, &underflowed);
     }
 }
 

@@ -103,11 +103,11 @@ static void add_idle(struct base_text *page, const struct run_summary *summary)
     double busy = 0.0;
     for (size_t i = 0; i < summary->pass_count; i++)
         busy += summary->passes[i].milliseconds;
-    double step = busy + profile->idle_milliseconds + profile->period_idle_milliseconds;
+    double step = busy + profile->idle_milliseconds + profile->interval_idle_milliseconds;
     add_fact(page, "device idle between passes", 100.0 * profile->idle_milliseconds / step, 2,
              " %");
-    add_fact(page, "between periods of 16 steps", 100.0 * profile->period_idle_milliseconds / step,
-             2, " %");
+    add_fact(page, "between periods of 16 steps",
+             100.0 * profile->interval_idle_milliseconds / step, 2, " %");
 }
 
 static void add_facts(struct base_text *page, const struct run_summary *summary)

@@ -39,7 +39,7 @@ static bool add_cell(struct base_text *page, const char *view, const struct page
                      size_t *budget)
 {
     char *alt = base_format("%s: %s", view, cell->name);
-    base_text_add(page, "<div class=\"cell %s\">", cell->look);
+    base_text_add(page, "<div class=\"cell %s\">", cell->css_class);
     bool shown = alt && page_picture(page, cell->folder, cell->path, alt, 0, budget);
     base_text_add(page, "<span>");
     page_text(page, cell->name);

@@ -189,7 +189,7 @@ struct points {
 };
 
 static void draw_path(struct base_text *page, const struct frame *frame,
-                      const struct points *points, bool stairs, const char *class_name)
+                      const struct points *points, bool stepwise, const char *class_name)
 {
     base_text_add(page, "<path class=\"%s\" d=\"", class_name);
     bool drawing = false;
@@ -201,7 +201,7 @@ static void draw_path(struct base_text *page, const struct frame *frame,
         }
         if (!drawing)
             base_text_add(page, "M%.1f %.1f", x, y);
-        else if (stairs)
+        else if (stepwise)
             base_text_add(page, "H%.1fV%.1f", x, y);
         else
             base_text_add(page, "L%.1f %.1f", x, y);
@@ -220,13 +220,13 @@ static void draw_dots(struct base_text *page, const struct plot *plot, const str
                 page,
                 "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>%s %.6g: %.4g"
                 "</title></circle>\n",
-                curve->look, x, y, radius, plot->x_name, curve->x[i], curve->values[i]);
+                curve->css_class, x, y, radius, plot->x_name, curve->x[i], curve->values[i]);
     }
 }
 
 /* Room for one prepared curve. */
 struct scratch {
-    double *smooth, *thin_x, *thin_y;
+    double *smooth, *decimated_x, *decimated_y;
 };
 
 static void draw_series(struct base_text *page, const struct plot *plot, const struct frame *frame,
@@ -234,12 +234,12 @@ static void draw_series(struct base_text *page, const struct plot *plot, const s
 {
     struct points points = *all;
     if (points.count > MANY_POINTS) {
-        points.count = curve_thin(all->x, all->y, all->count, frame->x_low, frame->x_high, COLUMNS,
-                                  scratch->thin_x, scratch->thin_y);
-        points.x = scratch->thin_x;
-        points.y = scratch->thin_y;
+        points.count = curve_decimate(all->x, all->y, all->count, frame->x_low, frame->x_high,
+                                      COLUMNS, scratch->decimated_x, scratch->decimated_y);
+        points.x = scratch->decimated_x;
+        points.y = scratch->decimated_y;
     }
-    draw_path(page, frame, &points, plot->stairs, class_name);
+    draw_path(page, frame, &points, plot->stepwise, class_name);
 }
 
 static void draw_curve(struct base_text *page, const struct plot *plot, const struct frame *frame,
@@ -247,19 +247,19 @@ static void draw_curve(struct base_text *page, const struct plot *plot, const st
 {
     char class_name[32];
     struct points points = {curve->x, curve->values, curve->count};
-    bool smooth = plot->smooth && !curve->marked && curve->count >= FEW_POINTS;
-    snprintf(class_name, sizeof(class_name), "curve %s%s", curve->look, smooth ? " raw" : "");
-    if (!smooth || !plot->crowded)
+    bool smooth = plot->smooth && !curve->dots && curve->count >= FEW_POINTS;
+    snprintf(class_name, sizeof(class_name), "curve %s%s", curve->css_class, smooth ? " raw" : "");
+    if (!smooth || !plot->hide_raw)
         draw_series(page, plot, frame, &points, class_name, scratch);
     if (smooth) {
         curve_smooth(curve->values, curve->count, scratch->smooth);
         points.y = scratch->smooth;
-        snprintf(class_name, sizeof(class_name), "curve %s", curve->look);
+        snprintf(class_name, sizeof(class_name), "curve %s", curve->css_class);
         draw_series(page, plot, frame, &points, class_name, scratch);
     }
-    if (curve->marked)
+    if (curve->dots)
         draw_dots(page, plot, frame, curve, 3.4);
-    else if (curve->count < FEW_POINTS && !plot->crowded)
+    else if (curve->count < FEW_POINTS && !plot->hide_raw)
         draw_dots(page, plot, frame, curve, 2.6);
 }
 
@@ -303,9 +303,9 @@ static void add_legend_entry(struct base_text *page, const struct plot *plot,
     const char *unit = isfinite(last) ? plot->unit : "";
     bool apart = unit[0] && unit[0] != '/';
     base_text_add(page, "<span class=\"key\">");
-    page_swatch(page, curve->look);
+    page_swatch(page, curve->css_class);
     page_text(page, curve->name);
-    if (!plot->unordered)
+    if (!plot->hide_last)
         base_text_add(page, " <b>%s%s%s</b>", text, apart ? " " : "", unit);
     base_text_add(page, "</span>\n");
 }
@@ -314,7 +314,7 @@ static void add_caption(struct base_text *page, const struct plot *plot)
 {
     base_text_add(page, "<figcaption><h3>%s</h3><span class=\"legend\">\n", plot->title);
     for (size_t i = 0; i < plot->curve_count; i++)
-        if (plot->curves[i].count > 0 || !plot->curves[i].marked)
+        if (plot->curves[i].count > 0 || !plot->curves[i].dots)
             add_legend_entry(page, plot, &plot->curves[i]);
     base_text_add(page, "</span></figcaption>\n");
 }

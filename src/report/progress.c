@@ -8,7 +8,7 @@
 
 /* Seconds between updates. */
 #define TERMINAL_PERIOD 0.1
-#define PLAIN_PERIOD    5.0
+#define PLAIN_INTERVAL  5.0
 
 struct report_progress {
     bool quiet, terminal;
@@ -65,7 +65,7 @@ static void show(struct report_progress *progress)
 
 static void show_when_due(struct report_progress *progress, bool now)
 {
-    double period = progress->terminal ? TERMINAL_PERIOD : PLAIN_PERIOD;
+    double period = progress->terminal ? TERMINAL_PERIOD : PLAIN_INTERVAL;
     progress->pending = true;
     if (now || base_seconds() - progress->last_shown >= period)
         show(progress);

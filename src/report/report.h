@@ -17,7 +17,7 @@ struct report_metrics {
     double learning_rate;
     double loss_scale;
     uint64_t skipped_steps; /* since the start of the run */
-    double flushed; /* share of the activations' gradients that 16 bits turned into zero since
+    double underflowed; /* share of the activations' gradients that 16 bits turned into zero since
                        the previous line */
     double rays_per_second;
     double samples_per_second; /* live samples, those that carry a gradient */
@@ -80,7 +80,7 @@ vkn_status report_write_comparison(const char *const *runs, size_t count, const 
 
 /* ---- trace.json: timelines for Perfetto or chrome://tracing --------------------------------- */
 
-enum trace_track { TRACE_HOST, TRACE_DEVICE_PERIODS, TRACE_DEVICE_PASSES, TRACE_TRACKS };
+enum trace_track { TRACE_HOST, TRACE_DEVICE_INTERVALS, TRACE_DEVICE_PASSES, TRACE_TRACKS };
 
 struct trace_event {
     const char *name; /* literal */
@@ -108,7 +108,7 @@ vkn_status report_write_trace(const char *path, const struct trace *trace);
  * The cameras of a scene from above and from two sides with what they see of their surroundings,
  * training and other views apart, the cubes of training space, its axes, what the cameras look at,
  * and the sparse points. */
-char *report_rig(const struct inspection *inspection);
+char *report_camera_drawing(const struct inspection *inspection);
 
 /* The results of vknerf bench: rooflines with the products and MLPs under them, then bars: the
  * rates of all paths on one case of each operation, of those that most paths have the fastest;

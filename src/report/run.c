@@ -14,7 +14,7 @@
 
 /* The line `at` counts, and those before it that are of its step or later ones do not: a run that
  * goes on from an earlier step, or two that write one file, train these again. */
-static void take_back(struct run_metrics *metrics, size_t at)
+static void replace_later_lines(struct run_metrics *metrics, size_t at)
 {
     size_t to = at;
     while (to > 0 && metrics->values[RUN_STEP][to - 1] >= metrics->values[RUN_STEP][at])
@@ -36,7 +36,7 @@ static vkn_status read_line(const char *name, const cJSON *line, struct run_metr
         BASE_TRY(base_json_number(line, columns[column].name, name, column == RUN_STEP, least,
                                   HUGE_VAL, value));
     }
-    take_back(metrics, at);
+    replace_later_lines(metrics, at);
     return VKN_OK;
 }
 

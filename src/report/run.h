@@ -24,7 +24,7 @@ struct run_evaluation {
 
 /* A test view of a scene with times. NaN when absent. */
 struct run_view {
-    double time, psnr, blank_psnr; /* the last of a picture of the background alone */
+    double time, psnr, background_psnr; /* the last of a picture of the background alone */
 };
 
 struct run_pass {
@@ -45,9 +45,9 @@ struct run_buffer {
 /* "profile" of summary.json: what holds for all passes. NaN when absent. */
 struct run_profile {
     double steps, periods;
-    double idle_milliseconds, period_idle_milliseconds; /* per step */
-    double rays, marched_samples, live_samples;         /* per step */
-    double peak_flops, peak_bytes, peak_atomics;        /* per second */
+    double idle_milliseconds, interval_idle_milliseconds; /* per step */
+    double rays, marched_samples, live_samples;           /* per step */
+    double peak_flops, peak_bytes, peak_atomics;          /* per second */
 };
 
 /* "sampling" of summary.json, means since training began or went on. NaN and NULL when absent. */
@@ -67,7 +67,7 @@ struct run_parallel {
 
 struct run_summary {
     bool present;
-    double psnr, ssim, blank_psnr, floaters, views, step, seconds, skipped_steps;
+    double psnr, ssim, background_psnr, floaters, views, step, seconds, skipped_steps;
     const char *background, *color_space, *precision, *path, *gradient_sums, *policy;
     const char *device, *driver, *scene, *status;
     const char *gradient_warning, *failure;

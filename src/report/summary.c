@@ -61,7 +61,7 @@ static vkn_status read_view(const cJSON *item, const char *file, void *out)
     const struct number_field numbers[] = {
         {"time", 0.0, 1.0, &view->time},
         {"psnr", -HUGE_VAL, HUGE_VAL, &view->psnr},
-        {"blank_psnr", -HUGE_VAL, HUGE_VAL, &view->blank_psnr},
+        {"background_psnr", -HUGE_VAL, HUGE_VAL, &view->background_psnr},
     };
     return read_numbers(item, file, numbers, BASE_COUNT(numbers));
 }
@@ -208,7 +208,7 @@ static vkn_status read_profile(const cJSON *json, const char *path, struct run_p
         {"steps", 0.0, HUGE_VAL, &profile->steps},
         {"periods", 0.0, HUGE_VAL, &profile->periods},
         {"idle_milliseconds", 0.0, HUGE_VAL, &profile->idle_milliseconds},
-        {"period_idle_milliseconds", 0.0, HUGE_VAL, &profile->period_idle_milliseconds},
+        {"period_idle_milliseconds", 0.0, HUGE_VAL, &profile->interval_idle_milliseconds},
         {"rays", 0.0, HUGE_VAL, &profile->rays},
         {"marched_samples", 0.0, HUGE_VAL, &profile->marched_samples},
         {"live_samples", 0.0, HUGE_VAL, &profile->live_samples},
@@ -268,7 +268,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"ssim", -1.0, 1.0, &summary->ssim},
         {"views", 0.0, HUGE_VAL, &summary->views},
         {"step", 0.0, HUGE_VAL, &summary->step},
-        {"blank_psnr", -HUGE_VAL, HUGE_VAL, &summary->blank_psnr},
+        {"background_psnr", -HUGE_VAL, HUGE_VAL, &summary->background_psnr},
         {"floaters", 0.0, 1.0, &summary->floaters},
         {"seconds", 0.0, HUGE_VAL, &summary->seconds},
         {"skipped_steps", 0.0, HUGE_VAL, &summary->skipped_steps},

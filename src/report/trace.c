@@ -12,7 +12,7 @@ static const struct track {
     const char *category, *name;
 } tracks[TRACE_TRACKS] = {
     [TRACE_HOST] = {1, 1, "host", "training"},
-    [TRACE_DEVICE_PERIODS] = {2, 1, "period", "periods"},
+    [TRACE_DEVICE_INTERVALS] = {2, 1, "period", "periods"},
     [TRACE_DEVICE_PASSES] = {2, 2, "pass", "passes"},
 };
 
@@ -66,7 +66,7 @@ static void add_event(struct base_text *text, const struct trace_event *event, d
     cJSON_AddNumberToObject(args, "step", (double)event->step);
     if (event->track == TRACE_DEVICE_PASSES)
         cJSON_AddNumberToObject(args, "idle_before_us", micros(event->idle));
-    if (event->track == TRACE_DEVICE_PERIODS)
+    if (event->track == TRACE_DEVICE_INTERVALS)
         cJSON_AddNumberToObject(args, "idle_us", micros(event->idle));
     add_json(text, json, ",");
 }
@@ -104,7 +104,7 @@ vkn_status report_write_trace(const char *path, const struct trace *trace)
     base_text_add(&text, "{\"traceEvents\":[\n");
     for (size_t i = 0; i < trace->count; i++) {
         add_event(&text, &trace->events[i], trace->origin);
-        if (trace->events[i].track == TRACE_DEVICE_PERIODS)
+        if (trace->events[i].track == TRACE_DEVICE_INTERVALS)
             add_counter(&text, &trace->events[i], trace->origin);
     }
     for (size_t i = 0; i < BASE_COUNT(tracks); i++)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "run/training.h"
 #include "run/internal.h"
 
@@ -14,13 +14,14 @@
  * of its own. */
 static void inherit_space(struct vkn_config *config, const struct vkn_config *from)
 {
-    bool open = config->scene.scale == 0 && config->scene.aabb_scale == 0 && !config->scene.placed;
-    if (!open || !from->scene.placed)
+    bool open =
+        config->scene.scale == 0 && config->scene.aabb_scale == 0 && !config->scene.fixed_transform;
+    if (!open || !from->scene.fixed_transform)
         return;
     config->scene.scale = from->scene.scale;
     memcpy(config->scene.offset, from->scene.offset, sizeof config->scene.offset);
     config->scene.aabb_scale = from->scene.aabb_scale;
-    config->scene.placed = true;
+    config->scene.fixed_transform = true;
 }
 
 /* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
@@ -32,7 +33,7 @@ static vkn_status inherit_model(struct run_beginning *b)
     if (strcmp(b->scene_path, recorded) == 0)
         inherit_space(config, &from);
     free(recorded);
-    pipeline_inherit_model(config, &from);
+    setup_inherit_model(config, &from);
     return VKN_OK;
 }
 
@@ -79,7 +80,7 @@ static bool is_zero(const char *place, size_t size)
 }
 
 /* Whether the setting was left to the run. */
-static bool is_left(const struct run_beginning *b, const struct config_setting *setting)
+static bool is_not_given(const struct run_beginning *b, const struct config_setting *setting)
 {
     const char *given = (const char *)b->params->given + setting->offset;
     return is_zero(given, config_setting_size(setting));
@@ -90,14 +91,14 @@ static bool is_inherited(const struct run_beginning *b, const struct config_sett
 {
     size_t at = setting->offset, size = config_setting_size(setting);
     return memcmp((const char *)&b->config + at, (const char *)&b->recorded + at, size) == 0 &&
-           is_left(b, setting);
+           is_not_given(b, setting);
 }
 
 /* Where the run began has no part in how it goes on: new limits need not hold for it. */
 static void limit_initial_scale(struct run_beginning *b)
 {
     float *initial = &b->config.loss_scale.initial;
-    if (*initial != 0.0f && is_left(b, config_find("loss_scale.initial")))
+    if (*initial != 0.0f && is_not_given(b, config_find("loss_scale.initial")))
         *initial = config_limit_scale(&b->config, *initial);
 }
 
@@ -113,7 +114,7 @@ static void renew_loss_scale(struct run_beginning *b)
     }
     for (size_t i = 0; i < config_setting_count; i++) {
         const struct config_setting *setting = &config_settings[i];
-        bool limited = strcmp(setting->key, "loss_scale.initial") == 0 && is_left(b, setting);
+        bool limited = strcmp(setting->key, "loss_scale.initial") == 0 && is_not_given(b, setting);
         if (strncmp(setting->key, group, sizeof group - 1) == 0 &&
             (limited || is_inherited(b, setting)))
             memset((char *)&b->config + setting->offset, 0, config_setting_size(setting));
@@ -208,10 +209,10 @@ static const struct {
     {"matrix.conversions", false},
     {"policy.parameters", VKN_POLICY_DEFAULT},
     {"policy.activations", VKN_POLICY_DEFAULT},
-    {"policy.products", VKN_POLICY_DEFAULT},
+    {"policy.matmul", VKN_POLICY_DEFAULT},
     {"policy.activation_gradients", VKN_POLICY_DEFAULT},
-    {"policy.sums", VKN_POLICY_DEFAULT},
-    {"policy.grid_sums", VKN_POLICY_DEFAULT},
+    {"policy.accumulators", VKN_POLICY_DEFAULT},
+    {"policy.grid_gradients", VKN_POLICY_DEFAULT},
 };
 
 static vkn_status check_device(const struct vkn_config *config, const vkn_scene *scene,
@@ -219,7 +220,7 @@ static vkn_status check_device(const struct vkn_config *config, const vkn_scene 
 {
     struct vkn_config effective = *config;
     struct setup setup;
-    BASE_TRY(pipeline_resolve_config(&effective, scene, device));
+    BASE_TRY(setup_resolve_config(&effective, scene, device));
     return setup_create(&effective, device, &setup);
 }
 
@@ -274,7 +275,7 @@ vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *con
 }
 
 /* Images are whole where they are cut into one strip each. */
-void run_log_streaming(const struct vkn_images *images)
+void run_tell_streaming(const struct vkn_images *images)
 {
     char held[96], of[48] = "";
     const char *unit = images->strips > 1 ? "strips" : "images";
@@ -285,5 +286,6 @@ void run_log_streaming(const struct vkn_images *images)
     base_log(BASE_LOG_INFO,
              "streaming: %s%s, %llu bytes (%.1f MiB); every 16 steps %u %s are exchanged, from %s",
              held, of, (unsigned long long)images->bytes, base_mib(images->bytes),
-             images->by_period, unit, images->host_bytes > 0 ? "host memory" : "their files");
+             images->streamed_per_interval, unit,
+             images->host_bytes > 0 ? "host memory" : "their files");
 }

@@ -39,11 +39,11 @@ struct line {
 /* The line at *at, which goes on to the next; false at the end. */
 static bool read_line(const char **at, struct line *line)
 {
-    const char *tab = strchr(*at, '\t'), *end = strchr(*at, '\n');
-    if (!tab || !end || tab > end)
+    const char *tab = strchr(*at, '\t'), *comm = strchr(*at, '\n');
+    if (!tab || !comm || tab > comm)
         return false;
-    *line = (struct line){*at, tab + 1, (size_t)(tab - *at), (size_t)(end - tab - 1)};
-    *at = end + 1;
+    *line = (struct line){*at, tab + 1, (size_t)(tab - *at), (size_t)(comm - tab - 1)};
+    *at = comm + 1;
     return true;
 }
 
@@ -78,21 +78,21 @@ static vkn_status compare(const char *what, const char *own, const char *first)
     return VKN_OK;
 }
 
-vkn_status compare_lists(struct parallel *end, const char *what, vkn_status listed,
+vkn_status compare_lists(struct parallel *comm, const char *what, vkn_status listed,
                          const struct base_text *list)
 {
-    bool leads = parallel_rank(end) == 0;
+    bool leads = parallel_rank(comm) == 0;
     uint64_t size = leads ? list->size : 0;
-    BASE_TRY(train_meet(end, listed == VKN_OK && list->failed ? VKN_ERROR : listed));
-    BASE_TRY(parallel_broadcast(end, &size, sizeof size));
+    BASE_TRY(train_sync_status(comm, listed == VKN_OK && list->failed ? VKN_ERROR : listed));
+    BASE_TRY(parallel_broadcast(comm, &size, sizeof size));
     char *first = base_alloc(size + 1, 1);
-    vkn_status status = train_meet(end, first ? VKN_OK : VKN_ERROR);
+    vkn_status status = train_sync_status(comm, first ? VKN_OK : VKN_ERROR);
     if (status == VKN_OK && leads)
         memcpy(first, list->data ? list->data : "", size);
     if (status == VKN_OK)
-        status = parallel_broadcast(end, first, size);
+        status = parallel_broadcast(comm, first, size);
     if (status == VKN_OK)
-        status = train_meet(end, compare(what, list->data ? list->data : "", first));
+        status = train_sync_status(comm, compare(what, list->data ? list->data : "", first));
     free(first);
     return status;
 }

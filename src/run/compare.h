@@ -20,7 +20,7 @@ void compare_add_hash(struct base_text *list, const char *item, uint64_t hash);
 /* Compares the ranks' lists, whose rows come in one order. An item that a rank does not list is as
  * rank 0 has it. `what`: "the scene differs"; `listed`: whether this rank could make its list, else
  * the last error is why all end. */
-vkn_status compare_lists(struct parallel *end, const char *what, vkn_status listed,
+vkn_status compare_lists(struct parallel *comm, const char *what, vkn_status listed,
                          const struct base_text *list);
 
 /* Hash of a file's bytes; the messages name it. */
@@ -29,14 +29,14 @@ vkn_status compare_hash_file(const char *path, uint64_t *hash);
 /* ---- what is compared (compare_items.c, compare_scene.c) ------------------------------------- */
 
 /* Version and commit, before anything else is exchanged. */
-vkn_status compare_programs(struct parallel *end);
+vkn_status compare_programs(struct parallel *comm);
 /* Checkpoint, field in GLSL and settings that each process was asked for. */
-vkn_status compare_requests(struct parallel *end, const struct vkn_train_params *params);
+vkn_status compare_requests(struct parallel *comm, const struct vkn_train_params *params);
 /* Views, cameras and the contents of the training images' files, which are read where ranks have
  * other files. */
-vkn_status compare_scenes(struct parallel *end, const vkn_scene *scene);
+vkn_status compare_scenes(struct parallel *comm, const vkn_scene *scene);
 /* The effective configuration, before ranks exchange what depends on it. */
-vkn_status compare_configs(struct parallel *end, const struct vkn_config *config);
+vkn_status compare_configs(struct parallel *comm, const struct vkn_config *config);
 
 #define COMPARE_DEVICE 256u
 /* A rank's device as all others know it. */
@@ -45,7 +45,7 @@ struct compare_device {
 };
 /* Fills devices[parallel_size] with the devices of all ranks. A device or driver that differs from
  * rank 0's may round differently: an error with --deterministic, otherwise a warning by rank 0. */
-vkn_status compare_devices(struct parallel *end, const struct compare_device *mine,
+vkn_status compare_devices(struct parallel *comm, const struct compare_device *mine,
                            const struct vkn_config *config, struct compare_device *devices);
 
 #endif

@@ -23,23 +23,23 @@ struct greeting {
 
 static const char magic[16] = "vknerf rank\n";
 
-vkn_status compare_programs(struct parallel *end)
+vkn_status compare_programs(struct parallel *comm)
 {
     struct greeting mine = {0}, all[PARALLEL_MOST_RANKS];
     memcpy(mine.magic, magic, sizeof magic);
     snprintf(mine.version, sizeof mine.version, "vknerf %s (%s)", vkn_version(), base_commit());
-    vkn_status status = parallel_gather(end, &mine, sizeof mine, all);
+    vkn_status status = parallel_gather(comm, &mine, sizeof mine, all);
     if (status != VKN_OK && strstr(vkn_last_error(), "TRUNCATE")) /* versions before 0.1 exchange
                                                                      more at first */
         return base_fail(VKN_BAD_INPUT, "rank %u: another rank is of an earlier version than %s",
-                         parallel_rank(end), mine.version);
+                         parallel_rank(comm), mine.version);
     BASE_TRY(status);
-    for (uint32_t rank = 0; rank < parallel_size(end); rank++) {
+    for (uint32_t rank = 0; rank < parallel_size(comm); rank++) {
         all[rank].version[sizeof all[rank].version - 1] = '\0';
         bool known = memcmp(all[rank].magic, magic, sizeof magic) == 0;
         if (known && strcmp(all[rank].version, all[0].version) == 0)
             continue;
-        parallel_end(end); /* all see the same */
+        parallel_mark_over(comm); /* all see the same */
         return base_fail(
             VKN_BAD_INPUT, "rank %u: the program differs from rank 0's: %s instead of %s", rank,
             known ? all[rank].version : "an earlier version of vknerf", all[0].version);
@@ -76,7 +76,7 @@ static vkn_status add_setting(struct base_text *list, const struct config_settin
                               const struct vkn_config *config)
 {
     char *value = NULL;
-    if (config_is_open(config, setting->key))
+    if (config_is_unset(config, setting->key))
         return VKN_OK;
     if (setting->type == CONFIG_POINTS) {
         compare_add_hash(
@@ -100,7 +100,7 @@ static vkn_status add_config(struct base_text *list, const struct vkn_config *co
     return VKN_OK;
 }
 
-vkn_status compare_requests(struct parallel *end, const struct vkn_train_params *params)
+vkn_status compare_requests(struct parallel *comm, const struct vkn_train_params *params)
 {
     struct base_text list = {0};
     vkn_status status = add_checkpoint(&list, "--resume", params->resume);
@@ -108,16 +108,16 @@ vkn_status compare_requests(struct parallel *end, const struct vkn_train_params 
         status = add_checkpoint(&list, "--init", params->init);
     if (status == VKN_OK)
         status = add_config(&list, params->config);
-    status = compare_lists(end, "what it is asked to train differs", status, &list);
+    status = compare_lists(comm, "what it is asked to train differs", status, &list);
     free(list.data);
     return status;
 }
 
-vkn_status compare_configs(struct parallel *end, const struct vkn_config *config)
+vkn_status compare_configs(struct parallel *comm, const struct vkn_config *config)
 {
     struct base_text list = {0};
     vkn_status status = add_config(&list, config);
-    status = compare_lists(end, "the effective configuration differs", status, &list);
+    status = compare_lists(comm, "the effective configuration differs", status, &list);
     free(list.data);
     return status;
 }
@@ -129,17 +129,17 @@ static bool same_device(const struct compare_device *a, const struct compare_dev
     return strcmp(a->name, b->name) == 0 && strcmp(a->driver, b->driver) == 0;
 }
 
-vkn_status compare_devices(struct parallel *end, const struct compare_device *mine,
+vkn_status compare_devices(struct parallel *comm, const struct compare_device *mine,
                            const struct vkn_config *config, struct compare_device *devices)
 {
-    BASE_TRY(parallel_gather(end, mine, sizeof *mine, devices));
+    BASE_TRY(parallel_gather(comm, mine, sizeof *mine, devices));
     uint32_t rank = 1;
-    while (rank < parallel_size(end) && same_device(&devices[rank], &devices[0]))
+    while (rank < parallel_size(comm) && same_device(&devices[rank], &devices[0]))
         rank++;
-    if (rank == parallel_size(end) || config->parallel.mode == VKN_PARALLEL_AVERAGE)
+    if (rank == parallel_size(comm) || config->parallel.mode == VKN_PARALLEL_AVERAGE)
         return VKN_OK;
     if (config->deterministic) {
-        parallel_end(end); /* all see the same */
+        parallel_mark_over(comm); /* all see the same */
         return base_fail(VKN_BAD_INPUT,
                          "rank %u: its device or driver differs from rank 0's, and --deterministic "
                          "needs the same bits "
@@ -147,7 +147,7 @@ vkn_status compare_devices(struct parallel *end, const struct compare_device *mi
                          rank, devices[rank].name, devices[rank].driver, devices[0].name,
                          devices[0].driver);
     }
-    if (parallel_rank(end) == 0)
+    if (parallel_rank(comm) == 0)
         base_log(BASE_LOG_WARNING,
                  "rank %u: its device or driver differs from rank 0's and may round otherwise; "
                  "then training ends at "

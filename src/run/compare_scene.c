@@ -123,7 +123,7 @@ static void add_view(struct base_text *list, size_t view, const struct scene_cam
     add_part(list, "time", view, camera, parallel_hash(0, &camera->time, sizeof camera->time));
     snprintf(item, sizeof item, "mask of train view %zu", view);
     snprintf(value, sizeof value, "%.80s%s", name_of(camera->mask_path),
-             camera->mask_hides ? ", bright hides" : "");
+             camera->mask_inverted ? ", bright hides" : "");
     compare_add_value(list, item, value);
 }
 
@@ -161,34 +161,34 @@ static vkn_status add_contents(struct base_text *list, const struct scene_split 
 }
 
 /* Ranks that read the very same files need not read them for this. */
-static vkn_status compare_contents(struct parallel *end, const struct scene_split *train)
+static vkn_status compare_contents(struct parallel *comm, const struct scene_split *train)
 {
-    const uint64_t own = identity_of(train, parallel_rank(end));
+    const uint64_t own = identity_of(train, parallel_rank(comm));
     uint64_t all[PARALLEL_MOST_RANKS];
     struct base_text list = {0};
     uint32_t rank = 1;
-    BASE_TRY(parallel_gather(end, &own, sizeof own, all));
-    while (rank < parallel_size(end) && all[rank] == all[0])
+    BASE_TRY(parallel_gather(comm, &own, sizeof own, all));
+    while (rank < parallel_size(comm) && all[rank] == all[0])
         rank++;
-    if (rank == parallel_size(end))
+    if (rank == parallel_size(comm))
         return VKN_OK;
     double began = base_seconds();
     vkn_status status = add_contents(&list, train);
     base_log(BASE_LOG_DEBUG, "the training images' files took %.3f s to read",
              base_seconds() - began);
-    status = compare_lists(end, "the scene differs", status, &list);
+    status = compare_lists(comm, "the scene differs", status, &list);
     free(list.data);
     return status;
 }
 
-vkn_status compare_scenes(struct parallel *end, const vkn_scene *scene)
+vkn_status compare_scenes(struct parallel *comm, const vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     struct base_text list = {0};
     add_space(&list, scene);
     for (size_t view = 0; view < train->camera_count; view++)
         add_view(&list, view, &train->cameras[view]);
-    vkn_status status = compare_lists(end, "the scene differs", VKN_OK, &list);
+    vkn_status status = compare_lists(comm, "the scene differs", VKN_OK, &list);
     free(list.data);
-    return status == VKN_OK ? compare_contents(end, train) : status;
+    return status == VKN_OK ? compare_contents(comm, train) : status;
 }

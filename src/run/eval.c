@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "render/render.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "run/internal.h"
 
 static vkn_status open_scene(const char *path, enum vkn_scene_format format,
@@ -29,7 +29,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
     if (status == VKN_OK)
         status = context_of_job(job, &opened->context);
     if (status == VKN_OK)
-        gpu_watch_stop(opened->context->device, job->stop);
+        gpu_set_stop_flag(opened->context->device, job->stop);
     if (status == VKN_OK)
         status = vkn_renderer_open(opened->context, checkpoint, precision, &opened->renderer);
     free(checkpoint);
@@ -42,7 +42,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
 
 vkn_status run_freeze(struct run_opened *opened, double time)
 {
-    BASE_TRY(vkn_renderer_freeze(opened->renderer, time));
+    BASE_TRY(vkn_renderer_set_time(opened->renderer, time));
     if (!opened->scene->dynamic)
         base_log(BASE_LOG_WARNING, "%s: its frames have no times: time %g is as any other",
                  opened->scene->path, time);

@@ -79,8 +79,8 @@ static vkn_status clean(const struct vkn_export_params *params, struct render_me
     double least = params->min_component;
     if (least < 1.0)
         least = ceil(least * (double)mesh->vertex_count);
-    return render_mesh_clean(mesh, (size_t)least, params->largest, &result->components,
-                             &result->removed);
+    return render_mesh_keep_components(mesh, (size_t)least, params->largest, &result->components,
+                                       &result->removed);
 }
 
 /* Of a mesh that has something to show. */
@@ -213,20 +213,20 @@ static vkn_status export_file(const struct vkn_export_params *params, enum rende
 }
 
 /* Cameras of many moments look at one: a mesh is of a single one. */
-static vkn_status choose_moment(const struct vkn_export_params *params, struct run_opened *opened)
+static vkn_status choose_time(const struct vkn_export_params *params, struct run_opened *opened)
 {
-    if (params->frozen)
+    if (params->has_time)
         return run_freeze(opened, params->time);
     if (!opened->scene->dynamic)
         return VKN_OK;
     base_log(BASE_LOG_INFO, "%s: its frames have times: exporting time 0", opened->scene->path);
-    return vkn_renderer_freeze(opened->renderer, 0.0);
+    return vkn_renderer_set_time(opened->renderer, 0.0);
 }
 
 static vkn_status export_files(const struct vkn_export_params *params, struct run_opened *opened,
                                struct vkn_export_result *result)
 {
-    BASE_TRY(choose_moment(params, opened));
+    BASE_TRY(choose_time(params, opened));
     BASE_TRY(export_file(params, RENDER_MESH, params->mesh, opened, result));
     BASE_TRY(export_file(params, RENDER_POINTS, params->points, opened, result));
     return export_file(params, RENDER_SPLATS, params->splats, opened, result);
@@ -312,7 +312,7 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
         cJSON_AddNumberToObject(object, "splat_count", (double)result->splats);
     }
     add_numbers(object, "origin", result->origin);
-    if (params->frozen)
+    if (params->has_time)
         cJSON_AddNumberToObject(object, "time", params->time);
     cJSON_AddNumberToObject(object, "seconds", result->seconds);
     cJSON_AddNumberToObject(object, "gpu_memory_bytes", (double)result->gpu_memory_bytes);

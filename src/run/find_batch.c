@@ -12,7 +12,7 @@
 #include "tuner/tuner.h"
 #include "config/config.h"
 #include "run/training.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "train/train.h"
 #include "run/internal.h"
 
@@ -126,7 +126,7 @@ static vkn_status run_and_judge(struct running *running, struct vkn_batch_trial 
 static vkn_status measure(struct running *running, struct vkn_batch_trial *trial)
 {
     vkn_status status = run_and_judge(running, trial);
-    if (!train_has_ended(running->trainer))
+    if (!train_ended_early(running->trainer))
         return status;
     const struct train_gradients gradients = train_gradients(running->trainer);
     if (gradients.lost > 0)
@@ -143,10 +143,10 @@ static vkn_status measure(struct running *running, struct vkn_batch_trial *trial
 /* Evaluation comes on top of training and needs the same for every batch. */
 static vkn_status measure_views(struct search *s, vkn_trainer *trainer)
 {
-    uint64_t before = gpu_memory_held(s->context->device);
+    uint64_t before = gpu_memory_allocated(s->context->device);
     vkn_renderer *renderer = NULL;
     BASE_TRY(vkn_renderer_of_trainer(trainer, &renderer));
-    s->result->view_bytes = gpu_memory_held(s->context->device) - before;
+    s->result->view_bytes = gpu_memory_allocated(s->context->device) - before;
     vkn_renderer_destroy(&renderer);
     return VKN_OK;
 }
@@ -165,7 +165,7 @@ static bool fits(const struct search *s, struct vkn_batch_trial *trial)
 static void choose_budget(struct search *s)
 {
     struct gpu_device *device = s->context->device;
-    uint64_t most = gpu_memory_held(device) + gpu_memory_available(device);
+    uint64_t most = gpu_memory_allocated(device) + gpu_memory_available(device);
     uint64_t wanted = s->params->memory_budget;
     s->result->memory_budget = wanted == 0 ? most / 10 * 9 : wanted < most ? wanted : most;
 }
@@ -186,7 +186,7 @@ static vkn_status run_trial(struct search *s, struct vkn_trainer *trainer,
     struct running running = {.search = s, .trainer = trainer, .trial = trial};
     if (s->result->view_bytes == 0)
         BASE_TRY(measure_views(s, trainer));
-    trial->memory_bytes = gpu_memory_held(s->context->device);
+    trial->memory_bytes = gpu_memory_allocated(s->context->device);
     return fits(s, trial) ? measure(&running, trial) : VKN_OK;
 }
 
@@ -238,7 +238,7 @@ static vkn_status try_batch(struct search *s, uint32_t samples)
     const struct vkn_config config = config_of(s, trial);
     uint64_t bytes = 0;
     vkn_status status = train_memory(s->context->device, s->scene, &config, &bytes);
-    trial->memory_bytes = gpu_memory_held(s->context->device) + bytes;
+    trial->memory_bytes = gpu_memory_allocated(s->context->device) + bytes;
     if (status != VKN_OK)
         take_failure(s, status, trial);
     else if (fits(s, trial) && in_time(s, trial))
@@ -307,9 +307,9 @@ static vkn_status prepare(struct search *s)
         s->config.steps = MOST_WARMUP_STEPS + MOST_MEASURED;
     s->config.seconds = 0.0;
     struct field_choice choice;
-    BASE_TRY(pipeline_choose_precision(s->context->device, s->scene, &s->config, &choice));
+    BASE_TRY(setup_choose_precision(s->context->device, s->scene, &s->config, &choice));
     BASE_TRY(
-        pipeline_resolve_config(&s->config, s->scene, gpu_device_capabilities(s->context->device)));
+        setup_resolve_config(&s->config, s->scene, gpu_device_capabilities(s->context->device)));
     s->rays_per_sample = (double)s->config.batch.max_rays / s->config.batch.samples;
     choose_budget(s);
     s->deadline = base_seconds() + (s->params->seconds > 0 ? s->params->seconds : SEARCH_SECONDS);
@@ -322,7 +322,7 @@ static vkn_status open_all(struct search *s)
     BASE_TRY(run_begin(train, &s->begin));
     BASE_TRY(run_begin_scene(&s->begin, &s->scene));
     BASE_TRY(context_of_job(train->job, &s->context));
-    gpu_watch_stop(s->context->device, train->job->stop);
+    gpu_set_stop_flag(s->context->device, train->job->stop);
     BASE_TRY(report_progress_begin(train->job->quiet, 0, 0.0, &s->progress));
     BASE_TRY(run_load_images(s->scene, &s->begin.config, NULL, s->progress));
     run_begin_fit(&s->begin, s->scene, gpu_device_capabilities(s->context->device));

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "scene/scene.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */

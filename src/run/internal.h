@@ -82,7 +82,7 @@ vkn_status run_open_scene(const char *given, const char *recorded, const struct 
 /* The path with all links resolved, or as it is when nothing is there. Fresh memory. */
 char *run_absolute_path(const char *path);
 
-/* ---- records (files.c) --------------------------------------------------------------------- */
+/* ---- records (records.c) --------------------------------------------------------------------- */
 
 /* Everything that summary.json says. */
 struct run_record {
@@ -97,7 +97,7 @@ struct run_record {
     bool pictures;                         /* views/ holds the evaluation's pictures */
     struct train_gradients gradients;
     struct train_sampling sampling;
-    struct vkn_exchange exchange;
+    struct vkn_communication exchange;
     const struct run_ranks *ranks; /* NULL: on one device */
 };
 
@@ -131,7 +131,7 @@ char *run_old_why(const char *folder, enum vkn_precision precision);
 vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *config,
                            const struct parallel *parallel, struct report_progress *progress);
 /* Says how many of the training images are on the device, and how they are exchanged. */
-void run_log_streaming(const struct vkn_images *images);
+void run_tell_streaming(const struct vkn_images *images);
 
 /* "train", ... */
 extern const char *const run_split_names[];

@@ -23,8 +23,8 @@ vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train
         if (!own->command || !own->command[i])
             return base_fail(VKN_BAD_INPUT,
                              "vkn_train_params: command_count: word %zu of command is NULL", i);
-    own->config = config_given(own->config);
-    own->given = config_given(own->given);
+    own->config = config_or_default(own->config);
+    own->given = config_or_default(own->given);
     return run_read_job(&own->job, job);
 }
 

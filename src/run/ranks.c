@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "parallel/parallel.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "run/compare.h"
 #include "run/internal.h"
 
@@ -18,7 +18,7 @@ struct follower {
 
 struct run_ranks {
     const struct vkn_train_params *params;
-    struct parallel *end;         /* this rank's; NULL: alone, or ended */
+    struct parallel *comm;        /* this rank's; NULL: alone, or ended */
     struct parallel_group *group; /* of threads; NULL: ranks are processes */
     uint32_t number, count;       /* of this rank; of all */
     char **devices;               /* as asked for; NULL: not */
@@ -78,7 +78,7 @@ static int kind_of(const struct gpu_capabilities *device)
 #define MOST_DEVICES 64u
 
 /* The number of a device of the best kind, by the process's number on its machine, as text. */
-static vkn_status choose_by_number(uint32_t number, char text[16])
+static vkn_status choose_by_local_rank(uint32_t number, char text[16])
 {
     size_t count = 0, alike = 0;
     int best = -1;
@@ -105,7 +105,7 @@ static vkn_status open_device(const struct run_ranks *ranks, uint32_t number, vk
     if (ranks->devices) {
         job.device = ranks->devices[number % ranks->device_count];
     } else if (!job.device) {
-        BASE_TRY(choose_by_number(number, chosen));
+        BASE_TRY(choose_by_local_rank(number, chosen));
         job.device = chosen;
     }
     return context_of_job(&job, context);
@@ -116,7 +116,7 @@ vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_tra
 {
     if (!ranks)
         return context_of_job(params->job, context);
-    return open_device(ranks, ranks->group || !ranks->end ? 0 : parallel_local_rank(ranks->end),
+    return open_device(ranks, ranks->group || !ranks->comm ? 0 : parallel_local_rank(ranks->comm),
                        context);
 }
 
@@ -126,14 +126,14 @@ vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_tra
 /* A group that is one is none. */
 static vkn_status join_processes(struct run_ranks *ranks)
 {
-    BASE_TRY(parallel_join(ranks->params->job->stop, &ranks->end));
-    ranks->number = parallel_rank(ranks->end);
-    ranks->count = parallel_size(ranks->end);
-    vkn_share_processors(parallel_local_size(ranks->end));
+    BASE_TRY(parallel_join(ranks->params->job->stop, &ranks->comm));
+    ranks->number = parallel_rank(ranks->comm);
+    ranks->count = parallel_size(ranks->comm);
+    vkn_share_processors(parallel_local_size(ranks->comm));
     if (ranks->count > 1)
         return VKN_OK;
-    parallel_leave(ranks->end);
-    ranks->end = NULL;
+    parallel_leave(ranks->comm);
+    ranks->comm = NULL;
     return VKN_OK;
 }
 
@@ -143,7 +143,7 @@ static vkn_status make_threads(struct run_ranks *ranks)
     if (ranks->count < 2)
         return VKN_OK;
     BASE_TRY(parallel_group_create(ranks->count, &ranks->group));
-    ranks->end = parallel_group_rank(ranks->group, 0);
+    ranks->comm = parallel_group_rank(ranks->group, 0);
     ranks->followers = base_alloc(ranks->count, sizeof *ranks->followers);
     return ranks->followers ? VKN_OK : VKN_ERROR;
 }
@@ -159,10 +159,10 @@ static vkn_status open_ranks(struct run_ranks *ranks)
 /* Threads have one program and one command line. */
 static vkn_status compare_processes(const struct run_ranks *ranks)
 {
-    if (!run_ranks_end(ranks) || ranks->group)
+    if (!run_ranks_comm(ranks) || ranks->group)
         return VKN_OK;
-    BASE_TRY(compare_programs(ranks->end));
-    return compare_requests(ranks->end, ranks->params);
+    BASE_TRY(compare_programs(ranks->comm));
+    return compare_requests(ranks->comm, ranks->params);
 }
 
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **opened)
@@ -198,12 +198,12 @@ void run_ranks_close(struct run_ranks **closed)
     free(ranks);
 }
 
-struct parallel *run_ranks_end(const struct run_ranks *ranks)
+struct parallel *run_ranks_comm(const struct run_ranks *ranks)
 {
-    return ranks ? ranks->end : NULL;
+    return ranks ? ranks->comm : NULL;
 }
 
-uint32_t run_ranks_number(const struct run_ranks *ranks)
+uint32_t run_ranks_rank(const struct run_ranks *ranks)
 {
     return ranks ? ranks->number : 0;
 }
@@ -222,16 +222,18 @@ const char *run_ranks_device(const struct run_ranks *ranks, size_t index)
  */
 
 /* From rank 0's state on; all know each other's device then. */
-static vkn_status meet(struct parallel *end, vkn_trainer *trainer, struct compare_device *devices)
+static vkn_status join_training(struct parallel *comm, vkn_trainer *trainer,
+                                struct compare_device *devices)
 {
     const struct vkn_config *config = vkn_trainer_config(trainer);
-    const struct gpu_capabilities *own = gpu_device_capabilities(train_shown(trainer).step->device);
+    const struct gpu_capabilities *own =
+        gpu_device_capabilities(train_internals(trainer).step->device);
     struct compare_device mine = {"", ""};
     snprintf(mine.name, sizeof mine.name, "%s", own->name);
     snprintf(mine.driver, sizeof mine.driver, "%s", own->driver);
-    BASE_TRY(compare_configs(end, config));
-    BASE_TRY(compare_devices(end, &mine, config, devices));
-    return train_spread(trainer);
+    BASE_TRY(compare_configs(comm, config));
+    BASE_TRY(compare_devices(comm, &mine, config, devices));
+    return train_broadcast_state(trainer);
 }
 
 /* As long as rank 0 goes on; its runs end the others'. */
@@ -244,27 +246,27 @@ static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
 }
 
 /* A rank other than 0, whose device has that number in the list or on the machine. */
-static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *end, vkn_scene *scene,
+static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *comm, vkn_scene *scene,
                                  uint32_t device)
 {
     vkn_context *context = NULL;
     vkn_trainer *trainer = NULL;
     struct compare_device *devices = base_alloc(ranks->count, sizeof *devices);
-    vkn_status status = devices ? compare_scenes(end, scene) : VKN_ERROR;
+    vkn_status status = devices ? compare_scenes(comm, scene) : VKN_ERROR;
     if (status == VKN_OK)
         status = open_device(ranks, device, &context);
     if (status == VKN_OK) {
-        gpu_watch_stop(context->device, ranks->params->job->stop);
-        status = train_create(context, scene, &ranks->config, end, &trainer);
+        gpu_set_stop_flag(context->device, ranks->params->job->stop);
+        status = train_create(context, scene, &ranks->config, comm, &trainer);
     }
     if (status == VKN_OK)
-        status = meet(end, trainer, devices);
+        status = join_training(comm, trainer, devices);
     if (status == VKN_OK)
         status = train(ranks, trainer);
-    train_tell(end, status);
+    train_announce_end(comm, status);
     vkn_trainer_destroy(&trainer);
     vkn_context_destroy(&context);
-    train_leave(end, status); /* launchers end all processes a second after the first has failed */
+    train_leave(comm, status); /* launchers end all processes a second after the first has failed */
     free(devices);
     return status;
 }
@@ -284,14 +286,14 @@ static vkn_status run_thread(void *context)
 {
     struct follower *follower = context;
     struct run_ranks *ranks = follower->ranks;
-    base_log_speaker(follower->speaker);
-    struct parallel *end = parallel_group_rank(ranks->group, follower->number);
+    base_log_prefix(follower->speaker);
+    struct parallel *comm = parallel_group_rank(ranks->group, follower->number);
     vkn_scene *own = NULL;
     vkn_status status = open_own_scene(ranks, &own);
     if (status == VKN_OK)
-        status = open_and_train(ranks, end, own ? own : ranks->scene, follower->number);
+        status = open_and_train(ranks, comm, own ? own : ranks->scene, follower->number);
     else
-        train_leave(end, status);
+        train_leave(comm, status);
     vkn_scene_close(&own);
     return status;
 }
@@ -302,7 +304,7 @@ static vkn_status start_threads(struct run_ranks *ranks)
         struct follower *follower = &ranks->followers[i];
         *follower = (struct follower){.ranks = ranks, .number = i};
         snprintf(follower->speaker, sizeof follower->speaker, "rank %u", i);
-        BASE_TRY(base_task_start_apart(run_thread, follower, &follower->task));
+        BASE_TRY(base_task_start_thread(run_thread, follower, &follower->task));
     }
     return VKN_OK;
 }
@@ -311,37 +313,37 @@ static vkn_status start_threads(struct run_ranks *ranks)
  * ----------------------------------------------------------------------------------- */
 
 /* A text of rank 0 for all; *text is fresh memory of the others. */
-static vkn_status share_text(struct parallel *end, char **text)
+static vkn_status broadcast_text(struct parallel *comm, char **text)
 {
-    bool leads = parallel_rank(end) == 0;
+    bool leads = parallel_rank(comm) == 0;
     uint64_t size = leads ? strlen(*text) + 1 : 0;
-    BASE_TRY(parallel_broadcast(end, &size, sizeof size));
+    BASE_TRY(parallel_broadcast(comm, &size, sizeof size));
     if (!leads)
         *text = base_alloc(size + 1, 1);
-    BASE_TRY(train_meet(end, *text ? VKN_OK : VKN_ERROR));
-    return parallel_broadcast(end, *text, size);
+    BASE_TRY(train_sync_status(comm, *text ? VKN_OK : VKN_ERROR));
+    return parallel_broadcast(comm, *text, size);
 }
 
 /* What to train, and where; another machine may have been told another place. */
-static vkn_status tell_processes(struct run_ranks *ranks)
+static vkn_status send_job(struct run_ranks *ranks)
 {
     char *path = ranks->scene->path, *config = vkn_config_write_json(&ranks->config);
-    vkn_status status = train_meet(ranks->end, config ? VKN_OK : VKN_ERROR);
+    vkn_status status = train_sync_status(ranks->comm, config ? VKN_OK : VKN_ERROR);
     if (status == VKN_OK)
-        status = share_text(ranks->end, &config);
+        status = broadcast_text(ranks->comm, &config);
     if (status == VKN_OK)
-        status = share_text(ranks->end, &path);
+        status = broadcast_text(ranks->comm, &path);
     free(config);
     return status;
 }
 
-static vkn_status hear(struct run_ranks *ranks, char **path)
+static vkn_status receive_job(struct run_ranks *ranks, char **path)
 {
     char *config = NULL;
-    BASE_TRY(train_meet(ranks->end, VKN_OK));
-    vkn_status status = share_text(ranks->end, &config);
+    BASE_TRY(train_sync_status(ranks->comm, VKN_OK));
+    vkn_status status = broadcast_text(ranks->comm, &config);
     if (status == VKN_OK)
-        status = share_text(ranks->end, path);
+        status = broadcast_text(ranks->comm, path);
     if (status == VKN_OK)
         status = vkn_config_parse_json(&ranks->config, "rank 0's configuration", config, false);
     free(config);
@@ -356,7 +358,7 @@ static vkn_status open_scene(struct run_ranks *ranks, const char *path)
     return status;
 }
 
-bool run_ranks_told(const struct run_ranks *ranks, vkn_status status)
+bool run_ranks_other_failed(const struct run_ranks *ranks, vkn_status status)
 {
     const char *error = vkn_last_error();
     char number[24];
@@ -370,19 +372,19 @@ vkn_status run_ranks_follow(struct run_ranks *ranks)
 {
     char speaker[24], *path = NULL;
     snprintf(speaker, sizeof speaker, "rank %u", ranks->number);
-    base_log_speaker(speaker);
-    uint32_t local = parallel_local_rank(ranks->end);
-    vkn_status status = hear(ranks, &path);
+    base_log_prefix(speaker);
+    uint32_t local = parallel_local_rank(ranks->comm);
+    vkn_status status = receive_job(ranks, &path);
     if (status == VKN_OK)
         status = open_scene(ranks, path);
     if (status == VKN_OK)
-        status = open_and_train(ranks, ranks->end, ranks->scene, local);
+        status = open_and_train(ranks, ranks->comm, ranks->scene, local);
     else
-        train_leave(ranks->end, status);
-    ranks->end = NULL;
+        train_leave(ranks->comm, status);
+    ranks->comm = NULL;
     vkn_scene_close(&ranks->scene);
     free(path);
-    base_log_speaker(NULL);
+    base_log_prefix(NULL);
     if (status != VKN_OK && strncmp(vkn_last_error(), "rank ", 5) != 0)
         base_fail(status, "rank %u: %s", ranks->number, vkn_last_error());
     return status == VKN_INTERRUPTED ? VKN_OK : status;
@@ -393,34 +395,34 @@ vkn_status run_ranks_follow(struct run_ranks *ranks)
 
 vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_trainer *trainer)
 {
-    if (!run_ranks_end(ranks))
+    if (!run_ranks_comm(ranks))
         return VKN_OK;
     ranks->scene = scene;
     ranks->config = *vkn_trainer_config(trainer);
-    BASE_TRY(ranks->group ? start_threads(ranks) : tell_processes(ranks));
-    BASE_TRY(compare_scenes(ranks->end, scene));
-    BASE_TRY(meet(ranks->end, trainer, ranks->all_devices));
+    BASE_TRY(ranks->group ? start_threads(ranks) : send_job(ranks));
+    BASE_TRY(compare_scenes(ranks->comm, scene));
+    BASE_TRY(join_training(ranks->comm, trainer, ranks->all_devices));
     for (uint32_t i = 0; i < ranks->count; i++)
         base_log(BASE_LOG_INFO, "rank %u of %u: %s", i, ranks->count, run_ranks_device(ranks, i));
     return VKN_OK;
 }
 
-void run_ranks_tell(struct run_ranks *ranks, vkn_status status)
+void run_ranks_announce_end(struct run_ranks *ranks, vkn_status status)
 {
-    if (run_ranks_end(ranks))
-        train_tell(ranks->end, status);
+    if (run_ranks_comm(ranks))
+        train_announce_end(ranks->comm, status);
 }
 
 void run_ranks_leave(struct run_ranks *ranks, vkn_status status)
 {
     BASE_KEEP_ERROR;
-    if (!run_ranks_end(ranks))
+    if (!run_ranks_comm(ranks))
         return;
     for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
         if (!ranks->followers[i].task) /* a thread that did not begin comes to no exchange */
             parallel_leave(parallel_group_rank(ranks->group, i));
-    train_leave(ranks->end, status);
-    ranks->end = NULL;
+    train_leave(ranks->comm, status);
+    ranks->comm = NULL;
     for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
         (void)base_task_wait(&ranks->followers[i].task); /* rank 0 knows why */
 }

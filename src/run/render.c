@@ -30,7 +30,7 @@ static vkn_status render_frames(struct rendering *r)
         BASE_TRY(render_picture(r->opened.renderer, &r->views.cameras[frame], r->background,
                                 supersample, &picture));
         if (r->params->transparent)
-            render_straighten(&picture);
+            render_unpremultiply(&picture);
         vkn_status status = render_frames_add(r->frames, &picture);
         render_picture_free(&picture);
         BASE_TRY(status);
@@ -76,7 +76,7 @@ static vkn_status check_params(const struct vkn_render_params *params)
 }
 
 /* The box and the background that a camera path names, where the caller names none. */
-static vkn_status take_path_choices(struct rendering *r)
+static vkn_status apply_path_settings(struct rendering *r)
 {
     const struct vkn_render_params *params = r->params;
     bool given = false;
@@ -91,12 +91,12 @@ static vkn_status take_path_choices(struct rendering *r)
 static vkn_status render_run(struct rendering *r, struct vkn_render_result *result)
 {
     const struct vkn_render_params *params = r->params;
-    if (params->frozen)
+    if (params->has_time)
         BASE_TRY(run_freeze(&r->opened, params->time));
     BASE_TRY(render_views(r->opened.scene, params, &r->views));
-    BASE_TRY(take_path_choices(r));
+    BASE_TRY(apply_path_settings(r));
     if (params->normal)
-        BASE_TRY(vkn_renderer_want_normals(r->opened.renderer));
+        BASE_TRY(vkn_renderer_enable_normals(r->opened.renderer));
     BASE_TRY(render_frames_begin(params, &r->views, &r->frames));
     vkn_status status = render_frames(r);
     report_progress_pause(r->opened.progress); /* the end of the frames has messages */

@@ -168,21 +168,21 @@ static double interval(const struct run_saver *saver)
     double asked = config->save_seconds;
     if (saver->wait > 0.0)
         return saver->wait;
-    if (saver->put_off)
+    if (saver->delay_save)
         return FIRST_WAIT;
     if (asked > 0.0)
         return asked;
     if (asked < 0.0 || config->save_every > 0)
         return HUGE_VAL;
-    return fmax(config_open_value("save_seconds"), SAVE_SHARE * saver->cost);
+    return fmax(config_default_number("save_seconds"), SAVE_SHARE * saver->cost);
 }
 
 uint64_t run_saver_until_step(const struct run_saver *saver)
 {
     uint32_t every = vkn_trainer_config(saver->trainer)->save_every;
     uint64_t step = vkn_trainer_step(saver->trainer);
-    return every > 0 && saver->wait <= 0.0 && !saver->put_off ? (step / every + 1) * every
-                                                              : UINT32_MAX;
+    return every > 0 && saver->wait <= 0.0 && !saver->delay_save ? (step / every + 1) * every
+                                                                 : UINT32_MAX;
 }
 
 double run_saver_seconds(const struct run_saver *saver)
@@ -239,8 +239,8 @@ static vkn_status save(struct run_saver *saver)
 vkn_status run_saver_save(struct run_saver *saver)
 {
     uint64_t step = vkn_trainer_step(saver->trainer);
-    vkn_status status = train_check_unsaved(saver->trainer, save(saver));
-    if (status == VKN_OK || status == VKN_NO_DEVICE || train_has_ended(saver->trainer))
+    vkn_status status = train_check_failed_save(saver->trainer, save(saver));
+    if (status == VKN_OK || status == VKN_NO_DEVICE || train_ended_early(saver->trainer))
         return status;
     report_progress_pause(saver->progress);
     saver->wait = saver->wait > 0.0 ? fmin(2.0 * saver->wait, MOST_WAIT) : FIRST_WAIT;
@@ -252,29 +252,29 @@ vkn_status run_saver_save(struct run_saver *saver)
 }
 
 /* A checkpoint of weights that have just gone wrong would take the last good one's place. */
-static vkn_status put_off(struct run_saver *saver)
+static vkn_status delay_save(struct run_saver *saver)
 {
-    if (!saver->put_off) {
+    if (!saver->delay_save) {
         report_progress_pause(saver->progress);
         base_log(BASE_LOG_INFO,
                  "step %llu: the last steps were skipped or much worse than before: no checkpoint "
                  "is saved until they are not",
                  (unsigned long long)vkn_trainer_step(saver->trainer));
     }
-    saver->put_off = true;
+    saver->delay_save = true;
     saver->last = base_seconds();
     return VKN_OK;
 }
 
-vkn_status run_saver_visit(struct run_saver *saver, uint64_t until)
+vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until)
 {
     bool due = vkn_trainer_step(saver->trainer) >= until ||
                base_seconds() - saver->last >= interval(saver);
     if (!due)
         return VKN_OK;
     if (!train_is_sound(saver->trainer))
-        return put_off(saver);
-    saver->put_off = false;
+        return delay_save(saver);
+    saver->delay_save = false;
     return run_saver_save(saver);
 }
 
@@ -295,7 +295,7 @@ static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
 {
     char *message = base_format("%s", vkn_last_error());
     unsigned long long step = vkn_trainer_step(saver->trainer);
-    if (message && train_has_ended(saver->trainer))
+    if (message && train_ended_early(saver->trainer))
         tell_ended(saver, status, message);
     else if (message && saver->there)
         base_fail(status,
@@ -318,7 +318,7 @@ vkn_status run_saver_finish(struct run_saver *saver)
     bool saved = saver->own && saver->step == vkn_trainer_step(saver->trainer);
     if (saved && run_lock_check(saver->lock) == VKN_OK)
         return VKN_OK;
-    vkn_status status = train_check_unsaved(saver->trainer, save(saver));
+    vkn_status status = train_check_failed_save(saver->trainer, save(saver));
     return status == VKN_OK ? VKN_OK : tell_lost(saver, status);
 }
 
@@ -329,7 +329,7 @@ static void tell_failed(struct run_saver *saver, vkn_status status, const char *
 {
     if (vkn_trainer_step(saver->trainer) == 0)
         base_fail(status, "%s", message);
-    else if (!train_is_lost(saver->trainer) && run_saver_finish(saver) == VKN_OK)
+    else if (!train_device_is_lost(saver->trainer) && run_saver_finish(saver) == VKN_OK)
         base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s", message,
                   (unsigned long long)saver->step, saver->folder);
     else if (saver->there)
@@ -345,7 +345,7 @@ vkn_status run_saver_fail(struct run_saver *saver, vkn_status status)
         status = VKN_ERROR; /* not the input went away, but where the run is written */
     char *message = base_format("%s", vkn_last_error());
     const char *text = message ? message : "out of memory";
-    if (train_has_ended(saver->trainer))
+    if (train_ended_early(saver->trainer))
         tell_ended(saver, status, text);
     else
         tell_failed(saver, status, text);

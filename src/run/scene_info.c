@@ -7,14 +7,14 @@
 
 #include <cjson/cJSON.h>
 
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "report/report.h"
 #include "scene/scene.h"
 
 static vkn_status write_results(const struct inspection *inspection, const char *svg, char **json)
 {
     if (svg != NULL) {
-        char *drawing = report_rig(inspection);
+        char *drawing = report_camera_drawing(inspection);
         vkn_status status =
             drawing != NULL ? base_file_replace(svg, drawing, strlen(drawing)) : VKN_ERROR;
         free(drawing);
@@ -50,8 +50,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     struct inspection *inspection = NULL;
     vkn_status status = scene_open(&options, &scene);
     if (status == VKN_OK)
-        status =
-            inspect_scene(scene, &findings, (double)pipeline_near_distance(scene), &inspection);
+        status = inspect_scene(scene, &findings, (double)setup_near_distance(scene), &inspection);
     if (status == VKN_OK)
         status = write_results(inspection, params->svg, json);
     inspect_free(&inspection);

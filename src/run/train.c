@@ -12,7 +12,7 @@
 
 #include "run/training.h"
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "render/render.h"
 #include "scene/scene.h"
 #include "train/train.h"
@@ -31,11 +31,11 @@ struct training {
     vkn_trainer *trainer;
     enum scene_split_name split; /* to evaluate on */
     struct report_progress *progress;
-    struct journal *journal;
+    struct run_log *run_log;
     cJSON *evaluations;
     struct validation validation;
-    struct outlook outlook;
-    struct run_visits visits;
+    struct eta eta;
+    struct run_callbacks callbacks;
     double train_psnr; /* of the training rays, mean over the last few reports; 0: none yet */
 };
 
@@ -67,12 +67,12 @@ static vkn_status open_trainer(struct training *t)
                                    t->begin.config.seconds, &t->progress));
     log_beginning(t);
     BASE_TRY(vkn_field_check(t->context, &t->begin.config));
-    BASE_TRY(run_load_images(t->scene, &t->begin.config, run_ranks_end(t->ranks), t->progress));
+    BASE_TRY(run_load_images(t->scene, &t->begin.config, run_ranks_comm(t->ranks), t->progress));
     report_progress_pause(t->progress);
-    doubts_of_poses(t->scene);
+    sanity_check_poses(t->scene);
     run_begin_fit(&t->begin, t->scene, gpu_device_capabilities(t->context->device));
-    BASE_TRY(
-        train_create(t->context, t->scene, &t->begin.config, run_ranks_end(t->ranks), &t->trainer));
+    BASE_TRY(train_create(t->context, t->scene, &t->begin.config, run_ranks_comm(t->ranks),
+                          &t->trainer));
     if (t->params->resume)
         BASE_TRY(vkn_trainer_resume(t->trainer, t->begin.checkpoint));
     else if (t->params->init)
@@ -122,8 +122,8 @@ static void log_images(const struct training *t)
     if (images->count < views)
         base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, others theirs",
                  images->count, views);
-    if (images->by_period > 0)
-        run_log_streaming(images);
+    if (images->streamed_per_interval > 0)
+        run_tell_streaming(images);
     if (vkn_trainer_config(t->trainer)->progressive.enabled)
         base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
                  images->downscale);
@@ -144,13 +144,13 @@ static vkn_status open_records(struct training *t)
         run_remove_checkpoints(folder); /* never one run's model with another's figures */
     BASE_TRY(run_write_config(folder, &record, t->params));
     BASE_TRY(run_write_summary(folder, &record));
-    BASE_TRY(journal_open(folder, step, record.config, t->progress, &t->journal));
+    BASE_TRY(run_log_open(folder, step, record.config, t->progress, &t->run_log));
     t->validation = (struct validation){
         .trainer = t->trainer,
         .scene = t->scene,
         .split = t->split,
         .folder = folder,
-        .journal = t->journal,
+        .run_log = t->run_log,
         .evaluations = t->evaluations,
         .stop = t->params->job->stop,
     };
@@ -173,11 +173,11 @@ static vkn_status open_all(struct training *t)
     if (status == VKN_OK)
         status = choose_views(t);
     if (status == VKN_OK)
-        doubts_before(t->scene, &t->begin.config);
+        sanity_check_scene(t->scene, &t->begin.config);
     if (status == VKN_OK)
         status = run_ranks_context(t->ranks, t->params, &t->context);
     if (status == VKN_OK)
-        gpu_watch_stop(t->context->device, t->params->job->stop);
+        gpu_set_stop_flag(t->context->device, t->params->job->stop);
     if (status == VKN_OK)
         status = run_prepare_folder(t->params, &t->result->folder, &t->lock, &t->made_folder);
     if (status == VKN_OK)
@@ -212,13 +212,13 @@ static void note_memory(struct training *t, const struct vkn_train_stats *stats)
     result->buffer_count = vkn_trainer_memory(t->trainer, result->buffers, VKN_MAX_BUFFERS);
 }
 
-static void tell_outlook(struct training *t, const struct vkn_train_stats *stats)
+static void log_eta(struct training *t, const struct vkn_train_stats *stats)
 {
     const struct scene_camera *camera = t->scene->splits[SCENE_TRAIN].cameras;
     char line[256];
     if (gpu_device_capabilities(t->context->device)->type != GPU_CPU ||
-        !outlook_tell(&t->outlook, vkn_trainer_config(t->trainer), stats,
-                      camera->width > camera->height ? camera->width : camera->height, line))
+        !eta_update(&t->eta, vkn_trainer_config(t->trainer), stats,
+                    camera->width > camera->height ? camera->width : camera->height, line))
         return;
     report_progress_pause(t->progress);
     base_log(BASE_LOG_INFO, "%s: %s", t->begin.scene_path, line);
@@ -235,7 +235,7 @@ static void show(void *context, const struct vkn_train_stats *stats)
         .learning_rate = stats->learning_rate,
         .loss_scale = stats->loss_scale,
         .skipped_steps = stats->skipped_steps,
-        .flushed = stats->flushed,
+        .underflowed = stats->underflowed,
         .rays_per_second = stats->rays_per_second,
         .samples_per_second = stats->samples_per_second,
         .marched_per_second = stats->marched_per_second,
@@ -251,8 +251,8 @@ static void show(void *context, const struct vkn_train_stats *stats)
         t->train_psnr += (stats->psnr - t->train_psnr) * (t->train_psnr > 0.0 ? 0.25 : 1.0);
     note_memory(t, stats);
     report_progress_train(t->progress, &metrics, stats->steps_per_second);
-    tell_outlook(t, stats);
-    journal_add(t->journal, &metrics);
+    log_eta(t, stats);
+    run_log_add(t->run_log, &metrics);
 }
 
 static void warn(void *context, const char *line)
@@ -284,19 +284,19 @@ static vkn_status evaluate_quickly(struct training *t)
 
 static double visit_due(void *context)
 {
-    return run_visits_due(&((struct training *)context)->visits);
+    return run_callbacks_due(&((struct training *)context)->callbacks);
 }
 
-static vkn_status receive_visit(void *context)
+static vkn_status call_visit(void *context)
 {
-    return run_visits_receive(&((struct training *)context)->visits);
+    return run_callbacks_visit(&((struct training *)context)->callbacks);
 }
 
 /* To the configuration's limits, with what is due on the way. */
 static vkn_status train(struct training *t)
 {
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
-    bool watched = t->visits.visitor.due != NULL;
+    bool watched = t->callbacks.user.due != NULL;
     while (!vkn_trainer_finished(t->trainer)) {
         uint64_t step = vkn_trainer_step(t->trainer);
         uint64_t save = run_saver_until_step(&t->saver);
@@ -311,12 +311,12 @@ static vkn_status train(struct training *t)
             .warn = warn,
             .context = t,
             .due = watched ? visit_due : NULL,
-            .visit = watched ? receive_visit : NULL,
+            .between_steps = watched ? call_visit : NULL,
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
         step = vkn_trainer_step(t->trainer);
         if (!vkn_trainer_finished(t->trainer)) /* the last step is saved in the end */
-            BASE_TRY(run_saver_visit(&t->saver, save));
+            BASE_TRY(run_saver_save_if_due(&t->saver, save));
         if (step >= eval && !vkn_trainer_finished(t->trainer))
             BASE_TRY(evaluate_quickly(t));
     }
@@ -386,7 +386,7 @@ static void check_gradients(const struct training *t)
 static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
-    run_ranks_tell(t->ranks, status);
+    run_ranks_announce_end(t->ranks, status);
     if (status == VKN_OK)
         status = train_check_end(t->trainer);
     if (status != VKN_OK && status != VKN_INTERRUPTED)
@@ -400,7 +400,7 @@ static vkn_status finish(struct training *t, vkn_status status)
         status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
     report_progress_pause(t->progress);
     if (status == VKN_OK)
-        doubts_after(t->scene, t->train_psnr, t->split, t->result->evaluation->psnr);
+        sanity_check_quality(t->scene, t->train_psnr, t->split, t->result->evaluation->psnr);
     else if (status != VKN_INTERRUPTED)
         status = run_saver_fail(&t->saver, status);
     check_gradients(t);
@@ -410,9 +410,9 @@ static vkn_status finish(struct training *t, vkn_status status)
                       "interrupted at step %llu and saved; go on with: vknerf train --resume %s",
                       (unsigned long long)t->result->step, t->result->folder);
     if (status == VKN_OK)
-        status = journal_status(t->journal);
+        status = run_log_status(t->run_log);
     report_progress_end(&t->progress);
-    journal_close(&t->journal);
+    run_log_close(&t->run_log);
     return write_results(t, status);
 }
 
@@ -420,7 +420,7 @@ static void close_all(struct training *t, vkn_status status)
 {
     BASE_KEEP_ERROR;
     report_progress_end(&t->progress);
-    journal_close(&t->journal);
+    run_log_close(&t->run_log);
     validate_close(&t->validation);
     run_ranks_leave(t->ranks, status); /* they use the scene */
     run_ranks_close(&t->ranks);
@@ -442,25 +442,25 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     struct vkn_job job;
     BASE_NEED(result);
     *result = NULL;
-    struct run_visits visits;
+    struct run_callbacks callbacks;
     BASE_TRY(run_read_train(given, &params, &job));
-    BASE_TRY(run_visits_read(params.visitor, &visits));
+    BASE_TRY(run_callbacks_read(params.callbacks, &callbacks));
     BASE_TRY(run_create_result(result));
     struct training t = {
-        .params = &params, .result = *result, .began = base_seconds(), .visits = visits};
+        .params = &params, .result = *result, .began = base_seconds(), .callbacks = callbacks};
     vkn_status status = run_ranks_open(&params, &t.ranks);
-    t.result->rank = run_ranks_number(t.ranks);
+    t.result->rank = run_ranks_rank(t.ranks);
     if (status == VKN_OK)
         status = t.result->rank > 0 ? run_ranks_follow(t.ranks) : open_all(&t);
-    t.result->told =
-        run_ranks_told(t.ranks, status); /* rank 0's later failures say what is saved */
+    t.result->reported_elsewhere =
+        run_ranks_other_failed(t.ranks, status); /* rank 0's later failures say what is saved */
     if (t.result->rank > 0) {
         run_ranks_close(&t.ranks);
         return status;
     }
     if (status == VKN_OK) {
-        run_visits_begin(&t.visits, &t.saver, t.begin.scene_path);
-        status = finish(&t, run_visits_end(&t.visits, train(&t)));
+        run_callbacks_open(&t.callbacks, &t.saver, t.begin.scene_path);
+        status = finish(&t, run_callbacks_close(&t.callbacks, train(&t)));
     }
     close_all(&t, status);
     return status;

@@ -11,9 +11,9 @@ vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer
     BASE_NEED(renderer);
     *renderer = NULL;
     BASE_USE(train_guard(trainer), NULL);
-    const struct train_shown shown = train_shown(trainer);
+    const struct train_internals shown = train_internals(trainer);
     BASE_TRY(render_of_step(shown.step, shown.steps_done, shown.scene_path, renderer));
-    render_keep(*renderer, train_hold(trainer));
+    render_hold_trainer(*renderer, train_hold(trainer));
     return VKN_OK;
 }
 

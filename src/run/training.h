@@ -52,10 +52,10 @@ struct run_ranks;
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
 void run_ranks_close(struct run_ranks **ranks);
 /* Whether another process than this one has failed with the last error, and tells it. */
-bool run_ranks_told(const struct run_ranks *ranks, vkn_status status);
+bool run_ranks_other_failed(const struct run_ranks *ranks, vkn_status status);
 /* This rank's end; NULL: alone. */
-struct parallel *run_ranks_end(const struct run_ranks *ranks);
-uint32_t run_ranks_number(const struct run_ranks *ranks);
+struct parallel *run_ranks_comm(const struct run_ranks *ranks);
+uint32_t run_ranks_rank(const struct run_ranks *ranks);
 /* This rank's device, opened. */
 vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_train_params *params,
                              vkn_context **context);
@@ -63,7 +63,7 @@ vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_tra
 /* Of rank 0: the others train on that scene as its trainer does, from its state on. */
 vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_trainer *trainer);
 /* Ends their training: with a failure of rank 0 they stop as well. */
-void run_ranks_tell(struct run_ranks *ranks, vkn_status status);
+void run_ranks_announce_end(struct run_ranks *ranks, vkn_status status);
 /* Ends them, once what must not be lost is saved: launchers end all processes where one has failed.
  * Only then may the scene be closed. */
 void run_ranks_leave(struct run_ranks *ranks, vkn_status status);
@@ -88,7 +88,7 @@ struct run_saver {
     double wait;     /* seconds before the next try after a failure; 0: the last one worked */
     uint64_t step;   /* of the checkpoint that is there */
     bool there, own; /* there is one; this saver wrote it */
-    bool put_off;    /* the last that was due: the weights were in doubt */
+    bool delay_save; /* the last that was due: the weights were in doubt */
 };
 
 /* For a trainer that begins or was resumed, with trainer, progress, lock and folder set; these must
@@ -101,7 +101,7 @@ uint64_t run_saver_until_step(const struct run_saver *saver);
 double run_saver_seconds(const struct run_saver *saver);
 /* Saves if one is due, `until` being what run_saver_until_step said before. A failure is a warning
  * and tried again later; only a device that is lost ends the training. */
-vkn_status run_saver_visit(struct run_saver *saver, uint64_t until);
+vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until);
 /* The same at once. */
 vkn_status run_saver_save(struct run_saver *saver);
 /* Saves what is not saved yet. An error says which step is lost and how to go on; it is VKN_ERROR
@@ -116,25 +116,25 @@ vkn_status run_saver_fail(struct run_saver *saver, vkn_status status);
 /* Removes the checkpoint of a run that is trained anew, and those that were kept beside it. */
 void run_remove_checkpoints(const char *folder);
 
-/* ---- metrics and event files (journal.c) ----------------------------------------------------- */
+/* ---- metrics and event files (run_log.c) ----------------------------------------------------- */
 
-struct journal;
+struct run_log;
 
 /* Goes on at `step` in the run directory; event files only when the configuration has them.
  * `folder` and `progress`, which pauses for warnings, must outlive *journal, which the caller
  * closes.
  */
-vkn_status journal_open(const char *folder, uint64_t step, const struct vkn_config *config,
-                        struct report_progress *progress, struct journal **journal);
+vkn_status run_log_open(const char *folder, uint64_t step, const struct vkn_config *config,
+                        struct report_progress *progress, struct run_log **run_log);
 /* A line and its scalars. A failure is a warning and ends the log that failed, not the training. */
-void journal_add(struct journal *journal, const struct report_metrics *metrics);
+void run_log_add(struct run_log *run_log, const struct report_metrics *metrics);
 /* An evaluation's means and its pictures on event files, in the same way. `targets`: the images
  * that the views should look like as well. */
-void journal_add_evaluation(struct journal *journal, const struct vkn_evaluation *evaluation,
+void run_log_add_evaluation(struct run_log *run_log, const struct vkn_evaluation *evaluation,
                             const struct run_pictures *pictures, bool targets);
 /* VKN_OK, or VKN_ERROR with the message of the first failure. */
-vkn_status journal_status(const struct journal *journal);
-void journal_close(struct journal **journal);
+vkn_status run_log_status(const struct run_log *run_log);
+void run_log_close(struct run_log **run_log);
 
 /* ---- evaluations (validate.c) ---------------------------------------------------------------- */
 
@@ -144,7 +144,7 @@ struct validation {
     vkn_scene *scene;
     enum scene_split_name split; /* to evaluate on */
     const char *folder;          /* the run directory */
-    struct journal *journal;
+    struct run_log *run_log;
     struct cJSON *evaluations; /* see run_add_evaluation */
     const volatile sig_atomic_t *stop;
     vkn_renderer *renderer; /* of the trainer; NULL until needed */
@@ -159,25 +159,28 @@ vkn_status validate_finally(struct validation *validation, struct report_progres
                             struct vkn_evaluation **evaluation);
 void validate_close(struct validation *validation);
 
-/* ---- vkn_train_visitor (visits.c) ------------------------------------------------------------ */
+/* ---- vkn_train_callbacks (callbacks.c)
+ * ------------------------------------------------------------ */
 
-struct run_visits {
-    struct vkn_train_visitor visitor; /* complete; due is NULL: there is none */
-    struct run_saver *saver;          /* of the trainer that is looked at */
+struct run_callbacks {
+    struct vkn_train_callbacks user; /* complete; due is NULL: there is none */
+    struct run_saver *saver;         /* of the trainer that is looked at */
 };
 
 /* `given` may be NULL. VKN_BAD_INPUT for one that cannot be asked. */
-vkn_status run_visits_read(const struct vkn_train_visitor *given, struct run_visits *visits);
+vkn_status run_callbacks_read(const struct vkn_train_callbacks *given,
+                              struct run_callbacks *callbacks);
 /* From here on, until the end, which takes over the status and its error. */
-void run_visits_begin(struct run_visits *visits, struct run_saver *saver, const char *scene);
-vkn_status run_visits_end(struct run_visits *visits, vkn_status status);
+void run_callbacks_open(struct run_callbacks *callbacks, struct run_saver *saver,
+                        const char *scene);
+vkn_status run_callbacks_close(struct run_callbacks *callbacks, vkn_status status);
 /* As vkn_train_run has them. */
-double run_visits_due(const struct run_visits *visits);
-vkn_status run_visits_receive(struct run_visits *visits);
+double run_callbacks_due(const struct run_callbacks *callbacks);
+vkn_status run_callbacks_visit(struct run_callbacks *callbacks);
 
-/* ---- how long it will take (outlook.c) ------------------------------------------------------- */
+/* ---- how long it will take (eta.c) ------------------------------------------------------- */
 
-struct outlook {
+struct eta {
     unsigned reports;     /* so far */
     uint64_t first_step;  /* of the first report, which the compilation of programs delays */
     double first_seconds; /* of training, at the first report */
@@ -187,17 +190,17 @@ struct outlook {
  * limited by its steps alone take more than ten minutes from here on: `line` then says so and what
  * ends sooner. `longest_side`: of the training images, in pixels; large ones are worth downscaling.
  */
-bool outlook_tell(struct outlook *outlook, const struct vkn_config *config,
-                  const struct vkn_train_stats *stats, uint32_t longest_side, char line[256]);
+bool eta_update(struct eta *eta, const struct vkn_config *config,
+                const struct vkn_train_stats *stats, uint32_t longest_side, char line[256]);
 
-/* ---- warnings about the capture (doubts.c) --------------------------------------------------- */
+/* ---- warnings about the capture (sanity.c) --------------------------------------------------- */
 
-void doubts_before(const struct vkn_scene *scene, const struct vkn_config *config);
+void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config);
 /* Once the training images are loaded, where they are held in memory: poses that do not fit them.
  */
-void doubts_of_poses(const struct vkn_scene *scene);
+void sanity_check_poses(const struct vkn_scene *scene);
 /* PSNR of what was trained on, 0 where it is not known, and of views of that split. */
-void doubts_after(const struct vkn_scene *scene, double train_psnr, enum scene_split_name split,
-                  double psnr);
+void sanity_check_quality(const struct vkn_scene *scene, double train_psnr,
+                          enum scene_split_name split, double psnr);
 
 #endif

@@ -63,7 +63,7 @@ static vkn_status measure(struct validation *v, struct render_evaluation *reques
 static vkn_status record(struct validation *v, const struct vkn_evaluation *evaluation,
                          const struct run_pictures *pictures)
 {
-    journal_add_evaluation(v->journal, evaluation, pictures, !v->targets_logged);
+    run_log_add_evaluation(v->run_log, evaluation, pictures, !v->targets_logged);
     v->targets_logged = true;
     return run_add_evaluation(v->evaluations, evaluation, vkn_trainer_seconds(v->trainer),
                               pictures);

@@ -159,10 +159,10 @@ static vkn_status check_space(const struct scene_options *options)
                          options->aabb_scale);
     if (options->placed && (options->scale == 0 || options->aabb_scale == 0))
         return base_fail(VKN_BAD_INPUT,
-                         "scene.placed: scene.scale and scene.aabb_scale are missing");
+                         "scene.fixed_transform: scene.scale and scene.aabb_scale are missing");
     const double *offset = options->offset;
     if (!options->placed && (offset[0] != 0 || offset[1] != 0 || offset[2] != 0))
-        base_log(BASE_LOG_WARNING, "scene.offset: it is only used with scene.placed");
+        base_log(BASE_LOG_WARNING, "scene.offset: it is only used with scene.fixed_transform");
     return VKN_OK;
 }
 
@@ -182,7 +182,7 @@ static void set_space(struct vkn_scene *scene, const struct space *space, const 
     scene->scale = space->scale;
     for (int i = 0; i < 3; i++)
         scene->offset[i] = offset != NULL ? offset[i] : 0.5 - space->center[i] * scene->scale;
-    if (scene_is_far(scene->offset))
+    if (scene_needs_double(scene->offset))
         return;
     double scale = (double)(float)space->scale;
     for (int i = 0; i < 3; i++)
@@ -195,20 +195,20 @@ static vkn_status choose_space(struct vkn_scene *scene, const struct selection *
                                const struct scene_options *options)
 {
     const struct transforms *file = train->file;
-    bool automatic = !options->placed && file->chooses_space && file->aabb_scale == 0 &&
+    bool automatic = !options->placed && file->measures_space && file->aabb_scale == 0 &&
                      !file->has_scale && !file->has_offset;
     struct space space = {.scale = file->has_scale ? file->scale : DEFAULT_SCALE};
     double near = 0;
     if (automatic)
-        BASE_TRY(space_choose(train->frames, train->count, &space));
+        BASE_TRY(space_measure(train->frames, train->count, &space));
     if (options->scale > 0)
         space.scale = options->scale;
     scene->aabb_scale = file->aabb_scale > 0 ? file->aabb_scale : 1;
     if (automatic)
-        BASE_TRY(space_side(file, train->frames, train->count, &space, &scene->aabb_scale));
+        BASE_TRY(space_cube_side(file, train->frames, train->count, &space, &scene->aabb_scale));
     if (options->aabb_scale > 0)
         scene->aabb_scale = options->aabb_scale;
-    BASE_TRY(space_near(train->frames, train->count, &near));
+    BASE_TRY(space_nearest_depth(train->frames, train->count, &near));
     scene->near = (float)(near * space.scale);
     const double middle[3] = {DEFAULT_OFFSET, DEFAULT_OFFSET, DEFAULT_OFFSET};
     set_space(scene, &space,
@@ -278,12 +278,12 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
                               struct scene_camera *camera)
 {
     lens_apply(&frame->lens, frame->width, frame->height, scene->load_downscale, camera);
-    pose_place_frame(scene, frame, camera);
+    camera_set_frame(scene, frame, camera);
     camera->image_path = base_format("%s", frame->image_path);
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
-    camera->mask_hides = frame->mask_hides;
-    camera->turned_by = frame->turned ? frame->orientation : EXIF_UPRIGHT;
+    camera->mask_inverted = frame->mask_inverted;
+    camera->applied_orientation = frame->turned ? frame->orientation : EXIF_UPRIGHT;
     bool complete =
         camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
     return complete ? place_tracked(scene, frame, camera) : VKN_ERROR;

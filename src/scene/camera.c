@@ -9,7 +9,7 @@ bool scene_is_perspective(enum vkn_lens lens)
     return lens_kinds[lens].perspective;
 }
 
-bool scene_sees_around(enum vkn_lens lens)
+bool scene_is_panoramic(enum vkn_lens lens)
 {
     return lens_kinds[lens].around;
 }

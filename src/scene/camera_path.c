@@ -57,7 +57,7 @@ vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct trans
             lens_apply(&frame->lens, size[0], size[1], 1, &made[i]);
         else
             lens_like(like, size, &made[i]);
-        pose_place_frame(scene, frame, &made[i]);
+        camera_set_frame(scene, frame, &made[i]);
     }
     *cameras = made;
     *count = camera_path->count;

@@ -4,7 +4,8 @@
 
 #include "scene/transforms.h"
 
-/* ---- vectors (look.c) ---------------------------------------------------------------------- */
+/* ---- vectors (vectors.c) ----------------------------------------------------------------------
+ */
 
 double vector_dot(const double a[3], const double b[3]);
 void vector_cross(const double a[3], const double b[3], double result[3]);

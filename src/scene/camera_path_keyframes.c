@@ -86,7 +86,7 @@ static vkn_status read_length(const cJSON *json, struct keyframes *keys)
 {
     double frames = 0, seconds = 0;
     BASE_TRY(base_json_number(json, "fps", keys->file, false, 0.01, 1000, &keys->fps));
-    BASE_TRY(base_json_number(json, "frames", keys->file, false, 1, SCENE_MOST_FRAMES, &frames));
+    BASE_TRY(base_json_number(json, "frames", keys->file, false, 1, SCENE_MAX_FRAMES, &frames));
     BASE_TRY(base_json_number(json, "seconds", keys->file, false, 1e-3, 1e6, &seconds));
     if ((frames > 0) == (seconds > 0))
         return base_json_fail(keys->file, "frames", "%s",
@@ -95,8 +95,8 @@ static vkn_status read_length(const cJSON *json, struct keyframes *keys)
         return base_json_fail(keys->file, "frames", "%g is not a whole number", frames);
     if (seconds > 0)
         frames = fmax(1, round(seconds * (keys->fps > 0 ? keys->fps : DEFAULT_FPS)));
-    if (frames > SCENE_MOST_FRAMES)
-        return base_json_fail(keys->file, "seconds", "more than %d frames", SCENE_MOST_FRAMES);
+    if (frames > SCENE_MAX_FRAMES)
+        return base_json_fail(keys->file, "seconds", "more than %d frames", SCENE_MAX_FRAMES);
     keys->frames = (size_t)frames;
     return VKN_OK;
 }
@@ -145,7 +145,7 @@ static void place(const struct vkn_scene *scene, const double values[CHANNELS], 
     if (vector_dot(to, to) > 0)
         memcpy(back, to, sizeof(to));
     look_along(values + POSITION, back, values + UP, pose);
-    pose_place(scene, pose, camera);
+    camera_set_pose(scene, pose, camera);
 }
 
 static vkn_status make_frames(const struct vkn_scene *scene, const struct keyframes *keys,

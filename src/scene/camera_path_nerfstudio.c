@@ -228,7 +228,7 @@ static struct scene_camera make_camera(const struct export *export, const struct
     struct scene_camera camera = camera_path_camera(&export->like, same_size, angle);
     camera.lens = export->like.lens;
     camera.time = (float)fmin(fmax(view->time, 0), 1);
-    pose_place(export->scene, view->pose, &camera);
+    camera_set_pose(export->scene, view->pose, &camera);
     return is_panorama(export) ? scene_panorama(&camera, camera.width, camera.height, NULL)
                                : camera;
 }

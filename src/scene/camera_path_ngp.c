@@ -291,9 +291,9 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct path *
     static const uint32_t same_size[2] = {0, 0};
     double seconds = path->seconds > 0 ? path->seconds : SECONDS;
     double frames = path->count > 1 ? fmax(1, floor(seconds * FPS)) : 1;
-    if (frames > SCENE_MOST_FRAMES)
+    if (frames > SCENE_MAX_FRAMES)
         return base_json_fail(path->file, "duration_seconds", "more than %d frames",
-                              SCENE_MOST_FRAMES);
+                              SCENE_MAX_FRAMES);
     camera_path->fps = frames / seconds;
     camera_path->cameras = base_alloc((size_t)frames, sizeof(*camera_path->cameras));
     if (camera_path->cameras == NULL)
@@ -307,7 +307,7 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct path *
                              path->file, i);
         to_dataset(space, values, pose);
         camera_path->cameras[i] = camera_path_camera(like, same_size, values[ANGLE] * PI / 180);
-        pose_place(scene, pose, &camera_path->cameras[i]);
+        camera_set_pose(scene, pose, &camera_path->cameras[i]);
     }
     return VKN_OK;
 }

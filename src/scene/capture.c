@@ -28,7 +28,7 @@ static char *find_factor(const char *folder, uint32_t factor, bool *failed)
 static char *find_first(const char *folder, uint32_t *factor, bool *failed)
 {
     char *images = NULL;
-    for (*factor = 0; images == NULL && *factor < CAPTURE_MOST_FACTOR && !*failed;)
+    for (*factor = 0; images == NULL && *factor < CAPTURE_MAX_FACTOR && !*failed;)
         images = find_factor(folder, ++*factor, failed);
     return images;
 }
@@ -39,8 +39,8 @@ bool capture_has_images(const char *folder, bool *failed)
     char *images = find_first(folder, &factor, failed);
     bool found = images != NULL;
     free(images);
-    for (size_t i = 0; picture_places[i] != NULL && !found && !*failed; i++) {
-        char *place = base_path_join(folder, picture_places[i]);
+    for (size_t i = 0; image_folders[i] != NULL && !found && !*failed; i++) {
+        char *place = base_path_join(folder, image_folders[i]);
         *failed = place == NULL;
         found = place != NULL && base_is_folder(place);
         free(place);
@@ -55,7 +55,7 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
     uint32_t first = 0;
     *prescaled = 1;
     *images = find_first(folder, &first, &failed);
-    if (*images != NULL && downscale > 1 && downscale <= CAPTURE_MOST_FACTOR / first) {
+    if (*images != NULL && downscale > 1 && downscale <= CAPTURE_MAX_FACTOR / first) {
         char *smaller = find_factor(folder, first * downscale, &failed);
         if (smaller != NULL) {
             free(*images);
@@ -79,9 +79,9 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
 /* Which folders of those names there are; the second in found->other. */
 static vkn_status find_places(struct finder *finder, struct found *found)
 {
-    for (size_t i = 0; picture_places[i] != NULL && found->other == NULL; i++) {
+    for (size_t i = 0; image_folders[i] != NULL && found->other == NULL; i++) {
         struct found next = {0};
-        BASE_TRY(finder_folder(finder, picture_places[i], &next));
+        BASE_TRY(finder_find_folder(finder, image_folders[i], &next));
         if (found->path == NULL) {
             *found = next;
             continue;
@@ -143,7 +143,7 @@ static vkn_status measure_all(struct finder *masks, struct scene_findings *findi
     for (size_t i = 0; i < transforms->count; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
         if (frame->image_path != NULL)
-            BASE_TRY(findings_pass_over(findings, frame, measure(masks, frame)));
+            BASE_TRY(findings_skip_frame(findings, frame, measure(masks, frame)));
     }
     return VKN_OK;
 }
@@ -154,7 +154,7 @@ vkn_status capture_measure(const char *folder, struct scene_findings *findings,
     struct finder *finder = NULL, *masks = NULL;
     struct found found = {0};
     BASE_TRY(finder_open(folder, NULL, &finder));
-    vkn_status status = finder_folder(finder, "masks", &found);
+    vkn_status status = finder_find_folder(finder, "masks", &found);
     finder_close(&finder);
     if (status == VKN_OK && found.other != NULL)
         status = base_fail(VKN_BAD_INPUT, "%s: its masks: both %s and %s may hold them",

@@ -5,7 +5,7 @@
 
 #include "scene/transforms.h"
 
-#define CAPTURE_MOST_FACTOR 64u /* N of images_N */
+#define CAPTURE_MAX_FACTOR 64u /* N of images_N */
 
 /* The folder to load from, and how much smaller its images are than the ones that downscaling
  * counts from: those of `images`, or where that is absent of the first `images_N` there is. When
@@ -15,12 +15,12 @@
 vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
                           uint32_t *prescaled);
 
-/* The one of picture_places that the folder has, in whatever case, or the folder itself where it
+/* The one of image_folders that the folder has, in whatever case, or the folder itself where it
  * has none and holds pictures; NULL: neither. VKN_BAD_INPUT names two that it has. The caller frees
  * *images. */
 vkn_status capture_folder(const char *folder, const char *file, char **images);
 
-/* Whether the folder has `images`, some images_N or another of picture_places; *failed is set
+/* Whether the folder has `images`, some images_N or another of image_folders; *failed is set
  * without memory. */
 bool capture_has_images(const char *folder, bool *failed);
 

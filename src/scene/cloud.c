@@ -27,7 +27,7 @@ static struct view view_of(const struct transforms_frame *frame)
     struct view view = {.widest = lens_kinds[frame->lens.kind].around ? -1 : 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
-    pose_place_frame(&dataset, frame, &view.camera);
+    camera_set_frame(&dataset, frame, &view.camera);
     for (int i = 0; i < 3; i++)
         view.camera.pose[4 * i + 3] = 0;
     for (unsigned corner = 0; corner < 4; corner++) {
@@ -80,12 +80,12 @@ static vkn_status bound_frame(void *context, size_t index)
         depths[seen] = distance_in_view(&view, frame, transforms->points[i].position);
         seen += depths[seen] > 0 ? 1 : 0;
     }
-    space_bound(frame, depths, seen);
+    space_set_bounds(frame, depths, seen);
     free(depths);
     return VKN_OK;
 }
 
-vkn_status cloud_bound(struct transforms *transforms)
+vkn_status cloud_set_bounds(struct transforms *transforms)
 {
     struct bounding bounding = {transforms, transforms->point_count / MOST_TESTED + 1};
     return base_parallel(transforms->count, bound_frame, &bounding, NULL);
@@ -108,7 +108,7 @@ static vkn_status read_points(const char *file, struct transforms *transforms)
     transforms->points = cloud.points;
     transforms->point_count = cloud.count;
     transforms->left_out = cloud.left_out;
-    return cloud_bound(transforms);
+    return cloud_set_bounds(transforms);
 }
 
 vkn_status cloud_read(struct transforms *transforms)

@@ -96,7 +96,7 @@ vkn_status colmap_frames(const char *file, struct colmap *model, struct transfor
     *transforms = (struct transforms){.file = base_format("%s", file),
                                       .list = "images",
                                       .lens = lens_none,
-                                      .chooses_space = true,
+                                      .measures_space = true,
                                       .prescaled = 1};
     if (transforms->file == NULL)
         return VKN_ERROR;
@@ -182,7 +182,7 @@ static void list_depths(const struct colmap *model, const struct id_frame *ids,
 static void set_bounds(const struct transforms *transforms, const size_t *ends, double *depths)
 {
     for (size_t i = 0, begin = 0; i < transforms->count; begin = ends[i], i++)
-        space_bound(&transforms->frames[i], depths + begin, ends[i] - begin);
+        space_set_bounds(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
 /* Of what a frame sees, every one in so many points. */
@@ -225,7 +225,7 @@ static vkn_status copy_points(struct colmap *model, struct transforms *transform
         memcpy(transforms->points, model->points, model->point_count * sizeof(*model->points));
     transforms->point_count = model->point_count;
     transforms->left_out = model->left_out;
-    model->left_out = (struct points_left_out){0};
+    model->left_out = (struct rejected_points){0};
     return VKN_OK;
 }
 

@@ -30,7 +30,7 @@ struct colmap {
     size_t point_count;
     uint64_t *track_ends; /* of each point: where its ids end in `track` */
     uint32_t *track;      /* ids of the images that see the points, point after point */
-    struct points_left_out left_out;
+    struct rejected_points left_out;
 };
 void colmap_free(struct colmap *model);
 

@@ -170,10 +170,10 @@ vkn_status colmap_binary_images(const char *file, const char *data, size_t size,
 
 /* ---- points3D.bin ---------------------------------------------------------------------------- */
 
-static bool is_place(const struct transforms_point *point, double error)
+static bool is_valid_point(const struct transforms_point *point, double error)
 {
     for (int i = 0; i < 3; i++)
-        if (!(fabs(point->position[i]) <= POINTS_LARGEST))
+        if (!(fabs(point->position[i]) <= POINTS_MAX_COORDINATE))
             return false;
     return isfinite(error);
 }
@@ -197,7 +197,7 @@ static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
         take_u32(bytes);
         base_text_add_bytes(track, &image, sizeof(image));
     }
-    *usable = is_place(point, error);
+    *usable = is_valid_point(point, error);
     if (!*usable)
         base_fail(VKN_BAD_INPUT, "%s: point %zu of %zu: %s", bytes->file, index + 1, count,
                   isfinite(error) ? "its position is not finite or beyond 1e9"
@@ -223,7 +223,7 @@ vkn_status colmap_binary_points(const char *file, const char *data, size_t size,
         status = read_point(&bytes, i, count, &model->points[kept], &track, &usable);
         if (status == VKN_OK && !usable) {
             track.size = begin;
-            status = points_leave_out(&model->left_out);
+            status = points_reject(&model->left_out);
             continue;
         }
         model->track_ends[kept] = track.size / sizeof(uint32_t);

@@ -106,7 +106,7 @@ static vkn_status take_number(struct lines *lines, const char *what, double *val
     return isfinite(*value) ? VKN_OK : bad_word(lines, what, "not a finite number");
 }
 
-static vkn_status take_numbers(struct lines *lines, const char *const *names, size_t count,
+static vkn_status read_numbers(struct lines *lines, const char *const *names, size_t count,
                                double *values)
 {
     for (size_t i = 0; i < count; i++)
@@ -149,7 +149,7 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
     if (model == NULL)
         return lens_model_unsupported(where, name);
     lines->at += length;
-    BASE_TRY(take_numbers(lines, size_names, 2, size));
+    BASE_TRY(read_numbers(lines, size_names, 2, size));
     for (int axis = 0; axis < 2; axis++)
         if (size[axis] != floor(size[axis]))
             return bad_word(lines, size_names[axis], "not a whole number");
@@ -187,8 +187,8 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
     static const char *const names[] = {"QW", "QX", "QY", "QZ", "TX", "TY", "TZ"};
     BASE_TRY(take_id(lines, "IMAGE_ID", &image->id));
     image->line = lines->number;
-    BASE_TRY(take_numbers(lines, names, 4, image->rotation));
-    BASE_TRY(take_numbers(lines, names + 4, 3, image->translation));
+    BASE_TRY(read_numbers(lines, names, 4, image->rotation));
+    BASE_TRY(read_numbers(lines, names + 4, 3, image->translation));
     BASE_TRY(take_id(lines, "CAMERA_ID", &image->camera_id));
     if (find_word(lines) == 0)
         return bad_word(lines, "NAME", "missing");
@@ -319,13 +319,13 @@ vkn_status colmap_text_images(const char *file, const char *data, size_t size, s
 static const char *const point_names[] = {"POINT3D_ID", "X", "Y", "Z", "R", "G", "B", "ERROR"};
 
 /* Which number makes a point useless: NULL, or why, and *name. */
-static const char *find_unusable(const double values[8], const char **name)
+static const char *find_invalid(const double values[8], const char **name)
 {
     for (int i = 0; i < 8; i++) {
         *name = point_names[i];
         if (!isfinite(values[i]))
             return "not a finite number";
-        if (i >= 1 && i <= 3 && fabs(values[i]) > POINTS_LARGEST)
+        if (i >= 1 && i <= 3 && fabs(values[i]) > POINTS_MAX_COORDINATE)
             return "beyond 1e9";
     }
     return NULL;
@@ -365,7 +365,7 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
     bool finite = true;
     while (find_word(lines) > 0)
         BASE_TRY(read_track(lines, track, &finite));
-    const char *name = NULL, *problem = find_unusable(values, &name);
+    const char *name = NULL, *problem = find_invalid(values, &name);
     if (problem == NULL && !finite) {
         name = "TRACK";
         problem = "not a finite number";
@@ -382,7 +382,7 @@ struct points {
 };
 
 static vkn_status add_point(struct lines *lines, struct points *points,
-                            struct points_left_out *left_out)
+                            struct rejected_points *left_out)
 {
     struct transforms_point point = {0};
     size_t begin = points->track.size;
@@ -390,7 +390,7 @@ static vkn_status add_point(struct lines *lines, struct points *points,
     BASE_TRY(read_point(lines, &point, &points->track, &usable));
     if (!usable) {
         points->track.size = begin;
-        return points_leave_out(left_out);
+        return points_reject(left_out);
     }
     uint64_t end = points->track.size / sizeof(uint32_t);
     base_text_add_bytes(&points->points, &point, sizeof(point));

@@ -28,7 +28,7 @@ struct found {
 static vkn_status nothing_at_all(const char *folder)
 {
     struct base_text places = {0};
-    BASE_TRY(photographs_refuse(folder));
+    BASE_TRY(refuse_folder(folder));
     for (size_t i = VKN_SCENE_AUTO + 1; i < BASE_COUNT(readers); i++)
         base_text_add(&places, "%s%s", places.size > 0 ? "; " : "", readers[i]->looked_for);
     vkn_status status = places.failed
@@ -74,7 +74,7 @@ static enum vkn_scene_format format_of(const char *path)
 /* The format of a file that was named itself. */
 static vkn_status detect_file(const char *path, enum vkn_scene_format asked, struct found *found)
 {
-    BASE_TRY(photographs_refuse_file(path));
+    BASE_TRY(refuse_file(path));
     found->format = format_of(path);
     if (asked != VKN_SCENE_AUTO && asked != found->format && !base_file_exists(path))
         return base_fail(VKN_BAD_INPUT, "%s: there is no such file or folder", path);
@@ -88,7 +88,7 @@ static vkn_status detect_file(const char *path, enum vkn_scene_format asked, str
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* For those who look the scene over, else a warning. */
-static void tell_others(const char *path, struct found *found, struct scene_findings *findings)
+static void report_others(const char *path, struct found *found, struct scene_findings *findings)
 {
     if (found->others == NULL)
         return;
@@ -109,7 +109,7 @@ vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *
         options->path, options->format, &found);
     scene->format = found.format;
     if (status == VKN_OK) {
-        tell_others(options->path, &found, options->findings);
+        report_others(options->path, &found, options->findings);
         status = readers[found.format]->read(found.file, options, files, single);
     }
     free(found.file);

@@ -12,8 +12,8 @@ vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *
 
 /* VKN_BAD_INPUT for what is plainly no scene: a folder of photographs or a video, where the message
  * names the command that makes a scene of it; a run, an empty folder, one whose folders are scenes;
- * a picture, an archive, a mesh, a model. VKN_OK for all else (photographs.c). */
-vkn_status photographs_refuse(const char *folder);
-vkn_status photographs_refuse_file(const char *path);
+ * a picture, an archive, a mesh, a model. VKN_OK for all else (refuse.c). */
+vkn_status refuse_folder(const char *folder);
+vkn_status refuse_file(const char *path);
 
 #endif

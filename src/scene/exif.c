@@ -143,5 +143,5 @@ void image_problem(struct image_file *file, const char *format, ...)
 
 bool image_failed(const struct image_file *file)
 {
-    return file->short_of_memory || file->problem[0] != '\0';
+    return file->out_of_memory || file->problem[0] != '\0';
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "scene/capture.h"
-#include "scene/find_part.h"
+#include "scene/find_component.h"
 
 /* Of a name, counted from its end: what is further in front is taken away at once. */
 #define MOST_PARTS 16u
@@ -36,7 +36,7 @@ void finder_close(struct finder **finder)
     *finder = NULL;
     if (closed == NULL)
         return;
-    part_free_listings(closed);
+    finder_free_listings(closed);
     for (size_t i = 0; i < closed->filled.count; i++) {
         free(*(char **)closed->filled.items[i]);
         free(closed->filled.items[i]);
@@ -78,27 +78,30 @@ static vkn_status find_last(struct finder *finder, const char *folder, const cha
 {
     size_t stem = stem_length(name);
     bool has_extension = name[stem] != '\0';
-    BASE_TRY(part_exact(folder, name, found->ways == 0 ? PART_ANY_FILE : PART_REGULAR_FILE, found));
+    BASE_TRY(component_exact(folder, name,
+                             found->differences == 0 ? COMPONENT_ANY_FILE : COMPONENT_REGULAR_FILE,
+                             found));
     if (found->path == NULL && !has_extension) {
         char *png = base_format("%s.png", name);
         vkn_status status =
-            png != NULL ? part_exact(folder, png, PART_REGULAR_FILE, found) : VKN_ERROR;
+            png != NULL ? component_exact(folder, png, COMPONENT_REGULAR_FILE, found) : VKN_ERROR;
         free(png);
         BASE_TRY(status);
     }
     if (found->path == NULL)
-        BASE_TRY(part_like(finder, folder, name, PART_REGULAR_FILE, found));
+        BASE_TRY(component_similar(finder, folder, name, COMPONENT_REGULAR_FILE, found));
     if (found->path == NULL && has_extension) {
         char *start = base_format("%.*s", (int)stem, name);
-        vkn_status status = start != NULL ? part_picture(finder, folder, start, found) : VKN_ERROR;
+        vkn_status status =
+            start != NULL ? component_image(finder, folder, start, found) : VKN_ERROR;
         free(start);
         BASE_TRY(status);
-        found->ways |= found->path != NULL ? FOUND_EXTENSION : 0;
+        found->differences |= found->path != NULL ? FOUND_EXTENSION : 0;
     }
     if (found->path != NULL)
         return VKN_OK;
-    BASE_TRY(part_picture(finder, folder, name, found));
-    found->ways |= found->path != NULL && has_extension ? FOUND_EXTENSION : 0;
+    BASE_TRY(component_image(finder, folder, name, found));
+    found->differences |= found->path != NULL && has_extension ? FOUND_EXTENSION : 0;
     return VKN_OK;
 }
 
@@ -107,17 +110,17 @@ static vkn_status find_last(struct finder *finder, const char *folder, const cha
 
 /* From one folder into the next, in the place of *folder, which becomes NULL where there is none or
  * several: these are then in *found. */
-static vkn_status step_into(struct finder *finder, const char *name, char **folder,
-                            struct found *found)
+static vkn_status enter_folder(struct finder *finder, const char *name, char **folder,
+                               struct found *found)
 {
     struct found next = {0};
-    vkn_status status = part_exact(*folder, name, PART_FOLDER, &next);
+    vkn_status status = component_exact(*folder, name, COMPONENT_FOLDER, &next);
     if (status == VKN_OK && next.path == NULL)
-        status = part_like(finder, *folder, name, PART_FOLDER, &next);
+        status = component_similar(finder, *folder, name, COMPONENT_FOLDER, &next);
     leave(&next, status);
     free(*folder);
     *folder = NULL;
-    found->ways |= next.ways;
+    found->differences |= next.differences;
     if (next.other != NULL) {
         found->path = next.path;
         found->other = next.other;
@@ -139,7 +142,7 @@ static vkn_status find_below(struct finder *finder, const char *start, const cha
         if (length == 0 || (length == 1 && name[0] == '.'))
             continue;
         char *part = base_format("%.*s", (int)length, name);
-        status = part != NULL ? step_into(finder, part, &folder, found) : VKN_ERROR;
+        status = part != NULL ? enter_folder(finder, part, &folder, found) : VKN_ERROR;
         free(part);
     }
     if (status == VKN_OK && folder != NULL && name[0] != '\0')
@@ -215,19 +218,19 @@ static char *written_folder(const char *name)
     return folder;
 }
 
-static vkn_status mark_filled(struct finder *finder, const char *name)
+static vkn_status mark_used_folder(struct finder *finder, const char *name)
 {
     bool there = false;
     char *folder = written_folder(name), **item = NULL;
     if (folder == NULL)
         return VKN_ERROR;
-    size_t at = part_lower_bound(&finder->filled, folder, &there);
+    size_t at = sorted_lower_bound(&finder->filled, folder, &there);
     if (!there)
         item = base_alloc(1, sizeof(*item));
     vkn_status status = there || item != NULL ? VKN_OK : VKN_ERROR;
     if (item != NULL) {
         *item = folder;
-        status = part_insert(&finder->filled, at, item);
+        status = sorted_insert(&finder->filled, at, item);
     }
     if (item != NULL && status == VKN_OK)
         return VKN_OK;
@@ -236,17 +239,17 @@ static vkn_status mark_filled(struct finder *finder, const char *name)
     return status;
 }
 
-static vkn_status is_filled(const struct finder *finder, const char *name, bool *filled)
+static vkn_status is_used_folder(const struct finder *finder, const char *name, bool *filled)
 {
     char *folder = written_folder(name);
     if (folder == NULL)
         return VKN_ERROR;
-    part_lower_bound(&finder->filled, folder, filled);
+    sorted_lower_bound(&finder->filled, folder, filled);
     free(folder);
     return VKN_OK;
 }
 
-vkn_status finder_written(struct finder *finder, const char *name, struct found *found)
+vkn_status finder_find_as_written(struct finder *finder, const char *name, struct found *found)
 {
     *found = (struct found){0};
     if (strlen(name) >= PATH_MAX)
@@ -260,12 +263,12 @@ vkn_status finder_written(struct finder *finder, const char *name, struct found 
         status = find_written(finder, turned, found);
     }
     if (status == VKN_OK && found->path == NULL && decode_percent(turned)) {
-        *found = (struct found){.ways = FOUND_ESCAPED};
+        *found = (struct found){.differences = FOUND_ESCAPED};
         status = find_written(finder, turned, found);
     }
     free(turned);
     if (status == VKN_OK && found->path != NULL && found->other == NULL)
-        status = mark_filled(finder, name);
+        status = mark_used_folder(finder, name);
     return leave(found, status);
 }
 
@@ -303,29 +306,29 @@ static vkn_status look_in(struct finder *finder, const char *place, const char *
                           struct found *found)
 {
     char *folder = base_format("%s", finder->folder);
-    struct found here = {.ways = FOUND_FOLDER};
+    struct found here = {.differences = FOUND_FOLDER};
     vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && place[0] != '\0')
-        status = step_into(finder, place, &folder, &here);
+        status = enter_folder(finder, place, &folder, &here);
     if (status == VKN_OK && folder != NULL)
         status = find_below(finder, folder, name, &here);
     free(folder);
-    found->ways |= here.path != NULL ? here.ways : 0;
+    found->differences |= here.path != NULL ? here.differences : 0;
     if (here.path != NULL)
-        part_take(found, here.path);
+        found_add(found, here.path);
     if (here.other != NULL)
-        part_take(found, here.other);
+        found_add(found, here.other);
     return status;
 }
 
 /* images_2, images_3, ...: the first that has it. */
 static vkn_status look_in_smaller(struct finder *finder, const char *name, struct found *found)
 {
-    for (unsigned factor = 2; factor <= CAPTURE_MOST_FACTOR && found->path == NULL; factor++) {
+    for (unsigned factor = 2; factor <= CAPTURE_MAX_FACTOR && found->path == NULL; factor++) {
         char place[16];
         bool listed = false;
         snprintf(place, sizeof(place), "images_%u", factor);
-        BASE_TRY(part_is_listed(finder, place, &listed));
+        BASE_TRY(finder_lists(finder, place, &listed));
         if (listed)
             BASE_TRY(look_in(finder, place, name, found));
     }
@@ -344,19 +347,19 @@ static vkn_status look_everywhere(struct finder *finder, const char *name, bool 
     return found->path == NULL && any_size ? look_in_smaller(finder, name, found) : VKN_OK;
 }
 
-vkn_status finder_elsewhere(struct finder *finder, const char *name, bool any_size,
-                            struct found *found)
+vkn_status finder_find_elsewhere(struct finder *finder, const char *name, bool any_size,
+                                 struct found *found)
 {
     bool filled = false;
     const char *parts[MOST_PARTS];
     *found = (struct found){0};
-    BASE_TRY(is_filled(finder, name, &filled));
+    BASE_TRY(is_used_folder(finder, name, &filled));
     if (filled || strlen(name) >= PATH_MAX)
         return VKN_OK;
     char *turned = turn_separators(name);
     vkn_status status = turned != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
-        found->ways = decode_percent(turned) ? FOUND_ESCAPED : 0;
+        found->differences = decode_percent(turned) ? FOUND_ESCAPED : 0;
     size_t count = status == VKN_OK ? split_parts(turned, parts) : 0;
     for (size_t first = 0; first < count && status == VKN_OK && found->path == NULL; first++) {
         char *end = join_parts(parts + first, count - first);
@@ -367,27 +370,27 @@ vkn_status finder_elsewhere(struct finder *finder, const char *name, bool any_si
     return leave(found, status);
 }
 
-vkn_status finder_exact(struct finder *finder, const char *name, struct found *found)
+vkn_status finder_find_exact(struct finder *finder, const char *name, struct found *found)
 {
     *found = (struct found){0};
-    return part_exact(finder->folder, name, PART_ANY_FILE, found);
+    return component_exact(finder->folder, name, COMPONENT_ANY_FILE, found);
 }
 
-vkn_status finder_in(struct finder *finder, const char *folder, const char *name,
-                     struct found *found)
+vkn_status finder_find_in_folder(struct finder *finder, const char *folder, const char *name,
+                                 struct found *found)
 {
     *found = (struct found){0};
-    vkn_status status = part_exact(folder, name, PART_ANY_FILE, found);
+    vkn_status status = component_exact(folder, name, COMPONENT_ANY_FILE, found);
     if (status == VKN_OK && found->path == NULL)
-        status = part_like(finder, folder, name, PART_REGULAR_FILE, found);
+        status = component_similar(finder, folder, name, COMPONENT_REGULAR_FILE, found);
     return leave(found, status);
 }
 
-vkn_status finder_folder(struct finder *finder, const char *name, struct found *found)
+vkn_status finder_find_folder(struct finder *finder, const char *name, struct found *found)
 {
     *found = (struct found){0};
-    vkn_status status = part_exact(finder->folder, name, PART_FOLDER, found);
+    vkn_status status = component_exact(finder->folder, name, COMPONENT_FOLDER, found);
     if (status == VKN_OK && found->path == NULL)
-        status = part_like(finder, finder->folder, name, PART_FOLDER, found);
+        status = component_similar(finder, finder->folder, name, COMPONENT_FOLDER, found);
     return leave(found, status);
 }

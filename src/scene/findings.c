@@ -19,18 +19,18 @@ static vkn_status take_image(struct scene_findings *findings, struct transforms_
     return VKN_OK;
 }
 
-vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
-                              vkn_status status)
+vkn_status findings_skip_frame(struct scene_findings *findings, struct transforms_frame *frame,
+                               vkn_status status)
 {
     if (findings == NULL || status != VKN_BAD_INPUT)
         return status;
     if (findings->broken++ == 0)
         findings->first_broken = base_format("%s", vkn_last_error());
-    frame->passed_over = true;
+    frame->skipped = true;
     return frame->image_path != NULL ? take_image(findings, frame) : VKN_OK;
 }
 
-vkn_status points_leave_out(struct points_left_out *left_out)
+vkn_status points_reject(struct rejected_points *left_out)
 {
     if (left_out->count++ == 0)
         left_out->first = base_format("%s", vkn_last_error());
@@ -38,8 +38,8 @@ vkn_status points_leave_out(struct points_left_out *left_out)
 }
 
 /* Points help to place the scene, no more: those that are no place are told of and passed over. */
-static void tell_left_out(struct scene_findings *findings, struct points_left_out *left_out,
-                          size_t count)
+static void report_rejected(struct scene_findings *findings, struct rejected_points *left_out,
+                            size_t count)
 {
     if (left_out->count == 0)
         return;
@@ -71,7 +71,7 @@ vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_
                               struct transforms files[SCENE_SPLITS])
 {
     struct transforms *train = &files[SCENE_TRAIN];
-    tell_left_out(findings, &train->left_out, train->point_count);
+    report_rejected(findings, &train->left_out, train->point_count);
     if (findings == NULL)
         return VKN_OK;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
@@ -90,7 +90,7 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->other_names);
     free(findings->turned);
     free(findings->as_stored);
-    free(findings->not_told);
+    free(findings->orientation_unknown);
     free(findings->points);
     free(findings->first_bad_point);
     cJSON_Delete(findings->unread);

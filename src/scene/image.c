@@ -20,7 +20,7 @@ const char *const *const image_endings[IMAGE_ENDINGS] = {usual_endings, other_en
 
 static vkn_status fail(const char *name, const struct image_file *file)
 {
-    if (file->short_of_memory)
+    if (file->out_of_memory)
         return base_fail(VKN_ERROR, "%s: out of memory for its pixels", name);
     return base_fail(VKN_BAD_INPUT, "%s: %s", name, file->problem);
 }
@@ -101,11 +101,11 @@ static vkn_status decode(const char *name, struct image_file *file, bool precise
     file->whole = true;
     BASE_TRY(measure(name, file, &format));
     /* A small file that promises a huge picture is refused before memory is spent on it. */
-    if (file->size < file->least_size)
+    if (file->size < file->min_size)
         return base_fail(VKN_BAD_INPUT, "%s: truncated (too little data)", name);
-    file->wide = file->wide && precise;
-    void *rgba = base_alloc((size_t)file->width * file->height, file->wide ? 8 : 4);
-    file->short_of_memory = rgba == NULL;
+    file->is_16_bit = file->is_16_bit && precise;
+    void *rgba = base_alloc((size_t)file->width * file->height, file->is_16_bit ? 8 : 4);
+    file->out_of_memory = rgba == NULL;
     if (rgba == NULL || !format->decode(file, rgba)) {
         free(rgba);
         return fail(name, file);
@@ -152,13 +152,13 @@ vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, u
 #define LARGEST(a, b) ((a) > (b) ? (a) : (b))
 
 /* struct image_mask in the place of 8-bit RGBA, which is as large, or of the 16-bit one. */
-static void reduce_to_mask(uint8_t *rgba, bool wide, size_t count)
+static void reduce_to_mask(uint8_t *rgba, bool is_16_bit, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint16_t pixel[4];
-        if (wide)
+        if (is_16_bit)
             memcpy(pixel, rgba + 8 * i, sizeof(pixel));
-        for (size_t c = 0; c < 4 && !wide; c++)
+        for (size_t c = 0; c < 4 && !is_16_bit; c++)
             pixel[c] = rgba[4 * i + c];
         const struct image_mask mask = {LARGEST(LARGEST(pixel[0], pixel[1]), pixel[2]), pixel[3]};
         memcpy(rgba + sizeof(mask) * i, &mask, sizeof(mask));
@@ -172,7 +172,7 @@ vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_
     void *rgba;
     *pixels = NULL;
     BASE_TRY(decode_file(path, &file, true, &rgba));
-    reduce_to_mask(rgba, file.wide, (size_t)file.width * file.height);
+    reduce_to_mask(rgba, file.is_16_bit, (size_t)file.width * file.height);
     *pixels = rgba;
     *width = file.width;
     *height = file.height;

@@ -13,9 +13,9 @@ struct image_file {
     size_t size;
     bool whole;             /* false: these are the first bytes of the file */
     uint32_t width, height; /* as stored; 0: the header goes on behind the bytes */
-    size_t least_size;      /* that a whole file of this size of pixels has */
-    bool wide;              /* samples have 16 bits; set to false, they are rounded to 8 */
-    bool short_of_memory;
+    size_t min_size;        /* that a whole file of this size of pixels has */
+    bool is_16_bit;         /* samples have 16 bits; set to false, they are rounded to 8 */
+    bool out_of_memory;
     char problem[256]; /* what is wrong with the file */
 };
 /* Notes what is wrong, unless something is noted already; whether something is. */
@@ -52,9 +52,9 @@ vkn_status image_read_header(const char *name, const uint8_t *data, size_t size,
 vkn_status image_measure(const char *path, struct image_header *header);
 /* Turns pixels of `size` bytes each as EXIF's orientation says: into fresh memory, NULL without.
  * The sides change places for orientations from 5 on. */
-uint8_t *image_turn(const uint8_t *stored, size_t size, unsigned orientation, uint32_t *width,
-                    uint32_t *height);
-#define IMAGE_ON_ITS_SIDE 5u /* the first orientation in which sides change places */
+uint8_t *image_apply_orientation(const uint8_t *stored, size_t size, unsigned orientation,
+                                 uint32_t *width, uint32_t *height);
+#define IMAGE_FIRST_TRANSPOSED 5u /* the first orientation in which sides change places */
 
 /* What a mask is read from: of each pixel the largest of red, green and blue, and alpha, in full
  * precision. */

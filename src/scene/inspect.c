@@ -126,14 +126,14 @@ static void measure_spread(struct inspection *inspection)
         inspection->spread[i] = sqrt(fmax(values[i], 0));
 }
 
-static vkn_status measure_attention(struct inspection *inspection)
+static vkn_status measure_focus(struct inspection *inspection)
 {
     const struct scene_split *train = &inspection->scene->splits[SCENE_TRAIN];
-    BASE_TRY(scene_find_attention(train, &inspection->attentive, inspection->attention));
-    if (!inspection->attentive)
-        memset(inspection->attention, 0, sizeof(inspection->attention));
+    BASE_TRY(scene_find_focus(train, &inspection->has_focus, inspection->focus));
+    if (!inspection->has_focus)
+        memset(inspection->focus, 0, sizeof(inspection->focus));
     else
-        inspection->distance = scene_mean_distance(train, inspection->attention);
+        inspection->distance = scene_mean_distance(train, inspection->focus);
     return VKN_OK;
 }
 
@@ -253,10 +253,11 @@ static vkn_status measure_mask(void *context, size_t index)
     masks->hidden[index] = -1;
     if (view->mask_path == NULL)
         return VKN_OK;
-    bool aside = view->turned_by >= IMAGE_ON_ITS_SIDE;
+    bool aside = view->applied_orientation >= IMAGE_FIRST_TRANSPOSED;
     BASE_TRY(
         scene_image_size(view->image_path, aside ? &height : &width, aside ? &width : &height));
-    BASE_TRY(mask_read(view->mask_path, view->mask_hides, view->turned_by, width, height, &used));
+    BASE_TRY(mask_read(view->mask_path, view->mask_inverted, view->applied_orientation, width,
+                       height, &used));
     size_t pixels = (size_t)width * height, hidden = 0;
     for (size_t i = 0; i < pixels; i++)
         hidden += used[i] == 0 ? 1 : 0;
@@ -295,7 +296,7 @@ static vkn_status measure(struct inspection *inspection)
     BASE_TRY(measure_sizes(inspection));
     measure_lenses(inspection);
     measure_spread(inspection);
-    BASE_TRY(measure_attention(inspection));
+    BASE_TRY(measure_focus(inspection));
     inspection->inside = inspect_inside(scene, 1);
     for (int i = 0; i < 3; i++)
         inspection->from_origin =
@@ -330,12 +331,12 @@ struct inspect_overview inspect_overview(const struct inspection *inspection)
         .height = inspection->sizes[0].height,
         .sizes_differ = inspection->size_count > 1,
         .fov = {inspection->fov_x.high, inspection->fov_y.high},
-        .attentive = inspection->attentive,
+        .has_focus = inspection->has_focus,
     };
     for (int i = 0; i < 3; i++) {
         overview.low[i] = inspection->box[i].low;
         overview.high[i] = inspection->box[i].high;
-        overview.attention[i] = inspection->attention[i];
+        overview.focus[i] = inspection->focus[i];
     }
     return overview;
 }

@@ -34,11 +34,11 @@ struct inspection {
     struct inspect_range box[3];           /* of the camera positions */
     double spread[3]; /* standard deviations of the training cameras' positions along their
                          principal axes, largest first */
-    bool attentive;
-    double attention[3]; /* what the training cameras look at, when they do */
-    double distance;     /* mean, of the training cameras from there */
-    double from_origin;  /* of the cube's middle from the dataset's origin, dataset units */
-    double inside;       /* share of the training views' rays that meet the cube */
+    bool has_focus;
+    double focus[3];    /* what the training cameras look at, when they do */
+    double distance;    /* mean, of the training cameras from there */
+    double from_origin; /* of the cube's middle from the dataset's origin, dataset units */
+    double inside;      /* share of the training views' rays that meet the cube */
     struct inspect_range point_box[3]; /* of all but the outermost 2 % of the points on each side */
     double points_inside;              /* share of the points that the cube holds */
     double points_near; /* share of the points in front of a training camera nearer than `near` */

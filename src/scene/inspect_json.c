@@ -96,7 +96,8 @@ static void add_space(cJSON *json, const struct inspection *inspection)
 {
     const struct vkn_scene *scene = inspection->scene;
     cJSON *space = cJSON_AddObjectToObject(json, "training_space");
-    /* As settings take them: scene.placed with these numbers is the same space to the last bit. */
+    /* As settings take them: scene.fixed_transform with these numbers is the same space to the last
+     * bit. */
     cJSON_AddNumberToObject(space, "scale", scene->scale);
     cJSON_AddItemToObject(space, "offset", cJSON_CreateDoubleArray(scene->offset, 3));
     cJSON_AddNumberToObject(space, "aabb_scale", scene->aabb_scale);
@@ -106,8 +107,8 @@ static void add_space(cJSON *json, const struct inspection *inspection)
     cJSON *cameras = cJSON_AddObjectToObject(json, "cameras");
     add_box(cameras, inspection->box);
     add_numbers(cameras, "spread", inspection->spread, 3);
-    if (inspection->attentive) {
-        add_numbers(cameras, "look_at", inspection->attention, 3);
+    if (inspection->has_focus) {
+        add_numbers(cameras, "look_at", inspection->focus, 3);
         add_number(cameras, "distance", inspection->distance);
     }
     if (inspection->findings->point_count == 0)

@@ -32,7 +32,7 @@ static _Noreturn void fail(j_common_ptr info)
     char message[JMSG_LENGTH_MAX];
     int code = info->err->msg_code;
     info->err->format_message(info, message);
-    file->short_of_memory |= code == JERR_OUT_OF_MEMORY || code == JERR_NO_BACKING_STORE;
+    file->out_of_memory |= code == JERR_OUT_OF_MEMORY || code == JERR_NO_BACKING_STORE;
     image_problem(file, "cannot be decoded (%s)", message);
     longjmp(reading->leave, 1);
 }

@@ -235,7 +235,7 @@ vkn_status keys_add_unread(const char *name, const char *note, struct transforms
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-bool keys_says_nothing(const struct cJSON *value)
+bool keys_is_empty_value(const struct cJSON *value)
 {
     if (cJSON_IsArray(value)) {
         const cJSON *item = NULL;
@@ -265,14 +265,14 @@ static bool names_mask(const cJSON *item)
 static vkn_status check_known(const struct key *key, const cJSON *item, const char *where,
                               const cJSON **first, struct transforms *transforms)
 {
-    if (key->use == REFUSED && !keys_says_nothing(item))
+    if (key->use == REFUSED && !keys_is_empty_value(item))
         return base_json_fail(where, item->string, "%s", key->what);
     const cJSON *before = *first;
     *first = item;
     bool deep = cJSON_IsArray(item) || cJSON_IsObject(item); /* would take too long to compare */
     if (before != NULL && (deep || !cJSON_Compare(before, item, true)))
         return keys_add_unread(item->string, "given twice; the first is read", transforms);
-    bool noted = key->use == NOTED && !keys_says_nothing(item);
+    bool noted = key->use == NOTED && !keys_is_empty_value(item);
     return noted ? keys_add_unread(item->string, key->what, transforms) : VKN_OK;
 }
 
@@ -367,7 +367,7 @@ static vkn_status warn(const struct cJSON *unread)
     return status;
 }
 
-vkn_status keys_tell(struct transforms files[SCENE_SPLITS], struct scene_findings *findings)
+vkn_status keys_report(struct transforms files[SCENE_SPLITS], struct scene_findings *findings)
 {
     struct scene_findings all = {0};
     for (unsigned split = 0; split < SCENE_SPLITS; split++)

@@ -17,13 +17,13 @@ vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
 vkn_status keys_add_unread(const char *name, const char *note, struct transforms *transforms);
 /* Tells of the keys that nothing reads: moves them to findings->unread, or, where findings is NULL,
  * logs one warning about those of all files. */
-vkn_status keys_tell(struct transforms files[SCENE_SPLITS], struct scene_findings *findings);
+vkn_status keys_report(struct transforms files[SCENE_SPLITS], struct scene_findings *findings);
 /* "; keys that are not read: ..." for a message about what is missing, or "", in fresh memory; NULL
  * without memory. */
 char *keys_hint(const struct transforms *transforms);
 /* Records that a key is missing, with that hint. */
 vkn_status keys_missing(const char *where, const char *name, const struct transforms *transforms);
 /* Whether a value says nothing: false, null, 0, an empty text, or a list of such values. */
-bool keys_says_nothing(const struct cJSON *value);
+bool keys_is_empty_value(const struct cJSON *value);
 
 #endif

@@ -78,8 +78,8 @@ static vkn_status read_params(const cJSON *object, const char *where, double *va
     for (size_t i = 0; i < BASE_COUNT(order); i++, item = item->next) {
         char element[32];
         snprintf(element, sizeof(element), "distortion_params[%zu]", i);
-        BASE_TRY(base_json_value(item, element, where, -LENS_MOST_COEFFICIENT,
-                                 LENS_MOST_COEFFICIENT, &values[order[i]]));
+        BASE_TRY(base_json_value(item, element, where, -LENS_MAX_COEFFICIENT, LENS_MAX_COEFFICIENT,
+                                 &values[order[i]]));
     }
     return VKN_OK;
 }
@@ -94,8 +94,8 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
     double values[BASE_COUNT(names)] = {0};
     memcpy(values, lens->distortion, sizeof(lens->distortion));
     for (size_t i = 0; i < BASE_COUNT(names); i++)
-        BASE_TRY(base_json_number(object, names[i], where, false, -LENS_MOST_COEFFICIENT,
-                                  LENS_MOST_COEFFICIENT, &values[i]));
+        BASE_TRY(base_json_number(object, names[i], where, false, -LENS_MAX_COEFFICIENT,
+                                  LENS_MAX_COEFFICIENT, &values[i]));
     BASE_TRY(read_params(object, where, values));
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
         if (values[i] == 0 || strstr(has, names[i]) != NULL)
@@ -120,7 +120,7 @@ static vkn_status read_focal(const cJSON *object, const char *where, int axis,
     double angle = 0, focal = 0, degrees = 0;
     BASE_TRY(base_json_number(object, angle_names[axis], where, false, 1e-4, 3.1415, &angle));
     BASE_TRY(
-        base_json_number(object, focal_names[axis], where, false, 1e-3, LENS_MOST_PIXELS, &focal));
+        base_json_number(object, focal_names[axis], where, false, 1e-3, LENS_MAX_PIXELS, &focal));
     BASE_TRY(base_json_number(object, degree_names[axis], where, false, 0.01, 179.99, &degrees));
     if (degrees > 0) {
         angle = degrees * PI / 180;
@@ -153,9 +153,9 @@ static vkn_status read_axis(const cJSON *object, const char *where, int axis,
 {
     static const char *const center_names[2] = {"cx", "cy"};
     static const char *const size_names[2] = {"w", "h"};
-    BASE_TRY(base_json_number(object, center_names[axis], where, false, -LENS_MOST_PIXELS,
-                              LENS_MOST_PIXELS, &lens->center[axis]));
-    return base_json_number(object, size_names[axis], where, false, 1, LENS_MOST_PIXELS,
+    BASE_TRY(base_json_number(object, center_names[axis], where, false, -LENS_MAX_PIXELS,
+                              LENS_MAX_PIXELS, &lens->center[axis]));
+    return base_json_number(object, size_names[axis], where, false, 1, LENS_MAX_PIXELS,
                             &lens->size[axis]);
 }
 
@@ -193,7 +193,7 @@ static void panorama_focal(const struct transforms_lens *lens, const double give
 {
     bool all_around = lens->whole || (focal[0] == 0 && focal[1] == 0);
     for (int axis = 0; axis < 2; axis++)
-        focal[axis] = all_around ? lens_focal_around(given[axis], axis)
+        focal[axis] = all_around ? lens_focal_panorama(given[axis], axis)
                                  : focal[axis] / (lens->per_radian ? 1 : PI);
 }
 

@@ -7,8 +7,8 @@
 struct cJSON;
 
 /* The largest size, focal length and centre that a file may have, and coefficient. */
-#define LENS_MOST_PIXELS      1e7
-#define LENS_MOST_COEFFICIENT 1e3
+#define LENS_MAX_PIXELS      1e7
+#define LENS_MAX_COEFFICIENT 1e3
 
 /* ---- kinds (lenses.c) ------------------------------------------------------------------------ */
 
@@ -35,7 +35,7 @@ double lens_coefficient(const struct vkn_camera *camera, size_t index);
 void lens_set_coefficient(struct vkn_camera *camera, size_t index, double value);
 
 /* The focal length of a panorama whose width (axis 0) or height shows all around. */
-double lens_focal_around(double size, int axis);
+double lens_focal_panorama(double size, int axis);
 /* Whether any coefficient is not 0. */
 bool lens_is_distorted(const struct scene_camera *camera);
 

@@ -270,7 +270,7 @@ static bool equirectangular_ray(const struct scene_camera *camera, const double 
     return fabs(d[0]) <= PI * ENDS && fabs(d[1]) <= 0.5 * PI * ENDS;
 }
 
-double lens_focal_around(double size, int axis)
+double lens_focal_panorama(double size, int axis)
 {
     return size / (2 - axis) / PI;
 }
@@ -374,19 +374,19 @@ static bool store(const char *names, double value, struct transforms_lens *lens)
     for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
         if (is_next(names, lens_coefficient_names[i])) {
             lens->distortion[i] = value;
-            return fabs(value) <= LENS_MOST_COEFFICIENT;
+            return fabs(value) <= LENS_MAX_COEFFICIENT;
         }
     for (int axis = 0; axis < 2; axis++) {
         if (is_next(names, axis == 0 ? "cx" : "cy")) {
             lens->center[axis] = value;
-            return fabs(value) <= LENS_MOST_PIXELS;
+            return fabs(value) <= LENS_MAX_PIXELS;
         }
         if (is_next(names, axis == 0 ? "w" : "h"))
             return value == lens->size[axis];
         if (is_next(names, "f") || is_next(names, axis == 0 ? "fx" : "fy"))
             lens->focal[axis] = value;
     }
-    return value >= 1e-3 && value <= LENS_MOST_PIXELS;
+    return value >= 1e-3 && value <= LENS_MAX_PIXELS;
 }
 
 vkn_status lens_model_unsupported(const char *where, const char *name)
@@ -403,9 +403,9 @@ vkn_status lens_from_model(const struct lens_model *model, const char *where, co
     if (model->parameters == NULL)
         return lens_model_unsupported(where, model->name);
     for (int axis = 0; axis < 2; axis++) {
-        if (!(size[axis] >= 1 && size[axis] <= LENS_MOST_PIXELS))
+        if (!(size[axis] >= 1 && size[axis] <= LENS_MAX_PIXELS))
             return base_fail(VKN_BAD_INPUT, "%s: %s %g is out of range (1 to %g)", where,
-                             axis == 0 ? "width" : "height", size[axis], LENS_MOST_PIXELS);
+                             axis == 0 ? "width" : "height", size[axis], LENS_MAX_PIXELS);
         lens->size[axis] = size[axis];
     }
     lens->kind = model->kind;

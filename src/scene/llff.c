@@ -32,8 +32,8 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
         return base_fail(VKN_BAD_INPUT, "%s: poses[%zu]: %s", file, frame->index, problem);
 
     double height = row[4], width = row[9], focal = row[14];
-    bool possible = height >= 1 && height <= LENS_MOST_PIXELS && width >= 1 &&
-                    width <= LENS_MOST_PIXELS && focal >= 1e-3 && focal <= LENS_MOST_PIXELS;
+    bool possible = height >= 1 && height <= LENS_MAX_PIXELS && width >= 1 &&
+                    width <= LENS_MAX_PIXELS && focal >= 1e-3 && focal <= LENS_MAX_PIXELS;
     if (!possible)
         return base_fail(VKN_BAD_INPUT,
                          "%s: poses[%zu]: height %g, width %g and focal length %g make no camera",
@@ -80,7 +80,7 @@ vkn_status llff_frames(const char *file, const struct npy *array, struct transfo
     *transforms = (struct transforms){.file = base_format("%s", file),
                                       .list = "poses",
                                       .lens = lens_none,
-                                      .chooses_space = true,
+                                      .measures_space = true,
                                       .prescaled = 1};
     if (transforms->file == NULL)
         return VKN_ERROR;

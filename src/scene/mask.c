@@ -35,16 +35,16 @@ vkn_status mask_find(struct finder *masks, const char *image_name, char **path)
     struct found found = {0};
     *path = NULL;
     char *png = base_format("%s.png", image_name);
-    vkn_status status = png != NULL ? finder_exact(masks, png, &found) : VKN_ERROR;
+    vkn_status status = png != NULL ? finder_find_exact(masks, png, &found) : VKN_ERROR;
     free(png);
     if (status == VKN_OK && found.path == NULL)
-        status = finder_exact(masks, image_name, &found);
+        status = finder_find_exact(masks, image_name, &found);
     char *other = base_format("%.*s.png", (int)stem_length(image_name), image_name);
     if (status == VKN_OK && found.path == NULL)
-        status = other != NULL ? finder_exact(masks, other, &found) : VKN_ERROR;
+        status = other != NULL ? finder_find_exact(masks, other, &found) : VKN_ERROR;
     free(other);
     if (status == VKN_OK && found.path == NULL)
-        status = finder_written(masks, image_name, &found);
+        status = finder_find_as_written(masks, image_name, &found);
     return status == VKN_OK ? take_mask(image_name, &found, path) : status;
 }
 
@@ -58,12 +58,12 @@ static vkn_status find_dynamic_mask(struct finder *finder, struct transforms_fra
     struct found found = {0};
     vkn_status status = VKN_ERROR;
     if (folder != NULL && name != NULL)
-        status = finder_in(finder, folder, name, &found);
+        status = finder_find_in_folder(finder, folder, name, &found);
     free(folder);
     free(name);
     if (status == VKN_OK)
         status = take_mask(frame->image_path, &found, &frame->mask_path);
-    frame->mask_hides = frame->mask_path != NULL;
+    frame->mask_inverted = frame->mask_path != NULL;
     return status;
 }
 
@@ -224,7 +224,7 @@ static uint8_t *spread(const struct image_mask *pixels, const uint32_t size[2], 
     return used;
 }
 
-vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width,
+vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation, uint32_t width,
                      uint32_t height, uint8_t **used)
 {
     struct image_mask *pixels = NULL;
@@ -232,8 +232,8 @@ vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t 
     *used = NULL;
     BASE_TRY(image_read_mask(path, &pixels, &size[0], &size[1]));
     bool fits = factor_of(size, width, height).larger > 0;
-    bool stored =
-        !fits && turned_by >= IMAGE_ON_ITS_SIDE && factor_of(size, height, width).larger > 0;
+    bool stored = !fits && applied_orientation >= IMAGE_FIRST_TRANSPOSED &&
+                  factor_of(size, height, width).larger > 0;
     if (!fits && !stored) {
         free(pixels);
         return wrong_size(path, size, width, height);
@@ -243,13 +243,13 @@ vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t 
     free(pixels);
     *used = made;
     if (made != NULL && stored) {
-        *used = image_turn(made, 1, turned_by, &height, &width);
+        *used = image_apply_orientation(made, 1, applied_orientation, &height, &width);
         free(made);
     }
     return *used != NULL ? VKN_OK : VKN_ERROR;
 }
 
-void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels)
+void mask_mark_outside_lens(const struct scene_camera *camera, uint32_t *pixels)
 {
     if (scene_camera_invertible(camera))
         return;

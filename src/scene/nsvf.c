@@ -174,9 +174,9 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
     lens->center[0] = matrix ? k[2] : k[1];
     lens->center[1] = matrix ? k[columns + 2] : k[2];
     for (int i = 0; i < 2; i++)
-        if (!(lens->focal[i] >= 1e-3 && lens->focal[i] <= LENS_MOST_PIXELS))
+        if (!(lens->focal[i] >= 1e-3 && lens->focal[i] <= LENS_MAX_PIXELS))
             return base_fail(VKN_BAD_INPUT, "%s: focal length %g: out of range (0.001 to %g)", file,
-                             lens->focal[i], LENS_MOST_PIXELS);
+                             lens->focal[i], LENS_MAX_PIXELS);
     return VKN_OK;
 }
 
@@ -285,7 +285,8 @@ static vkn_status find_pose(struct finder *poses, const struct layout *layout, c
     char *file = base_format("%.*s.txt", (int)(dot - name), name);
     char *path = file != NULL ? base_format("%s/%s", layout->poses, file) : NULL;
     struct found found = {0};
-    vkn_status status = path != NULL ? finder_in(poses, layout->poses, file, &found) : VKN_ERROR;
+    vkn_status status =
+        path != NULL ? finder_find_in_folder(poses, layout->poses, file, &found) : VKN_ERROR;
     if (status == VKN_OK && found.other != NULL)
         status = base_fail(VKN_BAD_INPUT, "%s is not there, and both %s and %s may be meant", path,
                            found.path, found.other);
@@ -458,7 +459,7 @@ static vkn_status read_scene(const char *file, const struct scene_options *optio
     *single = true;
     struct transforms *transforms = &files[SCENE_TRAIN];
     *transforms = (struct transforms){
-        .file = base_format("%s", file), .list = "images", .chooses_space = true, .prescaled = 1};
+        .file = base_format("%s", file), .list = "images", .measures_space = true, .prescaled = 1};
     struct layout layout = {0};
     vkn_status status = transforms->file != NULL ? find_layout(file, &layout) : VKN_ERROR;
     if (status == VKN_OK)

@@ -33,7 +33,7 @@ void scene_up(const struct scene_split *train, double up[3])
     }
 }
 
-vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3])
+vkn_status scene_find_focus(const struct scene_split *train, bool *found, double point[3])
 {
     double(*views)[6] = base_alloc(train->camera_count, sizeof(*views));
     if (views == NULL)
@@ -48,7 +48,7 @@ vkn_status scene_find_attention(const struct scene_split *train, bool *found, do
         }
         vector_normalize(views[looking++] + 3);
     }
-    *found = scene_attention((const double(*)[6])views, looking, point);
+    *found = scene_focus_point((const double(*)[6])views, looking, point);
     free(views);
     return VKN_OK;
 }
@@ -57,7 +57,7 @@ vkn_status scene_find_attention(const struct scene_split *train, bool *found, do
 static vkn_status find_center(const struct scene_split *train, double center[3])
 {
     bool found = false;
-    BASE_TRY(scene_find_attention(train, &found, center));
+    BASE_TRY(scene_find_focus(train, &found, center));
     if (!found)
         center[0] = center[1] = center[2] = 0.5;
     return VKN_OK;

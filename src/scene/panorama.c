@@ -30,8 +30,8 @@ struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t w
         width = 2 * height;
     struct scene_camera panorama = {.width = width,
                                     .height = height,
-                                    .focal_x = (float)lens_focal_around(width, 0),
-                                    .focal_y = (float)lens_focal_around(height, 1),
+                                    .focal_x = (float)lens_focal_panorama(width, 0),
+                                    .focal_y = (float)lens_focal_panorama(height, 1),
                                     .center_x = 0.5F * (float)width,
                                     .center_y = 0.5F * (float)height,
                                     .lens = VKN_LENS_EQUIRECTANGULAR,

@@ -94,7 +94,7 @@ static const struct sums *comparable(const struct pairs *pairs, size_t count)
     return pairs->grey_a == count || pairs->grey_b == count ? &pairs->means : &pairs->colors;
 }
 
-double consistency_correlation(const struct consistency_sight *sight,
+double consistency_correlation(const struct consistency_sampled_view *sampled,
                                const struct consistency_points *points, double shift, size_t *count)
 {
     struct pairs pairs = {0};
@@ -102,9 +102,10 @@ double consistency_correlation(const struct consistency_sight *sight,
     for (size_t i = 0; i < points->count; i++) {
         const struct consistency_point *point = &points->list[i];
         double x = (double)point->x - shift, a[3], b[3];
-        uint32_t column = pixel_at(x - floor(x), sight->width),
-                 row = pixel_at((double)point->y, sight->height);
-        uint32_t pixel = sight->pixels[(size_t)row * sight->width + column], alpha = pixel >> 24;
+        uint32_t column = pixel_at(x - floor(x), sampled->width),
+                 row = pixel_at((double)point->y, sampled->height);
+        uint32_t pixel = sampled->pixels[(size_t)row * sampled->width + column],
+                 alpha = pixel >> 24;
         if (pixel == SCENE_IGNORED || alpha < OPAQUE)
             continue;
         for (int c = 0; c < 3; c++) {
@@ -120,25 +121,25 @@ double consistency_correlation(const struct consistency_sight *sight,
 }
 
 /* Tracked points are in the picture when the pose is right. */
-static double agreement(const struct consistency_sight *sight,
+static double agreement(const struct consistency_sampled_view *sampled,
                         const struct consistency_points *points, double shift, size_t *count)
 {
     double all = (double)(points->count + points->outside);
-    double correlation = consistency_correlation(sight, points, shift, count);
+    double correlation = consistency_correlation(sampled, points, shift, count);
     return all > 0 ? correlation * (double)points->count / all : 0;
 }
 
 /* ---- other poses ----------------------------------------------------------------------------- */
 
-static const struct consistency_points *points_of(const struct consistency_sight *sight,
+static const struct consistency_points *points_of(const struct consistency_sampled_view *sampled,
                                                   bool tracked)
 {
-    return tracked ? &sight->tracked : &sight->nearest;
+    return tracked ? &sampled->tracked : &sampled->nearest;
 }
 
 /* Whether the points that one view sees are elsewhere in the picture of another. */
 static bool is_elsewhere(const struct consistency_points *points,
-                         const struct consistency_sight *other)
+                         const struct consistency_sampled_view *other)
 {
     size_t tested = 0, moved = 0, stride = 1 + points->count / MOVED_TESTED;
     for (size_t i = 0; i < points->count; i += stride, tested++) {
@@ -156,17 +157,18 @@ static bool is_elsewhere(const struct consistency_points *points,
 /* The agreements of a view's picture with what views of other poses see: the picture's content, in
  * their place. */
 static size_t compare_others(const struct consistency_sample *sample,
-                             const struct consistency_sight *sight, bool tracked, double *others)
+                             const struct consistency_sampled_view *sampled, bool tracked,
+                             double *others)
 {
     size_t found = 0;
     for (size_t i = 0; i < sample->count; i++) {
-        const struct consistency_sight *other = &sample->sights[i];
+        const struct consistency_sampled_view *other = &sample->sampled_views[i];
         const struct consistency_points *points = points_of(other, tracked);
         size_t count = 0;
-        if (other == sight || points->count < LEAST_POINTS ||
-            !is_elsewhere(points_of(sight, tracked), other))
+        if (other == sampled || points->count < LEAST_POINTS ||
+            !is_elsewhere(points_of(sampled, tracked), other))
             continue;
-        double value = agreement(sight, points, 0, &count);
+        double value = agreement(sampled, points, 0, &count);
         if (count >= LEAST_POINTS)
             others[found++] = value;
     }
@@ -174,29 +176,30 @@ static size_t compare_others(const struct consistency_sample *sample,
 }
 
 /* Where there are no other poses, the picture is moved to the side. */
-static size_t compare_shifted(const struct consistency_sight *sight, bool tracked, double *others)
+static size_t compare_shifted(const struct consistency_sampled_view *sampled, bool tracked,
+                              double *others)
 {
     for (int i = 1; i < SHIFTS; i++) {
         size_t count = 0;
-        others[i - 1] = agreement(sight, points_of(sight, tracked), (double)i / SHIFTS, &count);
+        others[i - 1] = agreement(sampled, points_of(sampled, tracked), (double)i / SHIFTS, &count);
     }
     return SHIFTS - 1;
 }
 
 static void measure_fit(const struct consistency_sample *sample,
-                        const struct consistency_sight *sight, bool tracked, double *others,
-                        struct consistency_fit *fit)
+                        const struct consistency_sampled_view *sampled, bool tracked,
+                        double *others, struct consistency_fit *fit)
 {
-    const struct consistency_points *points = points_of(sight, tracked);
+    const struct consistency_points *points = points_of(sampled, tracked);
     size_t count = 0;
-    double own = agreement(sight, points, 0, &count);
+    double own = agreement(sampled, points, 0, &count);
     /* Tracked points that are not in the picture are evidence as well. */
     size_t evidence = count > 0 || points->count < LEAST_POINTS ? count + points->outside : 0;
     if (evidence < LEAST_POINTS)
         return;
-    size_t found = compare_others(sample, sight, tracked, others);
+    size_t found = compare_others(sample, sampled, tracked, others);
     if (found < LEAST_OTHERS)
-        found = compare_shifted(sight, tracked, others);
+        found = compare_shifted(sampled, tracked, others);
     double median = fmax(space_quantile(others, found, 0.5), 0), room = fmax(1 - median, 0.05);
     *fit = (struct consistency_fit){
         .points = evidence,
@@ -258,17 +261,17 @@ static vkn_status measure_view(void *context, size_t number)
 {
     const struct measuring *measuring = context;
     const struct consistency_sample *sample = measuring->sample;
-    const struct consistency_sight *sight = &sample->sights[number];
+    const struct consistency_sampled_view *sampled = &sample->sampled_views[number];
     struct consistency_view *view = &measuring->views[number];
-    *view = (struct consistency_view){.split = sight->split, .index = sight->index};
-    if (sight->pixels == NULL)
+    *view = (struct consistency_view){.split = sampled->split, .index = sampled->index};
+    if (sampled->pixels == NULL)
         return VKN_OK;
     double *others = base_alloc(sample->count + SHIFTS, sizeof *others);
     if (others == NULL)
         return VKN_ERROR;
-    measure_fit(sample, sight, true, others, &view->tracked);
-    measure_fit(sample, sight, false, others, &view->nearest);
-    size_t seen = sight->nearest.count + sight->tracked.count;
+    measure_fit(sample, sampled, true, others, &view->tracked);
+    measure_fit(sample, sampled, false, others, &view->nearest);
+    size_t seen = sampled->nearest.count + sampled->tracked.count;
     view->blind = view->tracked.points == 0 && seen < LEAST_POINTS &&
                   (double)seen < BLIND_SHARE * (double)measuring->scene->point_count;
     free(others);
@@ -288,7 +291,7 @@ static vkn_status measure_sample(const struct vkn_scene *scene,
         return VKN_ERROR;
     BASE_TRY(base_parallel(sample->count, measure_view, &measuring, NULL));
     for (size_t i = 0; i < sample->count; i++)
-        if (sample->sights[i].pixels != NULL)
+        if (sample->sampled_views[i].pixels != NULL)
             consistency->views[consistency->count++] = measuring.views[i];
     return VKN_OK;
 }

@@ -21,7 +21,7 @@ struct consistency_points {
 };
 
 /* A view with a small picture, and what it sees of the sparse model. */
-struct consistency_sight {
+struct consistency_sampled_view {
     enum scene_split_name split;
     size_t index;
     const struct scene_camera *camera;
@@ -36,7 +36,7 @@ struct consistency_sight {
  * pictures that the scene holds in memory cost nothing, and a copy in a folder images_N is read
  * instead of a large picture. */
 struct consistency_sample {
-    struct consistency_sight *sights;
+    struct consistency_sampled_view *sampled_views;
     size_t count;
     size_t views; /* of all splits */
 };
@@ -54,7 +54,7 @@ char *consistency_find_copy(const char *image_path, uint32_t factor);
  * moved right by `shift` of its width, and what leaves it comes in on the left. *count: the points
  * compared; pixels that are transparent or do not count are left out. 0 where either side is of one
  * colour. */
-double consistency_correlation(const struct consistency_sight *sight,
+double consistency_correlation(const struct consistency_sampled_view *sampled,
                                const struct consistency_points *points, double shift,
                                size_t *count);
 
@@ -80,9 +80,9 @@ struct consistency_view {
 enum consistency_verdict {
     CONSISTENCY_UNKNOWN, /* cannot be checked: `reason` */
     CONSISTENCY_GOOD,
-    CONSISTENCY_SOME,   /* the poses of some views do not fit */
-    CONSISTENCY_NONE,   /* those of most do not */
-    CONSISTENCY_BLIND,  /* most views see hardly any of the points */
+    CONSISTENCY_SOME_WRONG, /* the poses of some views do not fit */
+    CONSISTENCY_MOST_WRONG, /* those of most do not */
+    CONSISTENCY_BLIND,      /* most views see hardly any of the points */
     CONSISTENCY_FOLDED, /* tracked points fit, but the nearest in view do not: parts of the model
                            lie over others */
 };
@@ -107,8 +107,8 @@ void consistency_free(struct consistency *consistency);
 /* From the views' fits: which are poor, and what that means for the capture. */
 vkn_status consistency_judge(struct consistency *consistency);
 /* The fit that a view's verdict is by. */
-const struct consistency_fit *consistency_of(const struct consistency *consistency,
-                                             const struct consistency_view *view);
+const struct consistency_fit *consistency_deciding_fit(const struct consistency *consistency,
+                                                       const struct consistency_view *view);
 /* What is wrong in words, with up to so many views' names, and what to do; NULL where nothing is
  * wrong. The caller frees *problem; *advice is static. */
 vkn_status consistency_explain(const struct vkn_scene *scene, const struct consistency *consistency,

@@ -17,7 +17,7 @@ static const char *find_images_folder(const char *path, const char **inside, uin
         const char *rest = at + strlen(name);
         unsigned long number = rest[0] == '_' ? strtoul(rest + 1, &after, 10) : 1;
         rest = after != NULL ? after : rest;
-        if (rest[0] != '/' || number < 1 || number > CAPTURE_MOST_FACTOR)
+        if (rest[0] != '/' || number < 1 || number > CAPTURE_MAX_FACTOR)
             continue;
         found = at + 1;
         *inside = rest + 1;
@@ -31,14 +31,14 @@ char *consistency_find_copy(const char *image_path, uint32_t factor)
     const char *inside = NULL;
     uint32_t number = 1;
     const char *begin = find_images_folder(image_path, &inside, &number);
-    if (begin == NULL || number * factor > CAPTURE_MOST_FACTOR)
+    if (begin == NULL || number * factor > CAPTURE_MAX_FACTOR)
         return NULL;
     char *folder =
         base_format("%.*simages_%u", (int)(begin - image_path), image_path, number * factor);
     struct finder *finder = NULL;
     struct found found = {0};
     if (folder != NULL && base_is_folder(folder) && finder_open(folder, NULL, &finder) == VKN_OK)
-        (void)finder_written(finder, inside, &found); /* where it fails there is no copy */
+        (void)finder_find_as_written(finder, inside, &found); /* where it fails there is no copy */
     finder_close(&finder);
     free(folder);
     free(found.other);

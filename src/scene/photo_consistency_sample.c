@@ -43,7 +43,7 @@ static char *find_copy(const struct vkn_scene *scene, const struct scene_camera 
     uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
     char *copy = NULL;
     /* Copies are read as they are stored. */
-    if (camera->mask_path == NULL && camera->turned_by <= EXIF_UPRIGHT)
+    if (camera->mask_path == NULL && camera->applied_orientation <= EXIF_UPRIGHT)
         for (uint32_t factor = 16; factor >= 2 && copy == NULL; factor /= 2)
             if (longer * scene->load_downscale / factor >= PICTURE_SIZE)
                 copy = consistency_find_copy(camera->image_path, factor);
@@ -93,73 +93,74 @@ static uint32_t shrink_of(uint32_t width, uint32_t height)
     return shrink == 0 ? 1 : shrink > shorter ? shorter : shrink;
 }
 
-static vkn_status read_copy(const char *path, struct consistency_sight *sight)
+static vkn_status read_copy(const char *path, struct consistency_sampled_view *sampled)
 {
     uint8_t *rgba = NULL;
     uint32_t width = 0, height = 0;
     BASE_TRY(scene_image_read(path, &rgba, &width, &height));
     uint32_t shrink = shrink_of(width, height);
-    bool upright = (width < height) == (sight->camera->width < sight->camera->height);
-    sight->width = width / shrink;
-    sight->height = height / shrink;
-    sight->pixels =
-        upright ? base_alloc((size_t)sight->width * sight->height, sizeof *sight->pixels) : NULL;
-    if (sight->pixels != NULL)
-        (void)image_downscale(rgba, NULL, width, height, shrink, sight->pixels);
+    bool upright = (width < height) == (sampled->camera->width < sampled->camera->height);
+    sampled->width = width / shrink;
+    sampled->height = height / shrink;
+    sampled->pixels =
+        upright ? base_alloc((size_t)sampled->width * sampled->height, sizeof *sampled->pixels)
+                : NULL;
+    if (sampled->pixels != NULL)
+        (void)image_downscale(rgba, NULL, width, height, shrink, sampled->pixels);
     free(rgba);
-    return sight->pixels != NULL ? VKN_OK : VKN_ERROR;
+    return sampled->pixels != NULL ? VKN_OK : VKN_ERROR;
 }
 
 /* The view's picture from its file. Which of the pixels a lens does not reach takes long to find,
  * and no point is projected there: the camera has no lens. */
-static vkn_status decode_view(const struct vkn_scene *scene, const struct consistency_sight *sight,
-                              uint32_t shrink)
+static vkn_status decode_view(const struct vkn_scene *scene,
+                              const struct consistency_sampled_view *sampled, uint32_t shrink)
 {
-    struct scene_camera camera = *sight->camera;
+    struct scene_camera camera = *sampled->camera;
     struct vkn_scene plain = {
         .path = scene->path, .format = scene->format, .load_downscale = scene->load_downscale};
     camera.lens = VKN_LENS_PERSPECTIVE;
     memset(camera.distortion, 0, sizeof camera.distortion);
-    plain.splits[sight->split] = (struct scene_split){.cameras = &camera, .camera_count = 1};
-    return scene_read_view(&plain, sight->split, 0, shrink, sight->pixels);
+    plain.splits[sampled->split] = (struct scene_split){.cameras = &camera, .camera_count = 1};
+    return scene_read_view(&plain, sampled->split, 0, shrink, sampled->pixels);
 }
 
-static vkn_status read_view(const struct vkn_scene *scene, struct consistency_sight *sight)
+static vkn_status read_view(const struct vkn_scene *scene, struct consistency_sampled_view *sampled)
 {
-    uint32_t shrink = shrink_of(sight->camera->width, sight->camera->height);
-    sight->width = sight->camera->width / shrink;
-    sight->height = sight->camera->height / shrink;
-    sight->pixels = base_alloc((size_t)sight->width * sight->height, sizeof *sight->pixels);
-    if (sight->pixels == NULL)
+    uint32_t shrink = shrink_of(sampled->camera->width, sampled->camera->height);
+    sampled->width = sampled->camera->width / shrink;
+    sampled->height = sampled->camera->height / shrink;
+    sampled->pixels = base_alloc((size_t)sampled->width * sampled->height, sizeof *sampled->pixels);
+    if (sampled->pixels == NULL)
         return VKN_ERROR;
     vkn_status status =
-        is_loaded(scene, sight->split, sight->index)
-            ? scene_read_view(scene, sight->split, sight->index, shrink, sight->pixels)
-            : decode_view(scene, sight, shrink);
+        is_loaded(scene, sampled->split, sampled->index)
+            ? scene_read_view(scene, sampled->split, sampled->index, shrink, sampled->pixels)
+            : decode_view(scene, sampled, shrink);
     if (status != VKN_OK) {
-        free(sight->pixels);
-        sight->pixels = NULL;
+        free(sampled->pixels);
+        sampled->pixels = NULL;
     }
     return status;
 }
 
 /* What is wrong with a picture is told by those who need it. */
-static void read_picture(const struct vkn_scene *scene, struct consistency_sight *sight)
+static void read_picture(const struct vkn_scene *scene, struct consistency_sampled_view *sampled)
 {
     BASE_KEEP_ERROR;
     char *copy =
-        is_loaded(scene, sight->split, sight->index) ? NULL : find_copy(scene, sight->camera);
-    bool fits = is_loaded(scene, sight->split, sight->index) ||
-                file_pixels(scene, sight->camera) <= LARGEST;
-    if ((copy == NULL || read_copy(copy, sight) != VKN_OK) && fits)
-        (void)read_view(scene, sight);
+        is_loaded(scene, sampled->split, sampled->index) ? NULL : find_copy(scene, sampled->camera);
+    bool fits = is_loaded(scene, sampled->split, sampled->index) ||
+                file_pixels(scene, sampled->camera) <= LARGEST;
+    if ((copy == NULL || read_copy(copy, sampled) != VKN_OK) && fits)
+        (void)read_view(scene, sampled);
     free(copy);
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
 /* Where the view has it in its picture, from 0 to 1; false: it does not. */
-static bool project(const struct consistency_sight *sight, const struct scene_point *from,
+static bool project(const struct consistency_sampled_view *sampled, const struct scene_point *from,
                     struct consistency_point *point)
 {
     double x = 0, y = 0;
@@ -167,22 +168,23 @@ static bool project(const struct consistency_sight *sight, const struct scene_po
         point->position[i] = (double)from->position[i];
         point->color[i] = (float)from->color[i];
     }
-    if (!scene_camera_project_within(sight->camera, sight->limit, point->position, &x, &y))
+    if (!scene_camera_project_within(sampled->camera, sampled->limit, point->position, &x, &y))
         return false;
-    point->x = (float)(x / sight->camera->width);
-    point->y = (float)(y / sight->camera->height);
-    return x >= 0 && y >= 0 && x < sight->camera->width && y < sight->camera->height;
+    point->x = (float)(x / sampled->camera->width);
+    point->y = (float)(y / sampled->camera->height);
+    return x >= 0 && y >= 0 && x < sampled->camera->width && y < sampled->camera->height;
 }
 
-static vkn_status list_tracked(struct consistency_sight *sight)
+static vkn_status list_tracked(struct consistency_sampled_view *sampled)
 {
-    const struct scene_camera *camera = sight->camera;
-    struct consistency_points *points = &sight->tracked;
+    const struct scene_camera *camera = sampled->camera;
+    struct consistency_points *points = &sampled->tracked;
     points->list = base_alloc(camera->tracked_count, sizeof *points->list);
     if (points->list == NULL)
         return VKN_ERROR;
     for (size_t i = 0; i < camera->tracked_count; i++)
-        points->count += project(sight, &camera->tracked[i], &points->list[points->count]) ? 1 : 0;
+        points->count +=
+            project(sampled, &camera->tracked[i], &points->list[points->count]) ? 1 : 0;
     points->outside = camera->tracked_count - points->count;
     return VKN_OK;
 }
@@ -192,14 +194,14 @@ struct cell {
     struct consistency_point point;
 };
 
-static void fill_cells(const struct vkn_scene *scene, const struct consistency_sight *sight,
-                       struct cell *cells)
+static void fill_cells(const struct vkn_scene *scene,
+                       const struct consistency_sampled_view *sampled, struct cell *cells)
 {
-    const float *pose = sight->camera->pose;
+    const float *pose = sampled->camera->pose;
     for (size_t i = 0; i < scene->point_count; i += 1 + scene->point_count / MOST_POINTS) {
         struct consistency_point point;
         double squared = 0;
-        if (!project(sight, &scene->points[i], &point))
+        if (!project(sampled, &scene->points[i], &point))
             continue;
         for (int k = 0; k < 3; k++)
             squared += (point.position[k] - (double)pose[4 * k + 3]) *
@@ -225,18 +227,19 @@ static bool is_behind(const struct cell *cells, uint32_t row, uint32_t column)
     return false;
 }
 
-static vkn_status list_nearest(const struct vkn_scene *scene, struct consistency_sight *sight)
+static vkn_status list_nearest(const struct vkn_scene *scene,
+                               struct consistency_sampled_view *sampled)
 {
     struct cell *cells = base_alloc((size_t)CELLS * CELLS, sizeof *cells);
-    sight->nearest.list = base_alloc((size_t)CELLS * CELLS, sizeof *sight->nearest.list);
-    if (cells == NULL || sight->nearest.list == NULL) {
+    sampled->nearest.list = base_alloc((size_t)CELLS * CELLS, sizeof *sampled->nearest.list);
+    if (cells == NULL || sampled->nearest.list == NULL) {
         free(cells);
         return VKN_ERROR;
     }
-    fill_cells(scene, sight, cells);
+    fill_cells(scene, sampled, cells);
     for (uint32_t i = 0; i < CELLS * CELLS; i++)
         if (cells[i].distance > 0 && !is_behind(cells, i / CELLS, i % CELLS))
-            sight->nearest.list[sight->nearest.count++] = cells[i].point;
+            sampled->nearest.list[sampled->nearest.count++] = cells[i].point;
     free(cells);
     return VKN_OK;
 }
@@ -249,21 +252,21 @@ struct reading {
 };
 
 /* Work of base_parallel. */
-static vkn_status read_sight(void *context, size_t number)
+static vkn_status read_sampled_view(void *context, size_t number)
 {
     const struct reading *reading = context;
     const struct vkn_scene *scene = reading->scene;
-    struct consistency_sight *sight = &reading->sample->sights[number];
+    struct consistency_sampled_view *sampled = &reading->sample->sampled_views[number];
     size_t view =
         (size_t)((double)number * (double)reading->sample->views / (double)reading->sample->count);
-    sight->camera = inspect_view(scene, view, &sight->split);
-    sight->index = (size_t)(sight->camera - scene->splits[sight->split].cameras);
-    sight->limit = scene_camera_limit(sight->camera);
-    read_picture(scene, sight);
-    if (sight->pixels == NULL)
+    sampled->camera = inspect_view(scene, view, &sampled->split);
+    sampled->index = (size_t)(sampled->camera - scene->splits[sampled->split].cameras);
+    sampled->limit = scene_camera_limit(sampled->camera);
+    read_picture(scene, sampled);
+    if (sampled->pixels == NULL)
         return VKN_OK;
-    BASE_TRY(list_tracked(sight));
-    return list_nearest(scene, sight);
+    BASE_TRY(list_tracked(sampled));
+    return list_nearest(scene, sampled);
 }
 
 vkn_status consistency_sample_read(const struct vkn_scene *scene, struct consistency_sample *sample)
@@ -272,21 +275,21 @@ vkn_status consistency_sample_read(const struct vkn_scene *scene, struct consist
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         sample->views += scene->splits[split].camera_count;
     size_t count = count_sample(scene, sample->views);
-    sample->sights = base_alloc(count, sizeof *sample->sights);
-    if (sample->sights == NULL)
+    sample->sampled_views = base_alloc(count, sizeof *sample->sampled_views);
+    if (sample->sampled_views == NULL)
         return VKN_ERROR;
     sample->count = count;
     struct reading reading = {scene, sample};
-    return base_parallel(count, read_sight, &reading, NULL);
+    return base_parallel(count, read_sampled_view, &reading, NULL);
 }
 
 void consistency_sample_free(struct consistency_sample *sample)
 {
     for (size_t i = 0; i < sample->count; i++) {
-        free(sample->sights[i].pixels);
-        free(sample->sights[i].tracked.list);
-        free(sample->sights[i].nearest.list);
+        free(sample->sampled_views[i].pixels);
+        free(sample->sampled_views[i].tracked.list);
+        free(sample->sampled_views[i].nearest.list);
     }
-    free(sample->sights);
+    free(sample->sampled_views);
     *sample = (struct consistency_sample){0};
 }

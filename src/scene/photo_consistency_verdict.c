@@ -17,8 +17,8 @@
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-const struct consistency_fit *consistency_of(const struct consistency *consistency,
-                                             const struct consistency_view *view)
+const struct consistency_fit *consistency_deciding_fit(const struct consistency *consistency,
+                                                       const struct consistency_view *view)
 {
     return consistency->tracked ? &view->tracked : &view->nearest;
 }
@@ -42,7 +42,7 @@ static void find_poor(struct consistency *consistency, double least, double erro
 {
     for (size_t i = 0; i < consistency->count; i++) {
         struct consistency_view *view = &consistency->views[i];
-        const struct consistency_fit *fit = consistency_of(consistency, view);
+        const struct consistency_fit *fit = consistency_deciding_fit(consistency, view);
         view->poor = fit->points > 0 && fit->fit + errors * fit->error < least;
         consistency->poor += view->poor ? 1 : 0;
     }
@@ -63,7 +63,7 @@ static enum consistency_verdict judge(struct consistency *consistency, size_t ne
     bool wrong = consistency->fit < least;
     find_poor(consistency, wrong ? least : poor_below(consistency), wrong ? 0 : 2);
     if (wrong || consistency->poor > 0)
-        return wrong ? CONSISTENCY_NONE : CONSISTENCY_SOME;
+        return wrong ? CONSISTENCY_MOST_WRONG : CONSISTENCY_SOME_WRONG;
     bool folded =
         consistency->tracked && nearest_views >= LEAST_VIEWS && consistency->nearest < NEAREST_FITS;
     return folded ? CONSISTENCY_FOLDED : CONSISTENCY_GOOD;
@@ -111,7 +111,8 @@ static void add_names(const struct vkn_scene *scene, const struct consistency *c
             continue;
         if (named < names)
             base_text_add(text, "%s%.80s (%.2f)", named > 0 ? ", " : ": ",
-                          consistency_name(scene, view), consistency_of(consistency, view)->fit);
+                          consistency_name(scene, view),
+                          consistency_deciding_fit(consistency, view)->fit);
         else
             base_text_add(text, ", ...");
         named++;
@@ -123,7 +124,7 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
 {
     const char *sampled = consistency->sampled < consistency->total ? " that were looked at" : "";
     switch (consistency->verdict) {
-    case CONSISTENCY_NONE:
+    case CONSISTENCY_MOST_WRONG:
         base_text_add(text,
                       "the poses of %zu of %zu views%s do not fit their pictures: the sparse "
                       "points have the colours "
@@ -135,7 +136,7 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
                "world or world to "
                "camera, axes) and the focal length; or make new poses from the pictures (vknerf "
                "prepare)";
-    case CONSISTENCY_SOME:
+    case CONSISTENCY_SOME_WRONG:
         base_text_add(text,
                       "the poses of %zu of %zu views%s do not fit their pictures, by the colours "
                       "of the sparse points "

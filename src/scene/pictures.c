@@ -13,7 +13,7 @@
 struct sought {
     const char *name;
     char **path;
-    unsigned *ways;
+    unsigned *differences;
 };
 
 static struct sought sought_of(struct transforms_frame *frame, bool masks)
@@ -28,7 +28,7 @@ static vkn_status take_found(const struct transforms *transforms,
 {
     if (found->other == NULL) {
         *sought->path = found->path;
-        *sought->ways = found->path != NULL ? found->ways : 0;
+        *sought->differences = found->path != NULL ? found->differences : 0;
         return VKN_OK;
     }
     base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s is not there, and both %s and %s may be meant",
@@ -45,8 +45,9 @@ static vkn_status find_frame(struct finder *finder, const struct transforms *tra
     struct sought sought = sought_of(frame, masks);
     struct found found = {0};
     bool sized = frame->lens.size[0] > 0 || frame->lens.angle[0] > 0 || frame->lens.angle[1] > 0;
-    vkn_status status = elsewhere ? finder_elsewhere(finder, sought.name, sized && !masks, &found)
-                                  : finder_written(finder, sought.name, &found);
+    vkn_status status = elsewhere
+                            ? finder_find_elsewhere(finder, sought.name, sized && !masks, &found)
+                            : finder_find_as_written(finder, sought.name, &found);
     return status == VKN_OK ? take_found(transforms, frame, &sought, &found) : status;
 }
 
@@ -56,10 +57,10 @@ static vkn_status find_round(struct finder *finder, bool masks, bool elsewhere,
     for (size_t i = 0; i < transforms->count; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
         const struct sought sought = sought_of(frame, masks);
-        if (sought.name == NULL || *sought.path != NULL || frame->passed_over)
+        if (sought.name == NULL || *sought.path != NULL || frame->skipped)
             continue;
-        BASE_TRY(findings_pass_over(findings, frame,
-                                    find_frame(finder, transforms, masks, elsewhere, frame)));
+        BASE_TRY(findings_skip_frame(findings, frame,
+                                     find_frame(finder, transforms, masks, elsewhere, frame)));
     }
     return VKN_OK;
 }
@@ -87,7 +88,7 @@ static vkn_status check_shared(const struct transforms *transforms, bool masks)
     for (size_t i = 0; i + 1 < count && status == VKN_OK; i++) {
         const struct sought *a = &all[i], *b = &all[i + 1];
         if (strcmp(*a->path, *b->path) == 0 && strcmp(a->name, b->name) != 0 &&
-            (*a->ways | *b->ways) != 0)
+            (*a->differences | *b->differences) != 0)
             status = base_fail(VKN_BAD_INPUT, "%s: %s: both %s and %s would be %s",
                                transforms->file, transforms->list, a->name, b->name, *a->path);
     }
@@ -127,7 +128,7 @@ static vkn_status find_all(const char *folder, const char *const *places, bool m
 #define ITSELF "" /* the folder that names are relative to */
 
 static const char *const all_places[] = {ITSELF, "images", "image", "input", "rgb", NULL};
-const char *const *const picture_places = all_places + 1;
+const char *const *const image_folders = all_places + 1;
 
 vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
                          struct transforms *transforms)
@@ -178,8 +179,8 @@ vkn_status pictures_measure(struct transforms_frame *frame)
         lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->whole);
     bool stored = fits(lens, header.width, header.height);
     bool upright = fits(lens, header.height, header.width);
-    if (told && header.orientation >= IMAGE_ON_ITS_SIDE && stored != upright) {
-        frame->way_told = true;
+    if (told && header.orientation >= IMAGE_FIRST_TRANSPOSED && stored != upright) {
+        frame->orientation_known = true;
         if (upright)
             turn(frame);
     }
@@ -198,20 +199,20 @@ static bool shares_lens(const struct transforms *transforms, const struct transf
     return frame->image_path != NULL && frame->width > 0 && lens->size[0] == 0 && !own;
 }
 
-void pictures_turn_like_others(struct transforms *transforms)
+void pictures_orient_like_first(struct transforms *transforms)
 {
     struct transforms_lens sized = {.size = {0}};
     for (size_t i = 0; i < transforms->count && sized.size[0] == 0; i++) {
         const struct transforms_frame *frame = &transforms->frames[i];
         if (!shares_lens(transforms, frame) ||
-            (frame->orientation >= IMAGE_ON_ITS_SIDE && !frame->turned))
+            (frame->orientation >= IMAGE_FIRST_TRANSPOSED && !frame->turned))
             continue;
         sized.size[0] = frame->width;
         sized.size[1] = frame->height;
     }
     for (size_t i = 0; i < transforms->count && sized.size[0] > 0; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
-        if (shares_lens(transforms, frame) && frame->orientation >= IMAGE_ON_ITS_SIDE &&
+        if (shares_lens(transforms, frame) && frame->orientation >= IMAGE_FIRST_TRANSPOSED &&
             !frame->turned && !fits(&sized, frame->width, frame->height) &&
             fits(&sized, frame->height, frame->width))
             turn(frame);
@@ -230,16 +231,16 @@ static const char *file_name(const char *path)
 /* Frames of all files of a scene, and those of them that are like `first`. */
 struct tally {
     size_t all, counted;
-    unsigned ways;
+    unsigned differences;
     const struct transforms_frame *first;
 };
 
 static void count_frame(struct tally *tally, const struct transforms_frame *frame, bool counts,
-                        unsigned ways)
+                        unsigned differences)
 {
     tally->all++;
     tally->counted += counts ? 1 : 0;
-    tally->ways |= ways;
+    tally->differences |= differences;
     tally->first = counts && tally->first == NULL ? frame : tally->first;
 }
 
@@ -249,23 +250,25 @@ static struct tally tally_names(const struct transforms files[SCENE_SPLITS], boo
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         for (size_t i = 0; i < files[split].count; i++) {
             const struct transforms_frame *frame = &files[split].frames[i];
-            unsigned ways = masks ? frame->mask_found : frame->found;
+            unsigned differences = masks ? frame->mask_found : frame->found;
             if (!masks || frame->mask_path != NULL)
-                count_frame(&tally, frame, ways != 0, ways);
+                count_frame(&tally, frame, differences != 0, differences);
         }
     return tally;
 }
 
 /* What comes of an EXIF orientation. */
-enum way { TURNED, STORED, NOT_TOLD, WAYS };
+enum way { TURNED, STORED, ORIENTATION_UNKNOWN, WAYS };
 
-static struct tally tally_ways(const struct transforms files[SCENE_SPLITS], enum way way)
+static struct tally tally_orientations(const struct transforms files[SCENE_SPLITS], enum way way)
 {
     struct tally tally = {0};
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         for (size_t i = 0; i < files[split].count; i++) {
             const struct transforms_frame *frame = &files[split].frames[i];
-            enum way own = frame->turned ? TURNED : frame->way_told ? STORED : NOT_TOLD;
+            enum way own = frame->turned              ? TURNED
+                           : frame->orientation_known ? STORED
+                                                      : ORIENTATION_UNKNOWN;
             count_frame(&tally, frame, frame->orientation > EXIF_UPRIGHT && own == way, 0);
         }
     return tally;
@@ -275,16 +278,16 @@ static struct tally tally_ways(const struct transforms files[SCENE_SPLITS], enum
 static void say_names(struct base_text *text, const struct transforms files[SCENE_SPLITS],
                       bool masks)
 {
-    static const char *const words[FOUND_WAYS] = {"Unicode form (NFC, NFD)", "case", "extension",
-                                                  "writing of %20", "folder"};
+    static const char *const words[FOUND_DIFFERENCES] = {"Unicode form (NFC, NFD)", "case",
+                                                         "extension", "writing of %20", "folder"};
     struct tally tally = tally_names(files, masks);
     if (tally.counted == 0)
         return;
     base_text_add(text, "%s%zu of %zu %s are found under another ", text->size > 0 ? "; " : "",
                   tally.counted, tally.all, masks ? "masks" : "images");
     const char *between = "";
-    for (unsigned way = 0; way < FOUND_WAYS; way++)
-        if ((tally.ways >> way & 1) != 0) {
+    for (unsigned way = 0; way < FOUND_DIFFERENCES; way++)
+        if ((tally.differences >> way & 1) != 0) {
             base_text_add(text, "%s%s", between, words[way]);
             between = " or ";
         }
@@ -318,9 +321,9 @@ static vkn_status describe_orientations(const struct transforms files[SCENE_SPLI
     static const char *const words[WAYS] = {
         [TURNED] = "and are turned upright: only so they have the size that their cameras have",
         [STORED] = "and are taken as stored: only so they have the size that their cameras have",
-        [NOT_TOLD] = "that their cameras' sizes do not confirm, and are taken as stored",
+        [ORIENTATION_UNKNOWN] = "that their cameras' sizes do not confirm, and are taken as stored",
     };
-    const struct tally tally = tally_ways(files, way);
+    const struct tally tally = tally_orientations(files, way);
     *text = NULL;
     if (tally.counted == 0)
         return VKN_OK;
@@ -337,8 +340,8 @@ static void log_and_free(enum base_log_level level, const char *path, char *text
     free(text);
 }
 
-vkn_status pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
-                         struct scene_findings *findings)
+vkn_status pictures_report(const char *path, const struct transforms files[SCENE_SPLITS],
+                           struct scene_findings *findings)
 {
     struct scene_findings own = {0}, *told = findings != NULL ? findings : &own;
     vkn_status status = describe_names(files, &told->other_names);
@@ -347,10 +350,10 @@ vkn_status pictures_tell(const char *path, const struct transforms files[SCENE_S
     if (status == VKN_OK)
         status = describe_orientations(files, STORED, &told->as_stored);
     if (status == VKN_OK)
-        status = describe_orientations(files, NOT_TOLD, &told->not_told);
+        status = describe_orientations(files, ORIENTATION_UNKNOWN, &told->orientation_unknown);
     log_and_free(BASE_LOG_INFO, path, own.other_names);
     log_and_free(BASE_LOG_INFO, path, own.turned);
     free(own.as_stored); /* as other programs take them: nothing to say while training */
-    log_and_free(BASE_LOG_WARNING, path, own.not_told);
+    log_and_free(BASE_LOG_WARNING, path, own.orientation_unknown);
     return status;
 }

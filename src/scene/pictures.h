@@ -8,10 +8,10 @@
 
 /* Folders that may hold the pictures of a scene where the one that is written is absent; ends with
  * NULL. */
-extern const char *const *const picture_places;
+extern const char *const *const image_folders;
 
 /* Sets image_path of the frames by file_path (find.h), relative to `folder`; with `in_places` also
- * where it is in one of picture_places instead. Frames without a picture keep NULL. VKN_BAD_INPUT
+ * where it is in one of image_folders instead. Frames without a picture keep NULL. VKN_BAD_INPUT
  * where a name may mean two files, which with `findings` (may be NULL) is counted there, or a file
  * two names. */
 vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
@@ -24,10 +24,10 @@ vkn_status pictures_find_masks(const char *folder, struct scene_findings *findin
  * frame's lens. */
 vkn_status pictures_measure(struct transforms_frame *frame);
 /* The same by the size of the other pictures, for those whose lens says none. */
-void pictures_turn_like_others(struct transforms *transforms);
+void pictures_orient_like_first(struct transforms *transforms);
 /* Says once what was found under other names and what EXIF says: in `findings`, or where it is NULL
  * in the log. */
-vkn_status pictures_tell(const char *path, const struct transforms files[SCENE_SPLITS],
-                         struct scene_findings *findings);
+vkn_status pictures_report(const char *path, const struct transforms files[SCENE_SPLITS],
+                           struct scene_findings *findings);
 
 #endif

@@ -126,7 +126,7 @@ static const char *store(const struct ply_property *property, double value,
 {
     if (property->role <= PLY_Z) {
         point->position[property->role] = value;
-        return fabs(value) <= POINTS_LARGEST ? NULL : "not finite or beyond 1e9";
+        return fabs(value) <= POINTS_MAX_COORDINATE ? NULL : "not finite or beyond 1e9";
     }
     point->color[property->role - PLY_RED] = color_of(property->type, value);
     return isfinite(value) ? NULL : "not finite";
@@ -203,7 +203,7 @@ static vkn_status read_vertices(struct values *values, const struct ply_header *
         if (usable)
             cloud->count++;
         else
-            BASE_TRY(points_leave_out(&cloud->left_out));
+            BASE_TRY(points_reject(&cloud->left_out));
     }
     return VKN_OK;
 }

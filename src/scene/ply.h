@@ -9,7 +9,7 @@
 struct ply {
     struct transforms_point *points;
     size_t count;
-    struct points_left_out left_out; /* a coordinate or colour is not finite, or a coordinate beyond
+    struct rejected_points left_out; /* a coordinate or colour is not finite, or a coordinate beyond
                                         1e9 */
 };
 void ply_free(struct ply *cloud);

@@ -176,7 +176,7 @@ vkn_status ply_read_header(const char *file, const char *data, size_t size,
     size_t mark = 0;
     bool formatted = false;
     *header = (struct ply_header){0};
-    BASE_TRY(base_text_mark(file, data, size, &mark));
+    BASE_TRY(base_text_bom(file, data, size, &mark));
     struct lines lines = {.file = file, .at = data + mark, .end = data + size};
     if (!next_line(&lines) || !is_word(&lines, 0, "ply"))
         return base_fail(VKN_BAD_INPUT, "%s: not a PLY file (its first line is not \"ply\")", file);

@@ -49,7 +49,7 @@ static png_voidp allocate(png_structp png, png_alloc_size_t size)
     struct work *work = png_get_mem_ptr(png);
     void *memory = base_realloc(NULL, size);
     if (work->file != NULL)
-        work->file->short_of_memory |= memory == NULL;
+        work->file->out_of_memory |= memory == NULL;
     return memory;
 }
 
@@ -117,9 +117,9 @@ static void measure(struct work *work)
     read_header(work);
     file->width = png_get_image_width(work->png, work->info);
     file->height = png_get_image_height(work->png, work->info);
-    file->wide = png_get_bit_depth(work->png, work->info) == 16;
+    file->is_16_bit = png_get_bit_depth(work->png, work->info) == 16;
     size_t row = png_get_rowbytes(work->png, work->info) + 1; /* with its filter's number */
-    file->least_size = row * file->height / MOST_SHRUNK;
+    file->min_size = row * file->height / MOST_SHRUNK;
 }
 
 static void decode(struct work *work)
@@ -127,7 +127,7 @@ static void decode(struct work *work)
     png_structp png = work->png;
     const struct image_file *file = work->file;
     read_header(work);
-    if (!file->wide)
+    if (!file->is_16_bit)
         png_set_scale_16(png);
     else if (is_little_endian())
         png_set_swap(png);
@@ -136,7 +136,7 @@ static void decode(struct work *work)
     png_set_add_alpha(png, 0xffff, PNG_FILLER_AFTER);
     int passes = png_set_interlace_handling(png);
     png_read_update_info(png, work->info);
-    size_t row = (size_t)file->width * (file->wide ? 8 : 4);
+    size_t row = (size_t)file->width * (file->is_16_bit ? 8 : 4);
     for (int pass = 0; pass < passes; pass++)
         for (uint32_t y = 0; y < file->height; y++)
             png_read_row(png, work->rgba + y * row, NULL);

@@ -179,25 +179,26 @@ vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const ch
 
 #define FAR_OFFSET 16.0
 
-bool scene_is_far(const double offset[3])
+bool scene_needs_double(const double offset[3])
 {
     return !(fabs(offset[0]) < FAR_OFFSET && fabs(offset[1]) < FAR_OFFSET &&
              fabs(offset[2]) < FAR_OFFSET);
 }
 
-double scene_number(double number, const double offset[3])
+double scene_round_number(double number, const double offset[3])
 {
-    return scene_is_far(offset) ? number : (double)(float)number;
+    return scene_needs_double(offset) ? number : (double)(float)number;
 }
 
 void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3])
 {
-    double scale = scene_number(scene->scale, scene->offset);
+    double scale = scene_round_number(scene->scale, scene->offset);
     for (int i = 0; i < 3; i++)
-        result[i] = position[i] * scale + scene_number(scene->offset[i], scene->offset);
+        result[i] = position[i] * scale + scene_round_number(scene->offset[i], scene->offset);
 }
 
-void pose_place(const struct vkn_scene *scene, const double pose[12], struct scene_camera *camera)
+void camera_set_pose(const struct vkn_scene *scene, const double pose[12],
+                     struct scene_camera *camera)
 {
     const double position[3] = {pose[3], pose[7], pose[11]};
     double placed[3];
@@ -206,9 +207,9 @@ void pose_place(const struct vkn_scene *scene, const double pose[12], struct sce
         camera->pose[i] = (float)(i % 4 < 3 ? pose[i] : placed[i / 4]);
 }
 
-void pose_place_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,
+void camera_set_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,
                       struct scene_camera *camera)
 {
     camera->time = (float)frame->time;
-    pose_place(scene, frame->pose, camera);
+    camera_set_pose(scene, frame->pose, camera);
 }

@@ -83,12 +83,12 @@ static vkn_status check_images(struct inspection *inspection)
                                      "leaves them out as well",
                                      "%zu frames have no image", findings->missing));
     BASE_TRY(inspect_unposed(inspection));
-    if (findings->not_told != NULL)
+    if (findings->orientation_unknown != NULL)
         BASE_TRY(inspect_add_problem(inspection,
                                      "nothing, if poses were found on the pictures as they are "
                                      "stored, as COLMAP, nerfstudio and instant-ngp read "
                                      "them; else turn the files upright, as vknerf prepare does",
-                                     "%s", findings->not_told));
+                                     "%s", findings->orientation_unknown));
     if (findings->others != NULL)
         BASE_TRY(inspect_add_problem(
             inspection,
@@ -272,7 +272,7 @@ static vkn_status check_arrangement(struct inspection *inspection)
 {
     size_t count = inspection->scene->splits[SCENE_TRAIN].camera_count;
     const double *spread = inspection->spread;
-    double reach = inspection->attentive ? inspection->distance : 1;
+    double reach = inspection->has_focus ? inspection->distance : 1;
     if (count >= 2 && spread[0] < 1e-4 * reach)
         return inspect_add_problem(inspection,
                                    "move between pictures: without parallax there are no depths",
@@ -309,13 +309,13 @@ static vkn_status check_points(struct inspection *inspection)
 /* ---- scale -------------------------------------------------------------------------------------
  */
 
-static vkn_status check_attention(struct inspection *inspection)
+static vkn_status check_focus(struct inspection *inspection)
 {
-    const double *point = inspection->attention;
+    const double *point = inspection->focus;
     double farthest = 0, half = 0.5 * inspection->scene->aabb_scale;
     for (int i = 0; i < 3; i++)
         farthest = fmax(farthest, fabs(point[i] - 0.5));
-    if (inspection->attentive && farthest > half)
+    if (inspection->has_focus && farthest > half)
         return inspect_add_problem(
             inspection,
             "make scale smaller or aabb_scale larger, or set offset so that it comes to lie at 0.5 "
@@ -324,7 +324,7 @@ static vkn_status check_attention(struct inspection *inspection)
             "cube "
             "that is reconstructed",
             point[0], point[1], point[2]);
-    if (inspection->inside < INSPECT_LEAST_INSIDE)
+    if (inspection->inside < INSPECT_MIN_INSIDE)
         return inspect_add_problem(
             inspection, "make aabb_scale larger, or check scale and offset",
             "only %.0f %% of what the training views see is within the cube that is reconstructed; "
@@ -338,7 +338,7 @@ static vkn_status check_smallness(struct inspection *inspection)
     double side = inspection->scene->aabb_scale;
     size_t count = inspection->scene->splits[SCENE_TRAIN].camera_count;
     if (count >= 2 && inspection->spread[0] > 0 && inspection->spread[0] < LEAST_SPREAD * side &&
-        (!inspection->attentive || inspection->distance < 10 * LEAST_SPREAD * side))
+        (!inspection->has_focus || inspection->distance < 10 * LEAST_SPREAD * side))
         return inspect_add_problem(
             inspection, "make scale larger or aabb_scale smaller",
             "the cameras are within %.2g of each other in a cube of side %g: most of its cells "
@@ -351,7 +351,7 @@ static vkn_status check_near(struct inspection *inspection)
 {
     static const char advice[] =
         "make scale larger, or --set march.near_distance=... smaller in training";
-    if (inspection->attentive && inspection->distance < 2 * inspection->near)
+    if (inspection->has_focus && inspection->distance < 2 * inspection->near)
         return inspect_add_problem(
             inspection, advice,
             "what the cameras look at is %.3g away from them and rays begin at %.3g: it is cut off",
@@ -387,7 +387,7 @@ static double single_precision_step(const struct inspection *inspection)
 
 static vkn_status check_origin(struct inspection *inspection)
 {
-    if (!scene_is_far(inspection->scene->offset))
+    if (!scene_needs_double(inspection->scene->offset))
         return VKN_OK;
     double step = single_precision_step(inspection);
     if (step > 0)
@@ -412,7 +412,7 @@ static vkn_status check_origin(struct inspection *inspection)
 static vkn_status check_scale(struct inspection *inspection)
 {
     BASE_TRY(check_origin(inspection));
-    BASE_TRY(check_attention(inspection));
+    BASE_TRY(check_focus(inspection));
     BASE_TRY(check_smallness(inspection));
     BASE_TRY(check_near(inspection));
     if (inspection->findings->point_count > 0 && inspection->points_inside < LEAST_POINTS)

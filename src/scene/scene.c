@@ -21,11 +21,11 @@ static vkn_status open_into(struct vkn_scene *scene, const struct scene_options 
     if (status == VKN_OK)
         status = scene_assemble(scene, files, single, options);
     if (status == VKN_OK)
-        status = keys_tell(files, options->findings);
+        status = keys_report(files, options->findings);
     if (status == VKN_OK)
         status = findings_add_files(options->findings, scene, files);
     if (status == VKN_OK)
-        status = pictures_tell(scene->path, files, options->findings);
+        status = pictures_report(scene->path, files, options->findings);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         transforms_free(&files[split]);
     return status;
@@ -53,9 +53,9 @@ static void free_names(struct scene_camera *camera)
     free(camera->tracked);
 }
 
-struct vkn_scene *scene_hold(struct vkn_scene *scene)
+struct vkn_scene *scene_retain(struct vkn_scene *scene)
 {
-    atomic_fetch_add(&scene->holders, 1);
+    atomic_fetch_add(&scene->references, 1);
     return scene;
 }
 
@@ -63,7 +63,7 @@ void scene_close(struct vkn_scene **scene)
 {
     if (*scene == NULL)
         return;
-    if (atomic_fetch_sub(&(*scene)->holders, 1) > 0) {
+    if (atomic_fetch_sub(&(*scene)->references, 1) > 0) {
         *scene = NULL;
         return;
     }
@@ -147,11 +147,11 @@ static vkn_status shrink_image(const struct vkn_scene *scene, const struct scene
         return base_fail(VKN_BAD_INPUT, "%s: changed its size since the scene was opened",
                          camera->image_path);
     if (camera->mask_path != NULL)
-        BASE_TRY(mask_read(camera->mask_path, camera->mask_hides, camera->turned_by, width, height,
-                           &used));
+        BASE_TRY(mask_read(camera->mask_path, camera->mask_inverted, camera->applied_orientation,
+                           width, height, &used));
     *has_alpha = image_downscale(rgba, used, width, height, k, pixels);
     free(used);
-    mask_mark_unreached(camera, pixels);
+    mask_mark_outside_lens(camera, pixels);
     return VKN_OK;
 }
 
@@ -162,9 +162,9 @@ static vkn_status read_image(const struct vkn_scene *scene, const struct scene_c
     uint32_t width = 0, height = 0;
     uint8_t *rgba = NULL;
     BASE_TRY(scene_image_read(camera->image_path, &rgba, &width, &height));
-    if (camera->turned_by > EXIF_UPRIGHT) {
+    if (camera->applied_orientation > EXIF_UPRIGHT) {
         uint8_t *stored = rgba;
-        rgba = image_turn(stored, 4, camera->turned_by, &width, &height);
+        rgba = image_apply_orientation(stored, 4, camera->applied_orientation, &width, &height);
         free(stored);
     }
     vkn_status status = rgba != NULL

@@ -47,11 +47,11 @@ struct scene_camera {
     uint64_t first_pixel; /* index of this view's first pixel in its split's `pixels`, or 0 */
     char *image_path;     /* for messages; owned by the scene */
     char *mask_path;      /* NULL: every pixel counts; owned by the scene */
-    bool mask_hides;      /* the mask is bright where pixels do not count, instead of dark */
-    unsigned turned_by;   /* EXIF orientation by which pixels are turned; 0, 1: as stored */
-    struct scene_point *tracked; /* points of the sparse model that its tracks say are seen here,
-                                    some of many; */
-    size_t tracked_count;        /* owned by the scene; NULL and 0: no tracks, or not in a split */
+    bool mask_inverted;   /* the mask is bright where pixels do not count, instead of dark */
+    unsigned applied_orientation; /* EXIF orientation by which pixels are turned; 0, 1: as stored */
+    struct scene_point *tracked;  /* points of the sparse model that its tracks say are seen here,
+                                     some of many; */
+    size_t tracked_count;         /* owned by the scene; NULL and 0: no tracks, or not in a split */
 };
 
 /* The views that a split holds the pixels of: of every `of` in a row `count`, from `first` on; of
@@ -78,7 +78,7 @@ struct scene_point {
 
 /* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side
  * aabb_scale; training = dataset * scale + offset (axes kept, so that exports keep the dataset's),
- * both of single precision unless scene_is_far. */
+ * both of single precision unless scene_needs_double. */
 struct vkn_scene {
     char *path; /* the folder or .json file as given */
     struct scene_split splits[SCENE_SPLITS];
@@ -89,9 +89,9 @@ struct vkn_scene {
     float near;                   /* the nearest content's depth in training units; 0: not known */
     enum vkn_scene_format format; /* never AUTO after scene_open */
     uint32_t downscale;
-    uint32_t load_downscale;  /* what of it is left for loading: images_N folders are smaller */
-    bool dynamic;             /* frames carry different times */
-    _Atomic uint32_t holders; /* beside the one who opened it: the last to close it frees it */
+    uint32_t load_downscale;     /* what of it is left for loading: images_N folders are smaller */
+    bool dynamic;                /* frames carry different times */
+    _Atomic uint32_t references; /* beside the one who opened it: the last to close it frees it */
 };
 
 /* What opening a scene passes over. */
@@ -103,7 +103,7 @@ struct scene_findings {
     size_t missing; /* frames without an image that training leaves out as well */
     char *others;   /* in words, which of several sparse models is taken; NULL: there is one */
     /* In words, images under other names, and with an EXIF orientation; or NULL. */
-    char *other_names, *turned, *as_stored, *not_told;
+    char *other_names, *turned, *as_stored, *orientation_unknown;
     double (*points)[3];            /* of the sparse model, in training space; NULL: none */
     size_t point_count, bad_points; /* bad: left out, as a number of theirs is not finite */
     char *first_bad_point;          /* the message about the first of them; NULL: none */
@@ -173,8 +173,8 @@ struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_
 struct scene_camera scene_fit_camera(const struct scene_camera *camera,
                                      uint64_t most); /* in about `most` pixels at most */
 void scene_close(struct vkn_scene **scene);
-struct vkn_scene *scene_hold(struct vkn_scene *scene); /* for one more to close */
-bool scene_is_far(const double offset[3]); /* dataset coordinates are too large for single
+struct vkn_scene *scene_retain(struct vkn_scene *scene); /* for one more to close */
+bool scene_needs_double(const double offset[3]); /* dataset coordinates are too large for single
                                               precision: an offset of 16 or more */
 /* The default is the first with views of test, val, train. VKN_BAD_INPUT when it has none. */
 vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
@@ -183,8 +183,8 @@ vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
 vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t view,
                            enum scene_split_name *name);
 /* From the dataset's space to training space; VKN_BAD_INPUT names what is wrong with it. */
-vkn_status scene_own_camera(const struct vkn_camera *given, double scale, const double offset[3],
-                            struct scene_camera *camera);
+vkn_status scene_camera_from_public(const struct vkn_camera *given, double scale,
+                                    const double offset[3], struct scene_camera *camera);
 /* The folder of a scene's images: `path`, or above a model's, such as SCENE/sparse/1. The caller
  * frees *folder. */
 vkn_status scene_capture_folder(const char *path, char **folder);
@@ -209,21 +209,21 @@ struct inspect_overview {
     bool sizes_differ;
     double fov[2];          /* the largest, degrees */
     double low[3], high[3]; /* box of the camera positions */
-    bool attentive;         /* the training cameras look at `attention` */
-    double attention[3];
+    bool has_focus;         /* the training cameras look at `attention` */
+    double focus[3];
 };
 struct inspect_overview inspect_overview(const struct inspection *inspection);
 
 /* The share of the training views' rays that meet the cube, from every view in so many. */
 double inspect_inside(const struct vkn_scene *scene, size_t stride);
-#define INSPECT_LEAST_INSIDE 0.25 /* less is a problem */
+#define INSPECT_MIN_INSIDE 0.25 /* less is a problem */
 /* A warning where poses do not belong to their pictures, by a sample of these: a few seconds
  * (photo_consistency.h). */
 void scene_warn_consistency(const struct vkn_scene *scene);
 
 /* ---- camera paths --------------------------------------------------------------------------- */
 
-#define SCENE_MOST_FRAMES 100000 /* of a camera path that is made up: an hour of video */
+#define SCENE_MAX_FRAMES 100000 /* of a camera path that is made up: an hour of video */
 struct scene_camera_path {
     struct scene_camera *cameras; /* no image_path; the caller frees */
     size_t count;
@@ -270,7 +270,7 @@ void scene_up(const struct scene_split *train, double up[3]);
  * end of that range or nearby. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
                       double direction[3]);
-bool scene_is_perspective(enum vkn_lens lens), scene_sees_around(enum vkn_lens lens); /* lens.h */
+bool scene_is_perspective(enum vkn_lens lens), scene_is_panoramic(enum vkn_lens lens); /* lens.h */
 /* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
  * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an
  * angle, at most pi, of others. */
@@ -292,7 +292,7 @@ vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint3
 /* The 8-bit one into memory for embedding in a report; the caller frees *png. */
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
                                   uint32_t channels, uint8_t **png, size_t *size);
-/* Copies (copies.c): PNG files `factors` times smaller, the pixels those of training with
+/* Copies (image_copies.c): PNG files `factors` times smaller, the pixels those of training with
  * --downscale; mask: may be NULL. */
 vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors,
                               char *const *paths, size_t count);

@@ -64,17 +64,17 @@ static vkn_status bound_quantile(const struct transforms_frame *const *frames, s
 /* ---- centre and scale ------------------------------------------------------------------------ */
 
 /* What the rule is decided by. */
-struct gaze {
+struct view_summary {
     double position[3], direction[3]; /* means */
-    double attention[3];
-    bool attentive;
+    double focus[3];
+    bool has_focus;
     double depth; /* harmonic mean of the median bounds; 0: not known */
 };
 
-static vkn_status find_gaze(const struct transforms_frame *const *frames, size_t count,
-                            struct gaze *gaze)
+static vkn_status summarize_views(const struct transforms_frame *const *frames, size_t count,
+                                  struct view_summary *view_summary)
 {
-    *gaze = (struct gaze){0};
+    *view_summary = (struct view_summary){0};
     double(*views)[6] = base_alloc(count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
@@ -82,48 +82,50 @@ static vkn_status find_gaze(const struct transforms_frame *const *frames, size_t
     for (size_t n = 0; n < count; n++) {
         bool looks = !lens_kinds[frames[n]->lens.kind].around; /* else everywhere */
         for (int i = 0; i < 3; i++) {
-            gaze->position[i] += (position(frames[n], i) - position(frames[0], i)) / (double)count;
+            view_summary->position[i] +=
+                (position(frames[n], i) - position(frames[0], i)) / (double)count;
             if (!looks)
                 continue;
             views[looking][i] = position(frames[n], i);
             views[looking][3 + i] = direction(frames[n], i);
-            gaze->direction[i] += views[looking][3 + i] / (double)count;
+            view_summary->direction[i] += views[looking][3 + i] / (double)count;
         }
         looking += looks ? 1 : 0;
     }
     for (int i = 0; i < 3; i++)
-        gaze->position[i] += position(frames[0], i);
-    gaze->attentive = scene_attention((const double(*)[6])views, looking, gaze->attention);
+        view_summary->position[i] += position(frames[0], i);
+    view_summary->has_focus =
+        scene_focus_point((const double(*)[6])views, looking, view_summary->focus);
     free(views);
     double near = 0, far = 0;
     BASE_TRY(bound_quantile(frames, count, 0, 0.5, &near));
     BASE_TRY(bound_quantile(frames, count, 1, 0.5, &far));
     if (near > 0 && far > 0)
-        gaze->depth = 2 / (1 / near + 1 / far);
+        view_summary->depth = 2 / (1 / near + 1 / far);
     return VKN_OK;
 }
 
-vkn_status space_choose(const struct transforms_frame *const *frames, size_t count,
-                        struct space *space)
+vkn_status space_measure(const struct transforms_frame *const *frames, size_t count,
+                         struct space *space)
 {
-    struct gaze gaze;
-    BASE_TRY(find_gaze(frames, count, &gaze));
-    const double *d = gaze.direction;
+    struct view_summary view_summary;
+    BASE_TRY(summarize_views(frames, count, &view_summary));
+    const double *d = view_summary.direction;
     double length = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
-    bool forward = length > PARALLEL && gaze.depth > 0;
+    bool forward = length > PARALLEL && view_summary.depth > 0;
     for (int i = 0; i < 3; i++)
-        space->center[i] = forward          ? gaze.position[i] + d[i] / length * gaze.depth
-                           : gaze.attentive ? gaze.attention[i]
-                                            : gaze.position[i];
+        space->center[i] = forward ? view_summary.position[i] + d[i] / length * view_summary.depth
+                           : view_summary.has_focus ? view_summary.focus[i]
+                                                    : view_summary.position[i];
     double mean = 0, farthest = 0;
     for (size_t n = 0; n < count; n++) {
         double distance = distance_to(frames[n], space->center);
         mean += distance / (double)count;
         farthest = fmax(farthest, distance);
     }
-    bool looks_at = forward || gaze.attentive, known = looks_at || gaze.depth > 0;
+    bool looks_at = forward || view_summary.has_focus, known = looks_at || view_summary.depth > 0;
     double wanted = known ? DISTANCE : SPREAD;
-    double measured = looks_at ? mean : known ? gaze.depth : farthest;
+    double measured = looks_at ? mean : known ? view_summary.depth : farthest;
     space->scale = measured > 1e-9 ? wanted / measured : 1;
     return VKN_OK;
 }
@@ -148,7 +150,7 @@ static void corner_at(const struct transforms_frame *frame, unsigned corner, dou
     struct scene_camera camera = {0};
     double origin[3], direction[3];
     lens_apply(&frame->lens, frame->width, frame->height, 1, &camera);
-    pose_place_frame(&dataset, frame, &camera);
+    camera_set_frame(&dataset, frame, &camera);
     scene_camera_ray(&camera, (corner & 1) * (double)camera.width,
                      (corner >> 1) * (double)camera.height, origin, direction);
     double distance = depth / scene_camera_depth_scale(&camera, direction);
@@ -179,8 +181,9 @@ static vkn_status content_reach(const struct transforms *file,
     return VKN_OK;
 }
 
-vkn_status space_side(const struct transforms *file, const struct transforms_frame *const *frames,
-                      size_t count, const struct space *space, uint32_t *aabb_scale)
+vkn_status space_cube_side(const struct transforms *file,
+                           const struct transforms_frame *const *frames, size_t count,
+                           const struct space *space, uint32_t *aabb_scale)
 {
     double half = 0;
     BASE_TRY(content_reach(file, frames, count, space, &half));
@@ -195,7 +198,7 @@ vkn_status space_side(const struct transforms *file, const struct transforms_fra
     return VKN_OK;
 }
 
-void space_bound(struct transforms_frame *frame, double *distances, size_t count)
+void space_set_bounds(struct transforms_frame *frame, double *distances, size_t count)
 {
     double near = count > 0 ? space_quantile(distances, count, 0.01) : 0;
     double far = count > 0 ? space_quantile(distances, count, 0.99) : 0;
@@ -205,7 +208,8 @@ void space_bound(struct transforms_frame *frame, double *distances, size_t count
     }
 }
 
-vkn_status space_near(const struct transforms_frame *const *frames, size_t count, double *near)
+vkn_status space_nearest_depth(const struct transforms_frame *const *frames, size_t count,
+                               double *near)
 {
     return bound_quantile(frames, count, 0, 1 - CONTENT_SHARE, near);
 }

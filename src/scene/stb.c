@@ -7,20 +7,20 @@
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static _Thread_local bool short_of_memory;
+static _Thread_local bool out_of_memory;
 
 /* Zeroed: stb 2.27 would read what happened to be there where a file leaves out a part. */
 static void *decoder_alloc(size_t size)
 {
     void *memory = base_realloc(NULL, size ? size : 1);
-    short_of_memory |= memory == NULL;
+    out_of_memory |= memory == NULL;
     return memory ? memset(memory, 0, size) : NULL;
 }
 
 static void *decoder_realloc(void *memory, size_t size)
 {
     void *moved = base_realloc(memory, size);
-    short_of_memory |= moved == NULL;
+    out_of_memory |= moved == NULL;
     return moved;
 }
 
@@ -117,13 +117,13 @@ static bool stb_measure(struct image_file *file)
 {
     struct source source = {.file = file};
     int width = 0, height = 0, channels = 0;
-    short_of_memory = false;
+    out_of_memory = false;
     if (stbi_info_from_callbacks(&callbacks, &source, &width, &height, &channels)) {
         file->width = (uint32_t)width;
         file->height = (uint32_t)height;
         return true;
     }
-    file->short_of_memory = short_of_memory;
+    file->out_of_memory = out_of_memory;
     image_problem(file, "cannot be decoded (%s)", stbi_failure_reason());
     return false;
 }
@@ -137,9 +137,9 @@ static bool stb_decode(struct image_file *file, void *rgba)
 {
     struct source source = {.file = file};
     int width = 0, height = 0, channels = 0;
-    short_of_memory = false;
+    out_of_memory = false;
     void *pixels = stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels, 4);
-    file->short_of_memory = short_of_memory;
+    file->out_of_memory = out_of_memory;
     if (source.cut_off)
         image_problem(file, "truncated");
     else if (pixels == NULL)

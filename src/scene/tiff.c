@@ -120,7 +120,7 @@ static struct tiff *open_tiff(struct source *source)
 {
     struct options *options = libtiff.OpenOptionsAlloc();
     if (options == NULL) {
-        source->file->short_of_memory = true;
+        source->file->out_of_memory = true;
         return NULL;
     }
     libtiff.OpenOptionsSetMaxSingleMemAlloc(options, MOST_AT_ONCE);

@@ -142,7 +142,7 @@ vkn_status transforms_parse(const char *file, const struct cJSON *json, bool nee
                                       .list = "frames",
                                       .lens = lens_none,
                                       .prescaled = 1,
-                                      .loads_rays = true};
+                                      .reads_ray_files = true};
     if (transforms->file == NULL)
         return VKN_ERROR;
     if (!cJSON_IsObject(json))
@@ -151,7 +151,7 @@ vkn_status transforms_parse(const char *file, const struct cJSON *json, bool nee
     BASE_TRY(read_cloud_name(json, transforms));
     BASE_TRY(lens_read(json, file, &transforms->lens));
     BASE_TRY(transforms_read_space(json, transforms));
-    BASE_TRY(base_json_bool(json, "enable_ray_loading", file, false, &transforms->loads_rays));
+    BASE_TRY(base_json_bool(json, "enable_ray_loading", file, false, &transforms->reads_ray_files));
     BASE_TRY(transforms_read_frames(json, needs_images, transforms));
     return needs_images ? read_lists(json, transforms) : VKN_OK;
 }
@@ -192,7 +192,7 @@ static vkn_status refuse_companions(const struct transforms *transforms, const c
                              frame->image_path, (int)(dot - slash - 1), slash + 1);
     char *alpha = base_format("%s/%s.alpha%s", folder, plain(frame->file_path), dot);
     vkn_status status = rays != NULL && alpha != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && transforms->loads_rays && base_file_exists(rays))
+    if (status == VKN_OK && transforms->reads_ray_files && base_file_exists(rays))
         status = base_fail(VKN_BAD_INPUT,
                            "%s: rays of single pixels are not supported; enable_ray_loading: false "
                            "in %s says that the cameras are right without",
@@ -213,7 +213,7 @@ static vkn_status measure_frame(struct transforms *transforms, const char *folde
         BASE_TRY(refuse_companions(transforms, folder, frame));
         return pictures_measure(frame);
     }
-    if (frame->has_sharpness || frame->passed_over)
+    if (frame->has_sharpness || frame->skipped)
         return VKN_OK;
     return base_fail(
         VKN_BAD_INPUT,
@@ -233,8 +233,8 @@ static vkn_status find_masks(struct transforms *transforms, const char *folder,
     for (size_t i = 0; i < transforms->count && status == VKN_OK; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
         if (frame->image_path != NULL)
-            status = findings_pass_over(findings, frame,
-                                        transforms_find_mask(transforms, finder, folder, frame));
+            status = findings_skip_frame(findings, frame,
+                                         transforms_find_mask(transforms, finder, folder, frame));
     }
     finder_close(&finder);
     return status;
@@ -270,9 +270,9 @@ static vkn_status find_images(struct transforms *transforms, const char *folder,
     BASE_TRY(pictures_find(folder, true, findings, transforms));
     for (size_t i = 0; i < transforms->count; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
-        BASE_TRY(findings_pass_over(findings, frame, measure_frame(transforms, folder, frame)));
+        BASE_TRY(findings_skip_frame(findings, frame, measure_frame(transforms, folder, frame)));
     }
-    pictures_turn_like_others(transforms);
+    pictures_orient_like_first(transforms);
     BASE_TRY(find_masks(transforms, folder, findings));
     return transforms_drop_missing(transforms, folder, findings);
 }

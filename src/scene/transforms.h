@@ -17,17 +17,18 @@
 
 struct transforms_point;
 struct transforms_frame {
-    size_t index;     /* position in the file, for messages */
-    char *file_path;  /* as written; its order decides what is held out */
-    char *image_path; /* the file found; NULL before transforms_find_images */
-    char *mask_name;  /* mask_path as written; NULL: none */
-    char *mask_path;  /* the file found, which mask_check has seen; NULL: every pixel counts */
-    bool mask_hides;  /* bright where pixels do not count */
+    size_t index;       /* position in the file, for messages */
+    char *file_path;    /* as written; its order decides what is held out */
+    char *image_path;   /* the file found; NULL before transforms_find_images */
+    char *mask_name;    /* mask_path as written; NULL: none */
+    char *mask_path;    /* the file found, which mask_check has seen; NULL: every pixel counts */
+    bool mask_inverted; /* bright where pixels do not count */
     unsigned found, mask_found; /* how the files' names differ from what is written (find.h) */
-    bool passed_over;           /* by findings_pass_over */
+    bool skipped;               /* by findings_skip_frame */
     unsigned orientation;       /* of the image, as EXIF has it */
-    bool turned;   /* by that, which makes width and height those of the upright picture */
-    bool way_told; /* of the stored and the upright picture only one has the camera's size */
+    bool turned;            /* by that, which makes width and height those of the upright picture */
+    bool orientation_known; /* of the stored and the upright picture only one has the camera's size
+                             */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
@@ -48,13 +49,14 @@ struct transforms_point {
 
 /* Points that a file has and that are not taken, because they are no place: one number of theirs is
  * not finite. */
-struct points_left_out {
+struct rejected_points {
     size_t count;
     char *first; /* the message about the first; owned, NULL: none */
 };
 /* Counts one more, about which vkn_last_error() is. VKN_ERROR without memory. */
-vkn_status points_leave_out(struct points_left_out *left_out);
-#define POINTS_LARGEST 1e9 /* largest coordinate of poses and points; others are left out */
+vkn_status points_reject(struct rejected_points *left_out);
+#define POINTS_MAX_COORDINATE 1e9 /* largest coordinate of poses and points; others are left out \
+                                   */
 
 struct transforms {
     char *file; /* for messages */
@@ -63,27 +65,27 @@ struct transforms {
     size_t missing;              /* frames that were dropped because they have no image */
     const char *list;            /* what the file calls its frames, for messages; static */
     struct transforms_lens lens; /* at the top of the file */
-    bool chooses_space; /* where the file names no space, its dialect leaves the choice to us */
-    uint32_t prescaled; /* the images found are already this much smaller, of
-                           scene_options.downscale */
-    bool has_lists;     /* train_filenames and so on decide the splits */
+    bool measures_space; /* where the file names no space, its dialect leaves the choice to us */
+    uint32_t prescaled;  /* the images found are already this much smaller, of
+                            scene_options.downscale */
+    bool has_lists;      /* train_filenames and so on decide the splits */
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
     bool mitsuba;         /* poses are of cameras with x left, y up and z forwards */
-    bool loads_rays;      /* files of rays beside images count, as in instant-ngp */
+    bool reads_ray_files; /* files of rays beside images count, as in instant-ngp */
     struct cJSON *unread; /* keys that nothing reads (keys.h), as findings have them; NULL: none */
     char *cloud_name;     /* ply_file_path as written; NULL: none */
     struct transforms_point *points;
     size_t point_count;
-    struct points_left_out left_out;
+    struct rejected_points left_out;
 };
 
 /* The settings scene.* of a configuration. */
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config);
 /* From training space to the dataset's. */
-struct vkn_camera scene_public_camera(const struct scene_camera *camera, double scale,
-                                      const double offset[3]);
+struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, double scale,
+                                         const double offset[3]);
 /* A camera of the caller's, complete; VKN_BAD_INPUT names what is wrong with it. */
 vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera);
 
@@ -105,7 +107,7 @@ vkn_status transforms_find_images(struct transforms *transforms, struct scene_fi
  * are in both. */
 vkn_status cloud_read(struct transforms *transforms);
 /* The bounds of frames from the points in their pictures, hidden ones too. */
-vkn_status cloud_bound(struct transforms *transforms);
+vkn_status cloud_set_bounds(struct transforms *transforms);
 /* Drops frames without an image_path, keeping the others' order: a warning counts them and names
  * the folder where they were looked for, unless `findings` (may be NULL) tells of them.
  * VKN_BAD_INPUT when none is left. */
@@ -114,8 +116,8 @@ vkn_status transforms_drop_missing(struct transforms *transforms, const char *fo
 /* After a frame's image and mask have been looked for, with that status: with `findings` (may be
  * NULL) a frame that VKN_BAD_INPUT is about is counted there and loses its image_path, which leaves
  * it out as if the image were not there. */
-vkn_status findings_pass_over(struct scene_findings *findings, struct transforms_frame *frame,
-                              vkn_status status);
+vkn_status findings_skip_frame(struct scene_findings *findings, struct transforms_frame *frame,
+                               vkn_status status);
 /* Sets findings->missing, and the points when the file has any; with `findings` NULL a line of the
  * log says how many points are left out. */
 vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
@@ -136,15 +138,15 @@ vkn_status transforms_find_mask(const struct transforms *transforms, struct find
 /* One byte for each pixel of an image of that size: 1 where it counts. A mask of an image that has
  * been turned by an orientation may be turned already, or as the image is stored: its size tells.
  * The caller frees *used. */
-vkn_status mask_read(const char *path, bool hides, unsigned turned_by, uint32_t width,
+vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation, uint32_t width,
                      uint32_t height, uint8_t **used);
 /* Pixels of the camera's image that its lens does not reach become SCENE_IGNORED. */
-void mask_mark_unreached(const struct scene_camera *camera, uint32_t *pixels);
+void mask_mark_outside_lens(const struct scene_camera *camera, uint32_t *pixels);
 
 /* Reads the frames of the file, whose top has been read. */
 vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
                                   struct transforms *transforms);
-/* Reads the training space that the file names, or whether its dialect names none (chooses_space).
+/* Reads the training space that the file names, or whether its dialect names none (measures_space).
  */
 vkn_status transforms_read_space(const struct cJSON *json, struct transforms *transforms);
 
@@ -176,12 +178,13 @@ vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE
 /* Of a training space, scale or a number of the offset as positions are computed with: near the
  * dataset's origin rounded to single precision, which their shortest decimals, as they are stored,
  * stand for. */
-double scene_number(double number, const double offset[3]);
+double scene_round_number(double number, const double offset[3]);
 void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3]);
 /* Puts *camera where `pose`, in the dataset's space, is in the scene's training space; or where a
  * frame is, at its time. */
-void pose_place(const struct vkn_scene *scene, const double pose[12], struct scene_camera *camera);
-void pose_place_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,
+void camera_set_pose(const struct vkn_scene *scene, const double pose[12],
+                     struct scene_camera *camera);
+void camera_set_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,
                       struct scene_camera *camera);
 /* The cameras of a camera path that has been parsed (scene_read_camera_path). */
 vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *path,
@@ -191,9 +194,9 @@ vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct trans
 /* The point that the views look at: nearest in the least-squares sense to all optical axes. `views`
  * are positions and unit directions. False when the axes are nearly parallel, or when the point
  * does not lie in front of most of the views (a camera that looks around). */
-bool scene_attention(const double (*views)[6], size_t count, double point[3]);
+bool scene_focus_point(const double (*views)[6], size_t count, double point[3]);
 /* The same of training cameras, in training space; *found tells whether there is such a point. */
-vkn_status scene_find_attention(const struct scene_split *train, bool *found, double point[3]);
+vkn_status scene_find_focus(const struct scene_split *train, bool *found, double point[3]);
 /* Returns the mean distance of the training cameras from a point. */
 double scene_mean_distance(const struct scene_split *train, const double point[3]);
 

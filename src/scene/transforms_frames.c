@@ -29,7 +29,7 @@ static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const ch
     const cJSON *end = cJSON_GetObjectItemCaseSensitive(json, "transform_matrix_end");
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter");
     const cJSON *shutter = own != NULL ? own : shared;
-    if (end == NULL || shutter == NULL || keys_says_nothing(shutter) ||
+    if (end == NULL || shutter == NULL || keys_is_empty_value(shutter) ||
         cJSON_Compare(start, end, true))
         return VKN_OK;
     return base_json_fail(where, "transform_matrix_end",
@@ -37,7 +37,7 @@ static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const ch
 }
 
 /* Mitsuba's cameras have x left, y up and z forwards. */
-static void turn_from_mitsuba(double pose[12])
+static void convert_from_mitsuba(double pose[12])
 {
     for (int i = 0; i < 12; i += 4) {
         pose[i] = -pose[i];
@@ -56,7 +56,7 @@ static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char 
     BASE_TRY(pose_read(matrix, name, where, pose));
     BASE_TRY(check_shutter(shutter, json, where, matrix));
     if (transforms->mitsuba)
-        turn_from_mitsuba(pose);
+        convert_from_mitsuba(pose);
     return VKN_OK;
 }
 
@@ -70,7 +70,7 @@ static vkn_status note_overrides(const struct transforms_lens *own, struct trans
         {shared->center[0], own->center[0]}, {shared->center[1], own->center[1]},
         {shared->size[0], own->size[0]},     {shared->size[1], own->size[1]},
     };
-    for (size_t i = 0; i < BASE_COUNT(names) && transforms->chooses_space; i++)
+    for (size_t i = 0; i < BASE_COUNT(names) && transforms->measures_space; i++)
         if (pairs[i][0] > 0 && pairs[i][0] != pairs[i][1])
             BASE_TRY(keys_add_unread(
                 names[i],

@@ -56,7 +56,7 @@ static bool is_blender(const cJSON *json, const char *file)
     return split && has(json, "camera_angle_x");
 }
 
-static bool chooses_space(const cJSON *json, const char *file)
+static bool measures_space(const cJSON *json, const char *file)
 {
     const cJSON *frames = cJSON_GetObjectItemCaseSensitive(json, "frames");
     const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
@@ -130,7 +130,7 @@ static vkn_status read_aabb_scale(const cJSON *json, struct transforms *transfor
 
 vkn_status transforms_read_space(const struct cJSON *json, struct transforms *transforms)
 {
-    transforms->chooses_space = chooses_space(json, transforms->file);
+    transforms->measures_space = measures_space(json, transforms->file);
     BASE_TRY(read_aabb_scale(json, transforms));
     BASE_TRY(read_mitsuba(json, transforms));
     BASE_TRY(

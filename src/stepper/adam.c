@@ -11,9 +11,9 @@
 #define PADDING      16u  /* passes read gradients by fours, several of these at once */
 #define FIRST_GROUPS 512u /* that share out all parameters, on GPUs */
 
-#define OF_ADAM                                                                                   \
+#define ADAM_BUFFERS                                                                              \
     (BUFFERS(CONFIG) | BUFFERS(CONTROL) | BUFFERS(DISPATCHES) | BUFFERS(STATS) | BUFFERS(STATE) | \
-     BUFFERS(REDUCE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(COUNTS))
+     BUFFERS(REDUCE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(STEP_COUNTS))
 
 /* begin_step, then those that optim_update lists. */
 enum { BEGIN, CHECK, UPDATE, PROGRAMS };
@@ -29,7 +29,7 @@ struct vkn_adam {
     struct gpu_buffer values, gradients;
     struct vkn_array public_values, public_gradients;
     struct gpu_bindings *bindings;
-    struct gpu_program *programs[PROGRAMS];
+    struct gpu_pipeline *pipelines[PROGRAMS];
     struct gpu_recording *recording;
     uint64_t taken, skipped; /* steps */
 };
@@ -124,10 +124,10 @@ static struct buffer_counts configure(struct vkn_adam *a)
     constants->forward_groups =
         FIRST_GROUPS < device->max_groups ? FIRST_GROUPS : device->max_groups;
     a->specialization.count = SPEC_COUNT;
-    a->specialization.values[SPEC_CPU_SHAPED] = gpu_cpu_shaped(device);
+    a->specialization.values[SPEC_CPU_KERNELS] = gpu_cpu_kernels(device);
     struct buffer_counts counts = {.params = constants->param_count,
                                    .entries = constants->entry_count};
-    optim_count(&config, &counts);
+    optim_size_buffers(&config, &counts);
     return counts;
 }
 
@@ -138,26 +138,26 @@ static vkn_status allocate(struct vkn_adam *a, const struct buffer_counts *count
         {&a->values, "adam parameters", 4ull * counts->params, kind},
         {&a->gradients, "adam gradients", 4ull * counts->params, kind},
     };
-    BASE_TRY(buffers_create(a->device, BUFFERS_OF_STEP, OF_ADAM, counts, &a->buffers));
+    BASE_TRY(buffers_create(a->device, BUFFERS_OF_STEP, ADAM_BUFFERS, counts, &a->buffers));
     BASE_TRY(gpu_arena_create(a->device, requests, BASE_COUNT(requests), &a->arena));
     a->public_values = listing_array(&a->values, a->params.host);
     a->public_gradients = listing_array(&a->gradients, a->params.host);
     a->public_values.size = a->public_gradients.size = 4ull * a->params.count;
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
-    buffers_bind(&a->buffers, OF_ADAM, bound);
+    buffers_bind(&a->buffers, ADAM_BUFFERS, bound);
     bound[BIND_PARAMS] = &a->values;
     bound[BIND_GRADIENTS] = &a->gradients;
     return gpu_bindings_create(a->device, bound, &a->bindings);
 }
 
-static vkn_status create_programs(struct vkn_adam *a)
+static vkn_status create_pipelines(struct vkn_adam *a)
 {
     const char *const names[PROGRAMS] = {"begin_step", optim_update.passes[0].name,
                                          optim_update.passes[1].name};
     for (size_t i = 0; i < PROGRAMS; i++) {
-        const struct gpu_program_options options = {
+        const struct gpu_pipeline_options options = {
             .name = names[i], .local_size = PASS_LOCAL_SIZE, .constants = &a->specialization};
-        BASE_TRY(gpu_program_create(a->device, &options, &a->programs[i]));
+        BASE_TRY(gpu_pipeline_create(a->device, &options, &a->pipelines[i]));
     }
     return VKN_OK;
 }
@@ -174,16 +174,17 @@ static vkn_status upload(struct vkn_adam *a)
 
 static vkn_status record(struct vkn_adam *a)
 {
-    const struct Push push = {.a = ANY_SLOT, .b = PASS_LOCAL_SIZE};
+    const struct Push push = {.a = ANY_STEP, .b = PASS_LOCAL_SIZE};
     BASE_TRY(gpu_record_begin(a->device, "adam", 0, &a->recording));
     gpu_record_barrier(a->recording);
-    gpu_record_dispatch(a->recording, a->programs[BEGIN], a->bindings, &push, sizeof push, 1);
+    gpu_record_dispatch(a->recording, a->pipelines[BEGIN], a->bindings, &push, sizeof push, 1);
     for (size_t i = CHECK; i < PROGRAMS; i++) {
         const struct pass *pass = &optim_update.passes[i - CHECK];
-        bool alone = a->specialization.values[SPEC_CPU_SHAPED];
-        uint32_t slot = (uint32_t)(alone || !pass->shared_out ? pass->dispatch : pass->shared_out);
+        bool alone = a->specialization.values[SPEC_CPU_KERNELS];
+        uint32_t slot =
+            (uint32_t)(alone || !pass->gpu_dispatch ? pass->dispatch : pass->gpu_dispatch);
         gpu_record_barrier(a->recording);
-        gpu_record_dispatch_indirect(a->recording, a->programs[i], a->bindings, &push, sizeof push,
+        gpu_record_dispatch_indirect(a->recording, a->pipelines[i], a->bindings, &push, sizeof push,
                                      &a->buffers.at[BIND_DISPATCHES],
                                      slot * sizeof(struct Dispatch));
     }
@@ -194,7 +195,7 @@ static vkn_status prepare(struct vkn_adam *a)
 {
     const struct buffer_counts counts = configure(a);
     BASE_TRY(allocate(a, &counts));
-    BASE_TRY(create_programs(a));
+    BASE_TRY(create_pipelines(a));
     BASE_TRY(upload(a));
     return record(a);
 }
@@ -231,7 +232,7 @@ void vkn_adam_destroy(vkn_adam **adam)
         return;
     struct base_guard *guard = gpu_guard(a->device);
     bool foreign = base_guard_is_foreign(guard);
-    if (!foreign && base_guard_refuses_end(guard, __func__, a))
+    if (!foreign && base_guard_refuses_destroy(guard, __func__, a))
         return;
     *adam = NULL;
     if (foreign) /* nothing of it can be given back here */
@@ -239,7 +240,7 @@ void vkn_adam_destroy(vkn_adam **adam)
     BASE_KEEP_ERROR;
     gpu_recording_destroy(&a->recording);
     for (size_t i = 0; i < PROGRAMS; i++)
-        gpu_program_destroy(&a->programs[i]);
+        gpu_pipeline_destroy(&a->pipelines[i]);
     gpu_bindings_destroy(&a->bindings);
     gpu_arena_destroy(&a->arena);
     buffers_destroy(&a->buffers);

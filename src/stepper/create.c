@@ -17,7 +17,7 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
     memset(&config->parallel, 0, sizeof config->parallel);
     if (config->march.visibility == VKN_SWITCH_DEFAULT)
         config->march.visibility = VKN_SWITCH_OFF;
-    BASE_TRY(pipeline_resolve_config(config, s->scene, gpu_device_capabilities(s->device)));
+    BASE_TRY(setup_resolve_config(config, s->scene, gpu_device_capabilities(s->device)));
     if (rays_have_coarse(config))
         return base_fail(VKN_BAD_INPUT,
                          "config: march.sampling: samples of a field outside of the library are "
@@ -35,7 +35,7 @@ static vkn_status create_setup(const struct vkn_stepper *s, const struct vkn_con
     uint32_t room = constants->ray_capacity < constants->sample_capacity
                         ? constants->ray_capacity
                         : constants->sample_capacity;
-    constants->cell_rows = room / 64 * 64;
+    constants->cells_per_chunk = room / 64 * 64;
     /* Whose loop it is says when it ends, unless the schedule follows from that. */
     if (given->steps == 0) {
         constants->total_steps = UINT32_MAX;
@@ -76,13 +76,14 @@ static vkn_status create_listing(struct vkn_stepper *s)
 {
     const struct {
         const char *name;
-        struct gpu_program **program;
-    } programs[] = {{"list_samples", &s->list_samples}, {"take_densities", &s->take_densities}};
-    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
-        const struct gpu_program_options options = {.name = programs[i].name,
-                                                    .local_size = PASS_LOCAL_SIZE,
-                                                    .constants = &s->step.setup.specialization};
-        BASE_TRY(gpu_program_create(s->device, &options, programs[i].program));
+        struct gpu_pipeline **pipeline;
+    } pipelines[] = {{"list_samples", &s->list_samples},
+                     {"import_densities", &s->import_densities}};
+    for (size_t i = 0; i < BASE_COUNT(pipelines); i++) {
+        const struct gpu_pipeline_options options = {.name = pipelines[i].name,
+                                                     .local_size = PASS_LOCAL_SIZE,
+                                                     .constants = &s->step.setup.specialization};
+        BASE_TRY(gpu_pipeline_create(s->device, &options, pipelines[i].pipeline));
     }
     const struct gpu_buffer_request request = {&s->gradients, "sample gradients",
                                                s->step.buffers.at[BIND_FIELD_GRADIENTS].size,
@@ -101,13 +102,13 @@ static vkn_status record_sampling(struct vkn_stepper *s)
     const struct gpu_buffer *state = &s->step.buffers.at[BIND_STATE], *listed = &s->listing.listed;
     BASE_TRY(gpu_record_begin(s->device, "sampling", 0, &s->sampling));
     gpu_record_barrier(s->sampling);
-    step_record_part(&s->step, s->sampling, ANY_SLOT, NULL, "composite");
+    step_record_part(&s->step, s->sampling, ANY_STEP, NULL, "composite");
     listing_record(&s->listing, s->sampling, s->list_samples, LIST_STEP, 0,
                    s->step.setup.constants.forward_groups);
     gpu_record_barrier(s->sampling);
-    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, samples), state,
+    gpu_record_copy(s->sampling, listed, offsetof(struct ListSummary, samples), state,
                     STATE_WORD(live_count));
-    gpu_record_copy(s->sampling, listed, offsetof(struct Listed, rays_in_loss), state,
+    gpu_record_copy(s->sampling, listed, offsetof(struct ListSummary, rays_in_loss), state,
                     STATE_WORD(live_rays));
     return gpu_record_end(s->sampling);
 }
@@ -124,7 +125,7 @@ static vkn_status record_compositing(struct vkn_stepper *s)
     gpu_record_fill(s->compositing, &at[BIND_STATE], STATE_WORD(live_count), 0);
     gpu_record_fill(s->compositing, &at[BIND_STATE], STATE_WORD(live_rays), 0);
     gpu_record_barrier(s->compositing);
-    step_record_part(&s->step, s->compositing, ANY_SLOT, "composite", "update_weights");
+    step_record_part(&s->step, s->compositing, ANY_STEP, "composite", "update_weights");
     gpu_record_barrier(s->compositing);
     gpu_record_copy(s->compositing, &at[BIND_FIELD_GRADIENTS], 0, &s->gradients, 0,
                     s->gradients.size);
@@ -133,7 +134,7 @@ static vkn_status record_compositing(struct vkn_stepper *s)
 
 static vkn_status prepare(struct vkn_stepper *s, const struct vkn_config *config)
 {
-    config = config_given(config);
+    config = config_or_default(config);
     BASE_TRY(images_check(s->scene));
     BASE_TRY(stream_load(s->scene, config, NULL, NULL));
     BASE_TRY(create_step(s, config));
@@ -160,7 +161,7 @@ vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene,
         return VKN_ERROR;
     s->context = context_hold(context);
     s->device = context->device;
-    s->scene = scene_hold(scene);
+    s->scene = scene_retain(scene);
     s->host = own.host;
     vkn_status status = prepare(s, config);
     if (status != VKN_OK)
@@ -176,7 +177,7 @@ void vkn_stepper_destroy(vkn_stepper **stepper)
         return;
     struct base_guard *guard = gpu_guard(s->device);
     bool foreign = base_guard_is_foreign(guard);
-    if (!foreign && base_guard_refuses_end(guard, __func__, s))
+    if (!foreign && base_guard_refuses_destroy(guard, __func__, s))
         return;
     *stepper = NULL;
     if (foreign) /* nothing of it can be given back here */
@@ -188,8 +189,8 @@ void vkn_stepper_destroy(vkn_stepper **stepper)
     listing_destroy(&s->viewed);
     listing_destroy(&s->listing);
     gpu_arena_destroy(&s->arena);
-    gpu_program_destroy(&s->list_samples);
-    gpu_program_destroy(&s->take_densities);
+    gpu_pipeline_destroy(&s->list_samples);
+    gpu_pipeline_destroy(&s->import_densities);
     stream_destroy(&s->stream);
     step_destroy(&s->step);
     scene_close(&s->scene);

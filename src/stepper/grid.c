@@ -25,7 +25,8 @@ static uint32_t cell_groups(const struct vkn_stepper *s)
 /* The same of the cells of one chunk. */
 static uint32_t chunk_groups(const struct vkn_stepper *s)
 {
-    uint32_t groups = s->step.setup.constants.cell_rows / PASS_LOCAL_SIZE, most = cell_groups(s);
+    uint32_t groups = s->step.setup.constants.cells_per_chunk / PASS_LOCAL_SIZE,
+             most = cell_groups(s);
     return groups < most ? groups : most;
 }
 
@@ -33,7 +34,7 @@ static void record(struct vkn_stepper *s, struct gpu_recording *recording, const
                    uint32_t chunk, uint32_t groups)
 {
     const struct Push push = {.b = PASS_LOCAL_SIZE, .d = chunk, .e = ROWS_CELLS};
-    gpu_record_dispatch(recording, find_pass(s, pass)->program, s->step.sets[0].training, &push,
+    gpu_record_dispatch(recording, find_pass(s, pass)->pipeline, s->step.sets[0].training, &push,
                         sizeof push, groups);
     gpu_record_barrier(recording);
 }
@@ -50,9 +51,9 @@ static void record_store(struct vkn_stepper *s, struct gpu_recording *recording,
 {
     const struct Push none = {0};
     gpu_record_barrier(recording);
-    gpu_record_dispatch(recording, s->take_densities, s->listing.bindings, &none, sizeof none,
+    gpu_record_dispatch(recording, s->import_densities, s->listing.bindings, &none, sizeof none,
                         chunk_groups(s));
-    gpu_record_program_barrier(recording);
+    gpu_record_compute_barrier(recording);
     record(s, recording, "store_cells", chunk, chunk_groups(s));
 }
 
@@ -71,10 +72,11 @@ static void record_threshold(struct vkn_stepper *s, struct gpu_recording *record
     record(s, recording, threshold->name, 0, 1);
 }
 
-static vkn_status ask(struct vkn_stepper *s, vkn_density_fn *density, void *user)
+static vkn_status call_density(struct vkn_stepper *s, vkn_density_fn *density, void *user)
 {
     BASE_CALLBACK(gpu_guard(s->device), "vkn_stepper_update_grid", "density", s, true);
-    return stepper_called("vkn_stepper_update_grid", "density", density(user, &s->listing.samples));
+    return stepper_check_callback("vkn_stepper_update_grid", "density",
+                                  density(user, &s->listing.samples));
 }
 
 static vkn_status update_chunk(struct vkn_stepper *s, uint32_t chunk, vkn_density_fn *density,
@@ -83,7 +85,7 @@ static vkn_status update_chunk(struct vkn_stepper *s, uint32_t chunk, vkn_densit
     BASE_TRY(stepper_run(s, "cells to look at", record_pick, chunk));
     if (listing_read(&s->listing)->samples == 0)
         return VKN_OK;
-    BASE_TRY(ask(s, density, user));
+    BASE_TRY(call_density(s, density, user));
     BASE_TRY(stepper_run(s, "densities of cells", record_store, chunk));
     *unusable += listing_read(&s->listing)->unusable;
     return VKN_OK;
@@ -103,7 +105,7 @@ vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density
         return base_fail(VKN_BAD_INPUT,
                          "vkn_stepper_update_grid: march.sampling: there is an occupancy grid with "
                          "occupancy alone");
-    uint32_t chunks = recipe_chunks(find_pass(s, "pick_cells")->pass, &repeats);
+    uint32_t chunks = pass_chunks(find_pass(s, "pick_cells")->pass, &repeats);
     for (uint32_t chunk = 0; chunk < chunks; chunk++)
         BASE_TRY(update_chunk(s, chunk, density, user, &unusable));
     if (unusable > 0)

@@ -5,7 +5,7 @@
 #include <vknerf/stepper.h>
 
 #include "images/images.h"
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 
 /* ---- samples as callers see them (listing.c) ------------------------------------------------- */
 
@@ -16,7 +16,7 @@ struct listing {
     struct gpu_arena *arena, *listed_arena;
     struct gpu_buffer listed; /* struct Listed, mapped */
     struct gpu_buffer arrays[LISTING_ARRAYS];
-    struct gpu_bindings *bindings; /* of list_samples and take_densities */
+    struct gpu_bindings *bindings; /* of list_samples and import_densities */
     struct vkn_samples samples;    /* whose arrays are those */
 };
 
@@ -32,10 +32,10 @@ const struct gpu_buffer *listing_buffer(const struct listing *listing,
                                         const struct vkn_array *array);
 /* Records a barrier, then that samples are listed; see LIST_*. `rays`: of LIST_VIEW. */
 void listing_record(const struct listing *listing, struct gpu_recording *recording,
-                    const struct gpu_program *list_samples, uint32_t whose, uint32_t rays,
+                    const struct gpu_pipeline *list_samples, uint32_t whose, uint32_t rays,
                     uint32_t groups);
 /* After that has run: takes over what was found. */
-const struct Listed *listing_read(struct listing *listing);
+const struct ListSummary *listing_read(struct listing *listing);
 
 /* ---- the stepper ----------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ struct vkn_stepper {
     struct stream *stream; /* NULL: all images stay as they are */
     uint64_t steps;        /* begun */
     bool sampled;          /* the listing has the step's samples */
-    struct gpu_program *list_samples, *take_densities;
+    struct gpu_pipeline *list_samples, *import_densities;
     struct listing listing, viewed; /* of the step; of pictures, made when it is needed */
     struct gpu_arena *arena;
     struct gpu_buffer gradients;
@@ -67,6 +67,6 @@ typedef void stepper_recorder(struct vkn_stepper *s, struct gpu_recording *recor
 vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder *record,
                        uint32_t number);
 /* That the caller's function has failed, unless it has not. */
-vkn_status stepper_called(const char *call, const char *function, vkn_status status);
+vkn_status stepper_check_callback(const char *call, const char *function, vkn_status status);
 
 #endif

@@ -65,7 +65,7 @@ static vkn_status allocate(struct gpu_device *device, const struct buffers *of, 
             &listing->arrays[i], arrays[i].name,
             arrays[i].bytes * (arrays[i].by_ray ? rays : samples), host ? GPU_HOST : GPU_DEVICE};
     const struct gpu_buffer_request listed = {&listing->listed, "listed samples",
-                                              sizeof(struct Listed), GPU_HOST};
+                                              sizeof(struct ListSummary), GPU_HOST};
     BASE_TRY(gpu_arena_create(device, requests, LISTING_ARRAYS, &listing->arena));
     return gpu_arena_create(device, &listed, 1, &listing->listed_arena);
 }
@@ -74,7 +74,7 @@ static vkn_status bind(struct gpu_device *device, const struct buffers *of, stru
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     buffers_bind(of, (1u << SET_SIZE) - 1u, bound);
-    bound[BIND_LISTED] = &listing->listed;
+    bound[BIND_LIST_SUMMARY] = &listing->listed;
     for (size_t i = 0; i < LISTING_ARRAYS; i++)
         if (arrays[i].number != UNBOUND)
             bound[arrays[i].number] = &listing->arrays[i];
@@ -99,7 +99,7 @@ void listing_destroy(struct listing *listing)
 }
 
 void listing_record(const struct listing *listing, struct gpu_recording *recording,
-                    const struct gpu_program *list_samples, uint32_t whose, uint32_t rays,
+                    const struct gpu_pipeline *list_samples, uint32_t whose, uint32_t rays,
                     uint32_t groups)
 {
     const struct Push push = {.a = whose, .b = rays};
@@ -109,9 +109,9 @@ void listing_record(const struct listing *listing, struct gpu_recording *recordi
     gpu_record_dispatch(recording, list_samples, listing->bindings, &push, sizeof push, groups);
 }
 
-const struct Listed *listing_read(struct listing *listing)
+const struct ListSummary *listing_read(struct listing *listing)
 {
-    const struct Listed *listed = listing->listed.mapped;
+    const struct ListSummary *listed = listing->listed.mapped;
     listing->samples.count = listed->samples;
     listing->samples.rays = listed->rays;
     return listed;

@@ -12,7 +12,7 @@ vkn_status stepper_run(struct vkn_stepper *s, const char *name, stepper_recorder
     return gpu_run_once(&recording);
 }
 
-vkn_status stepper_called(const char *call, const char *function, vkn_status status)
+vkn_status stepper_check_callback(const char *call, const char *function, vkn_status status)
 {
     if (status == VKN_OK)
         return VKN_OK;
@@ -42,7 +42,7 @@ vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **s
     if (s->stream)
         BASE_TRY(stream_advance(s->stream, s->steps, 0.0));
     BASE_TRY(run_again(s->sampling));
-    const struct Listed *listed = listing_read(&s->listing);
+    const struct ListSummary *listed = listing_read(&s->listing);
     s->listing.samples.step = s->steps = listed->step;
     s->listing.samples.learning_rate = listed->learning_rate;
     s->listing.samples.rays_in_loss = listed->rays_in_loss;
@@ -81,7 +81,7 @@ vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composit
     /* The step's is the mean over the rays in the loss; gradients are of the sum over a number of
      * rays that is known before. */
     result->loss = stats->loss * (float)samples->rays_in_loss / (float)samples->rays;
-    result->square = stats->square;
+    result->mean_square = stats->square;
     result->live = stats->live;
     if (!result->finite)
         BASE_TRY(stepper_run(s, "no gradients", record_no_gradients, 0));

@@ -12,10 +12,10 @@ static void record_list(struct vkn_stepper *s, struct gpu_recording *recording, 
     listing_record(&s->viewed, recording, s->list_samples, LIST_VIEW, rays, groups_of(s));
 }
 
-static vkn_status ask(struct vkn_stepper *s, const struct vkn_samples *samples)
+static vkn_status call_field(struct vkn_stepper *s, const struct vkn_samples *samples)
 {
     BASE_CALLBACK(gpu_guard(s->device), "vkn_stepper_render", "field", s, true);
-    return stepper_called("vkn_stepper_render", "field", s->field(s->user, samples));
+    return stepper_check_callback("vkn_stepper_render", "field", s->field(s->user, samples));
 }
 
 /* Of the renderer's round of samples: lists them, asks for their values and puts these in place. */
@@ -29,7 +29,7 @@ static vkn_status evaluate(void *context, const struct buffers *view, uint32_t r
     *any = listing_read(&s->viewed)->samples > 0;
     if (!*any)
         return VKN_OK;
-    BASE_TRY(ask(s, samples));
+    BASE_TRY(call_field(s, samples));
     const struct gpu_buffer *values = listing_buffer(&s->viewed, &samples->values);
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(s->device, "values of a view", 0, &recording));
@@ -54,7 +54,7 @@ vkn_status vkn_stepper_render(vkn_stepper *stepper, const struct vkn_camera *cam
     s->user = user;
     if (!s->renderer) {
         BASE_TRY(render_of_step(&s->step, &s->steps, s->scene->path, &s->renderer));
-        render_ask(s->renderer, evaluate, s);
+        render_set_evaluator(s->renderer, evaluate, s);
     }
     return vkn_render(s->renderer, camera, params, picture);
 }

@@ -62,13 +62,13 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     BASE_NEED(trainer);
     BASE_NEED(checkpoint);
     BASE_USE(gpu_guard(trainer->device), NULL);
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    struct safetensors_tensor tensors[MAX_KEPT_BUFFERS];
-    void *data[MAX_KEPT_BUFFERS] = {NULL};
-    size_t count = step_list_kept(&trainer->step, kept);
+    struct saved_buffer kept[MAX_SAVED_BUFFERS];
+    struct safetensors_tensor tensors[MAX_SAVED_BUFFERS];
+    void *data[MAX_SAVED_BUFFERS] = {NULL};
+    size_t count = step_list_saved(&trainer->step, kept);
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        const struct gpu_buffer *buffer = step_kept(&trainer->step, &kept[i]);
+        const struct gpu_buffer *buffer = step_saved(&trainer->step, &kept[i]);
         data[i] = base_alloc(buffer->size, 1);
         status =
             data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
@@ -85,8 +85,8 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
         status = checkpoint_check_new(checkpoint, tensors, kept, count);
     /* Who trained is not what was trained: any number of ranks goes on with it, in any way. */
     struct vkn_config recorded = trainer->config;
-    recorded.parallel.virtual = 1;
-    recorded.parallel.pieces = 0;
+    recorded.parallel.ranks_per_device = 1;
+    recorded.parallel.buckets = 0;
     char *config = status == VKN_OK ? vkn_config_write_json(&recorded) : NULL;
     if (status == VKN_OK)
         status = config ? write_file(trainer, checkpoint, tensors, count, config) : VKN_ERROR;
@@ -110,15 +110,15 @@ static bool has_tensor(const struct safetensors_file *file, const char *name, ui
 /* Where the file has no coarse field to begin with, one begins as the fine one, and a proposal as
  * it is: *tensor is NULL then. */
 static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetensors_file *file,
-                              const struct kept_buffer *kept, bool weights_only,
+                              const struct saved_buffer *kept, bool weights_only,
                               const struct safetensors_tensor **tensor)
 {
-    uint64_t count = step_kept(&trainer->step, kept)->size / 4;
+    uint64_t count = step_saved(&trainer->step, kept)->size / 4;
     bool there = !weights_only || !kept->coarse || has_tensor(file, kept->tensor, count);
     *tensor = NULL;
     if (!there && trainer->config.march.sampling == VKN_SAMPLING_PROPOSAL)
         return VKN_OK;
-    struct kept_buffer source = *kept;
+    struct saved_buffer source = *kept;
     source.tensor = there ? kept->tensor : kept->fine;
     return checkpoint_find(file, &source, count, tensor);
 }
@@ -137,17 +137,17 @@ static vkn_status upload_tensor(const vkn_trainer *trainer, const struct gpu_buf
 static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
                                  bool weights_only)
 {
-    struct kept_buffer kept[MAX_KEPT_BUFFERS];
-    const struct safetensors_tensor *tensors[MAX_KEPT_BUFFERS] = {NULL};
+    struct saved_buffer kept[MAX_SAVED_BUFFERS];
+    const struct safetensors_tensor *tensors[MAX_SAVED_BUFFERS] = {NULL};
     const struct step *step = &trainer->step;
-    size_t count = step_list_kept(step, kept);
+    size_t count = step_list_saved(step, kept);
     /* All are checked before the first one changes anything. */
     for (size_t i = 0; i < count; i++)
         if (!weights_only || kept[i].weights)
             BASE_TRY(find_tensor(trainer, file, &kept[i], weights_only, &tensors[i]));
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
-            BASE_TRY(upload_tensor(trainer, step_kept(step, &kept[i]), tensors[i]));
+            BASE_TRY(upload_tensor(trainer, step_saved(step, &kept[i]), tensors[i]));
     return step_round_parameters(&trainer->step);
 }
 
@@ -168,7 +168,7 @@ static void renew_loss_scale(const struct vkn_config *then, const struct vkn_con
     if (same)
         return;
     state->loss_scale = now->loss_scale.initial;
-    state->good_steps = state->settled = state->falls = state->tolerated = 0;
+    state->good_steps = state->settled = state->backoffs = state->tolerated = 0;
 }
 
 /* The device indexes by the rays: a damaged file must not send it out of its buffers. A run with a
@@ -216,10 +216,10 @@ static vkn_status check_optimizer(const vkn_trainer *trainer, const char *path,
 }
 
 /* What was seen of other weights says nothing about these. */
-static void watch_anew(vkn_trainer *trainer, uint32_t skipped_steps)
+static void restart_monitor(vkn_trainer *trainer, uint32_t skipped_steps)
 {
     monitor_begin(&trainer->monitor, &trainer->step.setup.constants, skipped_steps,
-                  trainer->monitor.course.plain);
+                  trainer->monitor.convergence.constant_error);
     trainer->ended = false;
 }
 
@@ -232,9 +232,9 @@ static vkn_status resume_state(vkn_trainer *trainer, const char *path,
     BASE_TRY(fit_rays(path, then, trainer->step.setup.constants.ray_capacity, &state));
     renew_loss_scale(then, &trainer->config, &state);
     trainer->steps_done = state.step;
-    trainer->sought = false;
+    trainer->images_current = false;
     trainer->rate_cuts = state.rate_cuts;
-    watch_anew(trainer, state.skipped_steps);
+    restart_monitor(trainer, state.skipped_steps);
     return gpu_upload(trainer->device, buffer, 0, &state, sizeof state);
 }
 
@@ -283,7 +283,7 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
     vkn_status status = upload_tensors(trainer, file, true);
     safetensors_close(&file);
     if (status == VKN_OK)
-        watch_anew(trainer, trainer->monitor.skips.before);
+        restart_monitor(trainer, trainer->monitor.skips.before);
     /* The threshold is the state's: until the first update decides, what the file holds counts. */
     return status == VKN_OK ? step_pack_occupancy(&trainer->step) : status;
 }

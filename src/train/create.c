@@ -13,7 +13,7 @@ static void loading_progress(void *context, size_t done, size_t total)
 static vkn_status resolve_config(struct vkn_trainer *t)
 {
     struct field_choice choice;
-    BASE_TRY(pipeline_choose_precision(t->device, t->scene, &t->config, &choice));
+    BASE_TRY(setup_choose_precision(t->device, t->scene, &t->config, &choice));
     const struct field_backend *backend = &choice.candidates[choice.chosen].backend;
     field_backend_describe(backend, t->backend_name);
     snprintf(t->backend_why, sizeof t->backend_why, "%s", choice.why);
@@ -21,7 +21,7 @@ static vkn_status resolve_config(struct vkn_trainer *t)
     t->backend = (struct vkn_backend){t->backend_name, t->backend_why,
                                       field_policy_of(FIELD_GRID_SUMS, backend), t->backend_tuning,
                                       field_policy_describe(backend, t->backend_policy)};
-    return pipeline_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
+    return setup_resolve_config(&t->config, t->scene, gpu_device_capabilities(t->device));
 }
 
 vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene *scene,
@@ -57,7 +57,7 @@ static vkn_status create_step(struct vkn_trainer *t)
     struct setup setup;
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
-        setup_join(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
+        setup_set_rank(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
     BASE_TRY(step_check_memory(t->device, &setup, &none, 0, shares)); /* else images would be blamed
                                                                          for what others take */
     BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
@@ -76,7 +76,7 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
                         struct parallel *parallel, vkn_trainer **trainer)
 {
     *trainer = NULL;
-    config = config_given(config);
+    config = config_or_default(config);
     BASE_TRY(images_check(scene));
     BASE_TRY(field_check_glsl(context->device, config, false));
     BASE_TRY(train_load_images(scene, config, parallel, loading_progress, NULL));
@@ -85,19 +85,19 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
         return VKN_ERROR;
     t->context = context_hold(context);
     t->device = context->device;
-    t->scene = scene_hold(scene);
+    t->scene = scene_retain(scene);
     t->config = *config;
     t->parallel = parallel;
     t->ranks = parallel ? parallel_size(parallel) : 1;
     t->open_batch = config->batch.samples == 0;
-    if (t->ranks == 1 && config->parallel.virtual < 2)
-        t->config.parallel.wire = VKN_WIRE_F32; /* nothing is exchanged */
+    if (t->ranks == 1 && config->parallel.ranks_per_device < 2)
+        t->config.parallel.communication_type = VKN_COMMUNICATION_F32; /* nothing is exchanged */
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
         status = create_step(t);
     if (status == VKN_OK)
         monitor_begin(&t->monitor, &t->step.setup.constants, 0,
-                      images_plain_error(t->scene, t->config.background));
+                      images_constant_error(t->scene, t->config.background));
     if (status != VKN_OK)
         vkn_trainer_destroy(&t);
     *trainer = t;
@@ -134,7 +134,7 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
         return;
     bool foreign = base_guard_is_foreign(train_guard(t));
     if (!foreign && atomic_load(&t->holders) == 0 &&
-        base_guard_refuses_end(train_guard(t), __func__, t))
+        base_guard_refuses_destroy(train_guard(t), __func__, t))
         return;
     *trainer = NULL;
     BASE_KEEP_ERROR;

@@ -18,40 +18,41 @@ static vkn_status fail(struct vkn_trainer *t, uint32_t step, bool skipped, const
 
 vkn_status train_end_early(struct vkn_trainer *t)
 {
-    const struct monitor_course *course = &t->monitor.course;
-    char why[MONITOR_LINE], first[STEP_FOUND] = "";
+    const struct monitor_convergence *convergence = &t->monitor.convergence;
+    char why[MONITOR_LINE], first[STEP_NONFINITE_TEXT] = "";
     (void)monitor_ended(&t->monitor, why);
-    if (course->end != MONITOR_WORSE && !step_find_weights(&t->step, first))
-        (void)step_find_values(&t->step, first);
-    return fail(t, course->end_step, course->end == MONITOR_NO_STEP, why, first);
+    if (convergence->end != MONITOR_DIVERGED && !step_nonfinite_weights(&t->step, first))
+        (void)step_nonfinite_values(&t->step, first);
+    return fail(t, convergence->end_step, convergence->end == MONITOR_NO_STEP, why, first);
 }
 
 vkn_status train_check_end(struct vkn_trainer *t)
 {
     const struct monitor_skips *skips = &t->monitor.skips;
-    const struct monitor_course *course = &t->monitor.course;
-    char why[MONITOR_LINE], first[STEP_FOUND] = "";
-    bool none = skips->steps > 0 && skips->before == t->steps_done, lost = course->lost_in_row > 0;
+    const struct monitor_convergence *convergence = &t->monitor.convergence;
+    char why[MONITOR_LINE], first[STEP_NONFINITE_TEXT] = "";
+    bool none = skips->steps > 0 && skips->before == t->steps_done,
+         lost = convergence->nonfinite_in_row > 0;
     if (!none && !lost)
         return VKN_OK;
-    bool weights = step_find_weights(&t->step, first);
+    bool weights = step_nonfinite_weights(&t->step, first);
     if (!none && !weights)
         return VKN_OK;
     if (!weights)
-        (void)step_find_values(&t->step, first);
-    monitor_failed(&t->monitor, (uint32_t)t->steps_done, why);
+        (void)step_nonfinite_values(&t->step, first);
+    monitor_describe_failure(&t->monitor, (uint32_t)t->steps_done, why);
     return fail(t, (uint32_t)t->steps_done, !lost, why, first);
 }
 
-vkn_status train_check_unsaved(struct vkn_trainer *t, vkn_status status)
+vkn_status train_check_failed_save(struct vkn_trainer *t, vkn_status status)
 {
     static const char why[] = "the training has diverged: what it has come to cannot be saved";
-    char first[STEP_FOUND];
-    bool found = status == VKN_ERROR && !t->ended && step_find_unsaved(&t->step, first);
+    char first[STEP_NONFINITE_TEXT];
+    bool found = status == VKN_ERROR && !t->ended && step_nonfinite_saved(&t->step, first);
     return found ? fail(t, (uint32_t)t->steps_done, false, why, first) : status;
 }
 
-bool train_has_ended(const vkn_trainer *trainer)
+bool train_ended_early(const vkn_trainer *trainer)
 {
     return trainer->ended;
 }

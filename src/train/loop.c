@@ -10,7 +10,7 @@
 double loop_elapsed(const struct loop *loop)
 {
     const struct vkn_trainer *t = loop->trainer;
-    return loop->follows ? t->told_seconds : t->seconds + base_seconds() - loop->began;
+    return loop->follows ? t->rank0_seconds : t->seconds + base_seconds() - loop->began;
 }
 
 struct vkn_images train_images(const vkn_trainer *trainer)
@@ -23,7 +23,7 @@ struct vkn_images train_images(const vkn_trainer *trainer)
         .count = plan->views,
         .strips = plan->strips,
         .resident = plan->resident,
-        .by_period = plan->resident < plan->pieces ? plan->exchanged : 0,
+        .streamed_per_interval = plan->resident < plan->image_strips ? plan->exchanged : 0,
         .bytes = plan->bytes,
         .host_bytes = trainer->scene->splits[SCENE_TRAIN].pixels ? plan->all_bytes : 0,
         .exchange_bytes = IMAGES_EXCHANGES * plan->exchange,
@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, 
 }
 
 /* Warns when the device lowered the learning rate because the loss scale keeps falling. */
-static void watch_rate_cuts(const struct loop *loop, const struct Stats *stats)
+static void warn_of_rate_cuts(const struct loop *loop, const struct Stats *stats)
 {
     struct vkn_trainer *t = loop->trainer;
     if (stats->rate_cuts > t->rate_cuts)
@@ -60,7 +60,7 @@ static void watch_rate_cuts(const struct loop *loop, const struct Stats *stats)
              "step %u: the loss scale keeps falling (%.4g, then x%.4g): the learning rate is "
              "multiplied by %.4g from here on",
              stats->step, (double)stats->loss_scale, (double)t->config.loss_scale.backoff,
-             pow((double)t->config.loss_scale.fall_factor, stats->rate_cuts));
+             pow((double)t->config.loss_scale.rate_cut_factor, stats->rate_cuts));
     t->rate_cuts = stats->rate_cuts;
 }
 
@@ -78,19 +78,19 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
         loop->window.live += stats.live;
         loop->window.loss += stats.loss;
         loop->window.square += stats.square;
-        loop->window.flushed += stats.flushed;
+        loop->window.underflowed += stats.underflowed;
         loop->window.last = stats;
         loop->trainer->profile.steps++;
         loop->trainer->profile.rays += stats.rays;
         loop->trainer->profile.marched += stats.samples;
         loop->trainer->profile.live += stats.live;
-        watch_rate_cuts(loop, &stats);
+        warn_of_rate_cuts(loop, &stats);
         if (monitor_step(&loop->trainer->monitor, &stats, line))
             warn(loop, "%s", line);
     }
 }
 
-void loop_tell_slow_start(const struct vkn_trainer *t)
+void loop_log_slow_start(const struct vkn_trainer *t)
 {
     base_log(BASE_LOG_INFO,
              "%s: the first steps are running; the driver compiles programs at their first use",
@@ -123,12 +123,12 @@ void loop_report(struct loop *loop)
             .loss_scale = window->last.loss_scale,
             .grad_norm = window->last.grad_norm,
             .skipped_steps = window->last.skipped_steps,
-            .flushed = window->flushed / steps,
+            .underflowed = window->underflowed / steps,
             .steps_per_second = steps / seconds,
             .rays_per_second = ranks * window->rays / seconds,
             .samples_per_second = ranks * window->live / seconds,
             .marched_per_second = ranks * window->samples / seconds,
-            .gpu_memory_bytes = gpu_memory_held(loop->trainer->device),
+            .gpu_memory_bytes = gpu_memory_allocated(loop->trainer->device),
             .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
             .exchange_share = shared ? window->exchange / seconds : (double)NAN,
             .images = &images,
@@ -148,9 +148,9 @@ void loop_report(struct loop *loop)
     *window = (struct window){.began = now};
 }
 
-bool loop_ended(const struct loop *loop)
+bool loop_ended_early(const struct loop *loop)
 {
-    return loop->trainer->monitor.course.end != MONITOR_GOES_ON;
+    return loop->trainer->monitor.convergence.end != MONITOR_GOES_ON;
 }
 
 bool loop_stopped(const struct loop *loop)
@@ -166,7 +166,7 @@ bool loop_out_of_time(const struct loop *loop)
     return paused || (seconds > 0 && loop_elapsed(loop) >= seconds);
 }
 
-void loop_add_idle(struct loop *loop, const struct profile_period *period)
+void loop_add_idle(struct loop *loop, const struct profile_interval *period)
 {
     if (period->count == 0)
         return;

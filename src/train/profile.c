@@ -41,7 +41,7 @@ static bool is_sampled(uint64_t period)
 }
 
 /* Host time of the device's time 0, as far as it is known yet. */
-static double align(struct profile *profile, const struct profile_period *period)
+static double align(struct profile *profile, const struct profile_interval *period)
 {
     if (period->clocks) {
         profile->clocks_read = true;
@@ -53,36 +53,37 @@ static double align(struct profile *profile, const struct profile_period *period
         return offset;
     }
     double offset = period->waited - period->timings[period->count - 1].end;
-    if (profile->periods == 0 || offset < profile->fence_offset)
+    if (profile->intervals == 0 || offset < profile->fence_offset)
         profile->fence_offset = offset;
     return 0.0;
 }
 
 /* A slot's step, or the step that the period reaches. */
-static uint64_t step_of(const struct profile_period *period, uint32_t slot)
+static uint64_t step_of(const struct profile_interval *period, uint32_t slot)
 {
-    return slot < PERIOD_STEPS ? period->from / PERIOD_STEPS * PERIOD_STEPS + slot + 1 : period->to;
+    return slot < UPDATE_INTERVAL ? period->from / UPDATE_INTERVAL * UPDATE_INTERVAL + slot + 1
+                                  : period->to;
 }
 
 /* Whether that place's step ran; before a stop within a period and after it, places stay idle. */
-static bool ran(const struct profile_period *period, uint32_t slot)
+static bool ran(const struct profile_interval *period, uint32_t slot)
 {
     uint64_t step = step_of(period, slot);
-    return slot == PERIOD_STEPS || (period->from < step && step <= period->to);
+    return slot == UPDATE_INTERVAL || (period->from < step && step <= period->to);
 }
 
-static void add_events(struct profile *profile, const struct profile_period *period, double offset,
-                       double idle)
+static void add_events(struct profile *profile, const struct profile_interval *period,
+                       double offset, double idle)
 {
     const struct step_timing *timings = period->timings;
     const struct step_timing *last = &timings[period->count - 1];
     add_event(profile, &(struct trace_event){.name = "period",
-                                             .track = TRACE_DEVICE_PERIODS,
+                                             .track = TRACE_DEVICE_INTERVALS,
                                              .begin = timings->begin + offset,
                                              .end = last->end + offset,
                                              .step = period->to,
                                              .idle = idle});
-    for (uint32_t i = 0; is_sampled(profile->periods) && i < period->count; i++)
+    for (uint32_t i = 0; is_sampled(profile->intervals) && i < period->count; i++)
         if (ran(period, timings[i].slot))
             add_event(profile, &(struct trace_event){
                                    .name = timings[i].name,
@@ -109,7 +110,7 @@ static void add_pass(struct profile *profile, const char *name, double seconds, 
     profile->passes[i].steps += steps;
 }
 
-static double add_idle(struct profile *profile, const struct profile_period *period)
+static double add_idle(struct profile *profile, const struct profile_interval *period)
 {
     const struct step_timing *timings = period->timings;
     double idle = 0.0;
@@ -117,15 +118,15 @@ static double add_idle(struct profile *profile, const struct profile_period *per
         if (ran(period, timings[i - 1].slot) || ran(period, timings[i].slot))
             idle += timings[i].begin - timings[i - 1].end;
     profile->idle += idle;
-    if (period->queued && profile->periods > 0) {
-        profile->period_idle += fmax(timings->begin - profile->last_end, 0.0);
-        profile->period_gaps++;
+    if (period->queued && profile->intervals > 0) {
+        profile->interval_idle += fmax(timings->begin - profile->last_end, 0.0);
+        profile->interval_gaps++;
     }
     profile->last_end = timings[period->count - 1].end;
     return idle;
 }
 
-void profile_add_period(struct profile *profile, const struct profile_period *period)
+void profile_add_interval(struct profile *profile, const struct profile_interval *period)
 {
     if (period->count == 0)
         return;
@@ -133,15 +134,15 @@ void profile_add_period(struct profile *profile, const struct profile_period *pe
         const struct step_timing *timing = &period->timings[i];
         if (ran(period, timing->slot))
             add_pass(profile, timing->name, timing->end - timing->begin,
-                     timing->again                  ? 0.0
-                     : timing->slot == PERIOD_STEPS ? (double)(period->to - period->from)
-                                                    : 1.0);
+                     timing->again                     ? 0.0
+                     : timing->slot == UPDATE_INTERVAL ? (double)(period->to - period->from)
+                                                       : 1.0);
     }
     if (profile->detailed) {
         double offset = align(profile, period), idle = add_idle(profile, period);
         add_events(profile, period, offset, idle);
     }
-    profile->periods++;
+    profile->intervals++;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 #ifndef TRAIN_PROFILE_H
 #define TRAIN_PROFILE_H
 
-#include "pipeline/pipeline.h"
+#include "step/step.h"
 #include "report/report.h"
 
 /* The sum over runs of one pass. */
@@ -20,11 +20,11 @@ struct profile {
     uint64_t steps;
     double rays, marched, live;
     /* Only when detailed. */
-    double idle;          /* seconds between passes, in all steps together */
-    double period_idle;   /* seconds between periods of which the next was there in time, */
-    uint64_t period_gaps; /* and how many those were */
-    double last_end;      /* of the period before, on the device's clock */
-    uint64_t periods;     /* waited for */
+    double idle;            /* seconds between passes, in all steps together */
+    double interval_idle;   /* seconds between periods of which the next was there in time, */
+    uint64_t interval_gaps; /* and how many those were */
+    double last_end;        /* of the period before, on the device's clock */
+    uint64_t intervals;     /* waited for */
     struct trace_event *events;
     size_t event_count, event_capacity, events_lost;
     bool clocks_read;    /* the device's events are in the host's time; else in the device's own, */
@@ -34,7 +34,7 @@ struct profile {
 };
 
 /* One period, after it was waited for. */
-struct profile_period {
+struct profile_interval {
     const struct step_timing *timings;
     uint32_t count;
     uint64_t from, to;               /* steps finished before and after it */
@@ -42,7 +42,7 @@ struct profile_period {
     double waited;                   /* base_seconds() when the wait for it ended */
     const struct gpu_clocks *clocks; /* read then; NULL: the driver cannot */
 };
-void profile_add_period(struct profile *profile, const struct profile_period *period);
+void profile_add_interval(struct profile *profile, const struct profile_interval *period);
 
 /* An event of the host from `began` (base_seconds()) until now. Does nothing unless detailed. */
 void profile_add_host(struct profile *profile, const char *name, double began, uint64_t step);

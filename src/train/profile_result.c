@@ -7,7 +7,7 @@
 static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
                                 double *touched)
 {
-    const struct gpu_buffer *buffer = &t->step.buffers.at[BIND_COUNTS];
+    const struct gpu_buffer *buffer = &t->step.buffers.at[BIND_STEP_COUNTS];
     const struct Config *constants = &t->step.setup.constants;
     uint32_t *counts = base_alloc(constants->entry_count, sizeof(*counts));
     if (!counts)
@@ -16,7 +16,7 @@ static vkn_status count_touched(const struct vkn_trainer *t, const struct State 
                                      (uint64_t)constants->entry_count * sizeof(*counts));
     double sum = 0.0;
     for (uint32_t g = 0; g < t->step.setup.model.group_count; g++) {
-        const struct Group *group = &constants->groups[g];
+        const struct ParameterGroup *group = &constants->groups[g];
         for (uint32_t i = 0; group->sparse && i < group->count / group->entry; i++)
             sum += counts[group->first_entry + i];
     }
@@ -56,7 +56,7 @@ static vkn_status count_evaluated(const struct vkn_trainer *t, const struct Stat
     for (uint64_t i = 0; i + 4 <= buffer->size / sizeof(*cells); i += 4)
         *evaluated += share * evaluated_of_four(&cells[i], state->threshold, true) +
                       (1.0 - share) * evaluated_of_four(&cells[i], state->threshold, false);
-    *evaluated /= t->step.setup.specialization.values[SPEC_SLICES]; /* it looks at one slice */
+    *evaluated /= t->step.setup.specialization.values[SPEC_TIME_BINS]; /* it looks at one slice */
     free(cells);
     return status;
 }
@@ -116,7 +116,7 @@ static vkn_status fill_profile(vkn_trainer *trainer, train_peaks *measure,
     struct cost_counts counts = {0};
     struct cost_peaks peaks = {0};
     profile->steps = sums->steps;
-    profile->periods = sums->periods;
+    profile->intervals = sums->intervals;
     if (sums->steps == 0 || sums->pass_count == 0)
         return VKN_OK;
     BASE_TRY(count(trainer, &counts));
@@ -124,9 +124,9 @@ static vkn_status fill_profile(vkn_trainer *trainer, train_peaks *measure,
     fill_passes(trainer, &counts, &peaks, profile);
     double steps = (double)sums->steps;
     profile->idle_milliseconds = 1e3 * sums->idle / steps;
-    if (sums->period_gaps > 0)
-        profile->period_idle_milliseconds =
-            1e3 * sums->period_idle / (double)sums->period_gaps / PERIOD_STEPS;
+    if (sums->interval_gaps > 0)
+        profile->interval_idle_milliseconds =
+            1e3 * sums->interval_idle / (double)sums->interval_gaps / UPDATE_INTERVAL;
     profile->rays = counts.rays;
     profile->marched_samples = counts.marched;
     profile->live_samples = counts.live;

@@ -9,7 +9,7 @@ static vkn_status choose_share(const struct vkn_scene *scene, const struct vkn_c
                                const struct parallel *parallel, struct scene_share *share)
 {
     size_t views = scene->splits[SCENE_TRAIN].camera_count;
-    uint32_t turns = config->parallel.virtual > 0 ? config->parallel.virtual : 1;
+    uint32_t turns = config->parallel.ranks_per_device > 0 ? config->parallel.ranks_per_device : 1;
     uint32_t ranks = turns * (parallel ? parallel_size(parallel) : 1);
     *share = (struct scene_share){0};
     if (config->parallel.images != VKN_PART_SHARE)
@@ -35,9 +35,9 @@ vkn_status train_load_images(struct vkn_scene *scene, const struct vkn_config *c
     return stream_load(scene, config, progress, context);
 }
 
-struct train_shown train_shown(const vkn_trainer *trainer)
+struct train_internals train_internals(const vkn_trainer *trainer)
 {
-    return (struct train_shown){
+    return (struct train_internals){
         .step = &trainer->step,
         .steps_done = &trainer->steps_done,
         .scene_path = trainer->scene->path,
@@ -54,7 +54,7 @@ struct train_gradients train_gradients(const vkn_trainer *trainer)
     const struct monitor *monitor = &trainer->monitor;
     struct train_gradients gradients = {
         .steps = monitor->steps,
-        .flushed = monitor->counts[MONITOR_FLUSHED],
+        .underflowed = monitor->counts[MONITOR_UNDERFLOW],
         .jumps = monitor->counts[MONITOR_JUMP],
         .zeros = monitor->counts[MONITOR_ZERO],
         .skipped = monitor->skips.skipped,

@@ -29,31 +29,31 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
 
 /* vkn_trainer_create for one of several ranks, all with the same effective configuration; NULL:
  * alone. With parallel.images=share no two ranks have one scene. The caller keeps the rank's end,
- * and calls train_spread before the first vkn_trainer_run: from then on the ranks' runs end
- * together, when rank 0's does, and what is not rank 0's to decide fails or stops all. */
+ * and calls train_broadcast_state before the first vkn_trainer_run: from then on the ranks' runs
+ * end together, when rank 0's does, and what is not rank 0's to decide fails or stops all. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
 /* VKN_OK where all come with it; else the first rank's status and last error, on all, as "rank 1:
  * ...". */
-vkn_status train_meet(struct parallel *parallel, vkn_status status);
+vkn_status train_sync_status(struct parallel *parallel, vkn_status status);
 /* All others take over the state of rank 0. */
-vkn_status train_spread(vkn_trainer *trainer);
+vkn_status train_broadcast_state(vkn_trainer *trainer);
 /* A rank trains no further, or could not begin: with a failure all others end as well, with the
  * last error as the reason. */
-void train_tell(struct parallel *parallel, vkn_status status);
+void train_announce_end(struct parallel *parallel, vkn_status status);
 /* The same, and this rank's end is gone. */
 void train_leave(struct parallel *parallel, vkn_status status);
 /* Whether the trainer's device is lost, and not another rank's. */
-bool train_is_lost(const vkn_trainer *trainer);
+bool train_device_is_lost(const vkn_trainer *trainer);
 
 /* What the trainer trains, for those who show it: the step, how many of them are done, and the
  * scene's path. All belong to the trainer. */
-struct train_shown {
+struct train_internals {
     const struct step *step;
     const uint64_t *steps_done;
     const char *scene_path;
 };
-struct train_shown train_shown(const vkn_trainer *trainer);
+struct train_internals train_internals(const vkn_trainer *trainer);
 
 /* Another holder, who calls vkn_trainer_destroy as well. */
 vkn_trainer *train_hold(vkn_trainer *trainer);
@@ -61,9 +61,9 @@ vkn_trainer *train_hold(vkn_trainer *trainer);
 /* Of its device, for callbacks that may use the trainer. */
 struct base_guard *train_guard(vkn_trainer *trainer);
 
-/* vkn_trainer_images and vkn_trainer_exchange. */
+/* vkn_trainer_images and vkn_trainer_communication. */
 struct vkn_images train_images(const vkn_trainer *trainer);
-struct vkn_exchange train_exchange(const vkn_trainer *trainer);
+struct vkn_communication train_exchange(const vkn_trainer *trainer);
 
 /* Bytes of vkn_backend.why. */
 #define TRAIN_WHY 320
@@ -72,18 +72,18 @@ void train_explain_backend(vkn_trainer *trainer, const char *why);
 
 /* What was seen of the gradients since the trainer began or went on. */
 struct train_gradients {
-    uint64_t steps;                 /* whose gradient was finite */
-    uint64_t flushed, jumps, zeros; /* of these, in which 16 bits turned much into zero, the norm
-                                       was far above the usual one, all was zero */
-    uint64_t skipped, lost;         /* steps that were skipped; whose loss was not finite */
-    uint64_t skipped_steps;         /* since the start of the run */
+    uint64_t steps;                     /* whose gradient was finite */
+    uint64_t underflowed, jumps, zeros; /* of these, in which 16 bits turned much into zero, the
+                                       norm was far above the usual one, all was zero */
+    uint64_t skipped, lost;             /* steps that were skipped; whose loss was not finite */
+    uint64_t skipped_steps;             /* since the start of the run */
     char warning[512]; /* how often there was what people were warned of; empty: they were not */
 };
 struct train_gradients train_gradients(const vkn_trainer *trainer);
 
 /* Whether vkn_trainer_run failed because the training is over before its limit: it has diverged, or
  * no step is taken any more. Its state is not worth a checkpoint. */
-bool train_has_ended(const vkn_trainer *trainer);
+bool train_ended_early(const vkn_trainer *trainer);
 /* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place.
  */
 bool train_is_sound(const vkn_trainer *trainer);
@@ -92,7 +92,7 @@ bool train_is_sound(const vkn_trainer *trainer);
 vkn_status train_check_end(vkn_trainer *trainer);
 /* After a save that failed with `status`, which comes back: with an error as from a training that
  * ended early, where what would be saved is not finite; none later could be saved either. */
-vkn_status train_check_unsaved(vkn_trainer *trainer, vkn_status status);
+vkn_status train_check_failed_save(vkn_trainer *trainer, vkn_status status);
 
 /* How rays were sampled since the trainer began or went on; shares and samples of a ray are means,
  * zero while there is nothing to tell them from. */

@@ -83,10 +83,10 @@ static vkn_status seek_images(struct vkn_trainer *t)
 {
     const struct vkn_config *config = &t->config;
     bool timed = config->seconds > 0 && !config->deterministic;
-    if (!t->stream || t->sought)
+    if (!t->stream || t->images_current)
         return VKN_OK;
     BASE_TRY(stream_seek(t->stream, t->steps_done, timed ? t->seconds / config->seconds : 0.0));
-    t->sought = true;
+    t->images_current = true;
     return VKN_OK;
 }
 
@@ -109,15 +109,15 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
         .follows = follows,
         .window.began = base_seconds(),
     };
-    vkn_status status = trainer->step.ranks ? together_run(&loop)
-                        : trainer->parallel ? average_run(&loop)
-                                            : loop_run_periods(&loop);
+    vkn_status status = trainer->step.ranks ? synchronous_run(&loop)
+                        : trainer->parallel ? local_sgd_run(&loop)
+                                            : loop_run_intervals(&loop);
     loop_report(&loop);
     trainer->seconds = loop_elapsed(&loop);
     bool together = trainer->step.ranks || trainer->parallel;
-    if (status == VKN_OK && loop_ended(&loop))
+    if (status == VKN_OK && loop_ended_early(&loop))
         return train_end_early(trainer);
-    if (status == VKN_OK && (together ? trainer->told_stop : loop_stopped(&loop)))
+    if (status == VKN_OK && (together ? trainer->stop_requested : loop_stopped(&loop)))
         return base_fail(VKN_INTERRUPTED, "interrupted at step %llu",
                          (unsigned long long)trainer->steps_done);
     return status;
@@ -132,10 +132,10 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *giv
     BASE_RANGE(run, seconds, 0, DBL_MAX);
     BASE_RANGE(run, report_seconds, 0, DBL_MAX);
     BASE_USE(gpu_guard(trainer->device), trainer);
-    const volatile sig_atomic_t *before = gpu_watch_stop(trainer->device, run->stop);
+    const volatile sig_atomic_t *before = gpu_set_stop_flag(trainer->device, run->stop);
     if (!run->stop)
-        gpu_watch_stop(trainer->device, before); /* a job's own */
+        gpu_set_stop_flag(trainer->device, before); /* a job's own */
     vkn_status status = run_to_limit(trainer, run);
-    gpu_watch_stop(trainer->device, before);
+    gpu_set_stop_flag(trainer->device, before);
     return status;
 }

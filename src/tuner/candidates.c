@@ -56,14 +56,15 @@ uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count)
 {
     uint32_t fastest = 0;
     for (uint32_t i = 1; i < count; i++)
-        if (candidates[i].verdict == FIELD_RIGHT &&
+        if (candidates[i].verdict == FIELD_CORRECT &&
             candidates[i].milliseconds < WORTHWHILE * candidates[fastest].milliseconds)
             fastest = i;
     return fastest;
 }
 
-vkn_status field_expect(const struct vkn_config *config, const struct field_model *model,
-                        const struct gpu_capabilities *device, struct field_backend *backend)
+vkn_status field_predict_fastest(const struct vkn_config *config, const struct field_model *model,
+                                 const struct gpu_capabilities *device,
+                                 struct field_backend *backend)
 {
     static const enum vkn_precision promising[] = {VKN_PRECISION_COOPMAT, VKN_PRECISION_FP16};
     struct vkn_config wanted = *config;
@@ -131,7 +132,7 @@ static struct vkn_config settings_of(const struct vkn_config *config,
 /* Where the self-test takes out a shape, the next one comes in. */
 static vkn_status create_backend(struct gpu_device *device, const struct vkn_config *config,
                                  const struct field_model *model, struct field_candidate *candidate,
-                                 bool *took_out)
+                                 bool *shapes_removed)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     struct vkn_config wanted = settings_of(config, candidate);
@@ -147,45 +148,45 @@ static vkn_status create_backend(struct gpu_device *device, const struct vkn_con
             gpu_self_test_matrices(device, backend->shape.m, backend->shape.n, backend->shape.k));
         if (capabilities->shape_count == before)
             return VKN_OK;
-        *took_out = true;
+        *shapes_removed = true;
     }
 }
 
-vkn_status field_offer(struct gpu_device *device, const struct vkn_config *config,
-                       const struct field_model *model, struct field_candidate *candidate,
-                       bool *took_out)
+vkn_status field_candidate_create(struct gpu_device *device, const struct vkn_config *config,
+                                  const struct field_model *model,
+                                  struct field_candidate *candidate, bool *shapes_removed)
 {
-    char forward[FIELD_PROGRAM_NAME];
-    vkn_status status = create_backend(device, config, model, candidate, took_out);
+    char forward[FIELD_SHADER_NAME];
+    vkn_status status = create_backend(device, config, model, candidate, shapes_removed);
     if (status == VKN_BAD_INPUT) {
-        candidate->verdict = FIELD_NOT_OFFERED;
+        candidate->verdict = FIELD_UNSUPPORTED;
         explain_absence(gpu_device_capabilities(device), candidate);
-        if (candidate->precision == VKN_PRECISION_COOPMAT && *took_out)
+        if (candidate->precision == VKN_PRECISION_COOPMAT && *shapes_removed)
             snprintf(candidate->why, sizeof candidate->why, "matrices failed the self-test");
         return VKN_OK;
     }
     BASE_TRY(status);
-    field_tune(device, config, model, &candidate->backend);
+    field_apply_tuning(device, config, model, &candidate->backend);
     field_backend_describe(&candidate->backend, candidate->name);
     const struct pass *pass = workload_pass(model, FIELD_PASS_FORWARD);
     if (!pass) /* a kind of somebody's own: what is missing shows when it is made */
         return VKN_OK;
-    field_backend_program(&candidate->backend, pass->name, pass->variant, forward);
-    if (!gpu_program_exists(forward)) {
-        candidate->verdict = FIELD_NOT_OFFERED;
+    field_backend_shader_name(&candidate->backend, pass->name, pass->variant, forward);
+    if (!gpu_shader_exists(forward)) {
+        candidate->verdict = FIELD_UNSUPPORTED;
         snprintf(candidate->why, sizeof candidate->why, "%s is not part of this build", forward);
         base_fail(VKN_BAD_INPUT, "config: precision: %s", candidate->why);
     }
     return VKN_OK;
 }
 
-vkn_status field_untune(struct gpu_device *device, const struct vkn_config *config,
-                        const struct field_model *model, struct field_candidate *candidate)
+vkn_status field_discard_tuning(struct gpu_device *device, const struct vkn_config *config,
+                                const struct field_model *model, struct field_candidate *candidate)
 {
     struct vkn_config wanted = settings_of(config, candidate);
     struct field_backend backend;
     BASE_TRY(field_backend_create(&wanted, model, gpu_device_capabilities(device), &backend));
-    BASE_TRY(field_tuning_keep(device, model, &backend, NULL));
+    BASE_TRY(field_tuning_save(device, model, &backend, NULL));
     candidate->backend = backend;
     return VKN_OK;
 }

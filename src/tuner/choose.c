@@ -10,15 +10,15 @@ struct chooser {
     struct vkn_config *config;
     struct field_model model;
     struct field_choice *choice;
-    struct field_records *records;
+    struct field_trial_cache *records;
     struct field_workload *workload; /* made when the first backend has to run */
-    bool took_out;                   /* the self-test took shapes of matrices out */
+    bool shapes_removed;             /* the self-test took shapes of matrices out */
 };
 
 static vkn_status offer(struct chooser *chooser, struct field_candidate *candidate)
 {
-    return field_offer(chooser->device, chooser->config, &chooser->model, candidate,
-                       &chooser->took_out);
+    return field_candidate_create(chooser->device, chooser->config, &chooser->model, candidate,
+                                  &chooser->shapes_removed);
 }
 
 /* ---- trials ------------------------------------------------------------------------------ */
@@ -29,7 +29,7 @@ static vkn_status run_backend(struct chooser *chooser, const struct field_backen
     if (!chooser->workload)
         BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
     BASE_TRY(field_workload_try(chooser->workload, backend, trial));
-    field_records_add(chooser->records, chooser->config, backend, trial);
+    field_trial_cache_add(chooser->records, chooser->config, backend, trial);
     return VKN_OK;
 }
 
@@ -39,7 +39,8 @@ static vkn_status run(struct chooser *chooser, struct field_candidate *candidate
 {
     BASE_TRY(run_backend(chooser, &candidate->backend, trial));
     if (!trial->fault[0] || !candidate->backend.tuned ||
-        field_untune(chooser->device, chooser->config, &chooser->model, candidate) != VKN_OK)
+        field_discard_tuning(chooser->device, chooser->config, &chooser->model, candidate) !=
+            VKN_OK)
         return VKN_OK;
     base_log(BASE_LOG_WARNING, "\"%s\": %s is not tuned any more: the self-test found %s",
              chooser->capabilities->name, candidate->name, trial->fault);
@@ -55,7 +56,7 @@ static void judge(const struct chooser *chooser, struct field_candidate *candida
         return;
     }
     candidate->milliseconds = trial->milliseconds;
-    candidate->verdict = trial->fault[0] ? FIELD_WRONG : FIELD_RIGHT;
+    candidate->verdict = trial->fault[0] ? FIELD_WRONG : FIELD_CORRECT;
     snprintf(candidate->why, sizeof candidate->why, "%s", trial->fault);
     if (trial->fault[0])
         base_log(BASE_LOG_WARNING, "\"%s\": %s is switched off: the self-test found %s",
@@ -69,7 +70,7 @@ static vkn_status test_candidate(struct chooser *chooser, struct field_candidate
 {
     struct field_trial trial = {0};
     if (candidate->precision != VKN_PRECISION_FP32 &&
-        (!field_records_find(chooser->records, chooser->config, &candidate->backend, &trial) ||
+        (!field_trial_cache_find(chooser->records, chooser->config, &candidate->backend, &trial) ||
          trial.given_up))
         BASE_TRY(run(chooser, candidate, &trial));
     judge(chooser, candidate, &trial);
@@ -96,12 +97,12 @@ static vkn_status choose_asked(struct chooser *chooser)
         /* The user asked for something that the device never had: field_backend_create has said
          * what.
          */
-        if (candidate->verdict == FIELD_NOT_OFFERED && i == 0 && !chooser->took_out)
+        if (candidate->verdict == FIELD_UNSUPPORTED && i == 0 && !chooser->shapes_removed)
             return VKN_BAD_INPUT;
-        if (candidate->verdict == FIELD_NOT_OFFERED || tried_before(choice, i))
+        if (candidate->verdict == FIELD_UNSUPPORTED || tried_before(choice, i))
             continue;
         BASE_TRY(test_candidate(chooser, candidate));
-        if (candidate->verdict != FIELD_RIGHT)
+        if (candidate->verdict != FIELD_CORRECT)
             continue;
         choice->chosen = i;
         snprintf(choice->why, sizeof choice->why, i == 0 ? "asked for" : "%s failed the self-test",
@@ -114,7 +115,7 @@ static vkn_status choose_asked(struct chooser *chooser)
 /* ---- the fastest ------------------------------------------------------------------------- */
 
 /* Why fp32 is taken without measuring; NULL: it is not. */
-static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
+static const char *skip_reason(const struct chooser *chooser, uint32_t offered)
 {
     const char *measure = getenv("VKNERF_MEASURE");
     if (chooser->config->deterministic)
@@ -131,79 +132,81 @@ static const char *unmeasured(const struct chooser *chooser, uint32_t offered)
     return NULL;
 }
 
-double field_patience = 20;
+double field_compile_limit = 20;
 
 /* Candidates in the order of what is to be expected of them: matrices, then fp16. fp32 is none: it
  * is what all are compared with. */
-struct contest {
+struct measurement {
     struct chooser *chooser;
     uint32_t order[FIELD_MAX_CANDIDATES], count;
     bool given_up[FIELD_MAX_CANDIDATES]; /* by candidate */
     double began;
 };
 
-static void list_contest(struct contest *contest)
+static void order_candidates(struct measurement *measurement)
 {
-    const struct field_choice *choice = contest->chooser->choice;
+    const struct field_choice *choice = measurement->chooser->choice;
     for (int matrices = 1; matrices >= 0; matrices--)
         for (uint32_t i = 1; i < choice->count; i++)
-            if (choice->candidates[i].verdict != FIELD_NOT_OFFERED &&
+            if (choice->candidates[i].verdict != FIELD_UNSUPPORTED &&
                 (choice->candidates[i].precision == VKN_PRECISION_COOPMAT) == matrices)
-                contest->order[contest->count++] = i;
+                measurement->order[measurement->count++] = i;
 }
 
 /* Work of base_parallel. What does not compile is found out when it is run. */
 static vkn_status compile_next(void *context, size_t index)
 {
-    struct contest *contest = context;
-    uint32_t candidate = contest->order[index];
-    const struct field_choice *choice = contest->chooser->choice;
-    if (index > 0 && base_seconds() - contest->began > field_patience)
-        contest->given_up[candidate] = true;
+    struct measurement *measurement = context;
+    uint32_t candidate = measurement->order[index];
+    const struct field_choice *choice = measurement->chooser->choice;
+    if (index > 0 && base_seconds() - measurement->began > field_compile_limit)
+        measurement->given_up[candidate] = true;
     else
-        (void)workload_compile(contest->chooser->workload, &choice->candidates[candidate].backend);
+        (void)workload_compile(measurement->chooser->workload,
+                               &choice->candidates[candidate].backend);
     return VKN_OK;
 }
 
 /* All on all processors, for GPUs' compilers, which take up to a minute for one; those of CPU
  * devices compile when a program runs. */
-static vkn_status compile_all(struct contest *contest)
+static vkn_status compile_all(struct measurement *measurement)
 {
-    struct chooser *chooser = contest->chooser;
-    char names[FIELD_MAX_CANDIDATES * FIELD_PROGRAM_NAME] = "";
-    for (uint32_t i = 0; i < contest->count; i++)
+    struct chooser *chooser = measurement->chooser;
+    char names[FIELD_MAX_CANDIDATES * FIELD_SHADER_NAME] = "";
+    for (uint32_t i = 0; i < measurement->count; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
-                 chooser->choice->candidates[contest->order[i]].name);
+                 chooser->choice->candidates[measurement->order[i]].name);
     base_log(BASE_LOG_INFO, "%s: measures which precision is fastest, once: fp32, %s",
              chooser->capabilities->name, names);
     BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
-    contest->began = base_seconds();
-    if (chooser->capabilities->type == GPU_CPU && field_patience > 0)
+    measurement->began = base_seconds();
+    if (chooser->capabilities->type == GPU_CPU && field_compile_limit > 0)
         return VKN_OK;
-    return base_parallel(contest->count, compile_next, contest, NULL);
+    return base_parallel(measurement->count, compile_next, measurement, NULL);
 }
 
 /* Times that are compared come from one measurement. */
 static vkn_status measure(struct chooser *chooser)
 {
-    struct contest contest = {.chooser = chooser};
+    struct measurement measurement = {.chooser = chooser};
     struct field_choice *choice = chooser->choice;
     struct field_trial trials[FIELD_MAX_CANDIDATES];
     bool known = true;
     for (uint32_t i = 0; i < choice->count; i++)
-        if (choice->candidates[i].verdict != FIELD_NOT_OFFERED)
-            known = known && field_records_find(chooser->records, chooser->config,
-                                                &choice->candidates[i].backend, &trials[i]);
-    list_contest(&contest);
+        if (choice->candidates[i].verdict != FIELD_UNSUPPORTED)
+            known = known && field_trial_cache_find(chooser->records, chooser->config,
+                                                    &choice->candidates[i].backend, &trials[i]);
+    order_candidates(&measurement);
     if (!known)
-        BASE_TRY(compile_all(&contest));
+        BASE_TRY(compile_all(&measurement));
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
-        if (candidate->verdict == FIELD_NOT_OFFERED)
+        if (candidate->verdict == FIELD_UNSUPPORTED)
             continue;
-        if (!known && contest.given_up[i]) {
+        if (!known && measurement.given_up[i]) {
             trials[i] = (struct field_trial){.given_up = true};
-            field_records_add(chooser->records, chooser->config, &candidate->backend, &trials[i]);
+            field_trial_cache_add(chooser->records, chooser->config, &candidate->backend,
+                                  &trials[i]);
         } else if (!known) {
             BASE_TRY(run(chooser, candidate, &trials[i]));
         }
@@ -219,7 +222,7 @@ static void explain_fastest(struct field_choice *choice)
     const struct field_candidate *chosen = &choice->candidates[choice->chosen];
     uint32_t count = 0;
     for (uint32_t i = 0; i < choice->count; i++)
-        if (i != choice->chosen && choice->candidates[i].verdict == FIELD_RIGHT)
+        if (i != choice->chosen && choice->candidates[i].verdict == FIELD_CORRECT)
             others[count++] = choice->candidates[i];
     if (count == 0) {
         snprintf(choice->why, sizeof choice->why, "all else failed the self-test");
@@ -237,11 +240,11 @@ static vkn_status choose_fastest(struct chooser *chooser)
     uint32_t offered = 0;
     for (uint32_t i = 0; i < choice->count; i++) {
         BASE_TRY(offer(chooser, &choice->candidates[i]));
-        if (i == 0 && choice->candidates[0].verdict == FIELD_NOT_OFFERED)
+        if (i == 0 && choice->candidates[0].verdict == FIELD_UNSUPPORTED)
             return VKN_BAD_INPUT;
-        offered += choice->candidates[i].verdict != FIELD_NOT_OFFERED;
+        offered += choice->candidates[i].verdict != FIELD_UNSUPPORTED;
     }
-    const char *why = unmeasured(chooser, offered);
+    const char *why = skip_reason(chooser, offered);
     if (!why) {
         BASE_TRY(measure(chooser));
         choice->chosen = field_fastest(choice->candidates, choice->count);
@@ -249,7 +252,7 @@ static vkn_status choose_fastest(struct chooser *chooser)
         return VKN_OK;
     }
     snprintf(choice->why, sizeof choice->why, "%s", why);
-    choice->candidates[0].verdict = FIELD_RIGHT;
+    choice->candidates[0].verdict = FIELD_CORRECT;
     for (uint32_t i = 1; i < choice->count; i++)
         if (choice->candidates[i].verdict == FIELD_NOT_TRIED)
             snprintf(choice->candidates[i].why, sizeof choice->candidates[i].why, "%s", why);
@@ -278,7 +281,7 @@ static void explain_sums(const struct chooser *chooser)
 }
 
 /* Writes the backend into the configuration, as an effective one has it. */
-static void settle(struct vkn_config *config, const struct field_backend *backend)
+static void apply_backend(struct vkn_config *config, const struct field_backend *backend)
 {
     config->precision = backend->precision;
     if (backend->precision != VKN_PRECISION_COOPMAT)
@@ -299,7 +302,7 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
     };
     *choice = (struct field_choice){0};
     BASE_TRY(field_model_create_canonical(config, &chooser.model));
-    chooser.records = field_records_open(device);
+    chooser.records = field_trial_cache_open(device);
     choice->count = field_list_candidates(config, choice->candidates);
     if (!chooser.model.kind->precisions)
         choice->count = 1;
@@ -307,9 +310,9 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
         config->precision == VKN_PRECISION_AUTO ? choose_fastest(&chooser) : choose_asked(&chooser);
     if (status == VKN_OK) {
         explain_sums(&chooser);
-        settle(config, &choice->candidates[choice->chosen].backend);
+        apply_backend(config, &choice->candidates[choice->chosen].backend);
     }
-    field_records_close(&chooser.records);
+    field_trial_cache_close(&chooser.records);
     field_workload_destroy(&chooser.workload);
     return status;
 }

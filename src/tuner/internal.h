@@ -8,18 +8,19 @@
 
 /* Trials of backends, remembered for a device, a driver and the programs' code in the user's cache
  * folder. */
-struct field_records;
+struct field_trial_cache;
 
 /* NULL when nothing is kept: no folder, no memory, switched off, or a test breaks something. A file
  * that is damaged or of another driver counts as empty, and so does any with VKNERF_MEASURE=1. */
-struct field_records *field_records_open(const struct gpu_device *device);
+struct field_trial_cache *field_trial_cache_open(const struct gpu_device *device);
 /* What was found out about the backend for such a model. `records` may be NULL. */
-bool field_records_find(const struct field_records *records, const struct vkn_config *config,
-                        const struct field_backend *backend, struct field_trial *trial);
-void field_records_add(struct field_records *records, const struct vkn_config *config,
-                       const struct field_backend *backend, const struct field_trial *trial);
+bool field_trial_cache_find(const struct field_trial_cache *records,
+                            const struct vkn_config *config, const struct field_backend *backend,
+                            struct field_trial *trial);
+void field_trial_cache_add(struct field_trial_cache *records, const struct vkn_config *config,
+                           const struct field_backend *backend, const struct field_trial *trial);
 /* Saves what was added; failing to costs the next start its time and nothing else. */
-void field_records_close(struct field_records **records);
+void field_trial_cache_close(struct field_trial_cache **records);
 
 /* ---- the workload ---------------------------------------------------------------------------- */
 
@@ -59,8 +60,8 @@ vkn_status workload_results_create(const struct field_workload *work,
                                    struct workload_results *results);
 void workload_results_destroy(struct workload_results *results);
 /* Whether the results of a pass are fp32's; else says how not. */
-bool workload_right(const struct field_workload *work, const struct field_backend *backend,
-                    enum field_pass pass, const struct workload_results *results,
+bool workload_check(const struct field_workload *work, const struct field_backend *backend,
+                    enum field_find_pass pass, const struct workload_results *results,
                     struct field_trial *trial);
 
 /* ---- a backend on the device ---------------------------------------------------------------- */
@@ -75,23 +76,23 @@ struct workload_attempt {
     struct gpu_constants specialization;
     struct buffers buffers;
     struct gpu_bindings *bindings;
-    char names[FIELD_PASSES][FIELD_PROGRAM_NAME];
-    struct gpu_program *programs[FIELD_PASSES][WORKLOAD_PASSES]; /* of workload_list */
-    struct gpu_program *round_parameters, *reduce;
-    uint32_t slices; /* sums of weights' gradients in BIND_PARTIALS */
+    char names[FIELD_PASSES][FIELD_SHADER_NAME];
+    struct gpu_pipeline *pipelines[FIELD_PASSES][WORKLOAD_PASSES]; /* of workload_list */
+    struct gpu_pipeline *round_parameters, *reduce;
+    uint32_t partials; /* sums of weights' gradients in BIND_PARTIALS */
 };
 
 /* The passes that a trial of `pass` runs, in their order; *timed is the first of those that count.
  * Returns how many. */
-size_t workload_list(const struct field_model *model, enum field_pass pass,
+size_t workload_list(const struct field_model *model, enum field_find_pass pass,
                      const struct pass *passes[WORKLOAD_PASSES], size_t *timed);
 /* The one of them that is named in messages. */
-const struct pass *workload_pass(const struct field_model *model, enum field_pass pass);
+const struct pass *workload_pass(const struct field_model *model, enum field_find_pass pass);
 /* The name and the hash of its program, with those of its neighbours that depend on the backend; 0:
  * there is none. */
 uint64_t workload_hash(const struct gpu_device *device, const struct field_model *model,
-                       const struct field_backend *backend, enum field_pass pass,
-                       char name[FIELD_PROGRAM_NAME]);
+                       const struct field_backend *backend, enum field_find_pass pass,
+                       char name[FIELD_SHADER_NAME]);
 
 /* Programs of the passes wanted and what they work on. *compiled: a failure is not that of the
  * programs. The caller closes it, whatever comes back. */
@@ -103,12 +104,12 @@ void workload_close(struct workload_attempt *attempt);
  * threads. */
 vkn_status workload_compile(struct field_workload *work, const struct field_backend *backend);
 /* A run of the pass on features fresh from the grid; only the pass is timed. */
-vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pass,
+vkn_status workload_record(struct workload_attempt *attempt, enum field_find_pass pass,
                            struct gpu_recording **recording);
 /* Runs it once. */
 vkn_status workload_time(struct gpu_recording *recording, double *milliseconds);
 /* Runs the pass, its outputs poisoned before, and leaves what it computed. */
-vkn_status workload_compute(struct workload_attempt *attempt, enum field_pass pass,
+vkn_status workload_compute(struct workload_attempt *attempt, enum field_find_pass pass,
                             struct workload_results *results, double *milliseconds);
 
 #endif

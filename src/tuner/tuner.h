@@ -10,9 +10,9 @@
 
 enum field_verdict {
     FIELD_NOT_TRIED,
-    FIELD_NOT_OFFERED, /* by the device, or switched off */
+    FIELD_UNSUPPORTED, /* by the device, or switched off */
     FIELD_WRONG,       /* its results are not fp32's */
-    FIELD_RIGHT,
+    FIELD_CORRECT,
 };
 
 struct field_candidate {
@@ -20,10 +20,10 @@ struct field_candidate {
     enum vkn_matrix_shape shape; /* COOPMAT */
     bool conversions;            /* COOPMAT */
     enum field_verdict verdict;
-    double milliseconds;           /* when RIGHT; 0: not measured */
-    char name[FIELD_PROGRAM_NAME]; /* see field_backend_describe */
-    char why[256];                 /* it is not tried, not offered or wrong */
-    struct field_backend backend;  /* unless NOT_OFFERED */
+    double milliseconds;          /* when RIGHT; 0: not measured */
+    char name[FIELD_SHADER_NAME]; /* see field_backend_describe */
+    char why[256];                /* it is not tried, not offered or wrong */
+    struct field_backend backend; /* unless NOT_OFFERED */
 };
 
 #define FIELD_MAX_CANDIDATES 10u
@@ -33,19 +33,20 @@ struct field_candidate {
 uint32_t field_list_candidates(const struct vkn_config *config,
                                struct field_candidate candidates[FIELD_MAX_CANDIDATES]);
 /* Creates the candidate's backend, tuned for the device and its matrices tested, or makes it
- * NOT_OFFERED; then vkn_last_error() says it in the words of field_backend_create. *took_out is set
- * when the test took out matrices. */
-vkn_status field_offer(struct gpu_device *device, const struct vkn_config *config,
-                       const struct field_model *model, struct field_candidate *candidate,
-                       bool *took_out);
+ * NOT_OFFERED; then vkn_last_error() says it in the words of field_backend_create. *shapes_removed
+ * is set when the test took out matrices. */
+vkn_status field_candidate_create(struct gpu_device *device, const struct vkn_config *config,
+                                  const struct field_model *model,
+                                  struct field_candidate *candidate, bool *shapes_removed);
 /* Forgets how the backend was tuned, and makes it what it was before. */
-vkn_status field_untune(struct gpu_device *device, const struct vkn_config *config,
-                        const struct field_model *model, struct field_candidate *candidate);
+vkn_status field_discard_tuning(struct gpu_device *device, const struct vkn_config *config,
+                                const struct field_model *model, struct field_candidate *candidate);
 /* The backend that AUTO is expected to find the fastest on a device, before anything is measured:
  * matrices, then fp16, whose arithmetic does two numbers at a time where a device has it, then
  * fp32; on CPU devices fp32. Else as field_backend_create. */
-vkn_status field_expect(const struct vkn_config *config, const struct field_model *model,
-                        const struct gpu_capabilities *device, struct field_backend *backend);
+vkn_status field_predict_fastest(const struct vkn_config *config, const struct field_model *model,
+                                 const struct gpu_capabilities *device,
+                                 struct field_backend *backend);
 /* The right one with the shortest time, an earlier one unless it is at least 5% longer; the first
  * must be right. */
 uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count);
@@ -60,7 +61,7 @@ struct field_choice {
 };
 
 /* Turns precision AUTO into the fastest backend that passes the self-test on this device, from one
- * measurement that is remembered, and that a GPU's compiler cannot draw out (field_patience);
+ * measurement that is remembered, and that a GPU's compiler cannot draw out (field_compile_limit);
  * without a measurement into fp32 on CPU devices, where that is known to be fastest, and for
  * deterministic runs, which a measurement must not decide about. Another precision is tested once
  * and, when wrong, replaced with a warning: other matrices, then fp16, then fp32. Expects an
@@ -70,7 +71,7 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
                         struct field_choice *choice);
 /* Seconds after which the measurement compiles no further backend for a GPU; 0, in tests, for CPU
  * devices too. */
-extern double field_patience;
+extern double field_compile_limit;
 /* Why the chosen backend does an operation the way it does. */
 const char *field_choice_why(const struct field_choice *choice, enum field_operation operation);
 
@@ -91,15 +92,15 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
  * file is damaged or values are illegal; for deterministic runs, whose result no measurement
  * decides; with VKNERF_DISABLE=tuning, VKNERF_MEASURE=1 or while a test breaks something (but
  * VKNERF_SELF_TEST_BREAK=tuning, which breaks what is tuned). */
-bool field_tune(const struct gpu_device *device, const struct vkn_config *config,
-                const struct field_model *model, struct field_backend *backend);
+bool field_apply_tuning(const struct gpu_device *device, const struct vkn_config *config,
+                        const struct field_model *model, struct field_backend *backend);
 /* What vknerf bench --tune saw: times as fast as untuned. */
 struct field_speedups {
     double forward, backward;
 };
 /* Remembers the backend's tunables, of an untuned one that there is nothing to remember. VKN_ERROR
  * when that is not possible: no folder, no space, programs compiled at run time. */
-vkn_status field_tuning_keep(const struct gpu_device *device, const struct field_model *model,
+vkn_status field_tuning_save(const struct gpu_device *device, const struct field_model *model,
                              const struct field_backend *backend,
                              const struct field_speedups *speedups);
 
@@ -136,7 +137,7 @@ vkn_status field_workload_try(struct field_workload *workload, const struct fiel
 
 /* ---- contests -------------------------------------------------------------------------------- */
 
-enum field_pass {
+enum field_find_pass {
     FIELD_PASS_FORWARD,
     FIELD_PASS_BACKWARD,
     FIELD_PASS_GRID, /* encode_samples and scatter_gradients, which run in as many workgroups as
@@ -144,18 +145,18 @@ enum field_pass {
     FIELD_PASSES,
 };
 
-struct field_contender;
+struct field_benchmark;
 
 /* Compiles the pass, runs it and compares with the workload's fp32, untuned. *contender is NULL
  * when it is wrong or does not compile, which trial->fault tells; the status is not VKN_OK when the
  * device is lost or memory runs out. The caller destroys *contender, before the workload. */
-vkn_status field_contender_create(struct field_workload *work, const struct field_backend *backend,
-                                  enum field_pass pass, struct field_contender **contender,
+vkn_status field_benchmark_create(struct field_workload *work, const struct field_backend *backend,
+                                  enum field_find_pass pass, struct field_benchmark **benchmark,
                                   struct field_trial *trial);
-void field_contender_destroy(struct field_contender **contender);
+void field_benchmark_destroy(struct field_benchmark **benchmark);
 /* Runs both by turns, for so many seconds but `least` times each; medians. reduce_gradients counts
  * with field_backward: the more workgroups, the more it has to add up. */
-vkn_status field_contest(struct field_contender *const contenders[2], double seconds,
-                         uint32_t least, double milliseconds[2]);
+vkn_status field_benchmark_compare(struct field_benchmark *const pair[2], double seconds,
+                                   uint32_t least, double milliseconds[2]);
 
 #endif

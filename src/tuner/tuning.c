@@ -13,14 +13,10 @@
 #define KEY_SIZE   1280u
 
 static const char *const names[FIELD_TUNABLES] = {
-    [FIELD_ROUNDS] = "rounds",
-    [FIELD_HOLD_SUMS] = "hold_sums",
-    [FIELD_OWNED_ROWS] = "owned_rows",
-    [FIELD_BACKWARD_ROWS] = "backward_rows",
-    [FIELD_BACKWARD_SIZE] = "backward_size",
-    [FIELD_BACKWARD_GROUPS] = "backward_groups",
-    [FIELD_FORWARD_ROWS] = "forward_rows",
-    [FIELD_FORWARD_SIZE] = "forward_size",
+    [FIELD_TILES_AT_ONCE] = "rounds",          [FIELD_HOLD_SUMS] = "hold_sums",
+    [FIELD_OWNED_ROWS] = "owned_rows",         [FIELD_BACKWARD_ROWS] = "backward_rows",
+    [FIELD_BACKWARD_SIZE] = "backward_size",   [FIELD_BACKWARD_GROUPS] = "backward_groups",
+    [FIELD_FORWARD_ROWS] = "forward_rows",     [FIELD_FORWARD_SIZE] = "forward_size",
     [FIELD_FORWARD_GROUPS] = "forward_groups",
 };
 
@@ -33,9 +29,9 @@ const char *field_tunable_name(enum field_tunable tunable)
 
 static bool has_tunable(const struct field_backend *backend, enum field_tunable tunable)
 {
-    bool matrices = backend->precision == VKN_PRECISION_COOPMAT, cpu = backend->cpu_shaped;
+    bool matrices = backend->precision == VKN_PRECISION_COOPMAT, cpu = backend->cpu_kernels;
     switch (tunable) {
-    case FIELD_ROUNDS:
+    case FIELD_TILES_AT_ONCE:
         return cpu && !matrices;
     case FIELD_OWNED_ROWS:
         return cpu && matrices;
@@ -79,7 +75,7 @@ static bool write_key(const struct gpu_device *device, const struct field_model 
                       const struct field_backend *backend, char key[KEY_SIZE])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    char forward[FIELD_PROGRAM_NAME], backward[FIELD_PROGRAM_NAME], processors[32] = "";
+    char forward[FIELD_SHADER_NAME], backward[FIELD_SHADER_NAME], processors[32] = "";
     uint64_t hashes[2] = {workload_hash(device, model, backend, FIELD_PASS_FORWARD, forward),
                           workload_hash(device, model, backend, FIELD_PASS_BACKWARD, backward)};
     char layers[FIELD_MAX_LAYERS * 16];
@@ -125,11 +121,11 @@ static bool switched_off(const struct vkn_config *config)
 {
     const char *anew = getenv("VKNERF_MEASURE");
     return config->deterministic || gpu_disabled("tuning") || (anew && strcmp(anew, "1") == 0) ||
-           (gpu_self_test_breaks(NULL) && !gpu_self_test_breaks("tuning"));
+           (gpu_fault_injected(NULL) && !gpu_fault_injected("tuning"));
 }
 
-bool field_tune(const struct gpu_device *device, const struct vkn_config *config,
-                const struct field_model *model, struct field_backend *backend)
+bool field_apply_tuning(const struct gpu_device *device, const struct vkn_config *config,
+                        const struct field_model *model, struct field_backend *backend)
 {
     char key[KEY_SIZE];
     struct field_tuning tuning;
@@ -177,7 +173,7 @@ static vkn_status save(const char *file, const cJSON *root)
     return status;
 }
 
-vkn_status field_tuning_keep(const struct gpu_device *device, const struct field_model *model,
+vkn_status field_tuning_save(const struct gpu_device *device, const struct field_model *model,
                              const struct field_backend *backend,
                              const struct field_speedups *speedups)
 {

@@ -10,7 +10,7 @@
 #define BACKWARD_TOLERANCE 1e-2
 
 static bool check_values(const struct field_workload *work, const struct workload_results *results,
-                         const char *program, struct field_trial *trial)
+                         const char *pipeline, struct field_trial *trial)
 {
     static const char *const names[] = {"red", "green", "blue", "log density"};
     for (uint32_t s = 0; s < work->sample_count; s++)
@@ -23,7 +23,7 @@ static bool check_values(const struct field_workload *work, const struct workloa
             if (fabs(got - want) <= FORWARD_TOLERANCE * fmax(1, fabs(want)))
                 continue;
             snprintf(trial->fault, sizeof trial->fault, "%s: %s of sample %u is %.4g, in fp32 %.4g",
-                     program, names[i], s, got, want);
+                     pipeline, names[i], s, got, want);
             return false;
         }
     return true;
@@ -41,19 +41,19 @@ static double relative_error(const float *got, const float *want, uint64_t count
     return sqrt(error / size);
 }
 
-static bool check_gradient(const char *what, uint32_t index, double error, const char *program,
+static bool check_gradient(const char *what, uint32_t index, double error, const char *pipeline,
                            struct field_trial *trial)
 {
     if (error <= BACKWARD_TOLERANCE)
         return true;
     snprintf(trial->fault, sizeof trial->fault,
-             "%s: gradients of %s %u are off fp32's by %.3g of their size", program, what, index,
+             "%s: gradients of %s %u are off fp32's by %.3g of their size", pipeline, what, index,
              error);
     return false;
 }
 
 static bool check_gradients(const struct field_workload *work,
-                            const struct workload_results *results, const char *program,
+                            const struct workload_results *results, const char *pipeline,
                             struct field_trial *trial)
 {
     const struct field_layer *layers = work->model.layers;
@@ -62,30 +62,30 @@ static bool check_gradients(const struct field_workload *work,
         double error =
             relative_error(results->weights + layers[i].first, want->weights + layers[i].first,
                            (uint64_t)(layers[i].inputs + layers[i].biases) * layers[i].outputs);
-        if (!check_gradient("layer", i, error, program, trial))
+        if (!check_gradient("layer", i, error, pipeline, trial))
             return false;
     }
     uint64_t level_size = (uint64_t)work->sample_count * work->model.features;
     for (uint32_t i = 0; i < work->model.levels; i++) {
         double error = relative_error(results->features + i * level_size,
                                       want->features + i * level_size, level_size);
-        if (!check_gradient("level", i, error, program, trial))
+        if (!check_gradient("level", i, error, pipeline, trial))
             return false;
     }
     return true;
 }
 
-bool workload_right(const struct field_workload *work, const struct field_backend *backend,
-                    enum field_pass pass, const struct workload_results *results,
+bool workload_check(const struct field_workload *work, const struct field_backend *backend,
+                    enum field_find_pass pass, const struct workload_results *results,
                     struct field_trial *trial)
 {
-    char program[FIELD_PROGRAM_NAME];
+    char pipeline[FIELD_SHADER_NAME];
     const struct pass *tried = workload_pass(&work->model, pass);
     if (gpu_disabled("self_test"))
         return true;
-    field_backend_program(backend, tried->name, tried->variant, program);
-    return pass == FIELD_PASS_FORWARD ? check_values(work, results, program, trial)
-                                      : check_gradients(work, results, program, trial);
+    field_backend_shader_name(backend, tried->name, tried->variant, pipeline);
+    return pass == FIELD_PASS_FORWARD ? check_values(work, results, pipeline, trial)
+                                      : check_gradients(work, results, pipeline, trial);
 }
 
 /* ---- trials ------------------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ static vkn_status run_both(struct field_workload *work, const struct field_backe
     struct workload_attempt attempt;
     vkn_status status = workload_open(&attempt, work, backend, both, compiled);
     for (int pass = 0; pass <= FIELD_PASS_BACKWARD && status == VKN_OK; pass++)
-        status = workload_compute(&attempt, (enum field_pass)pass, results, &each[pass]);
+        status = workload_compute(&attempt, (enum field_find_pass)pass, results, &each[pass]);
     workload_close(&attempt);
     *milliseconds = each[FIELD_PASS_FORWARD] + each[FIELD_PASS_BACKWARD];
     return status;
@@ -135,8 +135,8 @@ vkn_status field_workload_try(struct field_workload *work, const struct field_ba
         snprintf(trial->fault, sizeof trial->fault, "%s", vkn_last_error());
         status = VKN_OK;
     } else if (status == VKN_OK &&
-               workload_right(work, backend, FIELD_PASS_FORWARD, &results, trial)) {
-        workload_right(work, backend, FIELD_PASS_BACKWARD, &results, trial);
+               workload_check(work, backend, FIELD_PASS_FORWARD, &results, trial)) {
+        workload_check(work, backend, FIELD_PASS_BACKWARD, &results, trial);
     }
     workload_results_destroy(&results);
     return status;
@@ -171,7 +171,7 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
     work->device = device;
     work->config = field_trial_config(config);
     work->config.precision = VKN_PRECISION_FP32;
-    field_policy_release(&work->config);
+    field_policy_reset(&work->config);
     work->config.gradient_sums = VKN_SUMS_DEFAULT;
     work->runs = cpu ? 2 : 4;
     work->seconds = cpu ? 0 : 0.05;

@@ -22,8 +22,8 @@ static void configure(struct workload_attempt *attempt)
     attempt->constants.ray_capacity = WORKLOAD_RAYS;
     attempt->constants.sample_capacity = work->sample_count;
     attempt->constants.forward_groups = attempt->groups[FIELD_PASS_FORWARD];
-    attempt->constants.backward_groups = attempt->slices;
-    field_backend_place(&attempt->backend, &work->model, &attempt->constants);
+    attempt->constants.backward_groups = attempt->partials;
+    field_backend_place_panels(&attempt->backend, &work->model, &attempt->constants);
 }
 
 /* Not more than there are tiles. */
@@ -39,7 +39,7 @@ static uint32_t groups_of(uint32_t samples, uint32_t rows, uint32_t most)
     (BUFFERS(FIELD) | BUFFERS(FIELD_GRADIENTS) | BUFFERS(FEATURES) | BUFFERS(PARTIALS) | \
      BUFFERS(SCRATCH))
 #define WEIGHTS (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS))
-#define SUMS    (BUFFERS(GRADIENTS) | BUFFERS(FIXED))
+#define SUMS    (BUFFERS(GRADIENTS) | BUFFERS(ACCUMULATORS))
 
 static vkn_status allocate(struct workload_attempt *attempt)
 {
@@ -47,10 +47,10 @@ static vkn_status allocate(struct workload_attempt *attempt)
     struct buffer_counts counts = {
         .rays = WORKLOAD_RAYS,
         .samples = work->sample_count,
-        .groups = attempt->slices,
+        .groups = attempt->partials,
     };
-    field_count(&work->model, &counts);
-    field_backend_count(&attempt->backend, &work->model, &counts);
+    field_size_buffers(&work->model, &counts);
+    field_backend_size_buffers(&attempt->backend, &work->model, &counts);
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     uint32_t mask = INPUTS | OUTPUTS | WEIGHTS | (work->reduce ? SUMS : 0);
     BASE_TRY(buffers_create(work->device, BUFFERS_OF_TRIAL, mask, &counts, &attempt->buffers));
@@ -81,29 +81,30 @@ static vkn_status upload(struct workload_attempt *attempt)
     return put(attempt, BIND_PARAMS, work->params);
 }
 
-static vkn_status create_programs(struct workload_attempt *attempt, const bool wanted[FIELD_PASSES])
+static vkn_status create_pipelines(struct workload_attempt *attempt,
+                                   const bool wanted[FIELD_PASSES])
 {
     const struct field_model *model = &attempt->work->model;
     struct field_pass_request requests[FIELD_PASSES * WORKLOAD_PASSES + 2];
     size_t count = 0, timed;
     if (attempt->backend.copies)
-        requests[count++] =
-            (struct field_pass_request){"round_parameters", &attempt->round_parameters, FIELD_SAME};
+        requests[count++] = (struct field_pass_request){
+            "round_parameters", &attempt->round_parameters, FIELD_NO_VARIANT};
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         const struct pass *passes[WORKLOAD_PASSES];
         size_t listed =
-            wanted[pass] ? workload_list(model, (enum field_pass)pass, passes, &timed) : 0;
+            wanted[pass] ? workload_list(model, (enum field_find_pass)pass, passes, &timed) : 0;
         for (size_t i = 0; i < listed; i++)
             requests[count++] = (struct field_pass_request){
-                passes[i]->name, &attempt->programs[pass][i], passes[i]->variant};
+                passes[i]->name, &attempt->pipelines[pass][i], passes[i]->variant};
     }
     /* Of the sums of workgroups alone: those of the grid are no part of what is tried. */
     if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
         requests[count++] = (struct field_pass_request){
-            field_pass(model, &model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce,
-            FIELD_SAME};
-    return field_backend_create_programs(attempt->work->device, &attempt->backend, requests, count,
-                                         WORKLOAD_LOCAL_SIZE, &attempt->specialization);
+            field_find_pass(model, &model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce,
+            FIELD_NO_VARIANT};
+    return field_backend_create_pipelines(attempt->work->device, &attempt->backend, requests, count,
+                                          WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }
 
 /* All but what is on the device. */
@@ -117,15 +118,15 @@ static void prepare(struct workload_attempt *attempt, struct field_workload *wor
         groups_of(samples, WORKLOAD_LOCAL_SIZE, backend->forward_groups);
     if (work->model.fused == 0) {
         attempt->groups[FIELD_PASS_BACKWARD] = attempt->groups[FIELD_PASS_FORWARD];
-        attempt->slices = backend->backward_groups;
+        attempt->partials = backend->backward_groups;
     } else {
-        attempt->groups[FIELD_PASS_BACKWARD] = attempt->slices =
+        attempt->groups[FIELD_PASS_BACKWARD] = attempt->partials =
             groups_of(samples, backend->backward_rows, backend->backward_groups);
     }
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        const struct pass *tried = workload_pass(&work->model, (enum field_pass)pass);
+        const struct pass *tried = workload_pass(&work->model, (enum field_find_pass)pass);
         if (tried)
-            field_backend_program(backend, tried->name, tried->variant, attempt->names[pass]);
+            field_backend_shader_name(backend, tried->name, tried->variant, attempt->names[pass]);
     }
     configure(attempt);
 }
@@ -135,7 +136,7 @@ vkn_status workload_open(struct workload_attempt *attempt, struct field_workload
                          bool *compiled)
 {
     prepare(attempt, work, backend);
-    vkn_status status = create_programs(attempt, wanted);
+    vkn_status status = create_pipelines(attempt, wanted);
     *compiled = status == VKN_OK || status == VKN_NO_DEVICE;
     BASE_TRY(status);
     BASE_TRY(allocate(attempt));
@@ -146,9 +147,9 @@ void workload_close(struct workload_attempt *attempt)
 {
     for (int pass = 0; pass < FIELD_PASSES; pass++)
         for (size_t i = 0; i < WORKLOAD_PASSES; i++)
-            gpu_program_destroy(&attempt->programs[pass][i]);
-    gpu_program_destroy(&attempt->reduce);
-    gpu_program_destroy(&attempt->round_parameters);
+            gpu_pipeline_destroy(&attempt->pipelines[pass][i]);
+    gpu_pipeline_destroy(&attempt->reduce);
+    gpu_pipeline_destroy(&attempt->round_parameters);
     gpu_bindings_destroy(&attempt->bindings);
     buffers_destroy(&attempt->buffers);
 }
@@ -158,7 +159,7 @@ vkn_status workload_compile(struct field_workload *work, const struct field_back
     const bool both[FIELD_PASSES] = {true, true};
     struct workload_attempt attempt;
     prepare(&attempt, work, backend);
-    vkn_status status = create_programs(&attempt, both);
+    vkn_status status = create_pipelines(&attempt, both);
     workload_close(&attempt);
     return status;
 }
@@ -166,15 +167,15 @@ vkn_status workload_compile(struct field_workload *work, const struct field_back
 /* ---- running ----------------------------------------------------------------------------- */
 
 /* Two wrong weights, for a program or a tuned backend that a test wants to fail. */
-static vkn_status break_weights(struct workload_attempt *attempt, const char *program)
+static vkn_status break_weights(struct workload_attempt *attempt, const char *pipeline)
 {
     const uint32_t halves[2] = {0x48004800u, 0x48004800u};
     const float floats[2] = {8, 8};
     bool half = attempt->backend.copies;
     /* Both copies of them begin with the same weight. */
     uint64_t places[2] = {0, half ? 2ull * attempt->backend.transposed : 0};
-    if (!(attempt->backend.f16 && gpu_self_test_breaks(program)) &&
-        !(attempt->backend.tuned && gpu_self_test_breaks("tuning")))
+    if (!(attempt->backend.f16 && gpu_fault_injected(pipeline)) &&
+        !(attempt->backend.tuned && gpu_fault_injected("tuning")))
         return VKN_OK;
     for (int i = 0; i < 2; i++)
         BASE_TRY(gpu_upload(attempt->work->device,
@@ -184,7 +185,7 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pr
 }
 
 /* The f16 copies. */
-static vkn_status round_parameters(struct workload_attempt *attempt, const char *program)
+static vkn_status round_parameters(struct workload_attempt *attempt, const char *pipeline)
 {
     struct Push none = {0};
     if (attempt->backend.copies) {
@@ -193,7 +194,7 @@ static vkn_status round_parameters(struct workload_attempt *attempt, const char 
                             sizeof none, 256);
         BASE_TRY(gpu_run_once(&recording));
     }
-    return break_weights(attempt, program);
+    return break_weights(attempt, pipeline);
 }
 
 /* Outputs that a program leaves untouched are not numbers. */
@@ -229,25 +230,25 @@ static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs,
 }
 
 /* Features are made anew because field_backward replaces them by their gradients. */
-static void record_trial(struct workload_attempt *attempt, enum field_pass pass,
+static void record_trial(struct workload_attempt *attempt, enum field_find_pass pass,
                          struct gpu_recording *recording)
 {
     const struct field_model *model = &attempt->work->model;
     const struct pass *passes[WORKLOAD_PASSES];
-    struct recipe_dispatch dispatches[WORKLOAD_PASSES];
+    struct pass_dispatch dispatches[WORKLOAD_PASSES];
     struct repeats repeats = {.samples = attempt->work->sample_count};
     size_t timed, count = workload_list(model, pass, passes, &timed);
     for (size_t i = 0; i < count; i++)
-        dispatches[i] = (struct recipe_dispatch){
-            passes[i], attempt->programs[pass][i],
+        dispatches[i] = (struct pass_dispatch){
+            passes[i], attempt->pipelines[pass][i],
             attempt->groups[i < timed || pass == FIELD_PASS_GRID ? FIELD_PASS_GRID : pass]};
     field_repeats(model, &repeats);
-    recipe_record(&repeats, recording, dispatches, timed, attempt->bindings);
+    passes_record(&repeats, recording, dispatches, timed, attempt->bindings);
     gpu_record_timestamp(recording, "run");
-    recipe_record(&repeats, recording, dispatches + timed, count - timed, attempt->bindings);
+    passes_record(&repeats, recording, dispatches + timed, count - timed, attempt->bindings);
 }
 
-vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pass,
+vkn_status workload_record(struct workload_attempt *attempt, enum field_find_pass pass,
                            struct gpu_recording **created)
 {
     struct gpu_recording *recording = NULL;
@@ -268,7 +269,7 @@ vkn_status workload_record(struct workload_attempt *attempt, enum field_pass pas
     return status;
 }
 
-static vkn_status run_program(struct workload_attempt *attempt, enum field_pass pass,
+static vkn_status run_program(struct workload_attempt *attempt, enum field_find_pass pass,
                               double *milliseconds)
 {
     struct gpu_recording *recording = NULL;
@@ -307,7 +308,7 @@ static vkn_status download_weights(struct workload_attempt *attempt, float *weig
     uint64_t size = 4ull * work->model.mlp_params;
     float *partial = base_alloc(work->model.mlp_params, sizeof *partial);
     vkn_status status = partial ? VKN_OK : VKN_ERROR;
-    for (uint32_t group = 0; status == VKN_OK && group < attempt->slices; group++) {
+    for (uint32_t group = 0; status == VKN_OK && group < attempt->partials; group++) {
         status = gpu_download(work->device, &attempt->buffers.at[BIND_PARTIALS], group * size,
                               partial, size);
         for (uint32_t i = 0; status == VKN_OK && i < work->model.mlp_params; i++)
@@ -326,7 +327,7 @@ static vkn_status compute_forward(struct workload_attempt *attempt,
                         16ull * attempt->work->sample_count);
 }
 
-vkn_status workload_compute(struct workload_attempt *attempt, enum field_pass pass,
+vkn_status workload_compute(struct workload_attempt *attempt, enum field_find_pass pass,
                             struct workload_results *results, double *milliseconds)
 {
     if (pass == FIELD_PASS_FORWARD)

@@ -83,7 +83,7 @@ static void forget(struct acceptor *acceptor, size_t number)
 }
 
 /* With a reset, so that nothing of it stays in the system. */
-static void turn_away(struct acceptor *acceptor, size_t number)
+static void reset_connection(struct acceptor *acceptor, size_t number)
 {
     const struct linger none = {.l_onoff = 1};
     const struct pending *pending = &acceptor->pending[number];
@@ -111,7 +111,7 @@ static void hand_over(struct acceptor *acceptor, size_t number, bool token)
     if (token && pending.paid)
         acceptor->refusals.credit += 1;
     if (!reserve(viewer, token)) {
-        turn_away(acceptor, number);
+        reset_connection(acceptor, number);
         return;
     }
     forget(acceptor, number);
@@ -132,9 +132,9 @@ static void make_room(struct acceptor *acceptor, const struct sockaddr_storage *
             same++;
         }
     if (same >= PENDING_OF_ADDRESS)
-        turn_away(acceptor, oldest);
+        reset_connection(acceptor, oldest);
     else if (acceptor->count >= PENDING)
-        turn_away(acceptor, 0);
+        reset_connection(acceptor, 0);
 }
 
 static void accept_some(struct acceptor *acceptor, double now)
@@ -177,7 +177,7 @@ static bool is_whole(const char *head, size_t size)
     return size > 0 && head[0] > ' ' && memmem(head, size, "\r\n\r\n", 4);
 }
 
-enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_TURNED_AWAY };
+enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_RESET };
 
 /* By what has come of its head, which stays in the socket. */
 static enum verdict judge(const struct acceptor *acceptor, struct pending *pending, double now)
@@ -188,14 +188,13 @@ static enum verdict judge(const struct acceptor *acceptor, struct pending *pendi
     pending->look = false;
     pending->partial = size > 0;
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        return VERDICT_TURNED_AWAY;
+        return VERDICT_RESET;
     if (shows_token(acceptor->viewer, head, size))
         return VERDICT_TOKEN;
     if (pending->paid && is_whole(head, size))
         return VERDICT_REFUSED;
     bool over = pending->ended || now - pending->since > PENDING_SECONDS || size == sizeof head;
-    return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_TURNED_AWAY
-                                                                : VERDICT_PENDING;
+    return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_RESET : VERDICT_PENDING;
 }
 
 static void look_at_pending(struct acceptor *acceptor, double now)
@@ -207,8 +206,8 @@ static void look_at_pending(struct acceptor *acceptor, double now)
         struct pending *pending = &acceptor->pending[i];
         enum verdict verdict =
             pending->look || tick ? judge(acceptor, pending, now) : VERDICT_PENDING;
-        if (verdict == VERDICT_TURNED_AWAY)
-            turn_away(acceptor, i);
+        if (verdict == VERDICT_RESET)
+            reset_connection(acceptor, i);
         else if (verdict != VERDICT_PENDING)
             hand_over(acceptor, i, verdict == VERDICT_TOKEN);
     }
@@ -259,7 +258,7 @@ static void *run(void *context)
         wait_for_more(acceptor);
     }
     while (acceptor->count > 0)
-        turn_away(acceptor, 0);
+        reset_connection(acceptor, 0);
     return NULL;
 }
 

@@ -21,7 +21,8 @@ static struct client *find_place(struct viewer *viewer, double now)
     struct client *place = NULL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++) {
         struct client *client = &viewer->clients[i];
-        bool free = !client->name[0] || (!client->waiting && now - client->seen > VIEWER_PRESENT);
+        bool free =
+            !client->name[0] || (!client->waiting && now - client->seen > VIEWER_PRESENT_SECONDS);
         if (free && (!place || client->seen < place->seen))
             place = client;
     }
@@ -75,11 +76,11 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     pthread_cond_signal(&viewer->renders);
 }
 
-bool clients_look(const struct viewer *viewer, double now)
+bool clients_present(const struct viewer *viewer, double now)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].name[0] &&
-            (viewer->clients[i].waiting || now - viewer->clients[i].seen < VIEWER_PRESENT))
+            (viewer->clients[i].waiting || now - viewer->clients[i].seen < VIEWER_PRESENT_SECONDS))
             return true;
     return false;
 }
@@ -120,7 +121,7 @@ bool clients_waiting(const struct viewer *viewer)
     return false;
 }
 
-void clients_dismiss(struct viewer *viewer, const char *why)
+void clients_refuse_waiting(struct viewer *viewer, const char *why)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++) {
         if (viewer->clients[i].waiting)
@@ -133,9 +134,9 @@ static void end_wait(struct client *client, double waited)
 {
     struct exchange *exchange = client->waiting;
     const struct answer nothing = {.code = 204};
-    if (exchange->frame.still && waited > VIEWER_LONGEST)
+    if (exchange->frame.still && waited > VIEWER_STILL_TIMEOUT)
         answer_give(exchange, &nothing);
-    else if (waited > VIEWER_PATIENCE)
+    else if (waited > VIEWER_REQUEST_TIMEOUT)
         answer_fail(exchange, 503, "the device is busy with something else");
     else
         return;
@@ -164,7 +165,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
 
 /* ---- what trains, and what is told ----------------------------------------------------------- */
 
-void viewer_rest(struct viewer *viewer, double seconds)
+void viewer_wait_for_request(struct viewer *viewer, double seconds)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -179,14 +180,14 @@ void viewer_rest(struct viewer *viewer, double seconds)
 
 void viewer_new_model(struct viewer *viewer, uint64_t step)
 {
-    viewer->stage.model++;
+    viewer->renderers.model++;
     pthread_mutex_lock(&viewer->lock);
     viewer->step = step;
     clients_refresh(viewer);
     pthread_mutex_unlock(&viewer->lock);
 }
 
-void viewer_tell(struct viewer *viewer, const char *format, ...)
+void viewer_set_message(struct viewer *viewer, const char *format, ...)
 {
     char message[sizeof viewer->message];
     va_list arguments;

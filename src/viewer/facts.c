@@ -58,7 +58,7 @@ struct look {
 };
 
 /* Where the cameras look, from how far and how wide. */
-static void find_look(const vkn_scene *scene, struct look *look)
+static void find_view(const vkn_scene *scene, struct look *look)
 {
     size_t count = vkn_scene_view_count(scene, VKN_SPLIT_TRAIN);
     double fov = 0;
@@ -179,10 +179,11 @@ static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_f
     if (status == VKN_OK)
         status = vkn_scene_open(path, own, &viewer->scene);
     if (status != VKN_OK)
-        viewer_tell(viewer,
-                    "no cameras and photographs: %s; if the scene has moved, name the folder where "
-                    "it is now with --scene",
-                    vkn_last_error());
+        viewer_set_message(
+            viewer,
+            "no cameras and photographs: %s; if the scene has moved, name the folder where "
+            "it is now with --scene",
+            vkn_last_error());
     vkn_config_destroy(&own);
 }
 
@@ -192,8 +193,8 @@ vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
     char *model = NULL;
     struct look look = {.from = look_of_config(config), .fov = 45, .width = 800, .height = 800};
     open_scene(viewer, scene, format, config);
-    find_look(viewer->scene, &look);
-    viewer->typical = look.from.distance;
+    find_view(viewer->scene, &look);
+    viewer->focus_distance = look.from.distance;
     viewer->background =
         config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
     viewer->run = strdup(run);

@@ -7,39 +7,39 @@
 
 /* ---- renderers of what is shown -------------------------------------------------------------- */
 
-static vkn_status open_renderer(struct stage *stage, vkn_renderer **renderer)
+static vkn_status open_renderer(struct renderers *renderers, vkn_renderer **renderer)
 {
-    return stage->trainer
-               ? vkn_renderer_of_trainer(stage->trainer, renderer)
-               : vkn_renderer_open(stage->context, stage->checkpoint, stage->precision, renderer);
+    return renderers->trainer ? vkn_renderer_of_trainer(renderers->trainer, renderer)
+                              : vkn_renderer_open(renderers->context, renderers->checkpoint,
+                                                  renderers->precision, renderer);
 }
 
 /* Pictures take three times as long once a renderer has normals: those have one of their own. */
-vkn_status stage_renderer(struct stage *stage, const struct frame_request *request,
-                          vkn_renderer **renderer)
+vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
+                         vkn_renderer **renderer)
 {
     bool normals = request->map == MAP_NORMAL;
-    vkn_renderer **own = normals ? &stage->normal : &stage->color;
-    vkn_status status = *own ? VKN_OK : open_renderer(stage, own);
+    vkn_renderer **own = normals ? &renderers->normal : &renderers->color;
+    vkn_status status = *own ? VKN_OK : open_renderer(renderers, own);
     if (status == VKN_OK && normals)
-        status = vkn_renderer_want_normals(*own);
+        status = vkn_renderer_enable_normals(*own);
     if (status != VKN_OK)
         vkn_renderer_destroy(own);
     *renderer = *own;
     return status;
 }
 
-void stage_close(struct stage *stage)
+void renderers_close(struct renderers *renderers)
 {
-    vkn_renderer_destroy(&stage->color);
-    vkn_renderer_destroy(&stage->normal);
+    vkn_renderer_destroy(&renderers->color);
+    vkn_renderer_destroy(&renderers->normal);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 #define MOVING_QUALITY 80 /* of JPEG */
 #define LEAST_RAYS     1536.0
-#define FIRST_PACE     40000.0 /* rays a second, until it is known */
+#define FIRST_RAY_RATE 40000.0 /* rays a second, until it is known */
 
 /* ---- rendering ------------------------------------------------------------------------------- */
 
@@ -64,17 +64,18 @@ static struct vkn_camera camera_of(const struct frame_request *request, const st
     return camera;
 }
 
-double frames_pace(const struct stage *stage, const struct frame_request *request)
+double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request)
 {
-    double pace = stage->pace[request->map == MAP_NORMAL];
-    return pace > 0 ? pace : FIRST_PACE;
+    double ray_rate = renderers->ray_rate[request->map == MAP_NORMAL];
+    return ray_rate > 0 ? ray_rate : FIRST_RAY_RATE;
 }
 
-static void learn_pace(struct stage *stage, const struct frame_request *request, double rays,
-                       double seconds)
+static void update_ray_rate(struct renderers *renderers, const struct frame_request *request,
+                            double rays, double seconds)
 {
-    double *pace = &stage->pace[request->map == MAP_NORMAL], now = rays / fmax(seconds, 1e-5);
-    *pace = *pace > 0 ? 0.5 * (*pace + now) : now;
+    double *ray_rate = &renderers->ray_rate[request->map == MAP_NORMAL],
+           now = rays / fmax(seconds, 1e-5);
+    *ray_rate = *ray_rate > 0 ? 0.5 * (*ray_rate + now) : now;
 }
 
 static vkn_status render(struct viewer *viewer, const struct frame_request *request,
@@ -89,14 +90,14 @@ static vkn_status render(struct viewer *viewer, const struct frame_request *requ
     if (request->cropped)
         memcpy(params.crop, request->crop, sizeof params.crop);
     vkn_renderer *renderer = NULL;
-    vkn_status status = stage_renderer(&viewer->stage, request, &renderer);
+    vkn_status status = renderers_get(&viewer->renderers, request, &renderer);
     double began = viewer_now();
     if (status == VKN_OK)
         status = vkn_render(renderer, &camera, &params, picture);
     if (status == VKN_OK)
-        learn_pace(&viewer->stage, request,
-                   (double)part->width * part->height * part->edge * part->edge,
-                   viewer_now() - began);
+        update_ray_rate(&viewer->renderers, request,
+                        (double)part->width * part->height * part->edge * part->edge,
+                        viewer_now() - began);
     return status;
 }
 
@@ -105,10 +106,10 @@ bool frames_render(struct viewer *viewer, const struct frame_request *request,
 {
     struct vkn_picture *picture = NULL;
     if (render(viewer, request, part, &picture) != VKN_OK) {
-        viewer_tell(viewer, "%s", vkn_last_error());
+        viewer_set_message(viewer, "%s", vkn_last_error());
         return false;
     }
-    picture_colors(picture, request, viewer->typical, rgb, pitch);
+    picture_colors(picture, request, viewer->focus_distance, rgb, pitch);
     vkn_picture_free(&picture);
     return true;
 }
@@ -168,7 +169,8 @@ static void render_moving(struct viewer *viewer, struct client *client,
 {
     double began = viewer_now();
     uint32_t size[2];
-    frames_size(request, viewer->stage.moving * frames_pace(&viewer->stage, request), size);
+    frames_size(request, viewer->renderers.moving * frames_ray_rate(&viewer->renderers, request),
+                size);
     const struct part all = {{size[0], size[1]}, 0, 0, size[0], size[1], 1};
     uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1]);
     if (rgb && frames_render(viewer, request, &all, rgb, 3 * (size_t)size[0])) {

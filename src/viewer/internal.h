@@ -16,16 +16,16 @@
 
 struct cJSON;
 
-#define VIEWER_CLIENTS     8u
-#define VIEWER_CONNECTIONS 192u        /* that have shown the token */
-#define VIEWER_JOBS        24u         /* that wait for the worker */
-#define VIEWER_BODY        (64u << 10) /* bytes of a request's body */
-#define VIEWER_NAME        32          /* characters of a client's, and of a token */
-#define VIEWER_PIXELS      (1u << 22)  /* of a picture; larger ones are shown smaller */
-#define VIEWER_MOST_SIDE   4096u
-#define VIEWER_LONGEST     2.0  /* seconds that a still picture waits for something new */
-#define VIEWER_PATIENCE    20.0 /* and any other request for its answer */
-#define VIEWER_PRESENT     3.0  /* seconds without a request until nobody looks */
+#define VIEWER_CLIENTS         8u
+#define VIEWER_CONNECTIONS     192u        /* that have shown the token */
+#define VIEWER_JOBS            24u         /* that wait for the worker */
+#define VIEWER_BODY            (64u << 10) /* bytes of a request's body */
+#define VIEWER_NAME            32          /* characters of a client's, and of a token */
+#define VIEWER_PIXELS          (1u << 22)  /* of a picture; larger ones are shown smaller */
+#define VIEWER_MOST_SIDE       4096u
+#define VIEWER_STILL_TIMEOUT   2.0  /* seconds that a still picture waits for something new */
+#define VIEWER_REQUEST_TIMEOUT 20.0 /* and any other request for its answer */
+#define VIEWER_PRESENT_SECONDS 3.0  /* seconds without a request until nobody looks */
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -133,17 +133,17 @@ struct client {
 /* ---- what is shown --------------------------------------------------------------------------- */
 
 /* The renderer's alone. */
-struct stage {
+struct renderers {
     vkn_renderer *color, *normal; /* NULL: not needed yet */
     vkn_trainer *trainer;         /* of a run that is trained here, else: */
     vkn_context *context;
     const char *checkpoint;
     enum vkn_precision precision;
-    uint64_t model;   /* raised with every change of the weights */
-    double pace[2];   /* rays a second; of normals */
-    double moving;    /* seconds that a frame of a moving camera may take */
-    double tile;      /* and a part of a still one */
-    double allowance; /* share of the time; 1: all of it */
+    uint64_t model;     /* raised with every change of the weights */
+    double ray_rate[2]; /* rays a second; of normals */
+    double moving;      /* seconds that a frame of a moving camera may take */
+    double tile;        /* and a part of a still one */
+    double allowance;   /* share of the time; 1: all of it */
 };
 
 struct metric {
@@ -195,10 +195,10 @@ struct viewer {
     bool ending; /* everybody is told so */
 
     enum viewer_state state;
-    char *folder, *run; /* of curves and paths, NULL: there is none; as commands name it */
-    char *facts;        /* JSON of /api/scene; NULL: not known yet */
-    vkn_scene *scene;   /* the worker's alone once `facts` is there; NULL: missing */
-    double typical;     /* distance of what is looked at; fixed once `facts` is there, as is: */
+    char *folder, *run;    /* of curves and paths, NULL: there is none; as commands name it */
+    char *facts;           /* JSON of /api/scene; NULL: not known yet */
+    vkn_scene *scene;      /* the worker's alone once `facts` is there; NULL: missing */
+    double focus_distance; /* distance of what is looked at; fixed once `facts` is there, as is: */
     enum vkn_background background; /* where none is asked for */
     struct curves curves;
     uint64_t step;
@@ -214,8 +214,8 @@ struct viewer {
     struct allowance reading;  /* seconds of the worker's while a training goes on; the worker's
                                   alone */
     bool can_pause;
-    struct stage stage; /* the renderer's */
-    struct vkn_train_visitor visitor;
+    struct renderers renderers; /* the renderer's */
+    struct vkn_train_callbacks callbacks;
     struct {                   /* the renderer's */
         struct allowance time; /* seconds */
         double taken, shown;
@@ -223,16 +223,16 @@ struct viewer {
 };
 
 double viewer_now(void); /* seconds */
-void viewer_tell(struct viewer *viewer, const char *format, ...)
+void viewer_set_message(struct viewer *viewer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
 /* The renderer's: until somebody wants a frame, at most so long. */
-void viewer_rest(struct viewer *viewer, double seconds);
+void viewer_wait_for_request(struct viewer *viewer, double seconds);
 void viewer_new_model(struct viewer *viewer, uint64_t step);
 void viewer_set_state(struct viewer *viewer, enum viewer_state state);
-void train_describe(struct viewer *viewer); /* makes viewer->visitor */
+void train_set_callbacks(struct viewer *viewer); /* makes viewer->visitor */
 
 /* ---- address.c ------------------------------------------------------------------------------- */
 
@@ -299,12 +299,12 @@ bool frame_same(const struct frame_request *a, const struct frame_request *b); /
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange);
 /* Why there are no frames of a training that is over. Under the lock. */
 const char *clients_after_training(const struct viewer *viewer);
-bool clients_look(const struct viewer *viewer, double now);
+bool clients_present(const struct viewer *viewer, double now);
 /* The next by turns whose request can be worked on; NULL: none. */
 struct client *clients_next(struct viewer *viewer, double now);
 void clients_refresh(struct viewer *viewer); /* there is another model */
 bool clients_waiting(const struct viewer *viewer);
-void clients_dismiss(struct viewer *viewer, const char *why); /* all who wait */
+void clients_refuse_waiting(struct viewer *viewer, const char *why); /* all who wait */
 double clients_ready(const struct viewer *viewer); /* the first time that there can be one;
                                                       HUGE_VAL: nobody waits */
 /* Waits that are over. */
@@ -323,8 +323,8 @@ struct part {
 };
 bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch);
-double frames_pace(const struct stage *stage,
-                   const struct frame_request *request); /* rays a second */
+double frames_ray_rate(const struct renderers *renderers,
+                       const struct frame_request *request); /* rays a second */
 /* `rays` of the request's picture, at most all. */
 void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
 /* False: nobody waits for it any more. */
@@ -337,13 +337,13 @@ bool refine_work(struct viewer *viewer, struct client *client, const struct fram
 void refine_free(struct refinement *refinement);
 /* A map of a picture as 8 bits of red, green, blue. */
 void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
-                    double typical, uint8_t *rgb, size_t pitch);
+                    double focus_distance, uint8_t *rgb, size_t pitch);
 void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
                      const uint32_t to[2]);
 
-vkn_status stage_renderer(struct stage *stage, const struct frame_request *request,
-                          vkn_renderer **renderer);
-void stage_close(struct stage *stage);
+vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
+                         vkn_renderer **renderer);
+void renderers_close(struct renderers *renderers);
 
 /* ---- facts.c, state.c, curves.c, photo.c, path.c --------------------------------------------- */
 
@@ -359,7 +359,7 @@ struct answer photo_answer(struct viewer *viewer,
 struct answer path_answer(struct viewer *viewer, const char *body); /* the worker's */
 bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);
-bool worker_take(struct exchange *exchange, enum job job); /* under the lock; false: too many */
+bool worker_enqueue(struct exchange *exchange, enum job job); /* under the lock; false: too many */
 
 /* ---- control.c: what somebody asks a training for -------------------------------------------- */
 

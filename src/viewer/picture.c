@@ -25,13 +25,13 @@ static void scheme(double brightness, double rgb[3])
 
 /* 1 at the camera, a half at the typical distance, 0 far away: the same for all parts of a picture.
  */
-static void depth_color(double depth, double typical, double rgb[3])
+static void depth_color(double depth, double focus_distance, double rgb[3])
 {
-    scheme(depth > 0 ? typical / (typical + depth) : 0.0, rgb);
+    scheme(depth > 0 ? focus_distance / (focus_distance + depth) : 0.0, rgb);
 }
 
 static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum viewer_map map,
-                        double typical, double background, double rgb[3])
+                        double focus_distance, double background, double rgb[3])
 {
     double opacity = (double)picture->opacity[pixel];
     if (map == MAP_RGB || map == MAP_OPACITY) {
@@ -40,7 +40,7 @@ static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum vi
         return;
     }
     if (map == MAP_DEPTH)
-        depth_color((double)picture->depth[pixel], typical, rgb);
+        depth_color((double)picture->depth[pixel], focus_distance, rgb);
     for (size_t c = 0; c < 3; c++) {
         if (map == MAP_NORMAL)
             rgb[c] = 0.5 * ((double)picture->normal[3 * pixel + c] + 1.0);
@@ -49,14 +49,14 @@ static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum vi
 }
 
 void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
-                    double typical, uint8_t *rgb, size_t pitch)
+                    double focus_distance, uint8_t *rgb, size_t pitch)
 {
     double background = request->background == VKN_BACKGROUND_WHITE ? 1.0 : 0.0;
     for (uint32_t y = 0; y < picture->height; y++)
         for (uint32_t x = 0; x < picture->width; x++) {
             double color[3] = {0};
             pixel_color(picture, (size_t)y * picture->width + x, (enum viewer_map)request->map,
-                        typical, background, color);
+                        focus_distance, background, color);
             for (size_t c = 0; c < 3; c++)
                 rgb[y * pitch + 3 * x + c] = to_byte(color[c]);
         }

@@ -44,13 +44,13 @@ static int nearer_middle(const void *left, const void *right, void *context)
 }
 
 /* The next pass over the picture. */
-static bool begin_pass(const struct stage *stage, struct refinement *r, uint32_t edge)
+static bool begin_pass(const struct renderers *renderers, struct refinement *r, uint32_t edge)
 {
-    double rays = stage->tile * frames_pace(stage, &r->request);
+    double rays = renderers->tile * frames_ray_rate(renderers, &r->request);
     double side = fmin(fmax(sqrt(rays) / edge, LEAST_TILE), MOST_TILE);
     r->edge = edge;
     r->next = 0;
-    r->model = stage->model;
+    r->model = renderers->model;
     r->complete = false;
     r->tile = (uint32_t)side;
     r->columns = (r->width + r->tile - 1) / r->tile;
@@ -88,11 +88,11 @@ static bool render_tile(struct viewer *viewer, struct refinement *r)
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 /* What time allows: all of the picture, unless a training goes on. */
-static void wanted_size(const struct stage *stage, const struct frame_request *request,
+static void wanted_size(const struct renderers *renderers, const struct frame_request *request,
                         uint32_t size[2])
 {
-    double rays = stage->allowance < 1
-                      ? stage->allowance * PASS_SECONDS * frames_pace(stage, request)
+    double rays = renderers->allowance < 1
+                      ? renderers->allowance * PASS_SECONDS * frames_ray_rate(renderers, request)
                       : HUGE_VAL;
     frames_size(request, rays, size);
 }
@@ -102,7 +102,8 @@ static uint8_t *render_base(struct viewer *viewer, const struct frame_request *r
                             const uint32_t size[2])
 {
     uint32_t small[2];
-    frames_size(request, viewer->stage.moving * frames_pace(&viewer->stage, request), small);
+    frames_size(request, viewer->renderers.moving * frames_ray_rate(&viewer->renderers, request),
+                small);
     const struct part all = {{small[0], small[1]}, 0, 0, small[0], small[1], 1};
     uint8_t *coarse = malloc(3 * (size_t)small[0] * small[1]),
             *rgb = malloc(3 * (size_t)size[0] * size[1]);
@@ -122,7 +123,7 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
 {
     uint32_t size[2];
     uint8_t *rgb;
-    wanted_size(&viewer->stage, request, size);
+    wanted_size(&viewer->renderers, request, size);
     if (same) {
         rgb = malloc(3 * (size_t)size[0] * size[1]);
         if (rgb)
@@ -139,28 +140,28 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
                              .rgb = rgb,
                              .fresh = !same,
                              .sent = viewer_now()};
-    return begin_pass(&viewer->stage, r, 1);
+    return begin_pass(&viewer->renderers, r, 1);
 }
 
 /* A smaller picture of a training, which could be larger by now, or the other way round. */
-static bool fits(const struct stage *stage, const struct refinement *r)
+static bool fits(const struct renderers *renderers, const struct refinement *r)
 {
     uint32_t size[2];
-    wanted_size(stage, &r->request, size);
+    wanted_size(renderers, &r->request, size);
     double ratio = (double)size[0] * size[1] / ((double)r->width * r->height);
     return ratio < OTHER_SIZE && ratio > 1.0 / OTHER_SIZE;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static double refined(const struct stage *stage, const struct refinement *r)
+static double refined(const struct renderers *renderers, const struct refinement *r)
 {
     double size = (double)r->width * r->height / ((double)r->request.width * r->request.height);
     double done = r->tiles > 0 ? (double)r->next / r->tiles : 0,
            first = 1.0 / (1 + FINE_EDGE * FINE_EDGE);
     if (r->complete && size >= 1)
         return 1;
-    if (stage->allowance < 1)
+    if (renderers->allowance < 1)
         return fmin(size, 0.999) * (r->whole ? 1 : done);
     return fmin(size, 0.999) * (r->edge > 1 ? first + (1 - first) * done
                                 : r->whole  ? first
@@ -175,7 +176,7 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
         .height = r->height,
         .step = viewer->step,
         .milliseconds = 1e3 * r->spent,
-        .refined = refined(&viewer->stage, r),
+        .refined = refined(&viewer->renderers, r),
     };
     r->fresh = !frames_send(viewer, client, exchange, r->rgb, &facts, STILL_QUALITY);
     r->spent = 0;
@@ -183,12 +184,12 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
 }
 
 /* Behind the last part of a pass: the next pass, if there is to be one. */
-static bool end_pass(const struct stage *stage, struct refinement *r)
+static bool end_pass(const struct renderers *renderers, struct refinement *r)
 {
     r->whole = true;
-    bool fine = stage->allowance >= 1 && r->edge < FINE_EDGE && r->model == stage->model;
+    bool fine = renderers->allowance >= 1 && r->edge < FINE_EDGE && r->model == renderers->model;
     if (fine)
-        return begin_pass(stage, r, FINE_EDGE);
+        return begin_pass(renderers, r, FINE_EDGE);
     r->complete = true;
     return true;
 }
@@ -198,21 +199,21 @@ static bool advance(struct viewer *viewer, struct client *client,
                     const struct frame_request *request)
 {
     struct refinement *r = &client->refinement;
-    const struct stage *stage = &viewer->stage;
+    const struct renderers *renderers = &viewer->renderers;
     bool same = r->rgb && client->refined_of == client->number && frame_same(&r->request, request);
-    bool settled = same && r->complete, stale = same && r->model != stage->model;
+    bool settled = same && r->complete, stale = same && r->model != renderers->model;
     client->refined_of = client->number;
-    if (!same || ((settled || stale || r->next == 0) && !fits(stage, r)))
+    if (!same || ((settled || stale || r->next == 0) && !fits(renderers, r)))
         return begin(viewer, r, request, same);
     if (settled && stale)
-        return begin_pass(stage, r, 1);
-    if (settled && r->edge == 1 && stage->allowance >= 1)
-        return begin_pass(stage, r, FINE_EDGE);
+        return begin_pass(renderers, r, 1);
+    if (settled && r->edge == 1 && renderers->allowance >= 1)
+        return begin_pass(renderers, r, FINE_EDGE);
     if (settled)
         return true;
     if (!render_tile(viewer, r))
         return false;
-    return r->next < r->tiles || end_pass(stage, r);
+    return r->next < r->tiles || end_pass(renderers, r);
 }
 
 static void rest(struct viewer *viewer, struct client *client, uint64_t exchange)
@@ -227,7 +228,7 @@ bool refine_work(struct viewer *viewer, struct client *client, const struct fram
                  uint64_t exchange)
 {
     struct refinement *r = &client->refinement;
-    double began = viewer_now(), slice = viewer->stage.allowance < 1 ? TRAINING_SLICE : SLICE;
+    double began = viewer_now(), slice = viewer->renderers.allowance < 1 ? TRAINING_SLICE : SLICE;
     if (!advance(viewer, client, request)) {
         refine_free(r);
         return false;

@@ -56,7 +56,7 @@ static void hand_to_worker(struct exchange *exchange, enum job job)
 {
     if (!exchange->viewer->facts)
         answer_fail(exchange, 503, "%s", setting_up(exchange->viewer));
-    else if (!worker_take(exchange, job))
+    else if (!worker_enqueue(exchange, job))
         answer_fail(exchange, 503, "too many requests at once");
 }
 

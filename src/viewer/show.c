@@ -9,7 +9,7 @@
 
 #define MOVING_SECONDS (1.0 / 12)
 #define TILE_SECONDS   0.08
-#define LOOK_SECONDS   0.5 /* between looks at the checkpoint */
+#define CHECK_SECONDS  0.5 /* between looks at the checkpoint */
 
 /* Of a file, by which its content is known. */
 struct version {
@@ -25,7 +25,7 @@ struct show {
     vkn_context *context;
 };
 
-static bool look(const char *file, struct version *version)
+static bool check_file(const char *file, struct version *version)
 {
     struct stat now;
     memset(version, 0, sizeof *version);
@@ -63,16 +63,16 @@ static vkn_status find_files(struct show *show)
 /* What is there now takes the place of what is shown. */
 static vkn_status load(struct show *show)
 {
-    struct stage *stage = &show->viewer->stage;
+    struct renderers *renderers = &show->viewer->renderers;
     vkn_renderer *renderer = NULL;
-    (void)look(show->checkpoint,
-               &show->version); /* before it is read: what comes meanwhile is read next */
+    (void)check_file(show->checkpoint,
+                     &show->version); /* before it is read: what comes meanwhile is read next */
     vkn_status status =
         vkn_renderer_open(show->context, show->checkpoint, show->run->precision, &renderer);
     if (status != VKN_OK)
         return status;
-    stage_close(stage);
-    stage->color = renderer;
+    renderers_close(renderers);
+    renderers->color = renderer;
     viewer_new_model(show->viewer, vkn_renderer_step(renderer));
     return VKN_OK;
 }
@@ -80,19 +80,19 @@ static vkn_status load(struct show *show)
 static void follow(struct show *show)
 {
     struct version now;
-    bool there = look(show->checkpoint, &now);
+    bool there = check_file(show->checkpoint, &now);
     if (!there || memcmp(&now, &show->version, sizeof now) == 0)
         return;
     if (load(show) == VKN_OK)
-        viewer_tell(show->viewer, "%s", "");
+        viewer_set_message(show->viewer, "%s", "");
     else
-        viewer_tell(show->viewer, "%s", vkn_last_error());
+        viewer_set_message(show->viewer, "%s", vkn_last_error());
 }
 
 static vkn_status open_run(struct show *show)
 {
     const struct viewer_run *run = show->run;
-    struct stage *stage = &show->viewer->stage;
+    struct renderers *renderers = &show->viewer->renderers;
     const struct vkn_context_params device = {
         .size = sizeof device, .device = run->job->device, .shader_dir = run->job->shader_dir};
     vkn_status status = find_files(show);
@@ -100,18 +100,18 @@ static vkn_status open_run(struct show *show)
         status = vkn_context_create(&device, &show->context);
     if (status != VKN_OK)
         return status;
-    stage->context = show->context;
-    stage->checkpoint = show->checkpoint;
-    stage->precision = run->precision;
-    stage->moving = MOVING_SECONDS;
-    stage->tile = TILE_SECONDS;
+    renderers->context = show->context;
+    renderers->checkpoint = show->checkpoint;
+    renderers->precision = run->precision;
+    renderers->moving = MOVING_SECONDS;
+    renderers->tile = TILE_SECONDS;
     viewer_set_state(show->viewer, STATE_VIEWING);
     status = load(show);
     if (status != VKN_OK)
         return status;
     return facts_find(show->viewer, run->run,
-                      run->scene ? run->scene : vkn_renderer_scene_path(stage->color), run->format,
-                      vkn_renderer_config(stage->color));
+                      run->scene ? run->scene : vkn_renderer_scene_path(renderers->color),
+                      run->format, vkn_renderer_config(renderers->color));
 }
 
 static void serve(struct show *show)
@@ -119,12 +119,12 @@ static void serve(struct show *show)
     double looked = viewer_now();
     while (!__atomic_load_n(show->viewer->stop, __ATOMIC_RELAXED)) {
         double now = viewer_now();
-        if (now - looked > LOOK_SECONDS) {
+        if (now - looked > CHECK_SECONDS) {
             follow(show);
             looked = viewer_now();
         }
         if (frames_work(show->viewer) <= 0)
-            viewer_rest(show->viewer, 0.1);
+            viewer_wait_for_request(show->viewer, 0.1);
     }
 }
 
@@ -137,7 +137,7 @@ vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
         serve(&show);
     else
         snprintf(message, VIEWER_MESSAGE, "%s", vkn_last_error());
-    stage_close(&viewer->stage);
+    renderers_close(&viewer->renderers);
     vkn_context_destroy(&show.context);
     pthread_mutex_lock(&viewer->lock);
     viewer->ending = true;

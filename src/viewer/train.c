@@ -17,12 +17,12 @@
 #define PAUSED_MOVING (1.0 / 12)
 #define PAUSED_TILE   0.08
 
-static void set_pace(struct viewer *viewer, bool paused)
+static void set_time_limits(struct viewer *viewer, bool paused)
 {
-    struct stage *stage = &viewer->stage;
-    stage->allowance = paused ? 1 : SHARE;
-    stage->moving = paused ? PAUSED_MOVING : MOVING_SECONDS;
-    stage->tile = paused ? PAUSED_TILE : TILE_SECONDS;
+    struct renderers *renderers = &viewer->renderers;
+    renderers->allowance = paused ? 1 : SHARE;
+    renderers->moving = paused ? PAUSED_MOVING : MOVING_SECONDS;
+    renderers->tile = paused ? PAUSED_TILE : TILE_SECONDS;
 }
 
 /* ---- the share ------------------------------------------------------------------------------- */
@@ -57,23 +57,23 @@ static void tell_share(struct viewer *viewer, double now)
 static void opened(void *context, vkn_trainer *trainer, const char *folder, const char *scene)
 {
     struct viewer *viewer = context;
-    struct vkn_exchange exchange = {.size = sizeof exchange};
+    struct vkn_communication exchange = {.size = sizeof exchange};
     char *own = strdup(folder);
-    viewer->stage.trainer = trainer;
+    viewer->renderers.trainer = trainer;
     viewer->budget.time = (struct allowance){.rate = SHARE, .most = MOST_CREDIT};
     begin_share(viewer);
-    set_pace(viewer, false);
-    if (vkn_trainer_exchange(trainer, &exchange) != VKN_OK)
+    set_time_limits(viewer, false);
+    if (vkn_trainer_communication(trainer, &exchange) != VKN_OK)
         exchange.ranks = 1;
     pthread_mutex_lock(&viewer->lock);
     viewer->state = STATE_TRAINING;
     viewer->folder = own;
     viewer->step = vkn_trainer_step(trainer);
     viewer->seconds = vkn_trainer_seconds(trainer);
-    viewer->can_pause = exchange.ranks <= 1 || exchange.ranks == exchange.turns;
+    viewer->can_pause = exchange.ranks <= 1 || exchange.ranks == exchange.ranks_per_device;
     pthread_mutex_unlock(&viewer->lock);
     if (facts_find(viewer, folder, scene, VKN_SCENE_AUTO, vkn_trainer_config(trainer)) != VKN_OK)
-        viewer_tell(viewer, "%s", vkn_last_error());
+        viewer_set_message(viewer, "%s", vkn_last_error());
 }
 
 static double due(void *context)
@@ -83,7 +83,7 @@ static double due(void *context)
     pthread_mutex_lock(&viewer->lock);
     if (viewer->pause || viewer->save)
         wait = 0;
-    else if (clients_look(viewer, now))
+    else if (clients_present(viewer, now))
         wait = READY_SECONDS;
     /* A new step is new to whoever waits for something new. */
     if (wait > 0 && clients_waiting(viewer))
@@ -129,17 +129,17 @@ static bool is_paused(struct viewer *viewer)
 }
 
 /* As long as somebody wants it; all of the time goes to frames. */
-static void stay(struct viewer *viewer)
+static void serve_while_paused(struct viewer *viewer)
 {
-    set_pace(viewer, true);
+    set_time_limits(viewer, true);
     while (is_paused(viewer))
         if (frames_work(viewer) <= 0)
-            viewer_rest(viewer, 0.1);
-    set_pace(viewer, false);
+            viewer_wait_for_request(viewer, 0.1);
+    set_time_limits(viewer, false);
     begin_share(viewer);
 }
 
-static vkn_status visit(void *context, vkn_trainer *trainer, bool *save)
+static vkn_status between_steps(void *context, vkn_trainer *trainer, bool *save)
 {
     struct viewer *viewer = context;
     double began = viewer_now(), seconds = 1;
@@ -150,7 +150,7 @@ static vkn_status visit(void *context, vkn_trainer *trainer, bool *save)
     }
     allowance_left(&viewer->budget.time, viewer_now());
     tell_share(viewer, began);
-    stay(viewer);
+    serve_while_paused(viewer);
     *save = take_save(viewer);
     return VKN_OK;
 }
@@ -162,23 +162,23 @@ static void closed(void *context, vkn_trainer *trainer, vkn_status status)
     viewer->state = status == VKN_OK ? STATE_FINISHED : STATE_STOPPED;
     viewer->step = vkn_trainer_step(trainer);
     viewer->seconds = vkn_trainer_seconds(trainer);
-    clients_dismiss(viewer, clients_after_training(viewer));
+    clients_refuse_waiting(viewer, clients_after_training(viewer));
     pthread_mutex_unlock(&viewer->lock);
-    stage_close(&viewer->stage);
-    viewer->stage.trainer = NULL;
+    renderers_close(&viewer->renderers);
+    viewer->renderers.trainer = NULL;
 }
 
-void train_describe(struct viewer *viewer)
+void train_set_callbacks(struct viewer *viewer)
 {
-    viewer->visitor = (struct vkn_train_visitor){.size = sizeof viewer->visitor,
-                                                 .context = viewer,
-                                                 .opened = opened,
-                                                 .due = due,
-                                                 .visit = visit,
-                                                 .closed = closed};
+    viewer->callbacks = (struct vkn_train_callbacks){.size = sizeof viewer->callbacks,
+                                                     .context = viewer,
+                                                     .opened = opened,
+                                                     .due = due,
+                                                     .between_steps = between_steps,
+                                                     .closed = closed};
 }
 
-const struct vkn_train_visitor *viewer_visitor(struct viewer *viewer)
+const struct vkn_train_callbacks *viewer_callbacks(struct viewer *viewer)
 {
-    return &viewer->visitor;
+    return &viewer->callbacks;
 }

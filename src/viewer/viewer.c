@@ -67,10 +67,10 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
         return VKN_ERROR;
     }
     v->stop = params->stop;
-    v->stage.allowance = 1;
+    v->renderers.allowance = 1;
     v->commands = (struct allowance){COMMANDS, COMMANDS_AT_ONCE, COMMANDS_AT_ONCE, viewer_now()};
     v->reading = (struct allowance){READING_SHARE, READING_AT_ONCE, READING_AT_ONCE, viewer_now()};
-    train_describe(v);
+    train_set_callbacks(v);
     /* Threads that are started here are not for signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -82,14 +82,15 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     return started ? VKN_OK : VKN_BAD_INPUT;
 }
 
-void viewer_conclude(struct viewer *viewer, const char *text)
+void viewer_set_result(struct viewer *viewer, const char *text)
 {
     if (!viewer)
         return;
     pthread_mutex_lock(&viewer->lock);
     snprintf(viewer->end, sizeof viewer->end, "%s", text);
     vkn_clean_line(viewer->end);
-    bool watched = viewer->state_asked > 0 && viewer_now() - viewer->state_asked < VIEWER_PRESENT;
+    bool watched =
+        viewer->state_asked > 0 && viewer_now() - viewer->state_asked < VIEWER_PRESENT_SECONDS;
     pthread_mutex_unlock(&viewer->lock);
     if (watched)
         nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
@@ -103,7 +104,7 @@ void viewer_stop(struct viewer **viewer)
         return;
     worker_stop(v);
     server_stop(v);
-    stage_close(&v->stage);
+    renderers_close(&v->renderers);
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         refine_free(&v->clients[i].refinement);
     vkn_scene_close(&v->scene);

@@ -32,7 +32,7 @@ const char *viewer_address(const struct viewer *viewer);
 bool viewer_is_open(const struct viewer *viewer);
 /* Tells open pages, which ask every second, what has come of a training, and gives them the time to
  * ask; returns at once where none is open. */
-void viewer_conclude(struct viewer *viewer, const char *text);
+void viewer_set_result(struct viewer *viewer, const char *text);
 /* Answers whoever waits. Nulls *viewer, and takes NULL. */
 void viewer_stop(struct viewer **viewer);
 
@@ -51,6 +51,6 @@ vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
                        char message[VIEWER_MESSAGE]);
 
 /* For vkn_train_params.visitor: shows the training that takes it. The viewer's. */
-const struct vkn_train_visitor *viewer_visitor(struct viewer *viewer);
+const struct vkn_train_callbacks *viewer_callbacks(struct viewer *viewer);
 
 #endif

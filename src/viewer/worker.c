@@ -9,7 +9,7 @@
 
 #define PERIOD 0.25 /* seconds */
 
-bool worker_take(struct exchange *exchange, enum job job)
+bool worker_enqueue(struct exchange *exchange, enum job job)
 {
     struct viewer *viewer = exchange->viewer;
     struct exchange **end = &viewer->jobs;
@@ -95,7 +95,7 @@ static void *work(void *context)
         }
     }
     refuse_jobs(viewer);
-    clients_dismiss(viewer, "the program ends");
+    clients_refuse_waiting(viewer, "the program ends");
     pthread_mutex_unlock(&viewer->lock);
     return NULL;
 }

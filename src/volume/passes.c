@@ -31,7 +31,7 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
      * keeps its samples unless distortion is in the loss; others' second loads are left out. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double counting = fmin(n->rays, subgroups);
-    double times = m->cpu_shaped || m->config->loss.distortion > 0.0F ? 2 : 1;
+    double times = m->cpu_kernels || m->config->loss.distortion > 0.0F ? 2 : 1;
     double alone = n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
     double together = (deterministic ? counting : n->rays) + counting;
     return (struct cost){
@@ -39,7 +39,7 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
                  distortion_flops(m, n),
         .bytes = ray * n->rays + (times * sample + 16 + index) * n->live + 16 * cleared,
         .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
-        .atomics = m->cpu_shaped ? alone : together,
+        .atomics = m->cpu_kernels ? alone : together,
     };
 }
 
@@ -57,24 +57,24 @@ static struct cost cost_visible(const struct cost_model *m, const struct cost_co
 static const struct pass visibility[] = {
     {"find_visible", .dispatch = DISPATCH_FORWARD, .cost = cost_visible},
 };
-const struct recipe volume_visibility = RECIPE(visibility);
+const struct pass_list volume_visibility = PASS_LIST(visibility);
 
 static const struct pass compositing[] = {
-    {"composite", .dispatch = DISPATCH_RAYS, .shared_out = DISPATCH_FORWARD,
+    {"composite", .dispatch = DISPATCH_RAYS, .gpu_dispatch = DISPATCH_FORWARD,
      .cost = cost_composite},
 };
-const struct recipe volume_compositing = RECIPE(compositing);
+const struct pass_list volume_compositing = PASS_LIST(compositing);
 
 static const struct pass coarse[] = {
-    {"composite", .dispatch = DISPATCH_RAYS, .shared_out = DISPATCH_FORWARD,
+    {"composite", .dispatch = DISPATCH_RAYS, .gpu_dispatch = DISPATCH_FORWARD,
      .rows = COMPOSITE_COARSE, .cost = cost_composite},
 };
-const struct recipe volume_coarse = RECIPE(coarse);
+const struct pass_list volume_coarse = PASS_LIST(coarse);
 
 /* Of a bin: its weight 13, its sum 2, where its samples' slopes are 2, its gradient 9; of a sample
  * its weight 13, the bins that it reaches into 26, its loss 8. Searches are left out. */
-#define TAUGHT_BIN    26
-#define TAUGHT_SAMPLE 47
+#define INTERLEVEL_BIN    26
+#define INTERLEVEL_SAMPLE 47
 
 static struct cost cost_interlevel(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -82,7 +82,7 @@ static struct cost cost_interlevel(const struct cost_model *m, const struct cost
     double fine = n->rays * m->constants->fine_samples;
     double read = 4 + sizeof(struct Sample), index = m->config->deterministic ? 0 : 4;
     double ray = 24 + 4 + 8 + 8; /* place and end; both its samples' places and numbers */
-    struct cost cost = cost_streaming(TAUGHT_BIN * bins + TAUGHT_SAMPLE * fine,
+    struct cost cost = cost_streaming(INTERLEVEL_BIN * bins + INTERLEVEL_SAMPLE * fine,
                                       ray * n->rays + read * (2 * bins + fine) +
                                           (16 + index) * (index > 0 ? n->live : bins));
     cost.memory -= read * bins; /* the second time */
@@ -91,24 +91,24 @@ static struct cost cost_interlevel(const struct cost_model *m, const struct cost
 }
 
 static const struct pass interlevel[] = {
-    {"interlevel", .dispatch = DISPATCH_RAYS, .shared_out = DISPATCH_FORWARD,
+    {"interlevel", .dispatch = DISPATCH_RAYS, .gpu_dispatch = DISPATCH_FORWARD,
      .cost = cost_interlevel},
 };
-const struct recipe volume_interlevel = RECIPE(interlevel);
+const struct pass_list volume_interlevel = PASS_LIST(interlevel);
 
 /* Pictures are not profiled: these cost nothing there. Any number of groups does where programs are
  * not shaped for a CPU. */
 static const struct pass viewing[] = {
     [VOLUME_VIEW] = {.name = "composite_view", .dispatch = DISPATCH_RAYS},
     [VOLUME_NORMALS] = {.name = "composite_normals", .dispatch = DISPATCH_RAYS},
-    [VOLUME_HITS] = {.name = "composite_hits", .dispatch = DISPATCH_RAYS},
-    [VOLUME_DISTANCES] = {.name = "composite_distances", .dispatch = DISPATCH_RAYS},
+    [VOLUME_HITS] = {.name = "composite_normals_median", .dispatch = DISPATCH_RAYS},
+    [VOLUME_DISTANCES] = {.name = "composite_median", .dispatch = DISPATCH_RAYS},
 };
-const struct recipe volume_viewing = RECIPE(viewing);
+const struct pass_list volume_viewing = PASS_LIST(viewing);
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-bool volume_sees_first(const struct vkn_config *config)
+bool volume_finds_visible(const struct vkn_config *config)
 {
     return config->march.visibility == VKN_SWITCH_ON;
 }
@@ -124,5 +124,5 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
     specialization->values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     specialization->values[SPEC_LOSS] = config->loss.kind;
     specialization->values[SPEC_DISTORTION] = config->loss.distortion > 0.0F;
-    specialization->values[SPEC_VISIBILITY] = volume_sees_first(config);
+    specialization->values[SPEC_VISIBILITY] = volume_finds_visible(config);
 }

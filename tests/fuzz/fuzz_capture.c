@@ -158,7 +158,7 @@ static void fuzz_cloud(const uint8_t *data, size_t size)
         transforms.points = cloud.points;
         transforms.point_count = cloud.count;
         cloud.points = NULL;
-        require(cloud_bound(&transforms) == VKN_OK, "a cloud without bounds");
+        require(cloud_set_bounds(&transforms) == VKN_OK, "a cloud without bounds");
         assemble(&transforms);
     }
     ply_free(&cloud);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "pipeline/internal.h"
+#include "step/internal.h"
 #include "fuzz.h"
 
 static void check_again(const struct vkn_config *config)
@@ -61,7 +61,7 @@ static struct gpu_capabilities make_device(bool cpu)
         .float16 = true,
         .storage16 = true,
         .cooperative_matrix = true,
-        .packed_half_atomics = true,
+        .packed_f16_atomics = true,
         .shapes = {{16, 16, 16, "f16", "f32", false}, {8, 8, 8, "f16", "f32", false}},
         .shape_count = 2,
         .max_workgroup_size = 1024,

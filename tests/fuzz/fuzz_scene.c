@@ -135,7 +135,7 @@ static void look_over(const struct vkn_scene *scene)
     vkn_status status = inspect_scene(scene, &findings, 0.1, &inspection);
     if (status == VKN_OK) {
         cJSON *json = inspect_json(inspection);
-        char *text = cJSON_PrintUnformatted(json), *drawing = report_rig(inspection);
+        char *text = cJSON_PrintUnformatted(json), *drawing = report_camera_drawing(inspection);
         require(text != NULL && drawing != NULL, "nothing is said or drawn");
         check_measures(json);
         require(strstr(drawing, "nan") == NULL && strstr(drawing, "inf") == NULL,

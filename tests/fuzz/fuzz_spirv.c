@@ -4,7 +4,7 @@
  * checked again as it has become, and taken. */
 #define _GNU_SOURCE
 #include "fuzz.h"
-#include "gpu/program_sources.h"
+#include "gpu/shaders.h"
 #include "gpu/snippet_check.h"
 
 #define MOST_WORDS 65536

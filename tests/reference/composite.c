@@ -25,7 +25,7 @@ static double opacity_of(const struct reference_ray *ray, const struct reference
 
 bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample)
 {
-    return opacity_of(ray, sample) >= ray->least_alpha;
+    return opacity_of(ray, sample) >= ray->current_alpha_threshold;
 }
 
 static double alpha_of(const struct reference_ray *ray, const struct reference_sample *sample)

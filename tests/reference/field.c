@@ -54,8 +54,8 @@ static bool is_vanilla(const struct vkn_config *config)
 static void take_dynamic(const struct vkn_config *config, struct reference_field *field)
 {
     field->layer_count = config->mlp.density_layers + config->mlp.color_layers + 2;
-    field->warp_layers = config->dynamic.layers + 1;
-    field->warp_octaves = config->dynamic.position_octaves;
+    field->deformation_layers = config->dynamic.layers + 1;
+    field->deformation_octaves = config->dynamic.position_octaves;
     field->time_octaves = config->dynamic.time_octaves;
     if (config->dynamic.time_features == VKN_SWITCH_ON)
         field->time_inputs = 1 + 2 * field->time_octaves;
@@ -102,7 +102,7 @@ void reference_field_destroy(struct reference_field *field)
 static void keep(const struct reference_field *field, double *values, size_t count)
 {
     for (size_t i = 0; field->half && i < count; i++)
-        values[i] = reference_round_to_half(values[i]);
+        values[i] = reference_round_to_f16(values[i]);
 }
 
 void reference_field_halve(struct reference_field *field)
@@ -218,20 +218,20 @@ void reference_canonical(const struct reference_field *field, const double posit
 {
     double values[2][WIDEST] = {0}, stretched[3];
     memcpy(canonical, position, 3 * sizeof *canonical);
-    if (field->warp_layers == 0)
+    if (field->deformation_layers == 0)
         return;
     reference_stretched(&field->space, position, stretched);
-    reference_frequencies(field->warp_octaves, stretched, values[0]);
-    time_frequencies(field, values[0] + 3 + 6 * field->warp_octaves);
-    for (uint32_t i = 0; i < field->warp_layers; i++) {
+    reference_frequencies(field->deformation_octaves, stretched, values[0]);
+    time_frequencies(field, values[0] + 3 + 6 * field->deformation_octaves);
+    for (uint32_t i = 0; i < field->deformation_layers; i++) {
         const struct field_layer *layer = &field->layers[field->layer_count + i];
         double *output = values[(i + 1) % 2];
         layer_sums(field, field->layer_count + i, values[i % 2], output);
-        for (uint32_t o = 0; o < layer->used_outputs && i + 1 < field->warp_layers; o++)
+        for (uint32_t o = 0; o < layer->used_outputs && i + 1 < field->deformation_layers; o++)
             output[o] = reference_activation(field->hidden, output[o]);
     }
     for (int i = 0; i < 3; i++)
-        canonical[i] += field->space.side * values[field->warp_layers % 2][i];
+        canonical[i] += field->space.side * values[field->deformation_layers % 2][i];
 }
 
 static void density_forward(const struct reference_field *field, const double position[3],

@@ -10,16 +10,16 @@ static void update_adam(const struct reference_optimizer *adam, uint32_t count, 
     double g = gradient + adam->decay * *weight;
     *moment1 = adam->beta1 * *moment1 + (1 - adam->beta1) * g;
     *moment2 = adam->beta2 * *moment2 + (1 - adam->beta2) * g * g;
-    if (adam->half_moments) {
-        *moment1 = reference_round_to_half(*moment1);
-        *moment2 = reference_round_to_half(*moment2);
+    if (adam->f16_moments) {
+        *moment1 = reference_round_to_f16(*moment1);
+        *moment2 = reference_round_to_f16(*moment2);
     }
     double correction1 = 1 - pow(adam->beta1, count), correction2 = 1 - pow(adam->beta2, count);
     /* The paper's more efficient order (section 2), epsilon beside the uncorrected root. */
     double rate = adam->rate * sqrt(correction2) / correction1;
     *weight -= rate * *moment1 / (sqrt(*moment2) + adam->epsilon);
-    if (adam->half_weights)
-        *weight = reference_round_to_half(*weight);
+    if (adam->f16_weights)
+        *weight = reference_round_to_f16(*weight);
 }
 
 /* Chen et al. 2023, algorithm 2: the decay is decoupled from the gradient. */
@@ -31,11 +31,11 @@ static void update_lion(const struct reference_optimizer *lion, uint32_t count, 
     double update = lion->beta1 * *moment1 + (1 - lion->beta1) * gradient;
     update = (update > 0) - (update < 0);
     *moment1 = lion->beta2 * *moment1 + (1 - lion->beta2) * gradient;
-    if (lion->half_moments)
-        *moment1 = reference_round_to_half(*moment1);
+    if (lion->f16_moments)
+        *moment1 = reference_round_to_f16(*moment1);
     *weight -= lion->rate * (update + lion->decay * *weight);
-    if (lion->half_weights)
-        *weight = reference_round_to_half(*weight);
+    if (lion->f16_weights)
+        *weight = reference_round_to_f16(*weight);
 }
 
 reference_update *const reference_updates[] = {
@@ -55,7 +55,7 @@ static double stepped_rate(const struct Config *config, uint32_t step, double pr
 }
 
 /* The line through the two points around the step. */
-static double drawn_rate(const struct Config *config, uint32_t step)
+static double interpolated_rate(const struct Config *config, uint32_t step)
 {
     const struct SchedulePoint *points = config->rates;
     uint32_t after = 0; /* the first point that is not reached */
@@ -77,7 +77,7 @@ static double scheduled_rate(const struct Config *config, uint32_t step, double 
     case RATE_COSINE:
         return last + (first - last) * (1 + cos(acos(-1.0) * progress)) / 2;
     case RATE_POINTS:
-        return drawn_rate(config, step);
+        return interpolated_rate(config, step);
     default:
         return stepped_rate(config, step, progress);
     }
@@ -115,17 +115,17 @@ double reference_scheduled_scale(const struct Config *config, uint32_t step, dou
     return reached > 0 ? config->schedule[reached - 1].value : initial;
 }
 
-/* After scale_falls back-offs since the scale last grew the learning rate is cut; back-offs that no
- * good step came before, since the start or the last cut, do not count. */
+/* After max_backoffs back-offs since the scale last grew the learning rate is cut; back-offs that
+ * no good step came before, since the start or the last cut, do not count. */
 static void back_off(const struct Config *config, struct State *state)
 {
     bool counts = state->settled;
-    state->falls += counts;
-    if (!counts || state->falls != config->scale_falls)
+    state->backoffs += counts;
+    if (!counts || state->backoffs != config->max_backoffs)
         return;
-    bool cuts = config->fall_factor != 1 && state->rate_cuts < MAX_RATE_CUTS;
+    bool cuts = config->rate_cut_factor != 1 && state->rate_cuts < MAX_RATE_CUTS;
     state->rate_cuts += cuts;
-    state->falls = state->settled = 0;
+    state->backoffs = state->settled = 0;
 }
 
 void reference_loss_scale(const struct Config *config, bool finite, struct State *state)
@@ -146,7 +146,7 @@ void reference_loss_scale(const struct Config *config, bool finite, struct State
     }
     if (finite && state->good_steps >= config->scale_interval) {
         scale = fmin(scale * config->scale_growth, config->scale_maximum);
-        state->good_steps = state->falls = state->tolerated = 0;
+        state->good_steps = state->backoffs = state->tolerated = 0;
     }
     state->loss_scale = (float)scale;
 }

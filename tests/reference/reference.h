@@ -17,14 +17,14 @@ void reference_random_bits(uint32_t seed, uint32_t step, uint32_t index, uint32_
 void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
                            double unit[3]);
 
-/* ---- 16-bit numbers (half.c) --------------------------------------------------------------- */
+/* ---- 16-bit numbers (f16.c) --------------------------------------------------------------- */
 
 /* The one nearest to x, of two the even one; infinite where there is none so large. */
-double reference_round_to_half(double x);
+double reference_round_to_f16(double x);
 double reference_round_to_bf16(double x);
-double reference_half(uint16_t bits);
+double reference_f16(uint16_t bits);
 /* Of the same number rounded. */
-uint16_t reference_half_bits(double x);
+uint16_t reference_f16_bits(double x);
 
 /* ---- lenses (lens.c) ----------------------------------------------------------------------- */
 
@@ -135,7 +135,7 @@ struct reference_field {
     uint32_t features_from; /* output of the density MLP that the colour MLP's inputs begin with */
     /* Of the dynamic model, else 0: layers of the deformation, behind the others; octaves of what
      * it reads; values of the time behind the grid's features. */
-    uint32_t warp_layers, warp_octaves, time_octaves, time_inputs;
+    uint32_t deformation_layers, deformation_octaves, time_octaves, time_inputs;
     double time; /* of what is asked next */
     enum vkn_density_activation activation;
     /* Of the layered model; others have ReLUs, and encodings as the numbers above say. */
@@ -223,7 +223,7 @@ struct reference_ray {
     double closest; /* distance of a decisive transmittance from the early stop, relative to it */
     size_t reached; /* samples that light came to */
     size_t live;    /* of these so many count */
-    double least_alpha;      /* more transparent samples are empty and have no gradient */
+    double current_alpha_threshold; /* more transparent samples are empty and have no gradient */
     double (*round)(double); /* of every exponential, product and sum; NULL: none is rounded */
 };
 extern const struct reference_ray reference_ray_start;
@@ -271,7 +271,7 @@ double reference_interlevel(const struct reference_ray_bins *ray,
 
 struct reference_optimizer {
     double rate, beta1, beta2, epsilon, decay;
-    bool half_moments, half_weights; /* rounded to f16 */
+    bool f16_moments, f16_weights; /* rounded to f16 */
 };
 /* Takes one weight's step number `count` (from 1); moment2 is left alone where a kind has none. */
 typedef void reference_update(const struct reference_optimizer *optimizer, uint32_t count,

@@ -4,7 +4,7 @@
 #define GRADIENTS_ONLY
 #include "shared/common.glsl"
 #include "field/sample.glsl"
-#include "field/activations.glsl"
+#include "field/output_activations.glsl"
 #include "voxels.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -12,7 +12,7 @@ layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 layout(std430, BINDING(GRADIENTS)) coherent buffer GradientBuffer { uint gradients[]; };
 
-#include "field/live.glsl"
+#include "field/live_samples.glsl"
 
 void add_gradient(uint index, float x)
 {

@@ -3,7 +3,7 @@
 // Per sample: rgb and density.
 #include "shared/common.glsl"
 #include "field/sample.glsl"
-#include "field/activations.glsl"
+#include "field/output_activations.glsl"
 #include "voxels.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };

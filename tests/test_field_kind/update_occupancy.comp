@@ -3,7 +3,7 @@
 // The occupancy grid raised to the voxels' density.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
-#include "field/activations.glsl"
+#include "field/output_activations.glsl"
 #include "voxels.glsl"
 
 bool any_row(bool needed)

@@ -1,5 +1,5 @@
 // A dense grid of raw rgb and raw density: trilinear interpolation between its points.
-#include "field/place.glsl"
+#include "field/unit_cube.glsl"
 
 layout(constant_id = SPEC_LEVELS) const uint POINTS = 32; // along an edge
 

@@ -157,7 +157,7 @@ class Tree:
         """Digest of each object and shader program: builds have no debugging information."""
         digests = {}
         for path in glob.glob(f"{self.build}/CMakeFiles/*.dir/**/*.o", recursive=True) + \
-                glob.glob(f"{self.build}/programs/*.spv*"):
+                glob.glob(f"{self.build}/shaders/*.spv*"):
             stat = os.stat(path)
             if self.seen.get(path, (None,))[0] != (stat.st_mtime_ns, stat.st_size):
                 self.seen[path] = ((stat.st_mtime_ns, stat.st_size), hashlib.sha256(read_file(path)[0]).digest())

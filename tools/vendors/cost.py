@@ -56,7 +56,7 @@ RUNS = {
 ON_MATRICES = ("field_forward", "field_backward")
 BARRIER = 5e-6  # between two passes
 # Passes that run once in so many steps, of which each has that share: the work is told as such already.
-PERIOD_STEPS = {"update_occupancy": 16, "threshold_occupancy": 16, "pack_occupancy": 16}
+UPDATE_INTERVAL = {"update_occupancy": 16, "threshold_occupancy": 16, "pack_occupancy": 16}
 
 
 def waves(gpu, program):
@@ -89,7 +89,7 @@ def issue_seconds(gpu, program):
 
 
 def predict(gpu, program):
-    return max(floor_seconds(gpu, program), issue_seconds(gpu, program)) + BARRIER / PERIOD_STEPS.get(program["pass"], 1)
+    return max(floor_seconds(gpu, program), issue_seconds(gpu, program)) + BARRIER / UPDATE_INTERVAL.get(program["pass"], 1)
 
 
 def step_programs(path):

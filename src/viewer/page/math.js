@@ -19,7 +19,7 @@ function turned(v, axis, angle) {
   return add(add(times(v, c), cross(axis, v), s), axis, dot(axis, v) * (1 - c));
 }
 
-// A camera's axes right, above, back, in a picture whose "up" is upwards: look_along() of src/scene/look.c.
+// A camera's axes right, above, back, in a picture whose "up" is upwards: look_along() of src/scene/vectors.c.
 function lookAlong(back, up) {
   const axis = unit(back);
   let right = cross(up, axis);

@@ -25,7 +25,7 @@ FIXED = ("model", "precision", "steps", "seconds", "glsl.source", "loss_scale.sc
 # Beyond these a step of a CPU device takes minutes: larger ones are drawn where they are refused at once.
 SLOWER = {"batch.samples": 16384, "batch.max_rays": 16384, "mlp.density_layers": 4, "mlp.color_layers": 3,
           "mlp.density_width": 64, "mlp.color_width": 64, "mlp.geometry": 64, "dynamic.layers": 3,
-          "dynamic.width": 64, "march.resolution": 64, "eval_views": 2, "parallel.virtual": 4,
+          "dynamic.width": 64, "march.resolution": 64, "eval_views": 2, "parallel.ranks_per_device": 4,
           "march.ray_samples": 256, "grid.log2_entries": 18, "proposal.log2_entries": 16, "proposal.width": 32}
 
 

@@ -16,7 +16,7 @@ SETTINGS = {
     "mlp.density_width": (64, 64), "mlp.density_layers": (1, 1), "mlp.geometry": (16, 16),
     "mlp.color_width": (64, 64), "mlp.color_layers": (2, 2), "mlp.sh_degree": (4, 4),
     "batch.samples": (1 << 18, 1 << 14), "batch.max_rays": (1 << 17, 1 << 14),
-    "march.resolution": (128, 64), "march.decay": (0.95, 0.95), "march.threshold": (0.01, 0.01),
+    "march.resolution": (128, 64), "march.occupancy_decay": (0.95, 0.95), "march.occupancy_threshold": (0.01, 0.01),
     "march.steps_per_unit": (1024, 256), "march.early_stop": (1e-4, 1e-4),
     "march.near_distance": (0.1, 0.1), "march.cone_angle": (-1, -1),
     "loss.kind": ("huber", "huber"), "loss.delta": (0.1, 0.1),
@@ -25,7 +25,7 @@ SETTINGS = {
     "optimizer.weight_decay": (1e-6, 1e-6), "optimizer.warmup_steps": (100, 100),
     "optimizer.decay_factor": (0.33, 0.33), "optimizer.milestones": ((0.5, 0.75, 0.9),) * 2,
     "optimizer.decay_start": (20000, 20000), "optimizer.decay_interval": (10000, 10000),
-    "optimizer.average_decay": (0.95, 0.95), "optimizer.clip_norm": (0, 0),
+    "optimizer.ema_decay": (0.95, 0.95), "optimizer.clip_norm": (0, 0),
     "loss_scale.initial": (65536, 65536), "loss_scale.growth": (2, 2),
     "loss_scale.backoff": (0.5, 0.5), "loss_scale.interval": (2000, 2000),
     "scene.downscale": (1, 1), "scene.scale": (0, 0), "scene.aabb_scale": (0, 0),
@@ -35,7 +35,7 @@ FIXED = {"model": "ngp", "loss.kind": "huber", "optimizer.kind": "adam", "backgr
          "optimizer.schedule": "step",
          "mlp.sh_degree": 4, "scene.contraction": "none"}
 
-PERIOD_STEPS = 16       # from one occupancy update to the next
+UPDATE_INTERVAL = 16       # from one occupancy update to the next
 OCCUPANCY_WARMUP = 256  # steps during which an update visits every cell
 
 

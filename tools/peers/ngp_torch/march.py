@@ -49,7 +49,7 @@ class Occupancy:
 
     def __init__(self, settings, cameras, device):
         self.resolution = settings["march.resolution"]
-        self.decay, self.most = settings["march.decay"], settings["march.threshold"]
+        self.decay, self.most = settings["march.occupancy_decay"], settings["march.occupancy_threshold"]
         self.step = math.sqrt(3.0) / settings["march.steps_per_unit"]
         self.near, self.device = settings["march.near_distance"], device
         self.threshold = 0.0

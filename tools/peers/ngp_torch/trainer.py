@@ -5,7 +5,7 @@ import torch
 
 import field
 import march
-from config import PERIOD_STEPS, learning_rate
+from config import UPDATE_INTERVAL, learning_rate
 from optim import Adam, Average
 
 
@@ -52,7 +52,7 @@ class Trainer:
         self.optimizer.reset()
         self.occupancy.values = self.unseen.clone()
         self.occupancy.threshold = 0.0
-        self.average = Average(self.params, settings["optimizer.average_decay"])
+        self.average = Average(self.params, settings["optimizer.ema_decay"])
         self.scaler = None
         if self.amp == torch.float16:
             self.scaler = make_scaler(self.device, settings)
@@ -67,7 +67,7 @@ class Trainer:
     def step(self, progress):
         """One step. Returns rays, marched and live samples, and sums over the rays of loss and squared error."""
         with torch.no_grad():
-            if self.step_count % PERIOD_STEPS == 0:
+            if self.step_count % UPDATE_INTERVAL == 0:
                 self.occupancy.update(self.step_count, lambda points: self.log_density(points).exp())
             origin, direction, background, target = self.pick_rays()
             count = len(origin)
@@ -85,7 +85,7 @@ class Trainer:
         loss, square = self.learn(encoded, points, harmonics, raw, weight, transmittance, ray, live_ends,
                                   background, target, progress)
         self.step_count += 1
-        if self.step_count % PERIOD_STEPS == 0:
+        if self.step_count % UPDATE_INTERVAL == 0:
             self.average.refresh(self.step_count)
         self.adapt(fitting, count, len(t), len(live))
         return count, len(t), len(live), loss, square

@@ -1,0 +1,90 @@
+// How gradients that no workgroup sums are kept, fastest first:
+//   SUM_FLOAT      atomic f32 addition
+//   SUM_F16       two or four f16 at once in BIND_ACCUMULATORS, where the optimiser reads them (opt-in: 11 bits,
+//                  and overflow above 65504)
+//   SUM_FIXED      64-bit fixed point in two words: the same in any order
+//   SUM_CAS       f32 by compare-and-swap
+//   SUM_F16_CAS  SUM_F16 where the device lacks the instruction
+// What includes this has the extensions, FEATURES (of an entry: 2 or 4) and `state`.
+
+#if defined(SUM_FLOAT)
+layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
+
+void add_gradient(uint index, float value)
+{
+    atomicAdd(gradients[index], value);
+}
+#elif defined(SUM_CAS)
+layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { uint gradients[]; };
+
+void add_gradient(uint index, float value)
+{
+    uint expected = gradients[index], found = expected;
+    do {
+        expected = found;
+        uint sum = floatBitsToUint(uintBitsToFloat(expected) + value);
+        found = atomicCompSwap(gradients[index], expected, sum);
+    } while (found != expected);
+}
+#elif defined(SUM_F16)
+layout(std430, BINDING(ACCUMULATORS)) buffer F16PairBuffer { f16vec2 f16_sum_pairs[]; };
+layout(std430, BINDING(ACCUMULATORS)) buffer F16FourBuffer { f16vec4 f16_sum_fours[]; };
+
+void add_gradients(uint entry, vec4 values)
+{
+    if (FEATURES == 4u)
+        atomicAdd(f16_sum_fours[entry], f16vec4(values));
+    else
+        atomicAdd(f16_sum_pairs[entry], f16vec2(values));
+}
+#elif defined(SUM_F16_CAS)
+layout(std430, BINDING(ACCUMULATORS)) buffer F16SumBuffer { uint f16_sums[]; };
+
+void add_pair(uint index, vec2 values)
+{
+    uint expected = f16_sums[index], found = expected;
+    do {
+        expected = found;
+        uint sum = pack_f16(unpackHalf2x16(expected) + values);
+        found = atomicCompSwap(f16_sums[index], expected, sum);
+    } while (found != expected);
+}
+
+void add_gradients(uint entry, vec4 values)
+{
+    add_pair(entry * FEATURES / 2u, values.xy);
+    if (FEATURES == 4u)
+        add_pair(2u * entry + 1u, values.zw);
+}
+#else
+layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
+
+// Adds to a 64-bit sum held in two words. The carry out of the low word follows from its value
+// before the addition, so the total is exact whatever the order.
+void add_gradient(uint index, float value)
+{
+    // Units of 2^-42 of a gradient whose loss is summed over the rays: split without a 64-bit type.
+    float scaled = value * (float(state.ray_count) / state.loss_scale) *
+                   float(FIXED_SCALE / 4294967296.0);
+    if (!(abs(scaled) < 1073741824.0)) { // NaN, infinite or beyond what the sum holds
+        state.nonfinite = 1u;
+        return;
+    }
+    float whole = floor(scaled);
+    uint high = uint(int(whole));
+    uint low = uint(min((scaled - whole) * 4294967296.0, 4294967040.0));
+    uint before = atomicAdd(fixed_sums[2u * index], low);
+    uint carry = before + low < before ? 1u : 0u;
+    if (high + carry != 0u)
+        atomicAdd(fixed_sums[2u * index + 1u], high + carry);
+}
+#endif
+
+#if !defined(SUM_F16) && !defined(SUM_F16_CAS)
+// Those of an entry.
+void add_gradients(uint entry, vec4 values)
+{
+    [[unroll]] for (uint f = 0; f < FEATURES; f++)
+        add_gradient(entry * FEATURES + f, values[f]);
+}
+#endif

@@ -1,0 +1,35 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Per row of a chunk of live samples: the gradients of the layers' outputs, from those of rgb and density.
+// Columns that pad them, and rows that pad the chunk, have none.
+#define BACKWARD
+#include "shared/precision.glsl"
+#include "shared/common.glsl"
+#include "field/layers.glsl"
+#include "field/output_activations.glsl"
+
+layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
+layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
+
+void put_zeros(uint row, uint column, uint used)
+{
+    for (uint c = used; c < CHUNK_DEPTH; c++)
+        put_gradient(row, column + c, STORAGE_T(0.0));
+}
+
+void main()
+{
+    uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
+    for (uint row = gl_GlobalInvocationID.x; row < padded; row += stride) {
+        uint index = row_sample(min(row, count - 1u));
+        vec4 gradient = row < count ? field_gradients[index] : vec4(0.0);
+        vec3 output_gradients = raw_color_gradient(field[index].rgb, gradient.rgb);
+        for (uint c = 0; c < 3u; c++)
+            put_gradient(row, config.color_output + c, round_gradient(output_gradients[c]));
+        float seed = raw_density_gradient(get_activation(row, config.first_output), gradient.w);
+        put_gradient(row, config.first_output, round_gradient(seed));
+        put_zeros(row, config.color_output, 3u);
+        put_zeros(row, config.first_output, 1u);
+    }
+    count_underflowed();
+}

@@ -1,0 +1,38 @@
+// The MLPs' inputs: encoded position and direction. What includes this has included field/sample.glsl.
+#include "field/frequencies.glsl"
+
+// One of the time's frequencies, as field/encode_columns.glsl has them.
+float time_input(float time, uint i)
+{
+    vec2 waves = half_turns(time * float(1u << (max(i, 1u) - 1u) / 2u));
+    return i == 0u ? time : (i & 1u) == 1u ? waves.x : waves.y;
+}
+
+// What encode_samples found. The invocations of a row share the levels.
+void read_position(uint sample_index)
+{
+    [[unroll]] for (uint first = 0; first < LEVELS; first += INVOCATIONS_PER_ROW) {
+        uint level = first + invocation_in_row();
+        if (INVOCATIONS_PER_ROW == 1u || level < LEVELS)
+            [[unroll]] for (uint f = 0; f < FEATURES / 2u; f++) {
+                vec2 values = get_features(level, sample_index, f);
+                set_value(level * FEATURES + 2u * f, values.x);
+                set_value(level * FEATURES + 2u * f + 1u, values.y);
+            }
+    }
+    if (invocation_in_row() == 0u)
+        [[unroll]] for (uint i = LEVELS * FEATURES; i < ENCODED; i++) {
+            uint k = i - LEVELS * FEATURES;
+            set_value(i, k < TIME_INPUTS ? time_input(sample_time(sample_index), k) : 0.0);
+        }
+}
+
+void encode_direction(vec3 direction)
+{
+    if (invocation_in_row() != 0u)
+        return;
+    float sh[SH_SIZE];
+    spherical_harmonics(direction, sh);
+    [[unroll]] for (uint i = 0; i < SH_SIZE; i++)
+        set_value(ROW_DIRECTION + i, sh[i]);
+}

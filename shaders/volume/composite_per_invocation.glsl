@@ -1,0 +1,111 @@
+// Compositing by one invocation for each ray, as suits CPU devices: no lane does what another one did.
+
+#ifdef TRAIN
+// Of the live samples' rgb and density; they lie among the first `reached`.
+void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
+                     vec3 color_gradient, vec3 prediction, DistortionSums all)
+{
+    uint slot = first;
+    if (LISTS_LIVE) {
+        uint before = subgroupExclusiveAdd(live_count);
+        uint total = subgroupAdd(live_count);
+        uint base = 0;
+        if (subgroupElect())
+            base = atomicAdd(state.live_count, total);
+        slot = subgroupBroadcastFirst(base) + before;
+    } else if (COUNTS_LIVE) {
+        atomicAdd(state.live_count, live_count);
+    }
+    float transmittance = 1.0;
+    vec3 color = vec3(0.0);
+    DistortionSums distortion = NO_DISTORTION;
+    for (uint i = 0; i < reached; i++) {
+        vec4 value = field[first + i];
+        float t = samples[first + i].t, extent = samples[first + i].width, width = density_width(ray, t, extent);
+        float alpha = opacity(value.w * width);
+        if (is_transparent(alpha)) {
+            if (!LISTS_LIVE)
+                field_gradients[first + i] = vec4(0.0);
+            continue;
+        }
+        float weight = round_compositing(transmittance * alpha);
+        color = round_compositing(color + round_compositing(weight * value.rgb));
+        transmittance = round_compositing(transmittance * (1.0 - alpha));
+        vec3 behind = prediction - color;
+        float by_density = density_gradient(width, transmittance, value.rgb, behind, color_gradient);
+        if (DISTORTION != 0u) {
+            vec2 place = normalized_interval(t, extent);
+            distortion = add_distortion(distortion, place, weight);
+            by_density +=
+                width * distortion_gradient() * distortion_derivative(distortion, all, place, weight, transmittance);
+        }
+        field_gradients[first + i] = vec4(weight * color_gradient, by_density);
+        if (LISTS_LIVE)
+            live[slot++] = first + i;
+    }
+    if (!LISTS_LIVE)
+        for (uint i = reached; i < count; i++)
+            field_gradients[first + i] = vec4(0.0);
+}
+#endif
+
+void composite_per_invocation()
+{
+    uint ray = gl_GlobalInvocationID.x;
+    bool used = is_active_ray(ray);
+    uint first = 0, count = 0;
+    if (used) {
+        first = results[ray].first;
+        count = results[ray].count;
+    }
+    Accumulated accumulated = accumulated_before(ray, used);
+    uint reached = 0, transparent = 0;
+#ifdef TRAIN
+    DistortionSums distortion = NO_DISTORTION;
+#endif
+    while (reached < count && accumulated.transmittance >= config.early_stop) {
+        uint at = first + reached++;
+        vec4 value = field[at];
+        float t = samples[at].t, width = samples[at].width;
+        float thickness = value.w * density_width(ray, t, width), alpha = opacity(thickness);
+        if (is_transparent(alpha)) {
+            transparent++;
+            continue;
+        }
+        float transmittance = accumulated.transmittance, weight = round_compositing(transmittance * alpha);
+        accumulated.color = round_compositing(accumulated.color + round_compositing(weight * value.rgb));
+#ifdef MEDIAN_DEPTH
+        if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
+            accumulated.depth = median_distance(t, width, transmittance, thickness);
+#else
+        accumulated.depth = round_compositing(accumulated.depth + round_compositing(weight * t));
+#endif
+#ifdef NORMALS
+        accumulated.normal += weight * normals[at].xyz;
+#endif
+        accumulated.transmittance = round_compositing(transmittance * (1.0 - alpha));
+#ifdef TRAIN
+        if (DISTORTION != 0u)
+            distortion = add_distortion(distortion, normalized_interval(t, width), weight);
+#endif
+    }
+#ifdef TRAIN
+    vec2 loss = vec2(0.0);
+    vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
+    if (used)
+        loss = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
+    if (DISTORTION != 0u)
+        loss.x += distortion_weight() * distortion.loss;
+    write_gradients(ray, first, reached - transparent, reached, count, color_gradient, prediction, distortion);
+    for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
+        field_gradients[i] = vec4(0.0);
+    group_loss[gl_LocalInvocationID.x] = loss;
+    store_losses(LOCAL_SIZE);
+    uint used_rays = subgroupAdd(used ? 1u : 0u);
+    if (subgroupElect())
+        atomicAdd(state.live_rays, used_rays);
+#else
+    if (used)
+        store_result(ray, accumulated);
+#endif
+}

@@ -1,0 +1,188 @@
+// Compositing by one subgroup for each ray, as suits GPUs: loads of neighbouring samples are together,
+// and what the samples before one add up to is a scan over lanes (Blelloch, Prefix Sums and Their
+// Applications, 1990). Compositing that is rounded to f16 rounds what comes out of a scan, not every product
+// and sum inside of it.
+
+#include "volume/lane_samples.glsl"
+
+LaneSample load_color(uint ray, uint first, uint count, uint base, float transmittance)
+{
+    LaneSample s = load_sample(ray, first, count, base, transmittance);
+    vec3 color = round_compositing(round_compositing(s.transmittance_in * s.alpha) * s.value.rgb);
+    s.color = subgroupInclusiveAdd(lane < s.reached ? color : vec3(0.0));
+    return s;
+}
+
+// Adds the live samples of a slice. Sums of depths and normals stay in the lanes until add_lanes.
+void add_samples(uint first, LaneSample s, inout Accumulated accumulated)
+{
+    float weight = round_compositing(s.transmittance_in * s.alpha);
+    accumulated.color = round_compositing(accumulated.color + subgroupShuffle(s.color, SUBGROUP_SIZE - 1u));
+#ifdef MEDIAN_DEPTH
+    uvec4 hits = subgroupBallot(s.live && s.transmittance_in > 0.5 && s.transmittance_out <= 0.5);
+    if (hits != uvec4(0u))
+        accumulated.depth = subgroupShuffle(median_distance(s.t, s.width, s.transmittance_in, s.value.w * s.contracted_width),
+                                       subgroupBallotFindLSB(hits));
+#else
+    accumulated.depth += s.live ? weight * s.t : 0.0;
+#endif
+#ifdef NORMALS
+    accumulated.normal += s.live ? weight * normals[first + s.base + lane].xyz : vec3(0.0);
+#endif
+    if (s.reached > 0u)
+        accumulated.transmittance = subgroupShuffle(s.transmittance_out, s.reached - 1u);
+}
+
+void add_lanes(float depth_before, inout Accumulated accumulated)
+{
+#ifndef MEDIAN_DEPTH
+    accumulated.depth = round_compositing(depth_before + subgroupAdd(accumulated.depth));
+#endif
+    accumulated.normal = subgroupAdd(accumulated.normal);
+}
+
+#ifdef TRAIN
+// What a ray's live samples up to each lane's add up to; `before`: those of slices before.
+DistortionSums distortion_through(LaneSample s, vec2 place, DistortionSums transmittance_in)
+{
+    float weight = s.live ? round_compositing(s.transmittance_in * s.alpha) : 0.0;
+    vec2 sums = subgroupInclusiveAdd(weight * vec2(1.0, place.x));
+    DistortionSums through = DistortionSums(transmittance_in.weight + sums.x, transmittance_in.weighted_position + sums.y, transmittance_in.loss);
+    through.loss += subgroupInclusiveAdd(added_distortion(through, place, weight));
+    return through;
+}
+
+DistortionSums last_lane(DistortionSums s)
+{
+    const uint LAST = SUBGROUP_SIZE - 1u;
+    return DistortionSums(subgroupShuffle(s.weight, LAST), subgroupShuffle(s.weighted_position, LAST), subgroupShuffle(s.loss, LAST));
+}
+
+// Of the live samples' rgb and density; they lie among the first `reached`. `held`: the slice that was
+// taken last, mostly the only one. It is taken again where the distortion loss asks for more registers.
+void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
+                  DistortionSums all, LaneSample held)
+{
+    uint slot = 0;
+    if (LISTS_LIVE && live_count > 0u) {
+        if (lane == 0u)
+            slot = atomicAdd(state.live_count, live_count);
+        slot = subgroupBroadcast(slot, 0u);
+    }
+    float transmittance = 1.0;
+    vec3 color = vec3(0.0);
+    DistortionSums distortion = NO_DISTORTION;
+    for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
+        if (held.base != base || DISTORTION != 0u)
+            held = load_color(ray, first, reached, base, transmittance);
+        vec3 accumulated = round_compositing(color + held.color);
+        float weight = round_compositing(held.transmittance_in * held.alpha), by_distortion = 0.0;
+        if (DISTORTION != 0u) {
+            vec2 place = normalized_interval(held.t, held.width);
+            DistortionSums through = distortion_through(held, place, distortion);
+            by_distortion = distortion_gradient() * distortion_derivative(through, all, place, weight, held.transmittance_out);
+            distortion = last_lane(through);
+        }
+        bool inside = base + lane < reached;
+        uint place = slot + base + lane;
+        if (ALPHA_THRESHOLD != 0u) {
+            uvec4 ballot = subgroupBallot(inside && !held.transparent);
+            place = slot + subgroupBallotExclusiveBitCount(ballot);
+            slot += subgroupBallotBitCount(ballot);
+        }
+        if (inside && !held.transparent) {
+            float by_density =
+                density_gradient(held.contracted_width, held.transmittance_out, held.value.rgb, prediction - accumulated, color_gradient);
+            if (DISTORTION != 0u)
+                by_density += held.contracted_width * by_distortion;
+            field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
+            if (LISTS_LIVE)
+                live[place] = first + base + lane;
+        } else if (!LISTS_LIVE && inside) {
+            field_gradients[first + base + lane] = vec4(0.0);
+        }
+        color = subgroupShuffle(accumulated, SUBGROUP_SIZE - 1u);
+        transmittance = subgroupShuffle(held.transmittance_out, SUBGROUP_SIZE - 1u);
+    }
+}
+
+void clear_gradients(uint begin, uint end)
+{
+    for (uint i = begin + lane; i < end; i += SUBGROUP_SIZE)
+        field_gradients[i] = vec4(0.0);
+}
+#endif
+
+// Returns the live samples; 0 for a ray that is not used.
+uint composite_ray(uint ray, bool used, inout vec2 loss)
+{
+    uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
+    Accumulated accumulated = accumulated_before(ray, used);
+    float depth_before = accumulated.depth;
+#ifndef MEDIAN_DEPTH
+    accumulated.depth = 0.0;
+#endif
+    LaneSample s;
+    s.base = NONE;
+    uint live_count = 0, reached = 0;
+#ifdef TRAIN
+    DistortionSums distortion = NO_DISTORTION;
+#endif
+    for (uint base = 0; base < count && reached == base && accumulated.transmittance >= config.early_stop;
+         base += SUBGROUP_SIZE) {
+        s = load_color(ray, first, count, base, accumulated.transmittance);
+        add_samples(first, s, accumulated);
+        live_count += count_live(s);
+        reached += s.reached;
+#ifdef TRAIN
+        if (DISTORTION != 0u)
+            distortion = last_lane(distortion_through(s, normalized_interval(s.t, s.width), distortion));
+#endif
+    }
+    add_lanes(depth_before, accumulated);
+#ifdef TRAIN
+    if (used) {
+        vec3 prediction, color_gradient;
+        loss += ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
+        if (DISTORTION != 0u)
+            loss.x += distortion_weight() * distortion.loss;
+        write_ray_gradients(ray, first, live_count, reached, color_gradient, prediction, distortion, s);
+    }
+    if (!LISTS_LIVE)
+        clear_gradients(first + reached, first + count);
+    if (DETERMINISTIC != 0u)
+        clear_gradients(tail_begin(ray), config.sample_capacity);
+#else
+    if (used && lane == 0u)
+        store_result(ray, accumulated);
+#endif
+    return live_count;
+}
+
+// Any number of workgroups share out the rays.
+void composite_per_subgroup()
+{
+#ifdef TRAIN
+    uint count = state.ray_count;
+#else
+    uint count = push.b;
+#endif
+    uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE, live_samples = 0, live_rays = 0;
+    vec2 loss = vec2(0.0);
+    for (uint ray = gl_WorkGroupID.x * subgroups + gl_SubgroupID; ray < count;
+         ray += gl_NumWorkGroups.x * subgroups) {
+        bool used = is_active_ray(ray);
+        live_samples += composite_ray(ray, used, loss);
+        live_rays += used ? 1u : 0u;
+    }
+#ifdef TRAIN
+    if (lane == 0u) {
+        group_loss[gl_SubgroupID] = loss;
+        if (live_rays > 0u)
+            atomicAdd(state.live_rays, live_rays);
+        if (COUNTS_LIVE && live_samples > 0u)
+            atomicAdd(state.live_count, live_samples);
+    }
+    store_losses(subgroups);
+#endif
+}

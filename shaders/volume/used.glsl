@@ -1,5 +1,0 @@
-// Whether a ray of a training step is in the loss: see Ray.last.
-bool is_used(uint ray)
-{
-    return ray < state.ray_count && rays[min(ray, state.ray_count - 1u)].last > -1.5;
-}

@@ -1,0 +1,241 @@
+/* How much memory the process can still take: the least of what the machine, its control groups and
+ * the process's own limits leave. Nothing of it is reserved: the kernel promises more memory than
+ * there is, and kills whoever touches it. */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/internal.h"
+
+#define TEXT_BYTES 16384 /* of a file of /proc or /sys */
+#define PATH_BYTES 4096
+
+/* One part in so many stays for what is not counted: programs that a driver compiles, other
+ * processes. */
+#define RESERVE 16u
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* The beginning of a file as text; false where there is none. */
+static bool read_text(const char *root, const char *path, char text[TEXT_BYTES])
+{
+    char name[PATH_BYTES];
+    if ((size_t)snprintf(name, sizeof name, "%s%s", root, path) >= sizeof name)
+        return false;
+    FILE *file = fopen(name, "re");
+    if (file == NULL)
+        return false;
+    text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
+    fclose(file);
+    return text[0] != '\0';
+}
+
+/* The number behind `key` at the beginning of a line; false where no line begins with it, or with
+ * "max". */
+static bool find_number(const char *text, const char *key, uint64_t *number)
+{
+    size_t size = strlen(key);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n' ? 1 : 0;
+        if (strncmp(line, key, size) != 0)
+            continue;
+        line += size;
+        line += strspn(line, ": \t");
+        char *end = NULL;
+        *number = strtoull(line, &end, 10);
+        return end != line;
+    }
+    return false;
+}
+
+static bool read_number(const char *root, const char *folder, const char *file, const char *key,
+                        uint64_t *number)
+{
+    char path[PATH_BYTES], text[TEXT_BYTES];
+    return (size_t)snprintf(path, sizeof path, "%s/%s", folder, file) < sizeof path &&
+           read_text(root, path, text) && find_number(text, key, number);
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+static void take_least(uint64_t *least, uint64_t value)
+{
+    *least = value < *least ? value : *least;
+}
+
+static void take_machine(const char *root, struct base_memory_limits *limits)
+{
+    uint64_t kibibytes;
+    if (read_number(root, "/proc", "meminfo", "MemTotal", &kibibytes))
+        take_least(&limits->total, kibibytes << 10);
+    if (read_number(root, "/proc", "meminfo", "MemAvailable", &kibibytes))
+        take_least(&limits->available, kibibytes << 10);
+}
+
+/* ---- control groups -------------------------------------------------------------------------- */
+
+/* Names of files and keys in the two versions. */
+struct group_files {
+    const char *limit, *usage, *inactive, *active;
+};
+static const struct group_files version_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
+                                             "total_inactive_file", "total_active_file"};
+static const struct group_files version_2 = {"memory.max", "memory.current", "inactive_file",
+                                             "active_file"};
+
+/* One group. Pages of files count as used, but the kernel drops them when it needs room. */
+static void take_group(const char *root, const char *folder, const struct group_files *files,
+                       struct base_memory_limits *limits)
+{
+    uint64_t limit, usage, inactive = 0, active = 0;
+    if (!read_number(root, folder, files->limit, "", &limit) ||
+        !read_number(root, folder, files->usage, "", &usage))
+        return;
+    (void)read_number(root, folder, "memory.stat", files->inactive, &inactive);
+    (void)read_number(root, folder, "memory.stat", files->active, &active);
+    uint64_t cached = inactive + active < usage ? inactive + active : usage;
+    take_least(&limits->total, limit);
+    take_least(&limits->available, limit > usage - cached ? limit - (usage - cached) : 0);
+}
+
+/* Reads the limits of a control group and of its ancestors. In a container without a namespace of
+ * its own the path's first folders are not visible, and the root is the container's group. */
+static void take_groups(const char *root, const char *mount, const char *path,
+                        const struct group_files *files, struct base_memory_limits *limits)
+{
+    char folder[PATH_BYTES];
+    size_t base = strlen(mount);
+    if ((size_t)snprintf(folder, sizeof folder, "%s%s", mount, path) >= sizeof folder)
+        return;
+    for (char *slash = folder; slash != NULL;) {
+        take_group(root, folder, files, limits);
+        slash = strrchr(folder + base, '/');
+        if (slash != NULL)
+            *slash = '\0';
+    }
+}
+
+/* Whether "cpu,memory" of a line "4:cpu,memory:/path" names the controller. */
+static bool names_memory(const char *controllers)
+{
+    for (const char *name = controllers; *name != '\0';) {
+        size_t size = strcspn(name, ",");
+        if (size == 6 && strncmp(name, "memory", size) == 0)
+            return true;
+        name += size + (name[size] == ',');
+    }
+    return false;
+}
+
+static void take_control_groups(const char *root, struct base_memory_limits *limits)
+{
+    char text[TEXT_BYTES], *rest = NULL;
+    if (!read_text(root, "/proc/self/cgroup", text))
+        return;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char *controllers = strchr(line, ':');
+        char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+        if (path == NULL)
+            continue;
+        *path++ = '\0';
+        if (strncmp(line, "0:", 2) == 0 && controllers[1] == '\0')
+            take_groups(root, "/sys/fs/cgroup", path, &version_2, limits);
+        else if (names_memory(controllers + 1))
+            take_groups(root, "/sys/fs/cgroup/memory", path, &version_1, limits);
+    }
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+/* Bytes that the process has, by columns of statm (proc(5)); 0 where that cannot be read. */
+enum { STATM_ADDRESS_SPACE, STATM_DATA = 5, STATM_COLUMNS };
+
+static void read_statm(const char *root, uint64_t bytes[STATM_COLUMNS])
+{
+    char text[TEXT_BYTES] = "", *next = text;
+    long page = sysconf(_SC_PAGESIZE);
+    read_text(root, "/proc/self/statm", text);
+    for (size_t i = 0; i < STATM_COLUMNS; i++)
+        bytes[i] = strtoull(next, &next, 10) * (uint64_t)(page > 0 ? page : 0);
+}
+
+uint64_t base_address_space(void)
+{
+    uint64_t bytes[STATM_COLUMNS];
+    read_statm("", bytes);
+    return bytes[STATM_ADDRESS_SPACE];
+}
+
+/* Limits of the address space and of private writable memory (ulimit -v, -d), and what of them is
+ * in use. */
+static void take_process(const char *root, struct base_memory_limits *limits)
+{
+    const struct {
+        int limit, column;
+    } rows[] = {{RLIMIT_AS, STATM_ADDRESS_SPACE}, {RLIMIT_DATA, STATM_DATA}};
+    uint64_t bytes[STATM_COLUMNS];
+    read_statm(root, bytes);
+    for (size_t i = 0; i < BASE_COUNT(rows); i++) {
+        struct rlimit limit;
+        uint64_t used = bytes[rows[i].column];
+        if (used == 0 || getrlimit(rows[i].limit, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+            continue;
+        take_least(&limits->total, limit.rlim_cur);
+        take_least(&limits->available, limit.rlim_cur > used ? limit.rlim_cur - used : 0);
+    }
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+struct base_memory_limits base_memory_limits(const char *root)
+{
+    struct base_memory_limits limits = {UINT64_MAX, UINT64_MAX};
+    take_machine(root, &limits);
+    take_control_groups(root, &limits);
+    take_process(root, &limits);
+    return limits;
+}
+
+uint64_t base_memory_total(void)
+{
+    const uint64_t least = (uint64_t)1 << 30;
+    uint64_t bytes = base_memory_limits("").total;
+    return bytes < UINT64_MAX && bytes > least ? bytes : least;
+}
+
+uint64_t base_memory_available(void)
+{
+    return base_memory_limits("").available;
+}
+
+uint64_t base_memory_usable(void)
+{
+    uint64_t available = base_memory_available();
+    return available - available / RESERVE;
+}
+
+double base_mib(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * 1024.0);
+}
+
+vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings)
+{
+    uint64_t usable = base_memory_usable();
+    if (bytes <= usable)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s needs %.2f GiB of memory, and %.2f GiB can be had: reduce %s", what,
+                     0x1p-30 * (double)bytes, 0x1p-30 * (double)usable, settings);
+}
+
+bool memory_suffices(const void *old, size_t size)
+{
+    if (size < MEMORY_LARGE)
+        return true;
+    size_t held = old != NULL ? malloc_usable_size((void *)(uintptr_t)old) : 0;
+    return size <= held || size - held <= base_memory_available();
+}

@@ -1,0 +1,89 @@
+/* Makes numbers and patterns, and the memory that cases take turns with. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench/internal.h"
+
+/* Knuth's 64-bit congruential generator; ten bits are exact in f16. */
+float bench_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(*state >> 54) * (1.0f / 512.0f) - 1.0f;
+}
+
+void bench_random_direction(uint64_t *state, float direction[3])
+{
+    float square = 1e-6f;
+    for (int i = 0; i < 3; i++) {
+        direction[i] = bench_random(state);
+        square += direction[i] * direction[i];
+    }
+    for (int i = 0; i < 3; i++)
+        direction[i] /= sqrtf(square);
+}
+
+double bench_read_value(const void *numbers, uint64_t index, bool half)
+{
+    return (double)(half ? base_from_f16(((const uint16_t *)numbers)[index])
+                         : ((const float *)numbers)[index]);
+}
+
+uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
+{
+    /* More than the last level of any cache; lavapipe takes buffers up to 128 MiB. */
+    uint64_t total = bench->params->quick && bench->cpu ? 8u << 20
+                     : bench->cpu                       ? 64u << 20
+                                                        : 512u << 20;
+    uint64_t sets = (total + bytes - 1) / bytes;
+    return sets < 1 ? 1 : sets > 64 ? 64 : (uint32_t)sets;
+}
+
+vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint32_t value)
+{
+    GPU_ONCE(bench->device, "bench fill");
+    gpu_record_fill(recording, buffer, 0, UINT64_MAX, value);
+    return gpu_run_once(&recording);
+}
+
+/* Copies what is there behind itself, twice as much each time. */
+vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *buffer,
+                                const void *pattern, uint64_t size)
+{
+    if (size > buffer->size)
+        size = buffer->size;
+    BASE_TRY(gpu_upload(bench->device, buffer, 0, pattern, size));
+    GPU_ONCE(bench->device, "bench pattern");
+    for (uint64_t there = size; there < buffer->size; there *= 2) {
+        uint64_t left = buffer->size - there;
+        gpu_record_barrier(recording);
+        gpu_record_copy(recording, buffer, 0, buffer, there, left < there ? left : there);
+    }
+    return gpu_run_once(&recording);
+}
+
+vkn_status bench_upload_values(struct bench *bench, const struct gpu_buffer *buffer,
+                               const float *numbers, uint64_t count, bool half)
+{
+    if (!half)
+        return gpu_upload(bench->device, buffer, 0, numbers, 4 * count);
+    uint16_t *halves = base_alloc(count, sizeof *halves);
+    if (!halves)
+        return VKN_ERROR;
+    for (uint64_t i = 0; i < count; i++)
+        halves[i] = base_to_f16(numbers[i]);
+    vkn_status status = gpu_upload(bench->device, buffer, 0, halves, 2 * count);
+    free(halves);
+    return status;
+}
+
+vkn_status bench_upload_indices(struct bench *bench, const struct gpu_buffer *buffer)
+{
+    uint64_t count = buffer->size / sizeof(uint32_t);
+    uint32_t *indices = base_alloc(count, sizeof *indices);
+    for (uint64_t i = 0; indices && i < count; i++)
+        indices[i] = (uint32_t)i;
+    vkn_status status =
+        indices ? gpu_upload(bench->device, buffer, 0, indices, 4 * count) : VKN_ERROR;
+    free(indices);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* What the driver's compiler makes of the programs of a training step and of pictures, in every
+ * backend that the device offers. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/internal.h"
+#include "field/field.h"
+#include "step/step.h"
+#include "render/render.h"
+#include "tuner/tuner.h"
+
+/* Runs whose steps differ: the default model with each way of sampling, the other models, and the
+ * last of these with another canonical field. */
+#define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
+enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
+enum { VKN_MODELS(NUMBERED) };
+#define MODELS        NUMBER_OF_VKN_MODEL_GLSL /* before that, which has no programs of its own */
+#define STEPS         (SAMPLINGS + MODELS)
+#define MAX_PIPELINES (STEPS * (2 * STEP_MAX_PIPELINES + RENDER_MAX_PIPELINES))
+
+/* What a step of the default model on a GPU is assumed to have, see docs/cost_model.md. */
+static const struct cost_counts assumed = {
+    .rays = 8192, .marched = 400000, .live = 1u << 18, .touched = 3e6, .evaluated = 1u << 19};
+
+/* A backend with the programs that it takes. */
+struct compilation {
+    struct bench *bench;
+    const char *path;
+    bool expected;            /* that precision AUTO takes it */
+    struct step steps[STEPS]; /* the default one first: setups, and places for programs */
+    struct field_pass_request requests[MAX_PIPELINES];
+    const struct setup *owner[MAX_PIPELINES]; /* that a program is compiled for */
+    size_t step_count, count;                 /* those of the steps come first */
+};
+
+static void add_programs(struct compilation *work, const struct setup *owner, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        work->owner[work->count++] = owner;
+}
+
+/* Those of other steps come behind the default one's; is_listed leaves out what they share. */
+static void list_programs(struct compilation *work)
+{
+    for (size_t i = 0; i < STEPS; i++) {
+        struct step *step = &work->steps[i];
+        struct field_pass_request *requests = work->requests;
+        add_programs(work, &step->setup, step_list_pipelines(step, false, requests + work->count));
+        add_programs(work, &step->coarse_setup,
+                     step_list_pipelines(step, true, requests + work->count));
+    }
+    work->step_count = work->count;
+    for (size_t i = 0; i < STEPS; i++) {
+        const struct setup *setup = &work->steps[i].setup;
+        add_programs(work, setup, render_list_pipelines(setup, work->requests + work->count));
+    }
+}
+
+/* As a training run would have it: the default model with a way of sampling, or another model. */
+static vkn_status set_up(struct compilation *work, const struct bench_backend *backend, size_t step,
+                         struct vkn_config *config)
+{
+    const struct gpu_capabilities *device = work->bench->capabilities;
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    *config = (struct vkn_config){0};
+    bench_backend_settings(backend, config);
+    size_t model = step < SAMPLINGS ? 0 : step - SAMPLINGS + 1;
+    config->model = model < MODELS ? (enum vkn_model)(VKN_MODEL_NGP + model) : VKN_MODEL_DYNAMIC;
+    if (model == MODELS)
+        config->dynamic.canonical = VKN_CANONICAL_VANILLA;
+    config->march.sampling =
+        (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
+    if (config->march.sampling == VKN_SAMPLING_UNIFORM) {
+        config->march.visibility = VKN_SWITCH_ON; /* in one of them */
+        config->parallel.mode = VKN_PARALLEL_AVERAGE;
+    }
+    if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* too */
+        config->parallel.ranks_per_device = 2;
+        config->parallel.communication_type = VKN_COMMUNICATION_F16;
+    }
+    BASE_TRY(setup_resolve_config(config, &scene, device));
+    BASE_TRY(setup_create_tuned(config, work->bench->device, &work->steps[step].setup));
+    if (config->parallel.mode == VKN_PARALLEL_AVERAGE)
+        setup_set_rank(&work->steps[step].setup, 2, 0);
+    work->steps[step].coarse_setup = setup_of_coarse(&work->steps[step].setup);
+    return VKN_OK;
+}
+
+static vkn_status configure(struct compilation *work, const struct bench_backend *backend)
+{
+    char name[FIELD_SHADER_NAME], expected[FIELD_SHADER_NAME];
+    struct vkn_config config = {0};
+    struct field_backend promising;
+    for (size_t i = STEPS; i-- > 0;)
+        BASE_TRY(set_up(work, backend, i, &config));
+    const struct setup *setup = &work->steps[0].setup;
+    memset(&config.matrix, 0, sizeof config.matrix);
+    BASE_TRY(field_predict_fastest(&config, &setup->model, work->bench->capabilities, &promising));
+    work->expected = strcmp(field_backend_describe(&setup->backend, name),
+                            field_backend_describe(&promising, expected)) == 0;
+    work->path = backend->name;
+    list_programs(work);
+    return VKN_OK;
+}
+
+static bool is_proposal(const struct compilation *work, size_t index)
+{
+    return work->owner[index]->model.kind == work->owner[index]->proposal_model.kind;
+}
+
+/* begin_step runs twice in a step; pictures are made with some of its programs. */
+static bool is_listed(const struct compilation *work, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(work->requests[i].pass, work->requests[index].pass) == 0 &&
+            is_proposal(work, i) == is_proposal(work, index))
+            return true;
+    return false;
+}
+
+/* What the pass has to do in that step, and what the step has; nothing for programs of no pass. */
+static void add_work(const struct compilation *work, const struct setup *setup, const char *pass,
+                     cJSON *json)
+{
+    uint32_t subgroup_size = work->bench->capabilities->subgroup_size;
+    struct cost cost;
+    if (!setup_cost(setup, subgroup_size, &assumed, pass, &cost))
+        return;
+    const struct {
+        const char *name;
+        double value;
+    } fields[] = {
+        {"flops", cost.flops},
+        {"bytes", cost.bytes},
+        {"memory_bytes", cost.memory},
+        {"atomics", cost.atomics},
+        {"rays", assumed.rays},
+        {"marched", assumed.marched},
+        {"live", assumed.live},
+        {"levels", setup->model.levels},
+        {"summed", setup->model.mlp_params},
+        {"groups", setup->backend.backward_groups},
+        {"forward_parts", 1.0 * setup->backend.forward_size / setup->backend.forward_rows},
+        {"backward_parts", 1.0 * setup->backend.backward_size / setup->backend.backward_rows},
+    };
+    cJSON *object = cJSON_AddObjectToObject(json, "work");
+    for (size_t i = 0; i < BASE_COUNT(fields); i++)
+        cJSON_AddNumberToObject(object, fields[i].name, fields[i].value);
+}
+
+/* "proposal:NAME" of a proposal's, which has other sizes. */
+static void add_name(const struct compilation *work, size_t index, const char *key,
+                     const char *name, cJSON *json)
+{
+    char text[FIELD_SHADER_NAME + 16];
+    snprintf(text, sizeof(text), "%s%s", is_proposal(work, index) ? "proposal:" : "", name);
+    cJSON_AddStringToObject(json, key, text);
+}
+
+static vkn_status compile(struct compilation *work, size_t index)
+{
+    const struct field_pass_request *request = &work->requests[index];
+    const struct setup *setup = work->owner[index];
+    char name[FIELD_SHADER_NAME];
+    struct gpu_pipeline *pipeline = NULL;
+    vkn_status status = field_backend_create_pipeline(
+        work->bench->device, &setup->backend, request->pass, request->variant, PASS_LOCAL_SIZE,
+        &setup->specialization, &pipeline);
+    if (status == VKN_NO_DEVICE)
+        return status;
+    cJSON *json = pipeline ? gpu_pipeline_statistics(pipeline) : cJSON_CreateObject();
+    if (!pipeline)
+        cJSON_AddStringToObject(json, "fault", vkn_last_error());
+    field_backend_shader_name(&setup->backend, request->pass, request->variant, name);
+    cJSON_AddStringToObject(json, "path", work->path);
+    add_name(work, index, "program", name, json);
+    add_name(work, index, "pass", request->pass, json);
+    cJSON_AddStringToObject(json, "use", index < work->step_count ? "step" : "pictures");
+    cJSON_AddBoolToObject(json, "expected", work->expected);
+    if (index < work->step_count)
+        add_work(work, setup, request->pass, json);
+    cJSON_AddItemToArray(work->bench->pipelines, json);
+    gpu_pipeline_destroy(&pipeline);
+    return VKN_OK;
+}
+
+static vkn_status compile_all(struct compilation *work)
+{
+    if (work->bench->params->quick && !work->expected)
+        return VKN_OK;
+    for (size_t i = 0; i < work->count; i++)
+        if (!is_listed(work, i) && bench_next(work->bench))
+            BASE_TRY(compile(work, i));
+    return VKN_OK;
+}
+
+vkn_status bench_programs(struct bench *bench)
+{
+    if (!bench->pipelines)
+        bench->pipelines = cJSON_CreateArray();
+    for (uint32_t i = 0; i < bench->backend_count; i++) {
+        struct compilation *work = base_alloc(1, sizeof *work);
+        if (!work)
+            return VKN_ERROR;
+        work->bench = bench;
+        vkn_status status = configure(work, &bench->backends[i]);
+        if (status == VKN_OK)
+            status = compile_all(work);
+        free(work);
+        BASE_TRY(status);
+    }
+    return VKN_OK;
+}

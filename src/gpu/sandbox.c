@@ -1,0 +1,254 @@
+/* Runs work on untrusted input in a child process with limits of time and memory. */
+#define _GNU_SOURCE /* pipe2 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu/shaders.h"
+
+struct gpu_sandbox gpu_sandbox = {.seconds = 20, .memory = (uint64_t)2 << 30, .stall = 2};
+
+/* What the child writes first; `size` bytes follow: the result, or the message. */
+struct header {
+    vkn_status status;
+    uint32_t size;
+};
+
+/* ---- the child ------------------------------------------------------------------------------- */
+
+static void limit(int resource, uint64_t most)
+{
+    struct rlimit now;
+    if (getrlimit(resource, &now) != 0)
+        return;
+    now.rlim_cur = most < now.rlim_max ? most : now.rlim_max;
+    now.rlim_max = now.rlim_cur;
+    setrlimit(resource, &now);
+}
+
+/* Signals of the terminal are the parent's to handle, whose end ends this process. */
+static void prepare(pid_t parent, uint64_t memory, const sigset_t *signals)
+{
+    static const int ended_by[] = {SIGTERM, SIGXCPU, SIGABRT, SIGSEGV,
+                                   SIGBUS,  SIGILL,  SIGFPE,  SIGPIPE};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    for (size_t i = 0; i < BASE_COUNT(ended_by); i++)
+        signal(ended_by[i], SIG_DFL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    pthread_sigmask(SIG_SETMASK, signals, NULL);
+    /* What C++ says when it ends a process is for nobody. */
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0)
+        dup2(nowhere, STDERR_FILENO);
+    if (memory > 0)
+        limit(RLIMIT_AS, memory + gpu_sandbox.memory);
+    limit(RLIMIT_CPU, gpu_sandbox.seconds + 1);
+    limit(RLIMIT_CORE, 0);
+}
+
+static bool write_all(int to, const void *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t count = write(to, (const char *)data + done, size - done);
+        if (count < 0 && errno != EINTR)
+            return false;
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return true;
+}
+
+static void work_and_exit(int to, vkn_status (*work)(const void *, struct base_text *),
+                          const void *context)
+{
+    struct base_text result = {0};
+    vkn_status status = work(context, &result);
+    if (status == VKN_OK && result.failed)
+        status = base_fail(VKN_ERROR, "out of memory");
+    const char *data = status == VKN_OK ? result.data : vkn_last_error();
+    size_t size = status == VKN_OK ? result.size : strlen(data);
+    struct header header = {status, (uint32_t)size};
+    bool written = size <= GPU_SANDBOX_RESULT && write_all(to, &header, sizeof header) &&
+                   write_all(to, data, size);
+    _exit(written ? 0 : 1);
+}
+
+/* ---- the parent ------------------------------------------------------------------------------ */
+
+static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_text *),
+                   const void *context)
+{
+    sigset_t all, before;
+    pid_t parent = getpid();
+    uint64_t memory = base_address_space();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    gpu_compiler_lock();
+    pid_t child = fork();
+    int error = errno;
+    gpu_compiler_unlock();
+    if (child == 0) {
+        prepare(parent, memory, &before);
+        work_and_exit(ends[1], work, context);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return child;
+}
+
+/* A forked child has one thread, and a lock that another thread held stays locked in it for ever.
+ * glibc's allocator releases its locks in the child; AddressSanitizer's and preloaded allocators
+ * do not, and drivers' threads allocate at any time. A child that has taken no processor time for
+ * gpu_sandbox.stall seconds waits for such a lock: it is killed, and another child is started. */
+#define MOST_CHILDREN 5
+
+enum ending { ENDED, TOO_MUCH, STALLED };
+
+/* Processor time of a child that lives, -1: unknown. */
+static double seconds_of(pid_t child)
+{
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &time) != 0)
+        return -1;
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Reads to the end of the pipe. TOO_MUCH: the time is up, or there is more than there may be. */
+static enum ending read_all(int from, pid_t child, struct base_text *text)
+{
+    const double end = base_seconds() + gpu_sandbox.seconds;
+    double before = -2;
+    char bytes[65536];
+    for (;;) {
+        double left = end - base_seconds();
+        bool whole = left > gpu_sandbox.stall;
+        struct pollfd wait = {.fd = from, .events = POLLIN};
+        if (left <= 0 || text->size > GPU_SANDBOX_RESULT + sizeof(struct header))
+            return TOO_MUCH;
+        int ready = poll(&wait, 1, (int)(1000 * (whole ? gpu_sandbox.stall : left)) + 1);
+        if (ready == 0 && whole) {
+            double now = seconds_of(child);
+            if (now == before)
+                return STALLED;
+            before = now;
+        }
+        if (ready <= 0)
+            continue;
+        ssize_t count = read(from, bytes, sizeof bytes);
+        if (count == 0)
+            return ENDED;
+        if (count > 0)
+            base_text_add_bytes(text, bytes, (size_t)count);
+        else if (errno != EINTR)
+            return ENDED;
+    }
+}
+
+/* Why there is no result of a child that has ended. */
+static vkn_status explain(const char *name, int status, uint64_t bytes)
+{
+    /* What is asked for in one piece is never there: a quarter of the limit is near it. */
+    if (bytes > gpu_sandbox.memory / 4)
+        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", name,
+                         (unsigned long long)(gpu_sandbox.memory >> 20));
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+        return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %u s", name,
+                         gpu_sandbox.seconds);
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: the compiler of GLSL breaks down on it (%s %d): too large, or nested too deeply", name,
+        WIFSIGNALED(status) ? "signal" : "exit status",
+        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* Waits for the child, whose status is that of an end without a result where another one waits for
+ * all. */
+static int wait_for(pid_t child, uint64_t *bytes)
+{
+    struct rusage usage = {0};
+    int status = 0;
+    pid_t ended = 0;
+    do {
+        ended = wait4(child, &status, 0, &usage);
+    } while (ended < 0 && errno == EINTR);
+    *bytes = (uint64_t)usage.ru_maxrss * 1024;
+    return ended == child ? status : 0;
+}
+
+/* Takes what the child wrote. False: it is not whole. */
+static bool take(const struct base_text *text, vkn_status *status, struct base_text *result)
+{
+    struct header header;
+    if (text->failed || text->size < sizeof header)
+        return false;
+    memcpy(&header, text->data, sizeof header);
+    if (header.size != text->size - sizeof header)
+        return false;
+    *status = header.status;
+    if (header.status == VKN_OK)
+        base_text_add_bytes(result, text->data + sizeof header, header.size);
+    else
+        base_fail(header.status, "%s", text->data + sizeof header);
+    return true;
+}
+
+/* Runs the work in one child. */
+static vkn_status run_once(const char *name,
+                           vkn_status (*work)(const void *context, struct base_text *result),
+                           const void *context, struct base_text *result, bool *stalled)
+{
+    int ends[2] = {-1, -1};
+    struct base_text text = {0};
+    struct rusage own = {0};
+    uint64_t bytes = 0;
+    vkn_status status = VKN_OK;
+    getrusage(RUSAGE_SELF, &own);
+    pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? start(ends, work, context) : -1;
+    if (child < 0)
+        status = base_fail(VKN_ERROR, "%s: no process for the compiler of GLSL: %s", name,
+                           strerror(errno));
+    if (ends[1] >= 0)
+        close(ends[1]);
+    if (child > 0) {
+        enum ending ending = read_all(ends[0], child, &text);
+        kill(child, SIGKILL);
+        *stalled = ending == STALLED;
+        int how = wait_for(child, &bytes);
+        uint64_t before = (uint64_t)own.ru_maxrss * 1024;
+        if (ending != ENDED)
+            status = base_fail(VKN_BAD_INPUT,
+                               "%s: compiling takes more than %u s, or gives more than %zu MiB",
+                               name, gpu_sandbox.seconds, GPU_SANDBOX_RESULT >> 20);
+        else if (!take(&text, &status, result))
+            status =
+                text.failed ? VKN_ERROR : explain(name, how, bytes > before ? bytes - before : 0);
+    }
+    if (ends[0] >= 0)
+        close(ends[0]);
+    free(text.data);
+    return status;
+}
+
+vkn_status gpu_run_sandboxed(const char *name,
+                             vkn_status (*work)(const void *context, struct base_text *result),
+                             const void *context, struct base_text *result)
+{
+    vkn_status status = VKN_OK;
+    bool stalled = true;
+    for (int i = 0; i < MOST_CHILDREN && stalled; i++) {
+        stalled = false;
+        status = run_once(name, work, context, result, &stalled);
+    }
+    return status;
+}

@@ -1,0 +1,189 @@
+/* When a training has diverged or learns nothing: by losses that are not finite, by steps that are
+ * all skipped, and by the error of the training rays beside its best and beside that of a picture
+ * of one colour. */
+#include "monitor/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Errors are means of 64 steps. In 24 trainings of the bundled scene, lego and two others (128 to
+ * 2048 steps, 512 to 65536 samples, fp32 and fp16) they rise to 1.13 times their best at the most,
+ * and are below 0.55 times that of one colour after 128 steps. */
+#define WORSE_FACTOR   4.0   /* of the best: 6 dB */
+#define WORSE_STEPS    256u  /* in a row, to be told */
+#define DIVERGED_STEPS 512u  /* in a row as bad as one colour, for the end */
+#define CONSTANT_SHARE 0.9   /* of the error of one colour: as good as nothing is learnt above it */
+#define CONSTANT_STEPS 2048u /* after which that is told */
+#define LEAST_STEPS    128u  /* of a training at whose end it is */
+#define SKIPPED_ROW    16u   /* skipped steps in a row */
+
+double convergence_psnr(double error)
+{
+    return -10.0 * log10(fmax(error, 1e-10));
+}
+
+/* ---- no step is taken ------------------------------------------------------------------------ */
+
+/* No scale to come is below the step's. */
+static bool is_lowest(const struct monitor_scale *scale, const struct Stats *stats)
+{
+    if (scale->kind == SCALE_DYNAMIC)
+        return stats->loss_scale <= scale->lowest || scale->backoff >= 1.0f;
+    for (uint32_t i = 0; scale->kind == SCALE_SCHEDULE && i < scale->points; i++)
+        if (scale->schedule[i].step >= stats->step && scale->schedule[i].value < stats->loss_scale)
+            return false;
+    return true;
+}
+
+static void end(struct monitor_convergence *convergence, enum monitor_end why,
+                const struct Stats *stats, uint32_t steps)
+{
+    if (convergence->end != MONITOR_GOES_ON)
+        return;
+    convergence->end = why;
+    convergence->end_step = stats->step;
+    convergence->since = stats->step + 1 - steps;
+}
+
+static void check_steps(struct monitor *monitor, const struct Stats *stats, bool skipped)
+{
+    struct monitor_convergence *convergence = &monitor->convergence;
+    bool bottom = skipped && is_lowest(&monitor->scale, stats);
+    convergence->nonfinite_in_row = isfinite(stats->loss) ? 0 : convergence->nonfinite_in_row + 1;
+    convergence->lowest_in_row = bottom ? convergence->lowest_in_row + 1 : 0;
+    if (convergence->nonfinite_in_row >= MONITOR_END_STEPS)
+        end(convergence, MONITOR_NO_LOSS, stats, convergence->nonfinite_in_row);
+    else if (convergence->lowest_in_row >= MONITOR_END_STEPS)
+        end(convergence, MONITOR_NO_STEP, stats, convergence->lowest_in_row);
+}
+
+/* ---- nothing is learnt ----------------------------------------------------------------------- */
+
+/* Whether the mean of the last errors is new. */
+static bool take_error(struct monitor_convergence *convergence, const struct Stats *stats)
+{
+    double sum = 0.0;
+    if (!isfinite(stats->square) || !isfinite(stats->loss))
+        return false;
+    convergence->errors[convergence->count++ % MONITOR_NORMS] = stats->square;
+    if (convergence->count < MONITOR_NORMS)
+        return false;
+    for (size_t i = 0; i < MONITOR_NORMS; i++)
+        sum += (double)convergence->errors[i];
+    convergence->error = sum / MONITOR_NORMS;
+    if (convergence->best > 0.0 && convergence->error >= convergence->best)
+        return true;
+    convergence->best = convergence->error;
+    convergence->best_step = stats->step;
+    return true;
+}
+
+/* Near its best nothing is wrong, whatever it is beside one colour. */
+static bool check_worse(struct monitor_convergence *convergence, const struct Stats *stats,
+                        char *line)
+{
+    bool worse = convergence->error >= WORSE_FACTOR * convergence->best &&
+                 convergence->error >= convergence->constant_error / WORSE_FACTOR;
+    bool gone = convergence->best <= convergence->constant_error / 2 &&
+                convergence->error >= convergence->constant_error;
+    convergence->worse_in_row = worse ? convergence->worse_in_row + 1 : 0;
+    convergence->constant_in_row = gone ? convergence->constant_in_row + 1 : 0;
+    if (convergence->constant_in_row >= DIVERGED_STEPS)
+        end(convergence, MONITOR_DIVERGED, stats, convergence->constant_in_row);
+    if (convergence->told_worse || convergence->worse_in_row < WORSE_STEPS)
+        return false;
+    convergence->told_worse = true;
+    snprintf(line, MONITOR_LINE,
+             "step %u: the training rays have been 6 dB worse than at their best for %u steps "
+             "(%.2f dB, %.2f dB at step %u): lower optimizer.learning_rate",
+             stats->step, WORSE_STEPS, convergence_psnr(convergence->error),
+             convergence_psnr(convergence->best), convergence->best_step);
+    return true;
+}
+
+static bool check_plain(struct monitor_convergence *convergence, const struct Stats *stats,
+                        char *line)
+{
+    if (convergence->told_constant || convergence->count < CONSTANT_STEPS ||
+        convergence->best < CONSTANT_SHARE * convergence->constant_error)
+        return false;
+    convergence->told_constant = true;
+    snprintf(
+        line, MONITOR_LINE,
+        "step %u: nothing has been learnt: the training rays are at %.2f dB, where one colour "
+        "for all of them has %.2f dB: lower optimizer.learning_rate, and see whether the poses "
+        "fit (vknerf info SCENE)",
+        stats->step, convergence_psnr(convergence->error),
+        convergence_psnr(convergence->constant_error));
+    return true;
+}
+
+bool convergence_step(struct monitor *monitor, const struct Stats *stats, bool skipped,
+                      char line[MONITOR_LINE])
+{
+    struct monitor_convergence *convergence = &monitor->convergence;
+    convergence->scale = stats->loss_scale;
+    check_steps(monitor, stats, skipped);
+    if (!take_error(convergence, stats) || !(convergence->constant_error > 0.0))
+        return false;
+    bool worse = check_worse(convergence, stats, line);
+    return !worse ? check_plain(convergence, stats, line) : worse;
+}
+
+bool convergence_is_constant(const struct monitor *monitor)
+{
+    const struct monitor_convergence *convergence = &monitor->convergence;
+    return convergence->constant_error > 0.0 && convergence->count >= LEAST_STEPS &&
+           convergence->error >= CONSTANT_SHARE * convergence->constant_error;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE])
+{
+    const struct monitor_convergence *convergence = &monitor->convergence;
+    switch (convergence->end) {
+    case MONITOR_NO_LOSS:
+        snprintf(line, MONITOR_LINE, "the training has diverged: since step %u no loss was finite",
+                 convergence->since);
+        return true;
+    case MONITOR_NO_STEP:
+        snprintf(
+            line, MONITOR_LINE,
+            "no step is taken any more: every step since step %u was skipped, for gradients are "
+            "not finite, and no lower loss scale is to come",
+            convergence->since);
+        return true;
+    case MONITOR_DIVERGED:
+        snprintf(line, MONITOR_LINE,
+                 "the training has diverged: since step %u the training rays are worse than one "
+                 "colour for all of them (%.2f dB, %.2f dB), after %.2f dB at step %u",
+                 convergence->since, convergence_psnr(convergence->error),
+                 convergence_psnr(convergence->constant_error), convergence_psnr(convergence->best),
+                 convergence->best_step);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void monitor_describe_failure(const struct monitor *monitor, uint32_t step, char line[MONITOR_LINE])
+{
+    const struct monitor_convergence *convergence = &monitor->convergence;
+    if (convergence->nonfinite_in_row > 0)
+        snprintf(line, MONITOR_LINE, "the training has diverged: since step %u no loss was finite",
+                 step + 1 - convergence->nonfinite_in_row);
+    else
+        snprintf(line, MONITOR_LINE,
+                 "no step was taken: all %u were skipped, for their gradients are not finite at a "
+                 "loss scale of %.4g",
+                 monitor->skips.before, (double)convergence->scale);
+}
+
+bool monitor_is_sound(const struct monitor *monitor)
+{
+    const struct monitor_convergence *convergence = &monitor->convergence;
+    return convergence->end == MONITOR_GOES_ON && convergence->nonfinite_in_row == 0 &&
+           monitor->skips.in_row < SKIPPED_ROW && convergence->worse_in_row == 0 &&
+           convergence->constant_in_row == 0;
+}

@@ -1,0 +1,198 @@
+/* The lists of shared/buffers.h as the host sees them. */
+#include <stddef.h>
+#include <string.h>
+
+#include "passes/passes.h"
+
+_Static_assert(SET_SIZE == GPU_SET_BINDINGS, "host and shaders cut sets alike");
+_Static_assert(BIND_ADDRESSES == GPU_ADDRESSES,
+               "programs read addresses where the room gpu puts them");
+
+#define USERS 5
+
+/* What messages call the buffers of each. */
+static const char *const user_names[USERS] = {"the training step", "pictures and meshes",
+                                              "samples of the field", "a trial of the field",
+                                              "the coarse field"};
+
+struct row {
+    uint32_t number;
+    const char *names[USERS]; /* by enum buffer_user */
+    enum gpu_memory_kind kind;
+    uint64_t (*bytes)(const struct buffer_counts *n);
+    bool real;          /* f32 */
+    const char *tensor; /* in checkpoints; NULL: it is not kept */
+    const char *coarse; /* the same, of a coarse field's */
+    bool weights;       /* taken over by --init */
+};
+
+/* Each row's size as a function. */
+#define SIZE(number, NAME, name, element, count, memory, kept)     \
+    static uint64_t bytes_of_##NAME(const struct buffer_counts *n) \
+    {                                                              \
+        (void)n;                                                   \
+        return sizeof(element) * (uint64_t)(count);                \
+    }
+STEP_BUFFERS(SIZE)
+VIEW_BUFFERS(SIZE)
+
+/* The words of the column `kept`. */
+#define UNSAVED       NULL, NULL, false
+#define SAVED(name)   name, "coarse." name, false
+#define WEIGHTS(name) name, "coarse." name, true
+#define ROW(number, NAME, name, element, count, memory, kept)                 \
+    {                                                                         \
+        BIND_##NAME,                                                          \
+        {name, "view " name, "probe " name, "trial " name, "coarse " name},   \
+        memory,                                                               \
+        bytes_of_##NAME,                                                      \
+        _Generic((__typeof__(element) *)NULL, float *: true, default: false), \
+        kept},
+static const struct row step_rows[] = {STEP_BUFFERS(ROW)};
+static const struct row view_rows[] = {VIEW_BUFFERS(ROW)};
+
+/* NULL when there is none of that number. */
+static const struct row *find_row(enum buffer_user user, uint32_t number)
+{
+    bool views = (user == BUFFERS_OF_VIEW || user == BUFFERS_OF_QUERY) && number >= SET_SIZE;
+    const struct row *rows = views ? view_rows : step_rows;
+    size_t count = views ? BASE_COUNT(view_rows) : BASE_COUNT(step_rows);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].number == number)
+            return &rows[i];
+    return NULL;
+}
+
+uint64_t buffers_bytes(enum buffer_user user, uint32_t number, const struct buffer_counts *counts)
+{
+    const struct row *row = find_row(user, number);
+    return row ? row->bytes(counts) : 0;
+}
+
+uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts)
+{
+    uint64_t bytes = 0;
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++)
+        if (mask >> number & 1)
+            bytes += buffers_bytes(user, number, counts);
+    return bytes;
+}
+
+/* Settings that counts follow from, as messages name them. */
+static const struct {
+    size_t count; /* in struct buffer_counts */
+    const char *settings;
+} causes[] = {
+    {offsetof(struct buffer_counts, pixels), "scene.image_budget (--image-memory, --downscale)"},
+    {offsetof(struct buffer_counts, cameras), "the number of training views"},
+    {offsetof(struct buffer_counts, samples),
+     "batch.samples (march.ray_samples, march.fine_samples)"},
+    {offsetof(struct buffer_counts, input_gradients),
+     "batch.samples (march.ray_samples, march.fine_samples)"},
+    {offsetof(struct buffer_counts, rays), "batch.max_rays"},
+    {offsetof(struct buffer_counts, kept_bytes), "mlp.activation_checkpointing=off"},
+    {offsetof(struct buffer_counts, layer_bytes), "batch.chunk"},
+    {offsetof(struct buffer_counts, params),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, f16_params),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, moments[0]),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, moments[1]),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, entries),
+     "grid.log2_entries (grid.levels, proposal.log2_entries)"},
+    {offsetof(struct buffer_counts, panels), "mlp.density_width"},
+    {offsetof(struct buffer_counts, groups),
+     "mlp.density_width (mlp.color_width, mlp.density_layers)"},
+    {offsetof(struct buffer_counts, cells), "march.resolution (dynamic.time_bins)"},
+    {offsetof(struct buffer_counts, bit_words), "march.resolution (dynamic.time_bins)"},
+    {offsetof(struct buffer_counts, layer), "--resolution"},
+    {offsetof(struct buffer_counts, texels), "--texture"},
+    {offsetof(struct buffer_counts, splats), "--count"},
+};
+
+/* The settings of the count without which a buffer would be smallest; NULL: its size is its own. */
+static const char *settings_of(const struct row *row, const struct buffer_counts *counts)
+{
+    uint64_t smallest = row->bytes(counts);
+    const char *settings = NULL;
+    for (size_t i = 0; i < BASE_COUNT(causes); i++) {
+        struct buffer_counts less = *counts;
+        memset((char *)&less + causes[i].count, 0, sizeof(uint64_t));
+        if (row->bytes(&less) < smallest) {
+            smallest = row->bytes(&less);
+            settings = causes[i].settings;
+        }
+    }
+    return settings;
+}
+
+size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts,
+                    struct gpu_need *needs)
+{
+    size_t count = 0;
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++) {
+        const struct row *row = mask >> number & 1 ? find_row(user, number) : NULL;
+        if (row)
+            needs[count++] =
+                (struct gpu_need){row->names[user], row->bytes(counts), settings_of(row, counts)};
+    }
+    return count;
+}
+
+vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
+                          const struct buffer_counts *counts, struct buffers *buffers)
+{
+    struct gpu_buffer_request requests[GPU_BINDINGS];
+    struct gpu_need needs[GPU_BINDINGS];
+    size_t count = 0, needed = buffers_list(user, mask, counts, needs);
+    *buffers = (struct buffers){0};
+    for (size_t i = 0; i < needed; i++)
+        BASE_TRY(gpu_check_range(device, &needs[i]));
+    BASE_TRY(gpu_memory_check(device, needs, needed, user_names[user]));
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++) {
+        const struct row *row = mask >> number & 1 ? find_row(user, number) : NULL;
+        if (row)
+            requests[count++] = (struct gpu_buffer_request){&buffers->at[number], row->names[user],
+                                                            row->bytes(counts), row->kind};
+    }
+    return gpu_arena_create(device, requests, count, &buffers->arena);
+}
+
+void buffers_destroy(struct buffers *buffers)
+{
+    gpu_arena_destroy(&buffers->arena);
+}
+
+void buffers_bind(const struct buffers *buffers, uint32_t mask,
+                  const struct gpu_buffer *bound[GPU_BINDINGS])
+{
+    for (uint32_t number = 0; number < GPU_BINDINGS; number++)
+        if (mask >> number & 1 && buffers->at[number].handle)
+            bound[number] = &buffers->at[number];
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------- */
+
+static size_t add_saved(bool coarse, uint32_t mask, size_t count,
+                        struct saved_buffer kept[MAX_SAVED_BUFFERS])
+{
+    for (size_t i = 0; i < BASE_COUNT(step_rows); i++)
+        if (step_rows[i].tensor && mask >> step_rows[i].number & 1)
+            kept[count++] = (struct saved_buffer){
+                .number = step_rows[i].number,
+                .tensor = coarse ? step_rows[i].coarse : step_rows[i].tensor,
+                .real = step_rows[i].real,
+                .weights = step_rows[i].weights,
+                .coarse = coarse,
+                .fine = step_rows[i].tensor,
+            };
+    return count;
+}
+
+size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer kept[MAX_SAVED_BUFFERS])
+{
+    size_t count = add_saved(false, mask, 0, kept);
+    return coarse ? add_saved(true, mask & BUFFERS_OF_PARAMETERS, count, kept) : count;
+}

@@ -1,0 +1,244 @@
+#include "render/visibility_maps.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "render/internal.h"
+#include "render/field_query.h"
+#include "volume/volume.h"
+
+#define MOST_VIEWS 1024u
+/* Pixels of all views together: 64 MiB; what a CPU device renders in half a minute. */
+#define GPU_PIXELS (1u << 24)
+#define CPU_PIXELS (1u << 20)
+
+struct map_renderer {
+    struct vkn_renderer *renderer;
+    struct visibility_maps *visibility_maps;
+    struct gpu_pipeline *find_density, *composite, *finish;
+};
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+static vkn_status choose_views(struct map_renderer *map_renderer, const struct vkn_scene *scene)
+{
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    uint64_t count = train->camera_count < MOST_VIEWS ? train->camera_count : MOST_VIEWS;
+    struct visibility_maps *visibility_maps = map_renderer->visibility_maps;
+    bool cpu = gpu_device_capabilities(visibility_maps->device)->type == GPU_CPU;
+    if (count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: there are no train views", scene->path);
+    visibility_maps->shown = base_alloc(count, sizeof *visibility_maps->shown);
+    if (!visibility_maps->shown)
+        return VKN_ERROR;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct scene_camera *view = &train->cameras[i * train->camera_count / count];
+        struct scene_camera camera =
+            scene_fit_camera(view, (cpu ? CPU_PIXELS : GPU_PIXELS) / count);
+        camera.first_pixel = visibility_maps->pixels;
+        visibility_maps->shown[i] = camera;
+        visibility_maps->pixels += (uint64_t)camera.width * camera.height;
+    }
+    visibility_maps->views = (uint32_t)count;
+    return VKN_OK;
+}
+
+static vkn_status upload_views(const struct visibility_maps *visibility_maps)
+{
+    struct Camera *cameras = base_alloc(visibility_maps->views, sizeof *cameras);
+    if (!cameras)
+        return VKN_ERROR;
+    for (uint32_t i = 0; i < visibility_maps->views; i++)
+        cameras[i] = setup_camera(&visibility_maps->shown[i]);
+    vkn_status status = gpu_upload(visibility_maps->device, &visibility_maps->cameras, 0, cameras,
+                                   visibility_maps->views * sizeof *cameras);
+    free(cameras);
+    return status;
+}
+
+static vkn_status prepare(struct map_renderer *map_renderer)
+{
+    struct vkn_renderer *r = map_renderer->renderer;
+    struct visibility_maps *visibility_maps = map_renderer->visibility_maps;
+    const struct gpu_buffer_request requests[] = {
+        {&visibility_maps->cameras, "sight cameras", visibility_maps->views * sizeof(struct Camera),
+         GPU_DEVICE},
+        {&visibility_maps->inverse_distance, "sight", 4 * visibility_maps->pixels, GPU_DEVICE},
+    };
+    const struct field_pass_request passes[] = {
+        {volume_viewing.passes[VOLUME_DISTANCES].name, &map_renderer->composite, FIELD_NO_VARIANT},
+        {"finish_distances", &map_renderer->finish, FIELD_NO_VARIANT},
+    };
+    BASE_TRY(gpu_arena_create(r->device, requests, BASE_COUNT(requests), &visibility_maps->arena));
+    BASE_TRY(upload_views(visibility_maps));
+    BASE_TRY(render_upload_constants(r));
+    BASE_TRY(render_create_passes(r, passes, BASE_COUNT(passes)));
+    const struct render_field field = render_field_of(r);
+    return field_query_create_forward(&field, true, &map_renderer->find_density);
+}
+
+/* ---- maps ---------------------------------------------------------------------------------- */
+
+/* `rays` of the view that the renderer's camera is, from pixel `first` on, into the map at
+ * `place`. */
+static vkn_status render_rays(const struct map_renderer *map_renderer, uint32_t first,
+                              uint32_t rays, uint64_t place)
+{
+    struct vkn_renderer *r = map_renderer->renderer;
+    uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
+    struct Push view = {.b = first, .c = rays}, finish = {.a = rays};
+    GPU_ONCE(r->device, "sight");
+    gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
+    render_record_march(r, recording, rays, map_renderer->find_density, map_renderer->composite);
+    gpu_record_dispatch(recording, map_renderer->finish, r->bindings, &finish, sizeof finish,
+                        groups);
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, &r->buffers.at[BIND_OUTPUT], 0,
+                    &map_renderer->visibility_maps->inverse_distance, 4 * place, 4ull * rays);
+    return gpu_run_once(&recording);
+}
+
+static vkn_status render_maps(const struct map_renderer *map_renderer,
+                              struct report_progress *progress, const volatile sig_atomic_t *stop)
+{
+    struct vkn_renderer *r = map_renderer->renderer;
+    for (uint32_t i = 0; i < map_renderer->visibility_maps->views; i++) {
+        const struct scene_camera *camera = &map_renderer->visibility_maps->shown[i];
+        uint32_t pixels = camera->width * camera->height, most = r->setup.constants.ray_capacity;
+        if (progress)
+            report_progress_count(progress, "looking from the views", i,
+                                  map_renderer->visibility_maps->views);
+        BASE_TRY(render_upload_camera(r, camera));
+        for (uint32_t first = 0; first < pixels; first += most) {
+            if (base_stop_asked(stop))
+                return base_fail(VKN_INTERRUPTED, "interrupted while looking from the views");
+            uint32_t rays = pixels - first < most ? pixels - first : most;
+            BASE_TRY(render_rays(map_renderer, first, rays, camera->first_pixel + first));
+        }
+    }
+    return VKN_OK;
+}
+
+vkn_status visibility_maps_create(vkn_renderer *renderer, const struct vkn_scene *scene,
+                                  struct report_progress *progress,
+                                  const volatile sig_atomic_t *stop,
+                                  struct visibility_maps *visibility_maps)
+{
+    *visibility_maps = (struct visibility_maps){.device = renderer->device};
+    struct map_renderer map_renderer = {.renderer = renderer, .visibility_maps = visibility_maps};
+    vkn_status status = choose_views(&map_renderer, scene);
+    if (status == VKN_OK)
+        status = prepare(&map_renderer);
+    if (status == VKN_OK)
+        status = render_maps(&map_renderer, progress, stop);
+    gpu_pipeline_destroy(&map_renderer.find_density);
+    gpu_pipeline_destroy(&map_renderer.composite);
+    gpu_pipeline_destroy(&map_renderer.finish);
+    return status;
+}
+
+void visibility_maps_destroy(struct visibility_maps *visibility_maps)
+{
+    gpu_arena_destroy(&visibility_maps->arena);
+    free(visibility_maps->shown);
+    visibility_maps->shown = NULL;
+}
+
+/* ---- what is seen -------------------------------------------------------------------------- */
+
+#define BOX_POINTS (1u << 18) /* that a box is found from, about */
+#define BOX_MARGIN (1.0 / 64)
+
+struct surface_points {
+    size_t count;
+    float *along[3]; /* places, training space */
+};
+
+static void add_pixel(struct surface_points *surface_points, const struct vkn_scene *scene,
+                      const struct scene_camera *camera, uint32_t pixel, double inverse_distance)
+{
+    double origin[3], direction[3], place[3], reach = 0.0;
+    uint32_t column = pixel % camera->width, row = pixel / camera->width;
+    if (!(inverse_distance > 0.0) ||
+        !scene_camera_ray(camera, column + 0.5, row + 0.5, origin, direction))
+        return;
+    for (int i = 0; i < 3; i++) {
+        place[i] = origin[i] + direction[i] / inverse_distance;
+        reach = fmax(reach, fabs(place[i] - 0.5));
+    }
+    if (reach > 0.5 * scene->aabb_scale)
+        return;
+    for (int i = 0; i < 3; i++)
+        surface_points->along[i][surface_points->count] = (float)place[i];
+    surface_points->count++;
+}
+
+static void add_pixels(struct surface_points *surface_points,
+                       const struct visibility_maps *visibility_maps, const struct vkn_scene *scene,
+                       const float *inverse_distance)
+{
+    uint64_t stride = visibility_maps->pixels / BOX_POINTS + 1, number = 0;
+    for (uint32_t v = 0; v < visibility_maps->views; v++) {
+        const struct scene_camera *camera = &visibility_maps->shown[v];
+        for (uint32_t i = 0; i < camera->width * camera->height; i++)
+            if (number++ % stride == 0)
+                add_pixel(surface_points, scene, camera, i,
+                          (double)inverse_distance[camera->first_pixel + i]);
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* In training space, as all but the margin is. */
+static void bound(const struct surface_points *surface_points, double outliers, double low[3],
+                  double high[3])
+{
+    double longest = 0.0;
+    for (int i = 0; i < 3; i++) {
+        size_t out = (size_t)(outliers * (double)surface_points->count);
+        qsort(surface_points->along[i], surface_points->count, sizeof *surface_points->along[i],
+              compare);
+        low[i] = surface_points->count ? (double)surface_points->along[i][out] : 0.0;
+        high[i] = surface_points->count
+                      ? (double)surface_points->along[i][surface_points->count - 1 - out]
+                      : 1.0;
+        longest = fmax(longest, high[i] - low[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        low[i] -= BOX_MARGIN * longest;
+        high[i] += BOX_MARGIN * longest;
+    }
+}
+
+vkn_status visibility_maps_box(const struct visibility_maps *visibility_maps,
+                               const struct vkn_scene *scene, double outliers, double low[3],
+                               double high[3])
+{
+    struct surface_points surface_points = {0};
+    float *inverse_distance = base_alloc(visibility_maps->pixels, sizeof *inverse_distance);
+    bool room = inverse_distance != NULL;
+    for (int i = 0; i < 3; i++) {
+        surface_points.along[i] = base_alloc(BOX_POINTS, sizeof *surface_points.along[i]);
+        room = room && surface_points.along[i];
+    }
+    vkn_status status =
+        room ? gpu_download(visibility_maps->device, &visibility_maps->inverse_distance, 0,
+                            inverse_distance, visibility_maps->pixels * sizeof *inverse_distance)
+             : VKN_ERROR;
+    if (status == VKN_OK) {
+        add_pixels(&surface_points, visibility_maps, scene, inverse_distance);
+        bound(&surface_points, outliers, low, high);
+        for (int i = 0; i < 3; i++) {
+            low[i] = (low[i] - scene->offset[i]) / scene->scale;
+            high[i] = (high[i] - scene->offset[i]) / scene->scale;
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        free(surface_points.along[i]);
+    free(inverse_distance);
+    return status;
+}

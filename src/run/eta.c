@@ -1,0 +1,60 @@
+#include "run/training.h"
+
+#include <math.h>
+
+#include "config/config.h"
+
+/* Rates are known well enough at this report; there are at most two a second. */
+#define ETA_REPORT  4u
+#define LONG        600.0 /* seconds */
+#define SHORT       300.0 /* suggested instead */
+/* Of images for a processor without a GPU: what it trains in minutes shows no more detail. */
+#define FINE_PIXELS 256u
+
+/* "--steps 3k": what so many steps a second come to in the time suggested. */
+static double short_thousands(double rate)
+{
+    return fmax(1.0, round(rate * SHORT / 1000.0));
+}
+
+static uint32_t fitting_downscale(uint32_t longest_side)
+{
+    uint32_t factor = 1;
+    while (longest_side / factor > FINE_PIXELS && factor < 8)
+        factor *= 2;
+    return factor;
+}
+
+static void write_line(char line[256], double rate, double left, uint32_t shrink,
+                       const struct vkn_config *config)
+{
+    char smaller[64] = "";
+    if (shrink > 1)
+        snprintf(smaller, sizeof(smaller), "; --downscale %u trains on smaller images",
+                 shrink * (config->scene.downscale > 1 ? config->scene.downscale : 1));
+    bool hours = left >= 3.0 * 3600.0;
+    snprintf(
+        line, 256,
+        "%u steps take about %.0f %s more on this CPU device; --seconds %.0fm or --steps %.0fk "
+        "ends sooner, Ctrl-C saves%s",
+        config->steps, left / (hours ? 3600.0 : 60.0), hours ? "hours" : "minutes", SHORT / 60.0,
+        short_thousands(rate), smaller);
+}
+
+bool eta_update(struct eta *eta, const struct vkn_config *config,
+                const struct vkn_train_stats *stats, uint32_t longest_side, char line[256])
+{
+    if (++eta->reports == 1) {
+        eta->first_step = stats->step;
+        eta->first_seconds = stats->seconds;
+    }
+    if (eta->reports != ETA_REPORT || config->seconds > 0.0 || config->steps <= stats->step)
+        return false;
+    double seconds = stats->seconds - eta->first_seconds;
+    double rate = (double)(stats->step - eta->first_step) / seconds;
+    double left = (double)(config->steps - stats->step) / rate;
+    if (!(seconds > 0.0 && left > LONG))
+        return false;
+    write_line(line, rate, left, fitting_downscale(longest_side), config);
+    return true;
+}

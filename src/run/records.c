@@ -1,0 +1,476 @@
+/* config.json and summary.json of a run, and the JSON of an evaluation. */
+#include "config/config.h"
+#include "run/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+#include <math.h>
+
+#include "render/render.h"
+#include "run/training.h"
+
+/* Of the evaluation's pictures in report.html. */
+#define REPORT_PICTURES 12u
+
+const char *const run_split_names[] = {
+    [VKN_SPLIT_DEFAULT] = "default",
+    [VKN_SPLIT_TRAIN] = "train",
+    [VKN_SPLIT_VAL] = "val",
+    [VKN_SPLIT_TEST] = "test",
+};
+
+/* ---- small things -------------------------------------------------------------------------- */
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Measured values: more digits than mean anything only hide what differs. */
+static void add_measure(cJSON *object, const char *name, double value, double digits)
+{
+    cJSON_AddNumberToObject(object, name, isfinite(value) ? round(value * digits) / digits : value);
+}
+
+static void add_quality(cJSON *object, double psnr, double ssim)
+{
+    add_measure(object, "psnr", psnr, 1e6);
+    add_measure(object, "ssim", ssim, 1e8);
+}
+
+/* Of scenes with times. */
+static void add_blank(cJSON *object, double psnr)
+{
+    if (isfinite(psnr))
+        add_measure(object, "background_psnr", psnr, 1e6);
+}
+
+/* Of scenes with a sparse model. */
+static void add_floaters(cJSON *object, double share)
+{
+    if (isfinite(share))
+        add_measure(object, "floaters", share, 1e8);
+}
+
+static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
+{
+    add_quality(object, view->psnr, view->ssim);
+    if (isfinite(view->time))
+        add_measure(object, "time", view->time, 1e6);
+    add_blank(object, view->background_psnr);
+    add_floaters(object, view->floaters);
+}
+
+static vkn_status write_json(const char *folder, const char *name, cJSON *json)
+{
+    char *path = base_path_join(folder, name), *text = base_json_print(json);
+    cJSON_Delete(json);
+    vkn_status status = VKN_ERROR;
+    if (path && text)
+        status = base_file_replace(path, text, strlen(text));
+    free(path);
+    free(text);
+    return status;
+}
+
+/* A file of the run as it was before; NULL when there is none. What cannot be read is left behind.
+ */
+static cJSON *read_old(const char *folder, const char *name)
+{
+    cJSON *json = NULL;
+    char *path = base_path_join(folder, name);
+    if (path && base_file_exists(path))
+        base_json_read(path, RUN_JSON_LIMIT, &json);
+    free(path);
+    return json;
+}
+
+/* ---- config.json --------------------------------------------------------------------------- */
+
+/* The command of the config.json that is there; NULL when there is none. */
+static cJSON *first_command(const char *folder)
+{
+    cJSON *json = read_old(folder, RUN_CONFIG);
+    cJSON *command = cJSON_DetachItemFromObjectCaseSensitive(json, "command");
+    cJSON_Delete(json);
+    return command;
+}
+
+/* "command" began the run, "resumed_with" went on with it last. */
+static void add_command(cJSON *json, const char *folder, const struct vkn_train_params *params)
+{
+    cJSON *command = cJSON_CreateArray();
+    for (size_t i = 0; i < params->command_count; i++)
+        cJSON_AddItemToArray(command, cJSON_CreateString(params->command[i]));
+    cJSON *first = params->resume ? first_command(folder) : NULL;
+    if (first)
+        cJSON_AddItemToObject(json, "command", first);
+    cJSON_AddItemToObject(json, first ? "resumed_with" : "command", command);
+}
+
+vkn_status run_write_config(const char *folder, const struct run_record *record,
+                            const struct vkn_train_params *params)
+{
+    char *text = vkn_config_write_json(record->config);
+    cJSON *json = NULL;
+    if (!text || base_json_parse(RUN_CONFIG, text, strlen(text), &json) != VKN_OK) {
+        free(text);
+        return VKN_ERROR;
+    }
+    free(text);
+    cJSON *scene = cJSON_GetObjectItemCaseSensitive(json, "scene");
+    cJSON_AddStringToObject(scene, "path", record->scene);
+    cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(json, "commit", base_commit());
+    cJSON_AddStringToObject(json, "device", record->device);
+    cJSON_AddStringToObject(json, "driver", record->driver);
+    cJSON_AddStringToObject(json, "path", record->backend->name);
+    if (params->command)
+        add_command(json, folder, params);
+    return write_json(folder, RUN_CONFIG, json);
+}
+
+/* ---- an evaluation ------------------------------------------------------------------------- */
+
+static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
+{
+    add_quality(json, evaluation->psnr, evaluation->ssim);
+    add_blank(json, evaluation->background_psnr);
+    add_floaters(json, evaluation->floaters);
+    cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
+    cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
+    cJSON_AddStringToObject(json, "background", config_background_names[evaluation->background]);
+    cJSON_AddStringToObject(json, "color_space", "sRGB");
+    cJSON_AddNumberToObject(json, "step", (double)evaluation->step);
+}
+
+static void add_views(cJSON *json, const struct vkn_evaluation *evaluation)
+{
+    cJSON *views = cJSON_AddArrayToObject(json, "per_view");
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        const struct vkn_evaluated_view *view = evaluation->views[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", view->name);
+        cJSON_AddStringToObject(item, "image", file_name(view->image));
+        add_view(item, view);
+        cJSON_AddItemToArray(views, item);
+    }
+}
+
+char *vkn_evaluation_json(const struct vkn_evaluation *evaluation)
+{
+    BASE_C_LOCALE;
+    if (!evaluation)
+        return NULL;
+    cJSON *json = cJSON_CreateObject();
+    add_evaluation(json, evaluation);
+    cJSON_AddStringToObject(json, "precision", config_precision_names[evaluation->precision]);
+    add_views(json, evaluation);
+    char *text = base_json_print(json);
+    cJSON_Delete(json);
+    return text;
+}
+
+char *run_picture_file(const char *prefix, const char *view, const char *kind)
+{
+    return base_format(RUN_VIEWS "/%s%s%s.png", prefix, view, kind);
+}
+
+static void add_picture_file(cJSON *item, const char *field, const char *prefix, const char *view,
+                             const char *kind)
+{
+    char *file = run_picture_file(prefix, view, kind);
+    if (file)
+        cJSON_AddStringToObject(item, field, file);
+    free(file);
+}
+
+/* The common part of a view's pictures, in fresh memory. */
+static cJSON *picture_json(const struct vkn_evaluated_view *view, const char *prefix)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "name", view->name);
+    add_picture_file(item, "render", prefix, view->name, "");
+    add_picture_file(item, "target", "", view->name, "_target");
+    return item;
+}
+
+vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
+                              double seconds, const struct run_pictures *pictures)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddNumberToObject(item, "step", (double)evaluation->step);
+    add_measure(item, "seconds", seconds, 1e3);
+    add_quality(item, evaluation->psnr, evaluation->ssim);
+    cJSON_AddNumberToObject(item, "views", (double)evaluation->view_count);
+    cJSON *list = pictures ? cJSON_AddArrayToObject(item, "pictures") : NULL;
+    for (size_t i = 0; list && i < pictures->end; i += pictures->every) {
+        cJSON *picture = picture_json(evaluation->views[i], pictures->prefix);
+        add_view(picture, evaluation->views[i]);
+        cJSON_AddItemToArray(list, picture);
+    }
+    return cJSON_AddItemToArray(evaluations, item) ? VKN_OK : base_fail(VKN_ERROR, "out of memory");
+}
+
+struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
+{
+    cJSON *old = read_old(folder, RUN_SUMMARY), *kept = cJSON_CreateArray();
+    const cJSON *item;
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(old, "evaluations")) {
+        const cJSON *at = cJSON_GetObjectItemCaseSensitive(item, "step");
+        if (cJSON_IsNumber(at) && at->valuedouble <= (double)step)
+            cJSON_AddItemToArray(kept, cJSON_Duplicate(item, true));
+    }
+    cJSON_Delete(old);
+    return kept;
+}
+
+char *run_old_why(const char *folder, enum vkn_precision precision)
+{
+    cJSON *old = read_old(folder, RUN_SUMMARY);
+    char *why = NULL;
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "precision"));
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "path_why"));
+    if (name && text && strcmp(name, config_precision_names[precision]) == 0)
+        why = base_format("%s", text);
+    cJSON_Delete(old);
+    return why;
+}
+
+/* ---- summary.json -------------------------------------------------------------------------- */
+
+/* A few views, evenly spread over those that have pictures. */
+static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
+{
+    cJSON *pictures = cJSON_AddArrayToObject(json, "pictures");
+    size_t there =
+        evaluation->view_count < RENDER_MAX_PICTURES ? evaluation->view_count : RENDER_MAX_PICTURES;
+    size_t count = there < REPORT_PICTURES ? there : REPORT_PICTURES;
+    for (size_t i = 0; i < count; i++) {
+        const struct vkn_evaluated_view *view = evaluation->views[i * there / count];
+        cJSON *item = picture_json(view, "");
+        add_picture_file(item, "error", "", view->name, "_error");
+        add_picture_file(item, "depth", "", view->name, "_depth");
+        add_picture_file(item, "opacity", "", view->name, "_opacity");
+        add_view(item, view);
+        cJSON_AddItemToArray(pictures, item);
+    }
+}
+
+static void add_work(cJSON *item, const struct vkn_pass_profile *pass)
+{
+    cJSON_AddNumberToObject(item, "flops", round(pass->flops));
+    cJSON_AddNumberToObject(item, "bytes", round(pass->bytes));
+    cJSON_AddNumberToObject(item, "memory_bytes", round(pass->memory_bytes));
+    cJSON_AddNumberToObject(item, "atomics", round(pass->atomics));
+    if (pass->floor_milliseconds > 0.0) {
+        add_measure(item, "floor_milliseconds", pass->floor_milliseconds, 1e6);
+        cJSON_AddStringToObject(item, "bound", pass->bound);
+    }
+}
+
+static void add_peaks(cJSON *json, const struct vkn_profile *profile)
+{
+    const struct {
+        const char *name;
+        double value;
+    } peaks[] = {
+        {"peak_flops_per_second", profile->peak_flops},
+        {"peak_bytes_per_second", profile->peak_bytes},
+        {"peak_atomics_per_second", profile->peak_atomics},
+    };
+    for (size_t i = 0; i < BASE_COUNT(peaks); i++)
+        if (peaks[i].value > 0.0)
+            cJSON_AddNumberToObject(json, peaks[i].name, round(peaks[i].value));
+}
+
+static void add_profile(cJSON *json, const struct vkn_profile *profile)
+{
+    if (profile->pass_count == 0)
+        return;
+    double busy = 0.0, idle = profile->idle_milliseconds + profile->interval_idle_milliseconds;
+    for (size_t i = 0; i < profile->pass_count; i++)
+        busy += profile->passes[i]->milliseconds;
+    cJSON *item = cJSON_AddObjectToObject(json, "profile");
+    cJSON_AddNumberToObject(item, "steps", (double)profile->steps);
+    cJSON_AddNumberToObject(item, "periods", (double)profile->intervals);
+    add_measure(item, "idle_milliseconds", profile->idle_milliseconds, 1e6);
+    add_measure(item, "period_idle_milliseconds", profile->interval_idle_milliseconds, 1e6);
+    add_measure(item, "idle_share", busy + idle > 0.0 ? idle / (busy + idle) : 0.0, 1e6);
+    add_measure(item, "rays", profile->rays, 10);
+    add_measure(item, "marched_samples", profile->marched_samples, 10);
+    add_measure(item, "live_samples", profile->live_samples, 10);
+    add_measure(item, "touched_entries", profile->touched_entries, 10);
+    add_measure(item, "evaluated_cells", profile->evaluated_cells, 10);
+    add_peaks(item, profile);
+}
+
+static void add_passes(cJSON *json, const struct vkn_train_result *result)
+{
+    double total = 0.0;
+    for (size_t i = 0; i < result->pass_count; i++)
+        total += result->passes[i].milliseconds;
+    cJSON *passes = cJSON_AddArrayToObject(json, "passes");
+    for (size_t i = 0; i < result->pass_count && total > 0.0; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", result->passes[i].name);
+        add_measure(item, "share", result->passes[i].milliseconds / total, 1e6);
+        add_measure(item, "milliseconds", result->passes[i].milliseconds, 1e6);
+        if (result->profile && i < result->profile->pass_count)
+            add_work(item, result->profile->passes[i]);
+        cJSON_AddItemToArray(passes, item);
+    }
+}
+
+static void add_buffers(cJSON *json, const struct vkn_train_result *result)
+{
+    cJSON *buffers = cJSON_AddArrayToObject(json, "buffers");
+    for (size_t i = 0; i < result->buffer_count; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", result->buffers[i].name);
+        cJSON_AddNumberToObject(item, "bytes", (double)result->buffers[i].bytes);
+        cJSON_AddBoolToObject(item, "on_host", result->buffers[i].on_host);
+        cJSON_AddItemToArray(buffers, item);
+    }
+}
+
+static void add_images(cJSON *json, const struct vkn_images *images)
+{
+    cJSON *item = cJSON_AddObjectToObject(json, "images");
+    cJSON_AddNumberToObject(item, "count", (double)images->count);
+    cJSON_AddNumberToObject(item, "strips", (double)images->strips);
+    cJSON_AddNumberToObject(item, "resident", (double)images->resident);
+    cJSON_AddBoolToObject(item, "streaming", images->streamed_per_interval > 0);
+    cJSON_AddNumberToObject(item, "exchanged_by_interval", images->streamed_per_interval);
+    cJSON_AddNumberToObject(item, "bytes", (double)images->bytes);
+    cJSON_AddNumberToObject(item, "exchange_bytes", (double)images->exchange_bytes);
+    cJSON_AddNumberToObject(item, "host_bytes", (double)images->host_bytes);
+    cJSON_AddNumberToObject(item, "downscale", images->downscale);
+    cJSON_AddNumberToObject(item, "exchanged", (double)images->exchanged);
+    cJSON_AddNumberToObject(item, "late", (double)images->late);
+}
+
+static void add_gradients(cJSON *json, const struct train_gradients *gradients)
+{
+    cJSON *item = cJSON_AddObjectToObject(json, "gradients");
+    cJSON_AddNumberToObject(item, "steps", (double)gradients->steps);
+    cJSON_AddNumberToObject(item, "underflowed_steps", (double)gradients->underflowed);
+    cJSON_AddNumberToObject(item, "jump_steps", (double)gradients->jumps);
+    cJSON_AddNumberToObject(item, "zero_steps", (double)gradients->zeros);
+    cJSON_AddNumberToObject(item, "skipped_steps", (double)gradients->skipped);
+    cJSON_AddNumberToObject(item, "lost_steps", (double)gradients->lost);
+    if (gradients->warning[0] != '\0')
+        cJSON_AddStringToObject(item, "warning", gradients->warning);
+}
+
+/* Of a training alone there is nothing. */
+static void add_parallel(cJSON *json, const struct run_record *record)
+{
+    const struct vkn_communication *exchange = &record->exchange;
+    if (exchange->ranks < 2)
+        return;
+    cJSON *item = cJSON_AddObjectToObject(json, "parallel");
+    cJSON_AddNumberToObject(item, "ranks", exchange->ranks);
+    cJSON_AddNumberToObject(item, "virtual", exchange->ranks_per_device);
+    cJSON_AddStringToObject(item, "images",
+                            config_parallel_part_names[record->config->parallel.images]);
+    cJSON *devices = cJSON_AddArrayToObject(item, "devices");
+    for (size_t i = 0; i < run_ranks_count(record->ranks); i++)
+        cJSON_AddItemToArray(devices, cJSON_CreateString(run_ranks_device(record->ranks, i)));
+    cJSON_AddNumberToObject(item, "exchange_bytes", (double)exchange->bytes);
+    add_measure(item, "exchange_seconds", exchange->seconds, 1e3);
+    add_measure(item, "waiting_seconds", exchange->waiting_seconds, 1e3);
+    add_measure(item, "hidden_seconds", exchange->hidden_seconds, 1e3);
+    if (exchange->step_seconds > 0.0)
+        add_measure(item, "exchange_share",
+                    (exchange->seconds - exchange->hidden_seconds) / exchange->step_seconds, 1e6);
+}
+
+vkn_status run_write_summary(const char *folder, const struct run_record *record)
+{
+    const struct vkn_train_result *result = record->result;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "status", record->status);
+    if (record->failure)
+        cJSON_AddStringToObject(json, "failure", record->failure);
+    if (result->evaluation)
+        add_evaluation(json, result->evaluation);
+    else
+        cJSON_AddNumberToObject(json, "step", (double)result->step);
+    add_measure(json, "seconds", result->seconds, 1e3);
+    cJSON_AddNumberToObject(json, "skipped_steps", (double)record->gradients.skipped_steps);
+    cJSON_AddStringToObject(json, "precision", config_precision_names[record->config->precision]);
+    cJSON_AddStringToObject(json, "path", record->backend->name);
+    cJSON_AddStringToObject(json, "path_why", record->backend->why);
+    cJSON_AddStringToObject(json, "gradient_sums", record->backend->gradient_sums);
+    cJSON_AddStringToObject(json, "tuning", record->backend->tuning);
+    if (record->backend->policy[0])
+        cJSON_AddStringToObject(json, "policy", record->backend->policy);
+    if (result->gpu_memory_bytes > 0)
+        cJSON_AddNumberToObject(json, "gpu_memory_bytes", (double)result->gpu_memory_bytes);
+    add_gradients(json, &record->gradients);
+    cJSON_AddItemToObject(json, "sampling", train_sampling_json(&record->sampling));
+    add_images(json, result->images);
+    add_parallel(json, record);
+    cJSON_AddBoolToObject(json, "deterministic", record->config->deterministic);
+    cJSON_AddStringToObject(json, "device", record->device);
+    cJSON_AddStringToObject(json, "driver", record->driver);
+    cJSON_AddStringToObject(json, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(json, "commit", base_commit());
+    cJSON_AddStringToObject(json, "scene", record->scene);
+    cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
+    if (record->pictures)
+        add_pictures(json, result->evaluation);
+    if (result->evaluation && isfinite(result->evaluation->views[0]->time))
+        add_views(json, result->evaluation);
+    add_passes(json, result);
+    add_buffers(json, result);
+    if (result->profile)
+        add_profile(json, result->profile);
+    return json ? write_json(folder, RUN_SUMMARY, json) : base_fail(VKN_ERROR, "out of memory");
+}
+
+/* ---- a run's state ------------------------------------------------------------------------- */
+
+static vkn_status read_state(const char *summary, struct vkn_run_state *state)
+{
+    cJSON *json = NULL;
+    BASE_TRY(base_json_read(summary, RUN_JSON_LIMIT, &json));
+    const char *text = "";
+    double step = 0.0;
+    vkn_status status = base_json_string(json, "status", summary, false, &text);
+    state->finished = strcmp(text, "finished") == 0;
+    if (status == VKN_OK)
+        status = base_json_number(json, "step", summary, false, 0.0, 1e15, &step);
+    if (status == VKN_OK)
+        status = base_json_number(json, "psnr", summary, false, -1e3, 1e3, &state->psnr);
+    if (status == VKN_OK)
+        status = base_json_number(json, "ssim", summary, false, -1.0, 1.0, &state->ssim);
+    if (status == VKN_OK)
+        status = base_json_number(json, "seconds", summary, false, 0.0, 1e15, &state->seconds);
+    state->step = (uint64_t)step;
+    cJSON_Delete(json);
+    return status;
+}
+
+vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *given)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(folder);
+    BASE_NEED(given);
+    struct vkn_run_state own = {.psnr = (double)NAN, .ssim = (double)NAN, .seconds = (double)NAN};
+    struct vkn_run_state *state = &own;
+    char *checkpoint = base_path_join(folder, RUN_CHECKPOINT);
+    char *summary = base_path_join(folder, RUN_SUMMARY);
+    vkn_status status = checkpoint && summary ? VKN_OK : VKN_ERROR;
+    state->exists = status == VKN_OK && base_file_exists(checkpoint);
+    if (state->exists && base_file_exists(summary))
+        status = read_state(summary, state);
+    free(checkpoint);
+    free(summary);
+    vkn_status filled = BASE_FILL(vkn_run_state, state, given, seconds);
+    return status != VKN_OK ? status : filled;
+}

@@ -1,0 +1,299 @@
+/* What a folder holds, read once, and one part of a name in it: exactly, or in another form, case
+ * or extension. */
+#include "scene/find_component.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "scene/image.h"
+
+/* ---- folders -----------------------------------------------------------------------------------
+ */
+
+struct entry {
+    char *name, *key; /* name_key(name, true) */
+};
+
+struct listing {
+    char *folder;
+    struct entry *entries; /* by key, then by name */
+    size_t count;
+};
+
+size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *there)
+{
+    size_t low = 0, high = sorted->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(*(char **)sorted->items[middle], text) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *there = low < sorted->count && strcmp(*(char **)sorted->items[low], text) == 0;
+    return low;
+}
+
+vkn_status sorted_insert(struct sorted *sorted, size_t at, void *item)
+{
+    if (sorted->count == sorted->capacity) {
+        size_t more = sorted->capacity > 0 ? 2 * sorted->capacity : 16;
+        void **grown = base_realloc(sorted->items, more * sizeof(void *));
+        if (grown == NULL)
+            return base_fail(VKN_ERROR, "out of memory (%zu folders)", more);
+        sorted->items = grown;
+        sorted->capacity = more;
+    }
+    memmove(sorted->items + at + 1, sorted->items + at, (sorted->count - at) * sizeof(void *));
+    sorted->items[at] = item;
+    sorted->count++;
+    return VKN_OK;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+static void free_listing(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++) {
+        free(listing->entries[i].name);
+        free(listing->entries[i].key);
+    }
+    free(listing->entries);
+    free(listing->folder);
+    free(listing);
+}
+
+static vkn_status add_entry(struct listing *listing, size_t *capacity, const char *name)
+{
+    if (listing->count == *capacity) {
+        size_t more = *capacity > 0 ? 2 * *capacity : 64;
+        struct entry *grown = base_realloc(listing->entries, more * sizeof(*grown));
+        if (grown == NULL)
+            return base_fail(VKN_ERROR, "out of memory (%zu names)", more);
+        listing->entries = grown;
+        *capacity = more;
+    }
+    struct entry *entry = &listing->entries[listing->count++];
+    *entry = (struct entry){base_format("%s", name), name_key(name, true)};
+    return entry->name != NULL && entry->key != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* A folder that cannot be read is empty. */
+static vkn_status read_folder(struct listing *listing)
+{
+    DIR *stream = opendir(listing->folder);
+    size_t capacity = 0;
+    vkn_status status = VKN_OK;
+    for (struct dirent *entry; status == VKN_OK && stream != NULL && (entry = readdir(stream));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            status = add_entry(listing, &capacity, entry->d_name);
+    if (stream != NULL)
+        closedir(stream);
+    if (status == VKN_OK && listing->count > 1)
+        qsort(listing->entries, listing->count, sizeof(*listing->entries), by_key);
+    return status;
+}
+
+static vkn_status list(struct finder *finder, const char *folder, const struct listing **listing)
+{
+    bool there = false;
+    size_t at = sorted_lower_bound(&finder->listings, folder, &there);
+    if (!there) {
+        struct listing *made = base_alloc(1, sizeof(*made));
+        if (made == NULL)
+            return VKN_ERROR;
+        made->folder = base_format("%s", folder);
+        vkn_status status = made->folder != NULL ? read_folder(made) : VKN_ERROR;
+        if (status == VKN_OK)
+            status = sorted_insert(&finder->listings, at, made);
+        if (status != VKN_OK) {
+            free_listing(made);
+            return status;
+        }
+    }
+    *listing = finder->listings.items[at];
+    return VKN_OK;
+}
+
+/* The entries with that key: `count` from the result on. */
+static const struct entry *entries_of(const struct listing *listing, const char *key, size_t *count)
+{
+    size_t low = 0, high = listing->count, end = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(listing->entries[middle].key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (end = low; end < listing->count && strcmp(listing->entries[end].key, key) == 0; end++)
+        ;
+    *count = end - low;
+    return listing->entries + low;
+}
+
+vkn_status finder_lists(struct finder *finder, const char *name, bool *listed)
+{
+    const struct listing *listing = NULL;
+    size_t count = 0;
+    BASE_TRY(list(finder, finder->folder, &listing));
+    entries_of(listing, name, &count);
+    *listed = count > 0;
+    return VKN_OK;
+}
+
+void finder_free_listings(struct finder *finder)
+{
+    for (size_t i = 0; i < finder->listings.count; i++)
+        free_listing(finder->listings.items[i]);
+    free(finder->listings.items);
+}
+
+/* ---- one part of a name ------------------------------------------------------------------------
+ */
+
+static bool is_kind(const char *path, enum component_kind kind)
+{
+    struct stat status;
+    if (kind == COMPONENT_ANY_FILE)
+        return base_file_exists(path);
+    return kind == COMPONENT_FOLDER ? base_is_folder(path)
+                                    : stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+void found_add(struct found *found, char *path)
+{
+    if (found->path == NULL)
+        found->path = path;
+    else if (found->other == NULL && !same_file(found->path, path))
+        found->other = path;
+    else
+        free(path);
+}
+
+vkn_status component_exact(const char *folder, const char *name, enum component_kind kind,
+                           struct found *found)
+{
+    char *path = base_path_join(folder, name);
+    if (path == NULL)
+        return VKN_ERROR;
+    if (is_kind(path, kind))
+        found->path = path;
+    else
+        free(path);
+    return VKN_OK;
+}
+
+/* A name, or its beginning without the extension, that entries are compared with. */
+struct wanted {
+    const char *name;
+    char *key, *form; /* name_key: in lower case, and as it is */
+};
+
+static vkn_status prepare(const char *name, struct wanted *wanted)
+{
+    *wanted = (struct wanted){name, name_key(name, true), name_key(name, false)};
+    return wanted->key != NULL && wanted->form != NULL ? VKN_OK : VKN_ERROR;
+}
+
+static void forget(struct wanted *wanted)
+{
+    free(wanted->key);
+    free(wanted->form);
+}
+
+/* Whether an entry that has the key begins as it is wanted but for what `way` allows: 0,
+ * FOUND_UNICODE_FORM, or FOUND_CASE. */
+static vkn_status begins(const struct entry *entry, const struct wanted *wanted, unsigned way,
+                         bool *fits)
+{
+    *fits = way == FOUND_CASE || strncmp(entry->name, wanted->name, strlen(wanted->name)) == 0;
+    if (*fits || way != FOUND_UNICODE_FORM)
+        return VKN_OK;
+    char *form = name_key(entry->name, false);
+    *fits = form != NULL && strncmp(form, wanted->form, strlen(wanted->form)) == 0;
+    free(form);
+    return form != NULL ? VKN_OK : VKN_ERROR;
+}
+
+/* Of the entries that have the key those that begin so. */
+static vkn_status take_entries(const struct listing *listing, const char *key,
+                               const struct wanted *wanted, unsigned way, enum component_kind kind,
+                               struct found *found)
+{
+    size_t count = 0;
+    const struct entry *entries = entries_of(listing, key, &count);
+    for (size_t i = 0; i < count; i++) {
+        bool fits = false;
+        BASE_TRY(begins(&entries[i], wanted, way, &fits));
+        char *path = fits ? base_path_join(listing->folder, entries[i].name) : NULL;
+        if (fits && path == NULL)
+            return VKN_ERROR;
+        if (fits && is_kind(path, kind))
+            found_add(found, path);
+        else
+            free(path);
+    }
+    return VKN_OK;
+}
+
+vkn_status component_similar(struct finder *finder, const char *folder, const char *name,
+                             enum component_kind kind, struct found *found)
+{
+    static const unsigned differences[] = {FOUND_UNICODE_FORM, FOUND_CASE};
+    const struct listing *listing = NULL;
+    struct wanted wanted;
+    BASE_TRY(list(finder, folder, &listing));
+    vkn_status status = prepare(name, &wanted);
+    for (size_t i = 0; i < BASE_COUNT(differences) && found->path == NULL && status == VKN_OK;
+         i++) {
+        status = take_entries(listing, wanted.key, &wanted, differences[i], kind, found);
+        found->differences |= found->path != NULL ? differences[i] : 0;
+    }
+    forget(&wanted);
+    return status;
+}
+
+static vkn_status take_extensions(const struct listing *listing, const struct wanted *stem,
+                                  const char *const *endings, unsigned way, struct found *found)
+{
+    for (; *endings != NULL; endings++) {
+        char *key = base_format("%s.%s", stem->key, *endings);
+        vkn_status status =
+            key != NULL ? take_entries(listing, key, stem, way, COMPONENT_REGULAR_FILE, found)
+                        : VKN_ERROR;
+        free(key);
+        BASE_TRY(status);
+    }
+    found->differences |= found->path != NULL ? way : 0;
+    return VKN_OK;
+}
+
+vkn_status component_image(struct finder *finder, const char *folder, const char *stem,
+                           struct found *found)
+{
+    static const unsigned differences[] = {0, FOUND_UNICODE_FORM, FOUND_CASE};
+    const struct listing *listing = NULL;
+    struct wanted wanted;
+    BASE_TRY(list(finder, folder, &listing));
+    vkn_status status = prepare(stem, &wanted);
+    for (size_t i = 0; i < IMAGE_ENDINGS * BASE_COUNT(differences); i++)
+        if (found->path == NULL && status == VKN_OK)
+            status = take_extensions(listing, &wanted, image_endings[i / BASE_COUNT(differences)],
+                                     differences[i % BASE_COUNT(differences)], found);
+    forget(&wanted);
+    return status;
+}

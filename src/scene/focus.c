@@ -1,0 +1,49 @@
+/* Where the cameras of a capture look. */
+#include <math.h>
+
+#include "scene/transforms.h"
+
+/* Cramer's rule: replaces one column after the other. */
+static void solve(const double m[3][3], const double b[3], double x[3])
+{
+    double d = pose_determinant(m);
+    for (int column = 0; column < 3; column++) {
+        double replaced[3][3];
+        for (int i = 0; i < 9; i++)
+            replaced[i / 3][i % 3] = i % 3 == column ? b[i / 3] : m[i / 3][i % 3];
+        x[column] = pose_determinant(replaced) / d;
+    }
+}
+
+/* The squared distance of p to the line o + t d is |(I - d d^T) (p - o)|^2; summed over the lines
+ * it is smallest where sum (I - d d^T) p = sum (I - d d^T) o. Positions count from the first
+ * view's: of georeferenced ones, sums would have few digits left for the differences. */
+bool scene_focus_point(const double (*views)[6], size_t count, double point[3])
+{
+    double m[3][3] = {{0}}, b[3] = {0};
+    for (size_t n = 0; n < count; n++) {
+        const double *o = views[n], *d = views[n] + 3;
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++) {
+                double projector = ((i == j ? 1.0 : 0.0) - d[i] * d[j]) / (double)count;
+                m[i][j] += projector;
+                b[i] += projector * (o[j] - views[0][j]);
+            }
+        }
+    }
+    /* The eigenvalues sum to 2 and none exceeds 1; parallel axes make one of them vanish. */
+    if (count < 2 || !(pose_determinant(m) > 1e-3))
+        return false;
+    solve(m, b, point);
+    for (int i = 0; i < 3; i++)
+        point[i] += views[0][i];
+
+    size_t in_front = 0;
+    for (size_t n = 0; n < count; n++) {
+        double along = 0;
+        for (int i = 0; i < 3; i++)
+            along += (point[i] - views[n][i]) * views[n][3 + i];
+        in_front += along > 0 ? 1 : 0;
+    }
+    return in_front * 5 >= count * 4;
+}

@@ -1,0 +1,250 @@
+/* Scenes and cameras as those who use the library have them: in the dataset's units. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/camera_path.h"
+
+/* ---- scenes ---------------------------------------------------------------------------------- */
+
+struct scene_options scene_options_of(const char *path, const struct vkn_config *config)
+{
+    struct scene_options options = {
+        .path = path,
+        .format = config->scene.format,
+        .downscale = config->scene.downscale,
+        .scale = config->scene.scale,
+        .aabb_scale = config->scene.aabb_scale,
+        .placed = config->scene.fixed_transform,
+    };
+    memcpy(options.offset, config->scene.offset, sizeof options.offset);
+    return options;
+}
+
+vkn_status vkn_scene_open(const char *path, const vkn_config *given, vkn_scene **scene)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(scene);
+    *scene = NULL;
+    BASE_NEED(path);
+    const struct scene_options options = scene_options_of(path, config_or_default(given));
+    return scene_open(&options, scene);
+}
+
+void vkn_scene_close(vkn_scene **scene)
+{
+    if (scene)
+        scene_close(scene);
+}
+
+vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
+                            enum scene_split_name *name)
+{
+    static const enum scene_split_name order[] = {SCENE_TEST, SCENE_VAL, SCENE_TRAIN};
+    if ((unsigned)split > VKN_SPLIT_TEST)
+        return base_fail(VKN_BAD_INPUT, "split: %u is none of its values, 0 to %u", (unsigned)split,
+                         (unsigned)VKN_SPLIT_TEST);
+    if (split != VKN_SPLIT_DEFAULT)
+        *name = split == VKN_SPLIT_TEST  ? SCENE_TEST
+                : split == VKN_SPLIT_VAL ? SCENE_VAL
+                                         : SCENE_TRAIN;
+    for (size_t i = 0; i < BASE_COUNT(order) && split == VKN_SPLIT_DEFAULT; i++) {
+        *name = order[i];
+        if (scene->splits[*name].camera_count > 0)
+            break;
+    }
+    if (scene->splits[*name].camera_count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: there are no %s views", scene->path,
+                         scene_split_names[*name]);
+    return VKN_OK;
+}
+
+size_t vkn_scene_view_count(const vkn_scene *scene, enum vkn_split split)
+{
+    enum scene_split_name name;
+    BASE_KEEP_ERROR;
+    return scene && scene_find_split(scene, split, &name) == VKN_OK
+               ? scene->splits[name].camera_count
+               : 0;
+}
+
+vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t view,
+                           enum scene_split_name *name)
+{
+    BASE_TRY(scene_find_split(scene, split, name));
+    size_t count = scene->splits[*name].camera_count;
+    if (view >= count)
+        return base_fail(VKN_BAD_INPUT, "%s: view %zu: there are %zu %s views, 0 to %zu",
+                         scene->path, view, count, scene_split_names[*name], count - 1);
+    return VKN_OK;
+}
+
+const char *vkn_scene_image_file(const vkn_scene *scene, enum vkn_split split, size_t view)
+{
+    enum scene_split_name name;
+    BASE_KEEP_ERROR;
+    return scene && scene_find_view(scene, split, view, &name) == VKN_OK
+               ? scene->splits[name].cameras[view].image_path
+               : NULL;
+}
+
+vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t view,
+                            struct vkn_camera *camera)
+{
+    BASE_NEED(scene);
+    BASE_NEED(camera);
+    enum scene_split_name name;
+    BASE_TRY(scene_find_view(scene, split, view, &name));
+    const struct vkn_camera own =
+        scene_camera_to_public(&scene->splits[name].cameras[view], scene->scale, scene->offset);
+    const struct vkn_camera *found = &own;
+    return BASE_FILL(vkn_camera, found, camera, pose);
+}
+
+/* ---- cameras --------------------------------------------------------------------------------- */
+
+struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, double scale,
+                                         const double offset[3])
+{
+    struct vkn_camera made = {
+        .width = camera->width,
+        .height = camera->height,
+        .focal_x = (double)camera->focal_x,
+        .focal_y = (double)camera->focal_y,
+        .center_x = (double)camera->center_x,
+        .center_y = (double)camera->center_y,
+        .lens = camera->lens,
+        .time = (double)camera->time,
+    };
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        lens_set_coefficient(&made, i, (double)camera->distortion[i]);
+    for (size_t i = 0; i < 12; i++)
+        made.pose[i] = (double)camera->pose[i];
+    for (size_t row = 0; row < 3; row++)
+        made.pose[4 * row + 3] =
+            ((double)camera->pose[4 * row + 3] - scene_round_number(offset[row], offset)) /
+            scene_round_number(scale, offset);
+    return made;
+}
+
+static bool is_finite(const struct vkn_camera *camera)
+{
+    bool finite = isfinite(camera->focal_x) && isfinite(camera->focal_y) &&
+                  isfinite(camera->center_x) && isfinite(camera->center_y);
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        finite = finite && isfinite(lens_coefficient(camera, i));
+    return finite;
+}
+
+static vkn_status refuse_infinite(const struct vkn_camera *camera)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "focal_x %g, focal_y %g, center_x %g, center_y %g", camera->focal_x,
+                  camera->focal_y, camera->center_x, camera->center_y);
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        base_text_add(&text, ", %s %g", lens_coefficient_names[i], lens_coefficient(camera, i));
+    vkn_status status =
+        base_fail(VKN_BAD_INPUT, "camera: %s: not all are finite", text.failed ? "" : text.data);
+    free(text.data);
+    return status;
+}
+
+#define SQUARE_TOLERANCE 1e-3
+
+/* Whether the columns are of unit length and square to each other. */
+static bool is_pose(const double pose[12])
+{
+    bool good = true;
+    for (size_t a = 0; a < 4; a++)
+        for (size_t b = a; b < 4; b++) {
+            double sum = pose[a] * pose[b] + pose[4 + a] * pose[4 + b] + pose[8 + a] * pose[8 + b];
+            double wanted = a == b ? 1.0 : 0.0;
+            good &= b == 3 ? isfinite(sum) : fabs(sum - wanted) <= SQUARE_TOLERANCE;
+        }
+    return good;
+}
+
+static vkn_status check_camera(const struct vkn_camera *camera)
+{
+    if (camera->width == 0 || camera->height == 0)
+        return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels are none",
+                         camera->width, camera->height);
+    bool known = (unsigned)camera->lens < SCENE_LENSES;
+    bool all_around = known && lens_kinds[camera->lens].around && camera->focal_x == 0.0 &&
+                      camera->focal_y == 0.0;
+    if (!is_finite(camera))
+        return refuse_infinite(camera);
+    if ((camera->focal_x <= 0.0 && !all_around) || camera->focal_y < 0.0)
+        return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: not of a lens",
+                         camera->focal_x, camera->focal_y);
+    if (!known)
+        return base_fail(VKN_BAD_INPUT, "camera: lens: %u is none", (unsigned)camera->lens);
+    if (!(camera->time >= 0.0 && camera->time <= 1.0))
+        return base_fail(VKN_BAD_INPUT, "camera: time: %g is not from 0 to 1", camera->time);
+    if (!is_pose(camera->pose))
+        return base_fail(VKN_BAD_INPUT, "camera: pose: its first three columns are no rotation");
+    return VKN_OK;
+}
+
+vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera)
+{
+    BASE_TRY(BASE_READ("vkn_camera", vkn_camera, given, camera, pose));
+    BASE_TRY(check_camera(camera));
+    if (camera->focal_x == 0.0) {
+        camera->focal_x = lens_focal_panorama(camera->width, 0);
+        camera->focal_y = lens_focal_panorama(camera->height, 1);
+    }
+    if (camera->focal_y == 0.0)
+        camera->focal_y = camera->focal_x;
+    if (camera->center_x == 0.0 && camera->center_y == 0.0) {
+        camera->center_x = 0.5 * camera->width;
+        camera->center_y = 0.5 * camera->height;
+    }
+    return VKN_OK;
+}
+
+vkn_status scene_camera_from_public(const struct vkn_camera *given, double scale,
+                                    const double offset[3], struct scene_camera *camera)
+{
+    struct vkn_camera read;
+    BASE_TRY(scene_read_camera(given, &read));
+    *camera = (struct scene_camera){
+        .width = read.width,
+        .height = read.height,
+        .focal_x = (float)read.focal_x,
+        .focal_y = (float)read.focal_y,
+        .center_x = (float)read.center_x,
+        .center_y = (float)read.center_y,
+        .lens = read.lens,
+        .time = (float)read.time,
+    };
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        camera->distortion[i] = (float)lens_coefficient(&read, i);
+    for (size_t i = 0; i < 12; i++)
+        camera->pose[i] = (float)read.pose[i];
+    for (size_t row = 0; row < 3; row++)
+        camera->pose[4 * row + 3] =
+            (float)(read.pose[4 * row + 3] * scene_round_number(scale, offset) +
+                    scene_round_number(offset[row], offset));
+    return VKN_OK;
+}
+
+vkn_status vkn_camera_look_at(struct vkn_camera *camera, const double *eye, const double *target,
+                              const double *up)
+{
+    BASE_NEED(camera);
+    BASE_NEED(eye);
+    BASE_NEED(target);
+    BASE_NEED(up);
+    for (int i = 0; i < 3; i++)
+        if (!isfinite(eye[i]) || !isfinite(target[i]) || !isfinite(up[i]))
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: eye, target, up: %g, %g and %g along %c are not all finite",
+                             __func__, eye[i], target[i], up[i], "xyz"[i]);
+    const double back[3] = {eye[0] - target[0], eye[1] - target[1], eye[2] - target[2]};
+    if (!(vector_dot(back, back) > 0.0) || !(vector_dot(up, up) > 0.0))
+        return base_fail(VKN_BAD_INPUT, "%s: the target is where the eye is, or `up` is zero",
+                         __func__);
+    look_along(eye, back, up, camera->pose);
+    return VKN_OK;
+}

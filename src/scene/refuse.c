@@ -1,0 +1,274 @@
+/* What is given instead of a scene: photographs or a video, whose poses nobody has found yet. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "scene/capture.h"
+#include "scene/detect.h"
+
+#define PREPARED         "prepare.json" /* of vknerf prepare, see src/prepare/record.c */
+#define CONVERTED        "heic heif webp tif tiff bmp avif"
+#define VIDEOS           "mp4 mov m4v avi mkv webm mpg mts 3gp"
+#define DEEPEST          3u /* folders below one another that vknerf prepare looks into */
+#define MOST_LOOKED_INTO 2000u
+
+/* Without what stands behind the name: slashes, or a video's ending. "scene" for folders without a
+ * name. */
+static char *scene_beside(const char *path, bool video)
+{
+    size_t length = strlen(path);
+    while (length > 0 && path[length - 1] == '/')
+        length--;
+    const char *end = path + length, *name = end;
+    while (name > path && name[-1] != '/')
+        name--;
+    const char *dot = video ? strrchr(name, '.') : NULL;
+    length = dot != NULL && dot > name ? (size_t)(dot - path) : length;
+    bool nameless = name == end || strncmp(name, ".", (size_t)(end - name)) == 0 ||
+                    strncmp(name, "..", (size_t)(end - name)) == 0;
+    return nameless ? base_format("scene") : base_format("%.*s-scene", (int)length, path);
+}
+
+/* A word for a shell, which no command takes for an option. */
+static char *word_of(const char *path)
+{
+    char *apart = base_format("%s%s", path[0] == '-' ? "./" : "", path);
+    char *word = apart != NULL ? vkn_shell_word(apart) : NULL;
+    free(apart);
+    return word;
+}
+
+static vkn_status say(const char *path, bool video, const char *what)
+{
+    char *scene = scene_beside(path, video);
+    char *from = word_of(path), *to = scene != NULL ? word_of(scene) : NULL;
+    vkn_status status = VKN_ERROR;
+    if (from != NULL && to != NULL)
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: %s without poses; find them with: vknerf prepare %s --out %s", path,
+                           what, from, to);
+    free(scene);
+    free(from);
+    free(to);
+    return status;
+}
+
+/* As one of "mp4 mov", in whatever case. */
+static bool has_ending(const char *path, const char *endings)
+{
+    const char *dot = strrchr(path, '.');
+    size_t length = dot != NULL && strchr(dot, '/') == NULL ? strlen(dot + 1) : 0;
+    for (const char *at = endings; length > 0 && *at != '\0'; at += strspn(at, " ")) {
+        size_t size = strcspn(at, " ");
+        if (size == length && strncasecmp(at, dot + 1, size) == 0)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+/* Files of the folder with one of these endings; `first`, unless NULL, becomes the first one's path
+ * in fresh memory. */
+static size_t count_endings(const char *folder, const char *endings, char **first)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    size_t found = 0;
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.' && has_ending(entries[i]->d_name, endings) &&
+            found++ == 0 && first != NULL)
+            *first = base_path_join(folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return found;
+}
+
+/* Those that vknerf reads, and those that vknerf prepare converts. */
+static vkn_status count_pictures(const char *folder, size_t *count)
+{
+    char **names = NULL;
+    size_t listed = 0;
+    *count = 0;
+    if (!base_is_folder(folder))
+        return VKN_OK;
+    vkn_status status = capture_list(folder, &names, &listed);
+    for (size_t i = 0; i < listed; i++)
+        *count += !has_ending(names[i], CONVERTED);
+    capture_free_names(names, listed);
+    *count += status == VKN_OK ? count_endings(folder, CONVERTED, NULL) : 0;
+    return status;
+}
+
+static bool holds(const char *folder, const char *name)
+{
+    char *path = base_path_join(folder, name);
+    bool there = path != NULL && access(path, F_OK) == 0; /* what cannot be looked at is no hint */
+    free(path);
+    return there;
+}
+
+static bool is_scene(const char *folder)
+{
+    static const char *const files[] = {"transforms.json", "transforms_train.json",
+                                        "poses_bounds.npy", "sparse/0/cameras.bin",
+                                        "sparse/0/cameras.txt"};
+    bool scene = false;
+    for (size_t i = 0; i < BASE_COUNT(files) && !scene; i++)
+        scene = holds(folder, files[i]);
+    return scene;
+}
+
+/* The first folder below that is a scene or has photographs. */
+struct below {
+    const char *what;
+    char *path;  /* NULL: there is none */
+    size_t left; /* folders that may still be looked into */
+};
+
+static vkn_status look_below(const char *folder, uint32_t depth, struct below *below)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    vkn_status status = VKN_OK;
+    for (int i = 0; i < count; i++) {
+        char *path =
+            entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
+        size_t pictures = 0;
+        bool turns = depth > 1 && entries[i]->d_type ==
+                                      DT_LNK; /* a link may lead anywhere, and round in a circle */
+        bool looks = path != NULL && below->path == NULL && below->left > 0 && status == VKN_OK &&
+                     !turns && base_is_folder(path);
+        bool scene = looks && is_scene(path);
+        below->left -= looks;
+        if (looks && !scene && count_pictures(path, &pictures) == VKN_ERROR) /* one that cannot be
+                                                                                read holds none */
+            status = VKN_ERROR;
+        if (scene || pictures > 0) {
+            below->what = scene ? "a scene" : "photographs without poses";
+            below->path = path;
+            path = NULL;
+        } else if (looks && depth < DEEPEST && status == VKN_OK) {
+            status = look_below(path, depth + 1, below);
+        }
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+static vkn_status refuse_run(const char *folder, const char *word)
+{
+    if (holds(folder, "checkpoint.safetensors"))
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: a run, not a scene; go on with: vknerf train --resume %s, or see it: "
+                         "vknerf view %s",
+                         folder, word, word);
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: a run that saved nothing, not a scene; how it ended: vknerf info %s",
+                     folder, word);
+}
+
+static bool is_empty(const char *folder)
+{
+    DIR *stream = opendir(folder);
+    bool empty = stream != NULL;
+    for (struct dirent *entry; empty && (entry = readdir(stream)) != NULL;)
+        empty = entry->d_name[0] == '.';
+    if (stream != NULL)
+        closedir(stream);
+    return empty;
+}
+
+/* Why a folder without photographs or a scene is none. */
+static vkn_status refuse_other(const char *folder)
+{
+    char *word = word_of(folder), *video = NULL;
+    struct below below = {.left = MOST_LOOKED_INTO};
+    vkn_status status = word != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && holds(folder, "metrics.jsonl"))
+        status = refuse_run(folder, word);
+    else if (status == VKN_OK && is_empty(folder))
+        status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder: it is empty", folder);
+    else if (status == VKN_OK && count_endings(folder, VIDEOS, &video) > 0 && video != NULL)
+        status = say(video, true, "a video");
+    else if (status == VKN_OK)
+        status = look_below(folder, 1, &below);
+    if (status == VKN_OK && below.path != NULL)
+        status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder, but %s in %s", folder,
+                           below.what, below.path);
+    free(word);
+    free(video);
+    free(below.path);
+    return status;
+}
+
+/* Photographs of a scene, in a folder of it. */
+static vkn_status refuse_part(const char *folder)
+{
+    char *above = base_path_join(folder, ".."),
+         *scene = above != NULL ? realpath(above, NULL) : NULL;
+    vkn_status status = VKN_OK;
+    if (scene != NULL && is_scene(scene))
+        status = base_fail(VKN_BAD_INPUT, "%s: no scene but the photographs of one: name %s",
+                           folder, scene);
+    free(above);
+    free(scene);
+    return status;
+}
+
+vkn_status refuse_folder(const char *folder)
+{
+    char *record = base_path_join(folder, PREPARED), *images = base_path_join(folder, "images");
+    size_t count = 0;
+    vkn_status status = record != NULL && images != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && base_file_exists(record))
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: this scene was prepared in part; the same vknerf prepare goes on",
+                           folder);
+    if (status == VKN_OK)
+        status = count_pictures(folder, &count);
+    if (status == VKN_OK && count == 0)
+        status = count_pictures(images, &count);
+    free(record);
+    free(images);
+    if (status != VKN_OK || count == 0)
+        return status == VKN_OK ? refuse_other(folder) : status;
+    BASE_TRY(refuse_part(folder));
+    char what[64];
+    snprintf(what, sizeof(what), "%zu photograph%s", count, count == 1 ? "" : "s");
+    return say(folder, false, what);
+}
+
+/* What a file is that its ending shows to be no scene, and what to do. */
+vkn_status refuse_file(const char *path)
+{
+    static const struct {
+        const char *endings, *what;
+    } kinds[] = {
+        {"jpg jpeg png gif dng cr2 cr3 nef arw orf raf rw2 " CONVERTED,
+         "one picture; a scene is a folder: find the poses of all its pictures with vknerf prepare "
+         "PICTURES --out SCENE"},
+        {"zip tar gz tgz bz2 xz zst 7z rar", "an archive; unpack it, and name the folder"},
+        {"ply splat ksplat spz sog obj glb gltf stl usdz las laz",
+         "points, splats or a mesh; a scene is a folder of photographs with their poses"},
+        {"safetensors",
+         "a checkpoint; go on with it by --resume, or begin with its weights by --init"},
+        {"yml yaml toml",
+         "another program's configuration; a scene is a folder of photographs with their poses"},
+        {"pt pth ckpt msgpack ingp",
+         "another program's model; a scene is a folder of photographs with their poses"},
+        {"db", "COLMAP's database; name the folder of its model, with cameras.bin or cameras.txt"},
+    };
+    if (!base_file_exists(path))
+        return VKN_OK;
+    if (has_ending(path, VIDEOS))
+        return say(path, true, "a video");
+    for (size_t i = 0; i < BASE_COUNT(kinds); i++)
+        if (has_ending(path, kinds[i].endings))
+            return base_fail(VKN_BAD_INPUT, "%s: %s", path, kinds[i].what);
+    return VKN_OK;
+}

@@ -1,0 +1,214 @@
+/* What ranks that take a step together exchange: gradients in pieces, and a few words. */
+#include "step/ranks.h"
+#include "rays/rays.h"
+
+/* ---- what is exchanged ----------------------------------------------------------------------- */
+
+static const struct gpu_buffer *source(const struct step *step, uint32_t field, uint32_t format)
+{
+    return &step_field_buffers(step, field)
+                ->at[format == PACKED_F16 ? BIND_ACCUMULATORS : BIND_GRADIENTS];
+}
+
+/* Byte that a form's numbers begin with on the device. */
+static uint64_t offset_of(const struct step *step, uint32_t field, uint32_t format)
+{
+    const struct gpu_constants *constants = &step_field_setup(step, field)->specialization;
+    return format == PACKED_F16 ? 8ull * constants->values[SPEC_F16_SUM_OFFSET] : 0;
+}
+
+/* A stretch of a field's gradients in one form. */
+struct gradient_range {
+    uint32_t field, format;
+    uint64_t first, size; /* bytes */
+};
+
+static size_t list_ranges(const struct step *step, uint32_t piece,
+                          struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS])
+{
+    const struct segment *segment = &step->ranks->segments[piece];
+    bool halves = step->setup.backend.f16_sums;
+    size_t count = 0;
+    for (uint32_t i = 0; i < segment->fields; i++) {
+        uint32_t field = segment->field + i;
+        const struct GradientBucket *buckets = step_field_setup(step, field)->constants.buckets;
+        uint64_t begin = buckets[segment->piece].parameter;
+        uint64_t end = buckets[segment->bucket_end].parameter;
+        uint64_t first = segment->piece > 0 ? begin : 0; /* with the weights of the MLPs */
+        uint64_t behind = halves ? begin : end;
+        if (behind > first)
+            ranges[count++] =
+                (struct gradient_range){field, FLOATS, 4 * first, 4 * (behind - first)};
+        if (halves && end > begin)
+            ranges[count++] =
+                (struct gradient_range){field, PACKED_F16, 2 * begin, 2 * (end - begin)};
+    }
+    return count;
+}
+
+uint32_t step_buckets(const struct step *step)
+{
+    return step->ranks->buckets;
+}
+
+struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t piece)
+{
+    const struct step_ranks *ranks = step->ranks;
+    struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS];
+    struct step_bucket found = {.count = (uint32_t)list_ranges(step, piece, ranges)};
+    for (uint32_t i = 0; i < found.count; i++) {
+        const struct gradient_range *at = &ranges[i];
+        char *begin = ranks->direct ? (char *)source(step, at->field, at->format)->mapped +
+                                          offset_of(step, at->field, at->format)
+                                    : ranks->gradients[turn][at->field][at->format].mapped;
+        found.spans[i] = (struct step_span){(float *)(begin + at->first), at->size / sizeof(float),
+                                            at->format == PACKED_F16};
+    }
+    return found;
+}
+
+uint64_t step_bucket_bytes(const struct step *step)
+{
+    struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS];
+    uint64_t bytes = 0;
+    if (ranks_cells(step).values)
+        bytes += step->buffers.at[BIND_OCCUPANCY].size / UPDATE_INTERVAL;
+    for (uint32_t piece = 0; piece < step->ranks->buckets; piece++)
+        for (size_t i = list_ranges(step, piece, ranges); i > 0; i--)
+            bytes += ranges[i - 1].size;
+    return bytes;
+}
+
+struct step_span ranks_cells(const struct step *step)
+{
+    const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
+    if (step->setup.constants.cell_shares < 2 || !rays_use_grid(&step->setup.config))
+        return (struct step_span){0};
+    void *values = cells->mapped ? cells->mapped : step->ranks->cells.mapped;
+    return (struct step_span){values, cells->size / sizeof(float), false};
+}
+
+struct RankStats *step_statistics(const struct step *step, uint32_t turn)
+{
+    return step->ranks->found[turn].mapped;
+}
+
+uint32_t step_fields(const struct step *step)
+{
+    return step->ranks->fields;
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/* Bytes of a field's gradients in all forms. */
+static uint64_t gradient_bytes(const struct setup *setup)
+{
+    uint64_t params = setup->model.param_count, summed = setup->model.mlp_params;
+    return setup->backend.f16_sums ? 4 * summed + 2 * params : 4 * params;
+}
+
+uint64_t step_ranks_memory(const struct setup *setup)
+{
+    const struct setup coarse = setup_of_coarse(setup);
+    uint64_t gradients = gradient_bytes(setup);
+    if (setup->constants.ranks < 2)
+        return 0;
+    if (rays_have_coarse(&setup->config))
+        gradients += gradient_bytes(&coarse);
+    uint64_t cells = setup->constants.cell_shares > 1 ? 4 * setup_counts(setup).cells : 0;
+    return sizeof(struct State) + cells +
+           setup_virtual_ranks(&setup->config) *
+               (gradients + STEP_FIELDS * sizeof(struct RankStats));
+}
+
+vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
+{
+    struct gpu_buffer_request
+        requests[2 + STEP_MAX_VIRTUAL_RANKS * (STEP_FIELDS * GRADIENT_FORMATS + 1)];
+    const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
+    bool halves = step->setup.backend.f16_sums;
+    size_t count = 0;
+    requests[count++] = (struct gpu_buffer_request){&ranks->before, "state before a turn",
+                                                    sizeof(struct State), GPU_DEVICE};
+    for (uint32_t turn = 0; turn < ranks->turns; turn++) {
+        for (uint32_t i = 0; i < ranks->fields && !ranks->direct; i++) {
+            const struct field_model *model = &step_field_setup(step, i)->model;
+            uint64_t floats = 4ull * model->mlp_params;
+            requests[count++] = (struct gpu_buffer_request){
+                &ranks->gradients[turn][i][FLOATS], "exchanged gradients",
+                halves ? floats : source(step, i, FLOATS)->size, GPU_HOST};
+            if (halves)
+                requests[count++] = (struct gpu_buffer_request){
+                    &ranks->gradients[turn][i][PACKED_F16], "exchanged gradients",
+                    2ull * model->param_count, GPU_HOST};
+        }
+        requests[count++] =
+            (struct gpu_buffer_request){&ranks->found[turn], "exchanged figures",
+                                        STEP_FIELDS * sizeof(struct RankStats), GPU_HOST};
+    }
+    if (ranks_cells(step).count > 0 && !cells->mapped)
+        requests[count++] = (struct gpu_buffer_request){&ranks->cells, "exchanged occupancy cells",
+                                                        cells->size, GPU_HOST};
+    return gpu_arena_create(step->device, requests, count, &ranks->arena);
+}
+
+/* ---- recording ----------------------------------------------------------------------------- */
+
+void step_record_clear_gradients(const struct step *step, struct gpu_recording *recording)
+{
+    for (uint32_t i = 0; i < step_field_count(step); i++) {
+        gpu_record_fill(recording, source(step, i, FLOATS), 0, UINT64_MAX, 0);
+        if (step->setup.backend.f16_sums)
+            gpu_record_fill(recording, source(step, i, PACKED_F16), 0, UINT64_MAX, 0);
+    }
+}
+
+void ranks_record_copy(struct gpu_recording *recording, struct copy copy, bool back)
+{
+    if (back)
+        gpu_record_copy(recording, copy.kept, copy.kept_at, copy.own, copy.own_at, copy.size);
+    else
+        gpu_record_copy(recording, copy.own, copy.own_at, copy.kept, copy.kept_at, copy.size);
+}
+
+void ranks_record_bucket(const struct step *step, struct gpu_recording *recording, uint32_t turn,
+                         uint32_t piece, bool back)
+{
+    const struct step_ranks *ranks = step->ranks;
+    struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS];
+    size_t count = ranks->direct ? 0 : list_ranges(step, piece, ranges);
+    gpu_record_barrier(recording);
+    for (size_t i = 0; i < count; i++) {
+        const struct gradient_range *at = &ranges[i];
+        const struct copy numbers = {.own = source(step, at->field, at->format),
+                                     .own_at = offset_of(step, at->field, at->format) + at->first,
+                                     .kept = &ranks->gradients[turn][at->field][at->format],
+                                     .kept_at = at->first,
+                                     .size = at->size};
+        ranks_record_copy(recording, numbers, back);
+    }
+    gpu_record_barrier(recording);
+}
+
+void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back)
+{
+    const struct gpu_buffer *own = &step->buffers.at[BIND_OCCUPANCY];
+    const struct copy cells = {.own = own, .kept = &step->ranks->cells, .size = own->size};
+    gpu_record_barrier(recording);
+    if (cells.kept->handle)
+        ranks_record_copy(recording, cells, back);
+    gpu_record_barrier(recording);
+}
+
+void ranks_record_stats(const struct step *step, struct gpu_recording *recording, uint32_t turn,
+                        bool back)
+{
+    const struct gpu_buffer *kept = &step->ranks->found[turn];
+    const struct copy found = {.own = &step->buffers.at[BIND_REDUCE],
+                               .own_at = sizeof(float) * REDUCE_RANK_STATS,
+                               .kept = kept,
+                               .size = kept->size};
+    gpu_record_barrier(recording);
+    ranks_record_copy(recording, found, back);
+    gpu_record_barrier(recording);
+}

@@ -1,0 +1,143 @@
+/* The training step: the passes of all rooms in their order. */
+#include "field/field.h"
+#include "optim/optim.h"
+#include "step/internal.h"
+#include "rays/rays.h"
+#include "volume/volume.h"
+
+static struct cost cost_begin(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)m, (void)n;
+    return cost_streaming(0, 2 * sizeof(struct State) + DISPATCH_COUNT * sizeof(Dispatch));
+}
+
+/* Decides on the device what of the period or the step runs. */
+static const struct pass begin_passes[] = {
+    {.name = "begin_step", .dispatch = PASS_ONE_WORKGROUP, .decides = true, .cost = cost_begin},
+};
+static const struct pass_list begin = PASS_LIST(begin_passes);
+
+/* Whether the setup is one that a pass belongs to, see enum pass_use. */
+static bool in_use(const struct setup *setup, unsigned use)
+{
+    unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
+    holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
+    holds |= rays_are_hierarchical(&setup->config) ? PASS_HIERARCHICAL : 0u;
+    holds |= rays_have_proposal(&setup->config) ? PASS_PROPOSAL : 0u;
+    holds |= rays_have_coarse(&setup->config) ? PASS_TWO_FIELDS : PASS_ONE_FIELD;
+    holds |= volume_finds_visible(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
+    holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS_ACTIVATIONS : PASS_RECOMPUTES;
+    holds |= setup->constants.ranks > 1 ? PASS_SYNCHRONOUS : PASS_SINGLE_RANK;
+    holds |= PASS_LEARNS | (setup->averaged ? PASS_AVERAGED : 0u);
+    holds |= field_pass_use(&setup->model);
+    const struct field_backend *backend = &setup->backend;
+    holds |= backend->f16_sums && backend->sums != VKN_SUMS_F16 ? PASS_PACKS_F16 : 0u;
+    return (use & ~holds) == 0;
+}
+
+size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES])
+{
+    static const struct field_kind none;
+    const struct field_kind *kind = setup->model.kind;
+    bool sums_cells = kind->sums_cells && setup->model.deformation_layers == 0;
+    const struct field_kind *proposal =
+        setup->proposal_model.kind ? setup->proposal_model.kind : &none;
+    const struct {
+        enum step_phase phase;
+        const struct pass_list *pass_list;
+        unsigned use; /* of all of its passes */
+        uint32_t set; /* of samples */
+    } parts[] = {
+        {STEP_INTERVAL_BEGIN, &begin, PASS_ALWAYS, SET_STEP},
+        {STEP_INTERVAL_BEGIN, &kind->occupancy, PASS_OCCUPANCY, SET_STEP},
+        /* Here ranks have each raised cells of their own. */
+        {STEP_INTERVAL_GRID, &rays_sums, PASS_OCCUPANCY | (sums_cells ? PASS_SYNCHRONOUS : 0u),
+         SET_STEP},
+        {STEP_INTERVAL_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
+        {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},
+        {STEP_EVERY, &rays_sampling, PASS_TWO_FIELDS, SET_COARSE},
+        {STEP_EVERY, &proposal->forward, PASS_PROPOSAL, SET_COARSE},
+        /* A coarse field is done with before the fine one begins, so that both share what lies
+         * between the passes. */
+        {STEP_EVERY, &kind->forward, PASS_HIERARCHICAL | PASS_NO_VISIBILITY, SET_COARSE},
+        {STEP_EVERY, &kind->densities, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
+        {STEP_EVERY, &volume_visibility, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
+        {STEP_EVERY, &kind->colors, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
+        {STEP_EVERY, &volume_coarse, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &kind->backward, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &optim_pack, PASS_HIERARCHICAL, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_HIERARCHICAL | PASS_SINGLE_RANK, SET_COARSE},
+        {STEP_EVERY, &optim_export_coarse, PASS_HIERARCHICAL | PASS_SYNCHRONOUS, SET_COARSE},
+        {STEP_EVERY, &rays_fine, PASS_TWO_FIELDS, SET_FINE},
+        {STEP_EVERY, &kind->forward, PASS_NO_VISIBILITY, SET_STEP},
+        {STEP_EVERY, &kind->densities, PASS_VISIBILITY, SET_STEP},
+        {STEP_EVERY, &volume_visibility, PASS_VISIBILITY, SET_STEP},
+        {STEP_EVERY, &kind->colors, PASS_VISIBILITY, SET_STEP},
+        /* A proposal learns from densities; it is done with before composite leaves its sums. */
+        {STEP_EVERY, &volume_interlevel, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
+        {STEP_EVERY, &proposal->backward, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
+        {STEP_EVERY, &optim_pack, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_PROPOSAL | PASS_SINGLE_RANK | PASS_LEARNS,
+         SET_COARSE},
+        {STEP_EVERY, &optim_export_coarse, PASS_PROPOSAL | PASS_SYNCHRONOUS, SET_COARSE},
+        {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_pack, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_export, PASS_SYNCHRONOUS, SET_STEP},
+        /* Here ranks that take the step together add up what each has found (ranks.c). */
+        {STEP_EVERY, &optim_import_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS | PASS_LEARNS,
+         SET_COARSE},
+        {STEP_EVERY, &optim_import, PASS_SYNCHRONOUS, SET_STEP},
+        {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_update_coarse, PASS_TWO_FIELDS | PASS_LEARNS, SET_COARSE_FIELD},
+        {STEP_INTERVAL_END, &optim_average, PASS_ALWAYS, SET_STEP},
+        {STEP_INTERVAL_END, &optim_average, PASS_TWO_FIELDS, SET_COARSE_FIELD},
+        {STEP_AVERAGE, &optim_averaging, PASS_ALWAYS, SET_STEP},
+        {STEP_AVERAGE, &optim_averaging, PASS_TWO_FIELDS, SET_COARSE_FIELD},
+    };
+    size_t count = 0;
+    bool coarse = false; /* has begun */
+    for (size_t part = 0; part < BASE_COUNT(parts); part++) {
+        bool first = part == 0 || parts[part].phase != parts[part - 1].phase;
+        bool of_coarse = parts[part].set == SET_COARSE || parts[part].set == SET_COARSE_FIELD;
+        bool of_proposal = of_coarse && rays_have_proposal(&setup->config);
+        for (size_t i = 0; i < parts[part].pass_list->count; i++) {
+            const struct pass *pass = &parts[part].pass_list->passes[i];
+            if (!in_use(setup, parts[part].use | pass->use))
+                continue;
+            if (count < STEP_MAX_PASSES)
+                passes[count] = (struct step_pass){
+                    .pass = pass,
+                    .phase = parts[part].phase,
+                    .set = parts[part].set,
+                    .begins_set = parts[part].set == SET_COARSE && !coarse,
+                    .proposal = of_proposal,
+                    .learns = of_proposal && (parts[part].use & PASS_LEARNS),
+                    .first = first,
+                };
+            coarse = coarse || parts[part].set == SET_COARSE;
+            count++;
+            first = false;
+        }
+    }
+    return count;
+}
+
+void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
+                          struct gpu_pipeline *const pipelines[], const struct gpu_pipeline *last,
+                          const struct gpu_bindings *bindings, uint32_t groups)
+{
+    const struct pass *forward[FIELD_MAX_PASSES];
+    size_t count = field_list_passes(&setup->model, &setup->model.kind->forward, forward);
+    struct repeats repeats = setup_repeats(setup);
+    if (last) /* of density alone */
+        repeats.layers = repeats.density_layers;
+    struct pass_dispatch dispatches[STEP_MAX_PASSES];
+    for (size_t i = 0; i < count; i++)
+        dispatches[i] = (struct pass_dispatch){
+            forward[i], last && i + 1 == count ? last : pipelines[i], groups};
+    passes_record(&repeats, recording, dispatches, count, bindings);
+}

@@ -1,0 +1,15 @@
+/* The precision that a run computes in. */
+#include "step/step.h"
+#include "tuner/tuner.h"
+
+vkn_status setup_choose_precision(struct gpu_device *device, const struct vkn_scene *scene,
+                                  struct vkn_config *config, struct field_choice *choice)
+{
+    struct vkn_config effective = *config;
+    BASE_TRY(setup_resolve_config(&effective, scene, gpu_device_capabilities(device)));
+    effective.precision = config->precision; /* which is resolved here */
+    BASE_TRY(field_choose(device, &effective, choice));
+    config->precision = effective.precision;
+    config->matrix = effective.matrix;
+    return VKN_OK;
+}

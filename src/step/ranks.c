@@ -1,0 +1,418 @@
+/* A step that several ranks take together, in two halves: each from rays to gradients by itself,
+ * all from the sums of these to the same weights. One device may play several ranks, turn by turn.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/ranks.h"
+
+static const char second_half[] = "import_step_stats"; /* the pass that it begins with */
+
+/* The first pass from `from` on that runs for pieces; else `cut`. */
+static size_t find_bucket(const struct step *step, size_t from, size_t cut)
+{
+    while (from < cut && !step->passes[from].pass->by_bucket)
+        from++;
+    return from;
+}
+
+/* Behind the last pass before the cut that has coarse samples. */
+static size_t coarse_end(const struct step *step, size_t cut)
+{
+    while (cut > 0 && step->passes[cut - 1].set != SET_COARSE)
+        cut--;
+    return cut;
+}
+
+static size_t cut_of(const struct step *step)
+{
+    size_t cut = 0;
+    while (strcmp(step->passes[cut].pass->name, second_half) != 0)
+        cut++;
+    return cut;
+}
+
+/* The coarse samples' field is done with before the fine ones' gradients begin, and levels one
+ * after the other: what is complete can be exchanged meanwhile. */
+static void place_segments(const struct step *step, struct step_ranks *ranks)
+{
+    size_t cut = cut_of(step), begin = 0;
+    uint32_t buckets = step->setup.buckets, count = 0;
+    if (step->setup.overlaps && ranks->fields > 1) {
+        begin = coarse_end(step, cut);
+        ranks->segments[count++] = (struct segment){0, begin, 0, step->coarse_setup.buckets, 1, 1};
+    }
+    size_t first = find_bucket(step, begin, cut);
+    size_t behind = first < cut ? step_chunk_end(step, first) : cut;
+    uint32_t fields = count > 0 ? 1 : ranks->fields;
+    for (uint32_t piece = 0; piece < buckets; piece++)
+        ranks->segments[count++] = (struct segment){piece == 0 ? begin : first,
+                                                    piece + 1 == buckets ? cut : behind,
+                                                    piece,
+                                                    piece + 1,
+                                                    0,
+                                                    fields};
+    ranks->buckets = count;
+}
+
+vkn_status step_ranks_create(struct step *step)
+{
+    if (step->setup.backend.sums == VKN_SUMS_F16 &&
+        step->setup.config.parallel.communication_type != VKN_COMMUNICATION_F16)
+        return base_fail(
+            VKN_BAD_INPUT,
+            "config: parallel.communication_type: sums of f16 (gradient_sums=f16) are not "
+            "exchanged as f32");
+    struct step_ranks *ranks = base_alloc(1, sizeof *ranks);
+    if (!ranks)
+        return VKN_ERROR;
+    step->ranks = ranks;
+    ranks->turns = setup_virtual_ranks(&step->setup.config);
+    ranks->fields = step_field_count(step);
+    ranks->first_ray = step->setup.constants.first_ray;
+    ranks->direct = ranks->turns == 1 && step->buffers.at[BIND_GRADIENTS].mapped;
+    place_segments(step, ranks);
+    return ranks_allocate(step, ranks);
+}
+
+static void forget_recordings(struct step_ranks *ranks)
+{
+    gpu_recording_destroy(&ranks->begin);
+    gpu_recording_destroy(&ranks->grid);
+    for (uint32_t piece = 0; piece < MAX_SEGMENTS; piece++) {
+        for (uint32_t turn = 0; turn < ranks->turns; turn++)
+            gpu_recording_destroy(&ranks->first[turn][piece]);
+        gpu_recording_destroy(&ranks->back[piece]);
+    }
+    gpu_recording_destroy(&ranks->second);
+}
+
+void step_ranks_destroy(struct step_ranks **destroyed)
+{
+    struct step_ranks *ranks = *destroyed;
+    if (!ranks)
+        return;
+    *destroyed = NULL;
+    forget_recordings(ranks);
+    gpu_arena_destroy(&ranks->arena);
+    free(ranks);
+}
+
+uint32_t step_virtual_ranks(const struct step *step)
+{
+    return step->ranks->turns;
+}
+
+/* ---- recording ----------------------------------------------------------------------------- */
+
+static void record_constant(const struct step *step, struct gpu_recording *recording, size_t at,
+                            uint32_t value)
+{
+    const struct gpu_buffer *proposal = &step->coarse.at[BIND_CONFIG];
+    gpu_record_fill(recording, &step->buffers.at[BIND_CONFIG], at, sizeof value, value);
+    if (proposal->handle)
+        gpu_record_fill(recording, proposal, at, sizeof value, value);
+}
+
+/* Which rays the turn draws, and from which views. */
+static void record_draws(const struct step *step, struct gpu_recording *recording, uint32_t turn)
+{
+    const struct Config *constants = &step->setup.constants;
+    uint32_t first_view = constants->first_view + turn;
+    record_constant(step, recording, offsetof(struct Config, first_ray),
+                    step->ranks->first_ray + turn * constants->ray_capacity);
+    if (constants->view_stride == 1)
+        return; /* all turns draw from the same */
+    record_constant(step, recording, offsetof(struct Config, first_view), first_view);
+    record_constant(step, recording, offsetof(struct Config, view_count),
+                    step_view_count(constants, first_view));
+}
+
+static void record_state(const struct step *step, struct gpu_recording *recording, bool back)
+{
+    const struct copy state = {.own = &step->buffers.at[BIND_STATE],
+                               .kept = &step->ranks->before,
+                               .size = sizeof(struct State)};
+    gpu_record_barrier(recording);
+    ranks_record_copy(recording, state, back);
+}
+
+/* Another rank's rays; all begin with the same state and no gradients. */
+static void record_turn(const struct step *step, struct gpu_recording *recording, uint32_t turn)
+{
+    const struct step_ranks *ranks = step->ranks;
+    record_state(step, recording, turn > 0);
+    if (turn > 0)
+        step_record_clear_gradients(step, recording);
+    if (ranks->turns > 1)
+        record_draws(step, recording, turn);
+    gpu_record_barrier(recording);
+}
+
+static vkn_status begin_recording(const struct step *step, const char *name,
+                                  struct gpu_recording **recording)
+{
+    return gpu_record_begin(step->device, name, 2 * STEP_MAX_TIMED + 2, recording);
+}
+
+static vkn_status record_begin(struct step *step, struct gpu_recording **recording)
+{
+    BASE_TRY(begin_recording(step, "begin of a period", recording));
+    record_state(step, *recording, false);
+    gpu_record_barrier(*recording);
+    step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
+    ranks_record_cells(step, *recording, false);
+    return gpu_record_end(*recording);
+}
+
+static vkn_status record_grid(struct step *step, struct gpu_recording **recording)
+{
+    BASE_TRY(begin_recording(step, "occupancy grid of a period", recording));
+    ranks_record_cells(step, *recording, true);
+    step_record_interval_passes(step, *recording, STEP_INTERVAL_GRID);
+    return gpu_record_end(*recording);
+}
+
+static vkn_status record_first(struct step *step, uint32_t turn, uint32_t piece)
+{
+    struct step_ranks *ranks = step->ranks;
+    struct gpu_recording **recording = &ranks->first[turn][piece];
+    BASE_TRY(begin_recording(step, "step up to its gradients", recording));
+    if (piece == 0)
+        record_turn(step, *recording, turn);
+    step_record_segment(step, *recording, &ranks->segments[piece]);
+    gpu_record_timestamp(*recording, NULL);
+    ranks_record_bucket(step, *recording, turn, piece, false);
+    if (piece + 1 == ranks->buckets)
+        ranks_record_stats(step, *recording, turn, false);
+    return gpu_record_end(*recording);
+}
+
+static vkn_status record_back(struct step *step, uint32_t piece)
+{
+    struct gpu_recording **recording = &step->ranks->back[piece];
+    BASE_TRY(gpu_record_begin(step->device, "gradients of all", 0, recording));
+    ranks_record_bucket(step, *recording, 0, piece, true);
+    return gpu_record_end(*recording);
+}
+
+static vkn_status record_second(struct step *step, struct gpu_recording **recording)
+{
+    BASE_TRY(begin_recording(step, "step from its gradients", recording));
+    ranks_record_stats(step, *recording, 0, true);
+    step_record_part(step, *recording, ANY_STEP, second_half, NULL);
+    step_record_interval_passes(step, *recording, STEP_INTERVAL_END);
+    return gpu_record_end(*recording);
+}
+
+/* ---- the first step on a device that nobody knows, pass by pass ------------------------------ */
+
+static void record_keep(const struct step *step, struct gpu_recording *recording)
+{
+    record_state(step, recording, false);
+}
+
+static void record_cells_out(const struct step *step, struct gpu_recording *recording)
+{
+    ranks_record_cells(step, recording, false);
+}
+
+static void record_cells_in(const struct step *step, struct gpu_recording *recording)
+{
+    ranks_record_cells(step, recording, true);
+}
+
+static vkn_status measure_begin(struct step *step)
+{
+    BASE_TRY(step_record_and_run(step, "first step", record_keep));
+    BASE_TRY(step_measure_passes(step, STEP_INTERVAL_BEGIN, UPDATE_INTERVAL, 0, step->pass_count));
+    return step_record_and_run(step, "first step", record_cells_out);
+}
+
+static vkn_status measure_grid(struct step *step)
+{
+    BASE_TRY(step_record_and_run(step, "first step", record_cells_in));
+    return step_measure_passes(step, STEP_INTERVAL_GRID, UPDATE_INTERVAL, 0, step->pass_count);
+}
+
+static void record_first_turn(const struct step *step, struct gpu_recording *recording)
+{
+    record_turn(step, recording, 0);
+}
+
+static void record_out(const struct step *step, struct gpu_recording *recording)
+{
+    for (uint32_t piece = 0; piece < step->ranks->buckets; piece++)
+        ranks_record_bucket(step, recording, 0, piece, false);
+    ranks_record_stats(step, recording, 0, false);
+}
+
+static void record_in(const struct step *step, struct gpu_recording *recording)
+{
+    ranks_record_stats(step, recording, 0, true);
+}
+
+static vkn_status measure_first(struct step *step)
+{
+    BASE_TRY(step_record_and_run(step, "first step", record_first_turn));
+    step->ranks->kept = true;
+    BASE_TRY(step_measure_passes(step, STEP_EVERY, ANY_STEP, 0, cut_of(step)));
+    return step_record_and_run(step, "first step", record_out);
+}
+
+static vkn_status measure_second(struct step *step)
+{
+    BASE_TRY(step_record_and_run(step, "first step", record_in));
+    BASE_TRY(step_measure_passes(step, STEP_EVERY, ANY_STEP, cut_of(step), step->pass_count));
+    BASE_TRY(step_measure_passes(step, STEP_INTERVAL_END, UPDATE_INTERVAL, 0, step->pass_count));
+    step->measured = true;
+    forget_recordings(step->ranks);
+    return VKN_OK;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+/* Once a period parts are chosen anew where passes take another time than when they were. */
+static void choose_submissions(struct step *step)
+{
+    struct step_ranks *ranks = step->ranks;
+    if (step_submissions_differ(step, ranks->planned))
+        forget_recordings(ranks);
+    if (!ranks->first[0][0])
+        ranks->planned = pipeline_interval_seconds(step);
+}
+
+static vkn_status submit_begin(struct step *step)
+{
+    struct step_ranks *ranks = step->ranks;
+    if (ranks->unknown)
+        return measure_begin(step);
+    choose_submissions(step);
+    step->submission_seconds = 0;
+    if (!ranks->begin)
+        BASE_TRY(record_begin(step, &ranks->begin));
+    return gpu_submit(ranks->begin);
+}
+
+static vkn_status submit_grid(struct step *step)
+{
+    struct step_ranks *ranks = step->ranks;
+    if (ranks->unknown)
+        return measure_grid(step);
+    if (!ranks->grid)
+        BASE_TRY(record_grid(step, &ranks->grid));
+    return gpu_submit(ranks->grid);
+}
+
+vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_reduce *combine,
+                               void *context)
+{
+    struct step_ranks *ranks = step->ranks;
+    const struct step_span cells = ranks_cells(step);
+    ranks->began = number % UPDATE_INTERVAL == 0;
+    ranks->unknown = step_splits_submissions(step) && !step->measured;
+    if (ranks->unknown)
+        step_reset_times(step, ranks->began);
+    if (!ranks->began)
+        return VKN_OK;
+    BASE_TRY(submit_begin(step));
+    ranks->kept = true;
+    if (cells.values && !ranks->unknown)
+        BASE_TRY(gpu_wait(ranks->begin));
+    if (cells.values)
+        BASE_TRY(combine(context, cells.values, cells.count, true));
+    return submit_grid(step);
+}
+
+vkn_status step_submit_gradients(struct step *step, uint32_t turn)
+{
+    struct step_ranks *ranks = step->ranks;
+    if (ranks->unknown && turn == 0)
+        return measure_first(step);
+    step->submission_seconds = 0;
+    for (uint32_t piece = 0; piece < ranks->buckets; piece++) {
+        if (!ranks->first[turn][piece])
+            BASE_TRY(record_first(step, turn, piece));
+        BASE_TRY(gpu_submit(ranks->first[turn][piece]));
+        ranks->kept = true;
+    }
+    return VKN_OK;
+}
+
+vkn_status step_wait_bucket(struct step *step, uint32_t turn, uint32_t piece)
+{
+    const struct step_ranks *ranks = step->ranks;
+    if (turn == 0 && ranks->unknown)
+        return VKN_OK;
+    if (turn == 0 && piece == 0 && ranks->began) {
+        BASE_TRY(gpu_wait(ranks->begin));
+        BASE_TRY(gpu_wait(ranks->grid));
+    }
+    return gpu_wait(ranks->first[turn][piece]);
+}
+
+bool step_wait_bucket_a_while(const struct step *step, uint32_t turn, uint32_t piece,
+                              double seconds)
+{
+    const struct gpu_recording *recording = step->ranks->first[turn][piece];
+    return !recording || gpu_wait_timeout(recording, seconds);
+}
+
+vkn_status step_submit_bucket(struct step *step, uint32_t piece)
+{
+    struct step_ranks *ranks = step->ranks;
+    if (ranks->direct)
+        return VKN_OK;
+    if (!ranks->back[piece])
+        BASE_TRY(record_back(step, piece));
+    return gpu_submit(ranks->back[piece]);
+}
+
+vkn_status step_submit_weights(struct step *step)
+{
+    struct step_ranks *ranks = step->ranks;
+    ranks->kept = false;
+    if (ranks->unknown)
+        return measure_second(step);
+    if (!ranks->second) {
+        step->submission_seconds = 0;
+        BASE_TRY(record_second(step, &ranks->second));
+    }
+    return gpu_submit(ranks->second);
+}
+
+vkn_status step_wait_weights(struct step *step)
+{
+    return step->ranks->unknown ? VKN_OK : gpu_wait(step->ranks->second);
+}
+
+static void record_abandon(const struct step *step, struct gpu_recording *recording)
+{
+    record_state(step, recording, true);
+    step_record_clear_gradients(step, recording);
+}
+
+vkn_status step_abandon(struct step *step)
+{
+    return step->ranks->kept ? step_record_and_run(step, "step not taken", record_abandon) : VKN_OK;
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
+                           struct step_timing timings[STEP_MAX_TIMINGS])
+{
+    const struct step_ranks *ranks = step->ranks;
+    uint32_t count = 0, slot = number % UPDATE_INTERVAL;
+    if (ranks->unknown || (begin && !ranks->began))
+        return 0;
+    if (begin) {
+        count = step_append_timings(step, ranks->begin, UPDATE_INTERVAL, timings, 0);
+        return step_append_timings(step, ranks->grid, UPDATE_INTERVAL, timings, count);
+    }
+    for (uint32_t turn = 0; turn < ranks->turns; turn++)
+        for (uint32_t piece = 0; piece < ranks->buckets; piece++)
+            if (count + 2 * STEP_MAX_TIMED <= STEP_MAX_TIMINGS)
+                count = step_append_timings(step, ranks->first[turn][piece], slot, timings, count);
+    return step_append_timings(step, ranks->second, slot, timings, count);
+}

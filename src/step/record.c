@@ -1,0 +1,313 @@
+/* The training step as recordings: what is dispatched when, and how long it took. */
+#include <string.h>
+
+#include "step/internal.h"
+#include "rays/rays.h"
+
+const char *step_pass_label(const struct step_pass *pass)
+{
+    bool begins = pass->phase == STEP_INTERVAL_BEGIN && pass->first;
+    return begins              ? "begin_update_interval"
+           : pass->pass->label ? pass->pass->label
+                               : pass->pass->name;
+}
+
+/* Of the field that the pass is of. */
+static const struct setup *setup_of(const struct step *step, const struct step_pass *pass)
+{
+    return pass->proposal ? &step->coarse_setup : &step->setup;
+}
+
+/* Sums in fixed point are turned into floats for all parameters, not for those alone that
+ * workgroups have summed up. */
+static int dispatch_of(const struct step *step, const struct step_pass *placed)
+{
+    const struct pass *pass = placed->pass;
+    int first = placed->learns ? DISPATCH_PROPOSAL : 0;
+    if (pass->gpu_dispatch && !step->setup.specialization.values[SPEC_CPU_KERNELS])
+        return first + pass->gpu_dispatch;
+    bool turned = step->setup.backend.sums == VKN_SUMS_FIXED;
+    return first + (pass->variant == FIELD_REDUCE && turned ? DISPATCH_PARAMS : pass->dispatch);
+}
+
+static void dispatch(struct step *step, struct gpu_recording *recording,
+                     const struct step_pass *pass, const struct Push *push)
+{
+    const struct sample_set *set = &step->sets[pass->set];
+    const struct gpu_bindings *bindings = pass->pass->average ? set->inference : set->training;
+    if (pass->pass->dispatch == PASS_ONE_WORKGROUP)
+        gpu_record_dispatch(recording, pass->pipeline, bindings, push, sizeof *push, 1);
+    else
+        gpu_record_dispatch_indirect(recording, pass->pipeline, bindings, push, sizeof *push,
+                                     &step->buffers.at[BIND_DISPATCHES],
+                                     (size_t)dispatch_of(step, pass) * sizeof(struct Dispatch));
+}
+
+/* Which groups run is the step's decision: only what they count is the set's own. */
+static void begin_set(const struct step *step, struct gpu_recording *recording, uint32_t number)
+{
+    const struct gpu_buffer *state = &step->sets[number].own.at[BIND_STATE];
+    const size_t counts[] = {offsetof(struct State, sample_count),
+                             offsetof(struct State, live_count), offsetof(struct State, live_rays)};
+    if (!state->handle)
+        return;
+    gpu_record_barrier(recording);
+    gpu_record_copy(recording, &step->buffers.at[BIND_STATE], 0, state, 0, sizeof(struct State));
+    gpu_record_barrier(recording);
+    for (size_t i = 0; i < BASE_COUNT(counts); i++)
+        gpu_record_fill(recording, state, counts[i], sizeof(uint32_t), 0);
+    gpu_record_barrier(recording);
+}
+
+static void begin_timing(const struct step *step, struct gpu_recording *recording,
+                         const struct step_pass *pass, uint32_t slot)
+{
+    if (step->profile || slot >= UPDATE_INTERVAL - 1)
+        gpu_record_timestamp(recording, step_pass_label(pass));
+}
+
+static void end_timing(const struct step *step, struct gpu_recording *recording)
+{
+    if (step->profile)
+        gpu_record_timestamp(recording, NULL);
+}
+
+void step_record_pass(struct step *step, struct gpu_recording *recording,
+                      const struct step_pass *pass, uint32_t slot, uint32_t chunk, bool timed)
+{
+    struct Push push = {.a = slot, .b = step->local_size, .d = chunk, .e = pass->pass->rows};
+    if (pass->begins_set)
+        begin_set(step, recording, pass->set);
+    if (timed)
+        begin_timing(step, recording, pass, slot);
+    const struct repeats repeats = setup_repeats(setup_of(step, pass));
+    uint32_t rounds = pass_loop_count(pass->pass, &repeats);
+    for (uint32_t round = 0; round < rounds; round++) {
+        push.c = pass_loop_index(pass->pass, &repeats, round);
+        if (round > 0)
+            gpu_record_compute_barrier(recording);
+        dispatch(step, recording, pass, &push);
+    }
+    if (timed)
+        end_timing(step, recording);
+    if (pass->pass->decides)
+        gpu_record_barrier(recording);
+    else
+        gpu_record_compute_barrier(recording);
+}
+
+uint32_t step_pass_chunks(const struct step *step, size_t pass)
+{
+    const struct repeats repeats = setup_repeats(setup_of(step, &step->passes[pass]));
+    return pass_chunks(step->passes[pass].pass, &repeats);
+}
+
+size_t step_chunk_end(const struct step *step, size_t first)
+{
+    size_t end = first + 1;
+    while (end < step->pass_count &&
+           pass_shares_chunks(step->passes[first].pass, step->passes[end].pass))
+        end++;
+    return end;
+}
+
+/* What of a step is recorded. */
+struct range {
+    struct gpu_recording *recording;
+    uint32_t slot;
+    uint32_t piece, bucket_end; /* of passes that run for pieces of the gradients */
+    bool begun[STEP_MAX_SETS];
+};
+
+static void record_in_range(struct step *step, struct range *range, size_t number, uint32_t chunk,
+                            bool timed)
+{
+    struct step_pass pass = step->passes[number];
+    pass.begins_set = !range->begun[pass.set];
+    range->begun[pass.set] = true;
+    if (step_begins_submission(step, number))
+        gpu_record_split(range->recording);
+    step_record_pass(step, range->recording, &pass, range->slot, chunk, timed);
+}
+
+/* Passes of one label are timed together: there may be more chunks than timestamps. */
+static void record_chunks(struct step *step, struct range *range, size_t first, size_t end)
+{
+    uint32_t chunks = step_pass_chunks(step, first);
+    const struct step_pass *begin = &step->passes[first];
+    bool together = begin->pass->by_chunk &&
+                    strcmp(step_pass_label(begin), step_pass_label(&step->passes[end - 1])) == 0;
+    if (together)
+        begin_timing(step, range->recording, begin, range->slot);
+    uint32_t chunk = begin->pass->by_bucket ? range->piece : 0;
+    if (begin->pass->by_bucket && range->bucket_end < chunks)
+        chunks = range->bucket_end;
+    for (; chunk < chunks; chunk++)
+        for (size_t i = first; i < end; i++)
+            record_in_range(step, range, i, chunk, !together);
+    if (together)
+        end_timing(step, range->recording);
+}
+
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until)
+{
+    struct range range = {recording, slot, 0, UINT32_MAX, {true}};
+    bool on = from == NULL;
+    for (size_t i = 0, end; i < step->pass_count; i = end) {
+        const struct pass *pass = step->passes[i].pass;
+        end = i + 1;
+        if (step->passes[i].phase != STEP_EVERY)
+            continue;
+        if (until && strcmp(pass->name, until) == 0)
+            return;
+        on = on || strcmp(pass->name, from) == 0;
+        if (!on)
+            continue;
+        end = step_chunk_end(step, i);
+        record_chunks(step, &range, i, end);
+    }
+}
+
+void step_record_segment(struct step *step, struct gpu_recording *recording,
+                         const struct segment *segment)
+{
+    struct range range = {recording, ANY_STEP, segment->piece, segment->bucket_end, {true}};
+    for (size_t i = segment->from, end; i < segment->end; i = end) {
+        end = step_chunk_end(step, i);
+        if (step->passes[i].phase == STEP_EVERY)
+            record_chunks(step, &range, i, end);
+    }
+}
+
+void step_record_interval_passes(struct step *step, struct gpu_recording *recording,
+                                 enum step_phase phase)
+{
+    struct range range = {recording, UPDATE_INTERVAL, 0, UINT32_MAX, {true}};
+    for (size_t i = 0, end; i < step->pass_count; i = end) {
+        end = i + 1;
+        if (step->passes[i].phase != phase)
+            continue;
+        end = step_chunk_end(step, i);
+        record_chunks(step, &range, i, end);
+    }
+    gpu_record_timestamp(recording, NULL);
+}
+
+vkn_status step_record_and_run(const struct step *step, const char *name, step_recorder *record)
+{
+    GPU_ONCE(step->device, name);
+    record(step, recording);
+    return gpu_run_once(&recording);
+}
+
+/* One occupancy update and UPDATE_INTERVAL steps. */
+vkn_status pipeline_record_interval(struct step *step, uint32_t number)
+{
+    struct gpu_recording **recording = &step->period[number];
+    step->submission_seconds = 0;
+    step->planned[number] = pipeline_interval_seconds(step);
+    uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : 2 * STEP_MAX_TIMED + 2;
+    BASE_TRY(gpu_record_begin(step->device, "training period", timestamps, recording));
+    step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
+    step_record_interval_passes(step, *recording, STEP_INTERVAL_GRID);
+    for (uint32_t slot = 0; slot < UPDATE_INTERVAL; slot++)
+        step_record_part(step, *recording, slot, NULL, NULL);
+    step_record_interval_passes(step, *recording, STEP_INTERVAL_END);
+    return gpu_record_end(*recording);
+}
+
+vkn_status step_submit(struct step *step, uint32_t recording)
+{
+    return gpu_submit(step->period[recording]);
+}
+
+vkn_status step_wait(struct step *step, uint32_t recording)
+{
+    return gpu_wait(step->period[recording]);
+}
+
+bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds)
+{
+    return gpu_wait_timeout(step->period[recording], seconds);
+}
+
+/* ---- times -------------------------------------------------------------------------------------
+ */
+
+vkn_status step_profile(struct step *step)
+{
+    step->profile = true;
+    for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++) {
+        gpu_recording_destroy(&step->period[i]);
+        BASE_TRY(pipeline_record_interval(step, i));
+    }
+    return VKN_OK;
+}
+
+static const struct step_pass *pass_of_label(const struct step *step, const char *label)
+{
+    for (size_t i = 0; i < step->pass_count; i++)
+        if (strcmp(step_pass_label(&step->passes[i]), label) == 0)
+            return &step->passes[i];
+    return NULL;
+}
+
+/* Whether the pass has been in the slot that the timings end with. */
+static bool is_again(const struct step_timing *timings, uint32_t count, const char *name,
+                     uint32_t slot)
+{
+    while (count > 0 && timings[count - 1].slot == slot)
+        if (strcmp(timings[--count].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Of a recording before whose first step `begun` places of the period are. */
+static uint32_t timings_from(const struct step *step, struct gpu_recording *recording,
+                             uint32_t begun, struct step_timing *timings)
+{
+    const char *labels[2 * STEP_MAX_TIMINGS + 2];
+    double milliseconds[2 * STEP_MAX_TIMINGS + 2], now = gpu_recording_start(recording);
+    uint32_t intervals = gpu_recording_times(recording, labels, milliseconds, BASE_COUNT(labels));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < intervals; i++) {
+        double end = now + 1e-3 * milliseconds[i];
+        const struct step_pass *pass = labels[i] ? pass_of_label(step, labels[i]) : NULL;
+        bool every_step = pass && pass->phase == STEP_EVERY;
+        if (every_step && pass->first)
+            begun++;
+        if (labels[i] && count < STEP_MAX_TIMINGS) {
+            uint32_t slot = every_step ? begun - 1 : UPDATE_INTERVAL;
+            timings[count] = (struct step_timing){
+                .again = is_again(timings, count, labels[i], slot),
+                .name = labels[i],
+                .slot = slot,
+                .begin = now,
+                .end = end,
+            };
+            count++;
+        }
+        now = end;
+    }
+    return count;
+}
+
+uint32_t step_timings(struct step *step, uint32_t recording,
+                      struct step_timing timings[STEP_MAX_TIMINGS])
+{
+    return timings_from(step, step->period[recording], step->profile ? 0 : UPDATE_INTERVAL - 1,
+                        timings);
+}
+
+uint32_t step_append_timings(const struct step *step, struct gpu_recording *recording,
+                             uint32_t slot, struct step_timing *timings, uint32_t before)
+{
+    uint32_t count = before + timings_from(step, recording, 0, timings + before);
+    for (uint32_t i = before; i < count; i++) {
+        if (timings[i].slot != UPDATE_INTERVAL)
+            timings[i].slot = slot;
+        timings[i].again = is_again(timings, i, timings[i].name, timings[i].slot);
+    }
+    return count;
+}

@@ -1,0 +1,49 @@
+/* An effective configuration: the facts of scene and device that its defaults follow from. */
+#include "step/step.h"
+
+#include <string.h>
+
+#include "config/config.h"
+
+static struct config_facts facts_of(const struct vkn_scene *scene)
+{
+    struct config_facts facts = {
+        .format = scene->format,
+        .downscale = scene->downscale,
+        .scale = scene->scale,
+        .aabb_scale = scene->aabb_scale,
+        .placed = true,
+        .near = scene->near,
+    };
+    memcpy(facts.offset, scene->offset, sizeof facts.offset);
+    return facts;
+}
+
+vkn_status setup_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
+                                const struct gpu_capabilities *device)
+{
+    struct config_facts facts = facts_of(scene);
+    facts.cpu = device->type == GPU_CPU;
+    return config_resolve(config, &facts);
+}
+
+void setup_inherit_model(struct vkn_config *config, const struct vkn_config *from)
+{
+    config_inherit(config, from, "model");
+    const struct vkn_config proposal = field_proposal_config(from);
+    const char *keys[2 * FIELD_MAX_KEYS];
+    size_t count = field_shape_keys(from, keys);
+    count += field_shape_keys(&proposal, keys + count);
+    for (size_t i = 0; i < count; i++)
+        config_inherit(config, from, keys[i]);
+    config_inherit(config, from, "march.resolution");
+    config_inherit(config, from, "dynamic.time_bins");
+    config_inherit(config, from, "mlp.density_activation"); /* open in older checkpoints: exp */
+}
+
+float setup_near_distance(const struct vkn_scene *scene)
+{
+    static const struct vkn_config none;
+    const struct config_facts facts = facts_of(scene);
+    return (float)config_default(config_find("march.near_distance"), 0, &none, &facts);
+}

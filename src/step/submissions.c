@@ -1,0 +1,197 @@
+/* How much of the training step goes to the device at once: parts of a period that a watchdog, and
+ * who works on the same screen, can live with. What is computed is the same whatever the parts. */
+#include <math.h>
+#include <string.h>
+
+#include "step/internal.h"
+
+/* Seconds that a part shall take. Some systems give a device up after two, and a part may hold the
+ * screen up for as long as it takes. */
+#define SUBMISSION_SECONDS 0.05
+/* Parts may be off by this factor before they are chosen anew. */
+#define TOLERANCE          2.0
+
+bool step_splits_submissions(const struct step *step)
+{
+    return gpu_device_capabilities(step->device)->type != GPU_CPU;
+}
+
+double step_seconds(const struct step *step)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < step->pass_count; i++)
+        if (step->passes[i].phase == STEP_EVERY)
+            seconds += fmax(step->pass_seconds[i], 0);
+    return seconds;
+}
+
+double pipeline_interval_seconds(const struct step *step)
+{
+    double seconds = UPDATE_INTERVAL * step_seconds(step);
+    for (size_t i = 0; i < step->pass_count; i++)
+        if (step->passes[i].phase != STEP_EVERY)
+            seconds += fmax(step->pass_seconds[i], 0);
+    return seconds;
+}
+
+bool step_begins_submission(struct step *step, size_t pass)
+{
+    double next = step->pass_seconds[pass] / step_pass_chunks(step, pass);
+    bool begins = step->measured && step->submission_seconds > 0 &&
+                  (next < 0 || step->submission_seconds + next > SUBMISSION_SECONDS);
+    step->submission_seconds =
+        (begins ? 0 : step->submission_seconds) + (next < 0 ? SUBMISSION_SECONDS : next);
+    return begins;
+}
+
+bool step_submissions_differ(const struct step *step, double planned)
+{
+    double seconds = pipeline_interval_seconds(step);
+    bool whole = fmax(seconds, planned) <= SUBMISSION_SECONDS;
+    return step->measured && !whole &&
+           !(planned > 0 && seconds <= TOLERANCE * planned && planned <= TOLERANCE * seconds);
+}
+
+vkn_status step_choose_submissions(struct step *step, uint32_t recording)
+{
+    if (!step_submissions_differ(step, step->planned[recording]))
+        return VKN_OK;
+    gpu_recording_destroy(&step->period[recording]);
+    return pipeline_record_interval(step, recording);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+/* One pass by itself: what it takes with all that handing it over and waiting costs. */
+static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot, uint32_t chunk)
+{
+    struct gpu_recording *recording = NULL;
+    vkn_status status = gpu_record_begin(step->device, "first step", 0, &recording);
+    if (status == VKN_OK) {
+        step_record_pass(step, recording, &step->passes[pass], slot, chunk, true);
+        status = gpu_record_end(recording);
+    }
+    double began = base_seconds();
+    if (status == VKN_OK)
+        status = gpu_submit(recording);
+    if (status == VKN_OK)
+        status = gpu_wait(recording);
+    if (slot != UPDATE_INTERVAL || step->pass_seconds[pass] >= 0)
+        step->pass_seconds[pass] += base_seconds() - began;
+    gpu_recording_destroy(&recording);
+    return status;
+}
+
+vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_t slot, size_t from,
+                               size_t end)
+{
+    for (size_t first = from, behind; first < end; first = behind) {
+        behind = step_chunk_end(step, first);
+        uint32_t chunks = step_pass_chunks(step, first);
+        for (uint32_t chunk = 0; step->passes[first].phase == phase && chunk < chunks; chunk++)
+            for (size_t i = first; i < behind; i++)
+                BASE_TRY(measure_pass(step, i, slot, chunk));
+    }
+    return VKN_OK;
+}
+
+void step_reset_times(struct step *step, bool begins_interval)
+{
+    for (size_t i = 0; i < step->pass_count; i++) /* those idle in mid-period stay unknown */
+        step->pass_seconds[i] = step->passes[i].phase == STEP_EVERY || begins_interval ? 0 : -1;
+}
+
+vkn_status step_measure(struct step *step, uint32_t slot)
+{
+    size_t all = step->pass_count;
+    step_reset_times(step, slot == 0);
+    BASE_TRY(step_measure_passes(step, STEP_INTERVAL_BEGIN, UPDATE_INTERVAL, 0, all));
+    BASE_TRY(step_measure_passes(step, STEP_INTERVAL_GRID, UPDATE_INTERVAL, 0, all));
+    BASE_TRY(step_measure_passes(step, STEP_EVERY, slot, 0, all));
+    BASE_TRY(step_measure_passes(step, STEP_INTERVAL_END, UPDATE_INTERVAL, 0, all));
+    step->measured = true;
+    return VKN_OK;
+}
+
+/* Faster by and by, slower at once. */
+static double smoothed(double before, double now)
+{
+    return fmax(now, 0.75 * before);
+}
+
+static uint32_t passes_of_label(const struct step *step, const struct step_pass *pass)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < step->pass_count; i++)
+        count += step->passes[i].phase == pass->phase &&
+                 strcmp(step_pass_label(&step->passes[i]), step_pass_label(pass)) == 0;
+    return count;
+}
+
+/* From the last slot that the pass ran in, all chunks together; its share where passes have one
+ * label. */
+static void update_pass_time(struct step *step, size_t number, const struct step_timing *timings,
+                             uint32_t count)
+{
+    const struct step_pass *pass = &step->passes[number];
+    double seconds = 0;
+    bool ran = false;
+    for (uint32_t k = 0; k < count; k++) {
+        bool every = timings[k].slot < UPDATE_INTERVAL;
+        if (every != (pass->phase == STEP_EVERY) ||
+            strcmp(step_pass_label(pass), timings[k].name) != 0)
+            continue;
+        seconds = (timings[k].again ? seconds : 0) + timings[k].end - timings[k].begin;
+        ran = true;
+    }
+    if (ran)
+        step->pass_seconds[number] =
+            smoothed(step->pass_seconds[number], seconds / passes_of_label(step, pass));
+}
+
+void step_update_times(struct step *step, const struct step_timing *timings, uint32_t count,
+                       double seconds)
+{
+    if (!step->measured)
+        return;
+    for (size_t i = 0; i < step->pass_count; i++)
+        update_pass_time(step, i, timings, count);
+    double factor = smoothed(1, seconds / pipeline_interval_seconds(step));
+    for (size_t i = 0; count == 0 && seconds > 0 && i < step->pass_count; i++)
+        step->pass_seconds[i] *= factor;
+}
+
+vkn_status step_set_samples(struct step *step, uint32_t samples)
+{
+    double factor = (double)samples / step->setup.constants.target_samples;
+    for (size_t i = 0; i < step->pass_count; i++)
+        step->pass_seconds[i] *= factor;
+    step->setup.config.batch.samples = step->setup.constants.target_samples = samples;
+    return step_upload_constants(step);
+}
+
+/* ---- set-up ---------------------------------------------------------------------------------- */
+
+#define CELL_POINTS  9u         /* of a cell that are looked at from each camera */
+#define FIRST_POINTS (1u << 24) /* that no device takes long for */
+
+vkn_status step_mark_unseen(struct step *step)
+{
+    struct buffer_counts counts = setup_counts(&step->setup);
+    uint64_t cells = counts.cells,
+             points = (uint64_t)CELL_POINTS * (step->setup.constants.camera_count + 1);
+    uint64_t piece = step_splits_submissions(step) ? FIRST_POINTS / points + 1 : cells;
+    for (uint64_t first = 0; first < cells;) {
+        uint64_t end = cells - first > piece ? first + piece : cells;
+        double began = base_seconds();
+        BASE_TRY(step_run_pipeline(step, step->mark_unseen_cells,
+                                   (struct Push){.a = (uint32_t)first, .d = (uint32_t)end}));
+        double seconds = base_seconds() - began;
+        first = end;
+        if (seconds < SUBMISSION_SECONDS / 4)
+            piece *= 2;
+        else if (seconds > SUBMISSION_SECONDS)
+            piece = piece / 2 + 1;
+    }
+    return VKN_OK;
+}

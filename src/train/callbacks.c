@@ -1,0 +1,51 @@
+/* Somebody who looks at a training, between its steps. */
+#include <math.h>
+
+#include "train/loop.h"
+
+void loop_update_due(struct loop *loop)
+{
+    const struct vkn_train_run *run = loop->run;
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "due", loop->trainer, false);
+    loop->due = run->due && run->between_steps && trainer_leads(loop->trainer)
+                    ? run->due(run->context)
+                    : HUGE_VAL;
+    loop->visit_requested = isfinite(loop->due);
+}
+
+static vkn_status between_steps(const struct loop *loop)
+{
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "visit", loop->trainer,
+                  true);
+    return loop->run->between_steps(loop->run->context);
+}
+
+/* The training's clocks stand still. */
+vkn_status loop_call_visit(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    if (!loop->visit_requested || loop->due > 0)
+        return VKN_OK;
+    double began = base_seconds(), before = t->seconds;
+    t->seconds = loop_elapsed(loop); /* for checkpoints that are written meanwhile */
+    vkn_status status = between_steps(loop);
+    double passed = base_seconds() - began;
+    t->seconds = before;
+    loop->began += passed;
+    loop->window.began += passed;
+    loop->waited = 0;
+    loop->device_end = 0;
+    loop_update_due(loop);
+    return status;
+}
+
+uint64_t loop_next_stop(const struct loop *loop)
+{
+    uint64_t end = (loop->submitted / UPDATE_INTERVAL + 1) * UPDATE_INTERVAL;
+    double steps = loop->step_seconds > 0 ? loop->due / loop->step_seconds : 1;
+    if (end > loop->limit)
+        end = loop->limit;
+    if (!loop->visit_requested || !(steps < (double)(end - loop->submitted)))
+        return end;
+    return loop->submitted + (steps > 1 ? (uint64_t)steps : 1);
+}

@@ -1,0 +1,174 @@
+/* The training loop of one rank: submits periods, two in flight, and reads their figures late. */
+#include "train/loop.h"
+
+static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct step_timing timings[STEP_MAX_TIMINGS];
+    struct gpu_clocks clocks;
+    const struct profile_interval period = {
+        .waited = base_seconds(),
+        .timings = timings,
+        .count = step_timings(&t->step, recording, timings),
+        .from = t->steps_done,
+        .to = reach,
+        .queued = loop->queued[recording],
+        .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
+    };
+    loop_add_idle(loop, &period);
+    profile_add_interval(&t->profile, &period);
+    bool whole = period.queued && loop->waited > 0 && period.to - period.from == UPDATE_INTERVAL;
+    if (reach % UPDATE_INTERVAL == 0) /* else the place that is timed stayed idle */
+        step_update_times(&t->step, timings, period.count,
+                          whole ? period.waited - loop->waited : 0);
+    loop->waited = period.waited;
+}
+
+/* A driver may compile programs, or most of them, when they run for the first time (lavapipe). */
+static void log_first_wait(const struct vkn_trainer *t, uint32_t recording)
+{
+    if (t->profile.steps == 0 && !step_wait_a_while(&t->step, recording, 1))
+        loop_log_slow_start(t);
+}
+
+static vkn_status wait_recording(struct loop *loop, uint32_t recording)
+{
+    struct vkn_trainer *t = loop->trainer;
+    uint64_t reach = loop->reach[recording];
+    if (reach == 0)
+        return VKN_OK;
+    double began = base_seconds();
+    log_first_wait(t, recording);
+    BASE_TRY(step_wait(&t->step, recording)); /* if not, drain tries it once more */
+    loop->step_seconds = (base_seconds() - loop->submit_time) / (double)(reach - t->steps_done);
+    loop->reach[recording] = 0;
+    profile_add_host(&t->profile, "wait", began, reach);
+    add_times(loop, recording, reach);
+    loop_read_stats(loop, t->steps_done, reach);
+    t->steps_done = reach;
+    double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
+    if (base_seconds() - loop->window.began >= interval)
+        loop_report(loop);
+    return VKN_OK;
+}
+
+static vkn_status submit_recording(struct loop *loop, uint32_t recording)
+{
+    double began = base_seconds();
+    loop->queued[recording] = false;
+    for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
+        loop->queued[recording] = loop->queued[recording] || loop->reach[i] > 0;
+    BASE_TRY(step_submit(&loop->trainer->step, recording));
+    loop->submit_time = base_seconds();
+    loop->reach[recording] = loop->submitted;
+    profile_add_host(&loop->trainer->profile, "submit", began, loop->submitted);
+    return VKN_OK;
+}
+
+#define SLOW_STEP     0.1 /* seconds: too long for a screen, and for whoever waits for a stop */
+#define USUAL_STEP    0.05
+#define LEAST_SAMPLES 16384u /* as on CPU devices */
+
+/* Takes fewer samples where a step of them takes too long, unless they were asked for. Not where
+ * the same bits are to come out again. */
+static vkn_status adapt_batch(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    uint32_t before = t->config.batch.samples, samples = before;
+    double seconds = step_seconds(&t->step);
+    if (!t->open_batch || t->config.deterministic || seconds <= SLOW_STEP)
+        return VKN_OK;
+    while (samples >= 2 * LEAST_SAMPLES && samples * seconds > before * USUAL_STEP)
+        samples /= 2;
+    if (samples == before)
+        return VKN_OK;
+    base_log(BASE_LOG_INFO,
+             "%s: a step of %u samples takes %.2g s: %u from here on (batch.samples)",
+             gpu_device_capabilities(t->device)->name, before, seconds, samples);
+    t->config.batch.samples = samples;
+    return step_set_samples(&t->step, samples);
+}
+
+/* The first step on this device, pass by pass, because nobody knows how long it takes. */
+static vkn_status measure_step(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    if (t->step.measured || !step_splits_submissions(&t->step) || loop->submitted >= loop->limit)
+        return VKN_OK;
+    struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
+    control->time_progress = (float)loop_time_progress(loop);
+    BASE_TRY(loop_exchange_images(loop));
+    BASE_TRY(step_measure(&t->step, loop->submitted % UPDATE_INTERVAL));
+    loop->submitted++;
+    loop_read_stats(loop, t->steps_done, loop->submitted);
+    t->steps_done = loop->submitted;
+    return VKN_OK;
+}
+
+/* In the order of their submission. */
+static vkn_status drain(struct loop *loop)
+{
+    vkn_status status = VKN_OK;
+    for (uint32_t n = 0; n < STEP_RECORDINGS && status == VKN_OK; n++) {
+        uint32_t first = STEP_RECORDINGS;
+        for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
+            if (loop->reach[i] > 0 &&
+                (first == STEP_RECORDINGS || loop->reach[i] < loop->reach[first]))
+                first = i;
+        if (first < STEP_RECORDINGS)
+            status = wait_recording(loop, first);
+    }
+    return status;
+}
+
+/* Whoever looks comes between two steps, with nothing in flight: how far the device goes by itself
+ * may only then become another. */
+static vkn_status receive(struct loop *loop)
+{
+    bool before = loop->visit_requested;
+    loop_update_due(loop);
+    if (loop->visit_requested || before)
+        BASE_TRY(drain(loop));
+    return loop_call_visit(loop);
+}
+
+static vkn_status submit_intervals(struct loop *loop)
+{
+    struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
+    double seconds = loop->trainer->config.seconds;
+    if (loop->fixed_limit || !loop_stopped(loop))
+        BASE_TRY(measure_step(loop));
+    for (uint32_t recording = 0; loop->submitted < loop->limit;
+         recording = (recording + 1) % STEP_RECORDINGS) {
+        BASE_TRY(wait_recording(loop, recording));
+        if (!loop->fixed_limit)
+            BASE_TRY(receive(loop));
+        if (!loop->fixed_limit && (loop_stopped(loop) || loop_out_of_time(loop)))
+            break;
+        if (!loop->fixed_limit && loop_ended_early(loop)) /* ranks that are averaged agree on it
+                                                 behind the period */
+            break;
+        if (seconds > 0)
+            control->time_progress = (float)(loop_elapsed(loop) / seconds);
+        BASE_TRY(loop_exchange_images(loop));
+        BASE_TRY(adapt_batch(loop));
+        BASE_TRY(step_choose_submissions(&loop->trainer->step, recording));
+        loop->submitted = loop_next_stop(loop);
+        control->step_limit = (uint32_t)(loop->visit_requested ? loop->submitted : loop->limit);
+        BASE_TRY(submit_recording(loop, recording));
+        if (loop->visit_requested)
+            BASE_TRY(drain(loop));
+    }
+    return VKN_OK;
+}
+
+vkn_status loop_run_intervals(struct loop *loop)
+{
+    vkn_status status = submit_intervals(loop);
+    if (status != VKN_NO_DEVICE) { /* an image that cannot be read costs no finished step */
+        vkn_status drained = drain(loop);
+        status = status == VKN_OK ? drained : status;
+    }
+    loop->trainer->lost = loop->trainer->lost || status == VKN_NO_DEVICE;
+    return status;
+}

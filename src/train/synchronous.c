@@ -1,0 +1,350 @@
+/* Training loop of several ranks: each takes a step from rays to gradients, what they found is
+ * added up, and all go on to the same weights. Rank 0 alone decides how long a run lasts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parallel/parallel.h"
+#include "train/loop.h"
+
+bool train_device_is_lost(const vkn_trainer *trainer)
+{
+    return trainer->lost;
+}
+
+/* Of weights and the like once in a period, or gradients in every step. */
+struct vkn_communication train_exchange(const vkn_trainer *trainer)
+{
+    const struct step *step = &trainer->step;
+    uint64_t params = sizeof(float) * step->setup.model.param_count;
+    uint32_t fields = step->coarse.arena ? 2 : 1;
+    struct vkn_communication exchange = trainer->exchange;
+    exchange.ranks_per_device = step->ranks ? step_virtual_ranks(step) : 1;
+    exchange.ranks = exchange.ranks_per_device * trainer->ranks;
+    if (exchange.ranks < 2)
+        return exchange;
+    if (step->ranks)
+        exchange.bytes = step_bucket_bytes(step);
+    else
+        exchange.bytes = (fields * (4 * params + step->buffers.at[BIND_STEP_COUNTS].size) +
+                          step->buffers.at[BIND_OCCUPANCY].size) /
+                         UPDATE_INTERVAL;
+    return exchange;
+}
+
+vkn_status vkn_trainer_communication(const vkn_trainer *trainer, struct vkn_communication *exchange)
+{
+    BASE_NEED(trainer);
+    BASE_NEED(exchange);
+    const struct vkn_communication found = train_exchange(trainer), *own = &found;
+    return BASE_FILL(vkn_communication, own, exchange, step_seconds);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* Of more samples than are counted there are at least so many. */
+static uint32_t add_counts(uint32_t a, uint32_t b)
+{
+    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
+static void add_found(struct RankStats *sum, const struct RankStats *found)
+{
+    sum->samples = add_counts(sum->samples, found->samples);
+    sum->live = add_counts(sum->live, found->live);
+    sum->live_rays = add_counts(sum->live_rays, found->live_rays);
+    sum->nonfinite |= found->nonfinite;
+    sum->underflowed = add_counts(sum->underflowed, found->underflowed);
+    sum->rounded = add_counts(sum->rounded, found->rounded);
+    sum->loss += found->loss;
+    sum->square += found->square;
+}
+
+/* Of the device's turns, into the first. */
+static void sum_virtual_ranks(const struct step *step, uint32_t piece)
+{
+    struct step_bucket first = step_bucket(step, 0, piece);
+    uint32_t ranks_per_device = step_virtual_ranks(step);
+    float *values[STEP_MAX_VIRTUAL_RANKS];
+    for (uint32_t i = 0; ranks_per_device > 1 && i < first.count; i++) {
+        const struct step_span *span = &first.spans[i];
+        for (uint32_t turn = 0; turn < ranks_per_device; turn++)
+            values[turn] = step_bucket(step, turn, piece).spans[i].values;
+        (span->halves ? parallel_mean_f16_of : parallel_mean_of)(values, ranks_per_device, 1, 0,
+                                                                 span->count);
+    }
+}
+
+static void sum_virtual_statistics(const struct step *step)
+{
+    for (uint32_t turn = 1; turn < step_virtual_ranks(step); turn++)
+        for (uint32_t field = 0; field < step_fields(step); field++)
+            add_found(&step_statistics(step, 0)[field], &step_statistics(step, turn)[field]);
+}
+
+static void sum_rank_statistics(const struct vkn_trainer *t, const struct message *messages)
+{
+    struct RankStats *sums = step_statistics(&t->step, 0);
+    for (uint32_t field = 0; field < step_fields(&t->step); field++) {
+        sums[field] = messages[0].sums[field];
+        for (uint32_t rank = 1; rank < t->ranks; rank++)
+            add_found(&sums[field], &messages[rank].sums[field]);
+    }
+}
+
+static vkn_status all_reduce_bucket(struct vkn_trainer *t, uint32_t piece)
+{
+    const struct step_bucket found = step_bucket(&t->step, 0, piece);
+    for (uint32_t i = 0; t->parallel && i < found.count; i++) {
+        const struct step_span *span = &found.spans[i];
+        BASE_TRY((span->halves ? parallel_mean_f16 : parallel_mean)(t->parallel, span->values,
+                                                                    span->count));
+    }
+    return VKN_OK;
+}
+
+vkn_status ranks_all_reduce(void *context, float *values, size_t count, bool largest)
+{
+    struct reduction *reduction = context;
+    reduction->status =
+        (largest ? parallel_max : parallel_mean)(reduction->parallel, values, count);
+    return reduction->status;
+}
+
+void ranks_read_messages(struct vkn_trainer *t, const struct message *messages)
+{
+    t->rank0_seconds = messages[0].seconds;
+    for (uint32_t rank = 0; rank < t->ranks; rank++)
+        t->stop_requested = t->stop_requested || messages[rank].stop;
+}
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+void ranks_add_time(struct loop *loop, double began, bool hidden)
+{
+    struct vkn_communication *exchange = &loop->trainer->exchange;
+    double seconds = base_seconds() - began;
+    exchange->seconds += seconds;
+    if (hidden)
+        exchange->hidden_seconds += seconds;
+    else
+        loop->window.exchange += seconds;
+}
+
+static vkn_status exchange_messages(struct loop *loop, const struct message *mine,
+                                    struct message *messages)
+{
+    struct vkn_trainer *t = loop->trainer;
+    double began = base_seconds();
+    BASE_TRY(messages_exchange(t->parallel, mine, messages));
+    t->exchange.waiting_seconds += base_seconds() - began;
+    return VKN_OK;
+}
+
+static void log_first_wait(const struct vkn_trainer *t, uint32_t turn)
+{
+    if (turn == 0 && t->profile.steps == 0 && trainer_leads(t) &&
+        !step_wait_bucket_a_while(&t->step, 0, step_buckets(&t->step) - 1, 1))
+        loop_log_slow_start(t);
+}
+
+/* What the device fails in is lost with it. */
+static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
+{
+    t->lost = t->lost || status == VKN_NO_DEVICE;
+    return status;
+}
+
+/* A company that tell each other first how they are. */
+struct checked_reduction {
+    struct reduction reduction;
+    struct loop *loop;
+    struct message *messages;
+};
+
+static vkn_status checked_all_reduce(void *context, float *values, size_t count, bool largest)
+{
+    struct checked_reduction *checked_reduction = context;
+    const struct message mine = {.step = checked_reduction->loop->trainer->steps_done + 1};
+    double began = base_seconds();
+    checked_reduction->reduction.status =
+        exchange_messages(checked_reduction->loop, &mine, checked_reduction->messages);
+    if (checked_reduction->reduction.status == VKN_OK)
+        (void)ranks_all_reduce(&checked_reduction->reduction, values, count, largest);
+    ranks_add_time(checked_reduction->loop, began, false);
+    return checked_reduction->reduction.status;
+}
+
+static vkn_status begin_update_interval(struct loop *loop, struct message *messages)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct checked_reduction checked_reduction = {{t->parallel, VKN_OK}, loop, messages};
+    vkn_status status =
+        step_begin_interval(&t->step, t->steps_done, checked_all_reduce, &checked_reduction);
+    return checked_reduction.reduction.status == VKN_OK ? on_device(t, status) : status;
+}
+
+/* Until the last turn's first piece is there. */
+static vkn_status compute_gradients(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    uint32_t last = step_virtual_ranks(&t->step) - 1;
+    for (uint32_t turn = 0; turn <= last; turn++) {
+        BASE_TRY(step_submit_gradients(&t->step, turn));
+        log_first_wait(t, turn);
+        for (uint32_t piece = 0; turn < last && piece < step_buckets(&t->step); piece++)
+            BASE_TRY(step_wait_bucket(&t->step, turn, piece));
+    }
+    return step_wait_bucket(&t->step, last, 0);
+}
+
+/* All pieces but the last one, each while the next are still computed. Whoever fails goes on with
+ * the others, to a note. */
+static vkn_status exchange_buckets(struct loop *loop, struct message *messages)
+{
+    struct vkn_trainer *t = loop->trainer;
+    uint32_t pieces = step_buckets(&t->step), last_turn = step_virtual_ranks(&t->step) - 1;
+    const struct message mine = {.step = t->steps_done + 1};
+    vkn_status status = VKN_OK;
+    for (uint32_t piece = 0; piece + 1 < pieces; piece++) {
+        double began = base_seconds();
+        sum_virtual_ranks(&t->step, piece);
+        if (piece == 0)
+            BASE_TRY(exchange_messages(loop, &mine, messages));
+        BASE_TRY(all_reduce_bucket(t, piece));
+        if (status != VKN_OK)
+            continue;
+        bool hidden = !step_wait_bucket_a_while(&t->step, last_turn, pieces - 1, 0);
+        ranks_add_time(loop, began, hidden);
+        status = on_device(t, step_submit_bucket(&t->step, piece));
+        if (status == VKN_OK)
+            status = on_device(t, step_wait_bucket(&t->step, last_turn, piece + 1));
+    }
+    return status;
+}
+
+static vkn_status find_gradients(struct loop *loop, struct message *messages)
+{
+    BASE_TRY(on_device(loop->trainer, loop_exchange_images(loop)));
+    BASE_TRY(begin_update_interval(loop, messages));
+    BASE_TRY(on_device(loop->trainer, compute_gradients(loop)));
+    return exchange_buckets(loop, messages);
+}
+
+/* Whether rank 0 ends its run with the step that is being taken. */
+static bool is_last(const struct loop *loop)
+{
+    return loop->submitted + 1 >= loop->limit || loop_out_of_time(loop);
+}
+
+/* The last piece and what else ranks have found; *last: the run ends with this step. */
+static vkn_status exchange(struct loop *loop, struct message *messages, bool *last)
+{
+    struct vkn_trainer *t = loop->trainer;
+    uint32_t piece = step_buckets(&t->step) - 1;
+    struct message mine = {
+        .stop = loop_stopped(loop),
+        .pause = trainer_leads(t) && is_last(loop),
+        .step = t->steps_done + 1,
+        .seconds = loop_elapsed(loop),
+    };
+    double began = base_seconds();
+    sum_virtual_ranks(&t->step, piece);
+    sum_virtual_statistics(&t->step);
+    memcpy(mine.sums, step_statistics(&t->step, 0), step_fields(&t->step) * sizeof *mine.sums);
+    BASE_TRY(exchange_messages(loop, &mine, messages));
+    BASE_TRY(all_reduce_bucket(t, piece));
+    sum_rank_statistics(t, messages);
+    ranks_add_time(loop, began, false);
+    ranks_read_messages(t, messages);
+    *last = messages[0].pause;
+    profile_add_host(&t->profile, "exchange", began, mine.step);
+    return VKN_OK;
+}
+
+static void add_times(struct loop *loop)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct step_timing timings[STEP_MAX_TIMINGS];
+    struct gpu_clocks clocks;
+    uint64_t done = t->steps_done;
+    struct profile_interval period = {
+        .waited = base_seconds(),
+        .timings = timings,
+        .count = step_half_timings(&t->step, true, done, timings),
+        .from = done,
+        .to = done + UPDATE_INTERVAL,
+        .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
+    };
+    profile_add_interval(&t->profile, &period);
+    step_update_times(&t->step, timings, period.count, 0);
+    period.count = step_half_timings(&t->step, false, done, timings);
+    period.to = done + 1;
+    loop_add_idle(loop, &period);
+    profile_add_interval(&t->profile, &period);
+    step_update_times(&t->step, timings, period.count, 0);
+}
+
+static vkn_status find_weights(struct vkn_trainer *t)
+{
+    BASE_TRY(step_submit_bucket(&t->step, step_buckets(&t->step) - 1));
+    BASE_TRY(step_submit_weights(&t->step));
+    return step_wait_weights(&t->step);
+}
+
+static vkn_status take_step(struct loop *loop, struct message *messages, bool *last)
+{
+    struct vkn_trainer *t = loop->trainer;
+    struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
+    control->time_progress =
+        t->config.seconds > 0 ? (float)(t->rank0_seconds / t->config.seconds) : 0.0f;
+    double began = base_seconds();
+    if (t->parallel) {
+        parallel_expect_delays(t->parallel, loop->submitted == loop->from);
+        parallel_set_step(t->parallel, t->steps_done + 1);
+    }
+    vkn_status status = find_gradients(loop, messages);
+    if (status == VKN_OK)
+        status = exchange(loop, messages, last);
+    if (status != VKN_OK) {
+        BASE_KEEP_ERROR;
+        if (!t->lost)
+            (void)step_abandon(&t->step);
+    } else {
+        status = on_device(t, find_weights(t));
+    }
+    t->exchange.step_seconds +=
+        base_seconds() - began; /* of a step that fails, too: so are seconds */
+    BASE_TRY(status);
+    add_times(loop);
+    loop_read_stats(loop, t->steps_done, t->steps_done + 1);
+    loop->submitted = ++t->steps_done;
+    return VKN_OK;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static vkn_status take_all_steps(struct loop *loop, struct message *messages)
+{
+    struct vkn_trainer *t = loop->trainer;
+    double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
+    bool last = trainer_leads(t) && loop->submitted >= loop->limit;
+    t->rank0_seconds = t->seconds;
+    t->stop_requested = false;
+    while (!last && !t->stop_requested && !loop_ended_early(loop)) {
+        loop_update_due(loop);
+        BASE_TRY(loop_call_visit(loop));
+        BASE_TRY(take_step(loop, messages, &last));
+        if (base_seconds() - loop->window.began >= interval)
+            loop_report(loop);
+    }
+    return loop_ended_early(loop) ? VKN_OK : ranks_check_hashes(t, messages); /* all have seen the
+                                                                                 same figures */
+}
+
+vkn_status synchronous_run(struct loop *loop)
+{
+    struct message *messages = base_alloc(loop->trainer->ranks, sizeof *messages);
+    vkn_status status = messages ? take_all_steps(loop, messages) : VKN_ERROR;
+    free(messages);
+    return status;
+}

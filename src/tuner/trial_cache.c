@@ -1,0 +1,165 @@
+
+#include "tuner/internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+/* {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault": TEXT?, "given_up":
+ * true?}}} */
+struct field_trial_cache {
+    const struct gpu_device *device;
+    char *file;
+    cJSON *root, *backends; /* the second is part of the first */
+    bool changed;
+};
+
+#define FILE_LIMIT ((size_t)4 << 20)
+#define KEY_SIZE   384u
+
+/* Of the model's and the programs' constants; tuning changes the latter as it does the code. */
+static uint32_t hash_constants(const struct vkn_config *config, const struct field_model *model,
+                               const struct field_backend *backend)
+{
+    struct Config values = {0};
+    struct gpu_constants constants = {.count = SPEC_COUNT};
+    field_configure(config, model, &values, &constants);
+    field_backend_configure(backend, &constants);
+    uint32_t hash = base_crc32c(0, &values, sizeof values);
+    for (int variant = FIELD_VALUES; variant <= FIELD_BACKWARD; variant++) {
+        field_backend_specialize(backend, (enum field_variant)variant, &constants);
+        hash = base_crc32c(hash, constants.values, sizeof constants.values);
+    }
+    struct field_tuning tuning = field_backend_tuning(backend);
+    return base_crc32c(hash, tuning.values, sizeof tuning.values);
+}
+
+/* False when the backend's results cannot be remembered. */
+static bool write_key(const struct field_trial_cache *records, const struct vkn_config *config,
+                      const struct field_backend *backend, char key[KEY_SIZE])
+{
+    char forward[FIELD_SHADER_NAME], backward[FIELD_SHADER_NAME];
+    struct field_model model;
+    if (field_model_create_canonical(config, &model) != VKN_OK)
+        return false;
+    uint64_t hashes[2] = {
+        workload_hash(records->device, &model, backend, FIELD_PASS_FORWARD, forward),
+        workload_hash(records->device, &model, backend, FIELD_PASS_BACKWARD, backward)};
+    snprintf(key, KEY_SIZE, "%s %016" PRIx64 ", %s %016" PRIx64 ", constants %08x, subgroup %u%s",
+             forward, hashes[0], backward, hashes[1], hash_constants(config, &model, backend),
+             gpu_device_capabilities(records->device)->subgroup_size,
+             config->deterministic ? ", deterministic" : "");
+    return hashes[0] != 0 && hashes[1] != 0;
+}
+
+static bool same_text(const cJSON *object, const char *name, const char *text)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) && strcmp(item->valuestring, text) == 0;
+}
+
+/* Leaves root and backends NULL when the file does not hold what is wanted. */
+static void read_file(struct field_trial_cache *records)
+{
+    const struct gpu_capabilities *device = gpu_device_capabilities(records->device);
+    const char *anew = getenv("VKNERF_MEASURE");
+    if ((anew && strcmp(anew, "1") == 0) || !base_file_exists(records->file))
+        return;
+    cJSON *root = NULL;
+    if (base_json_read(records->file, FILE_LIMIT, &root) != VKN_OK)
+        base_log(BASE_LOG_DEBUG, "%s; measured again", vkn_last_error());
+    cJSON *backends = cJSON_GetObjectItemCaseSensitive(root, "paths");
+    if (cJSON_IsObject(backends) && same_text(root, "device", device->name) &&
+        same_text(root, "driver", device->driver)) {
+        records->root = root;
+        records->backends = backends;
+    } else {
+        cJSON_Delete(root);
+    }
+}
+
+struct field_trial_cache *field_trial_cache_open(const struct gpu_device *device)
+{
+    if (gpu_fault_injected(NULL) || gpu_disabled("self_test"))
+        return NULL;
+    char *file = gpu_cache_path(device, "paths", "json");
+    struct field_trial_cache *records = file ? base_alloc(1, sizeof *records) : NULL;
+    if (!records) {
+        free(file);
+        return NULL;
+    }
+    *records = (struct field_trial_cache){.device = device, .file = file};
+    read_file(records);
+    if (!records->backends) {
+        const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+        records->root = cJSON_CreateObject();
+        cJSON_AddStringToObject(records->root, "device", capabilities->name);
+        cJSON_AddStringToObject(records->root, "driver", capabilities->driver);
+        records->backends = cJSON_AddObjectToObject(records->root, "paths");
+    }
+    return records;
+}
+
+bool field_trial_cache_find(const struct field_trial_cache *records,
+                            const struct vkn_config *config, const struct field_backend *backend,
+                            struct field_trial *trial)
+{
+    char key[KEY_SIZE];
+    if (!records || !write_key(records, config, backend, key))
+        return false;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(records->backends, key);
+    const cJSON *fault = cJSON_GetObjectItemCaseSensitive(item, "fault");
+    bool given_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "given_up"));
+    double milliseconds = 0;
+    if (!item || (fault && !cJSON_IsString(fault)) ||
+        base_json_number(item, "milliseconds", records->file, !fault && !given_up, 0, 1e9,
+                         &milliseconds) != VKN_OK)
+        return false;
+    *trial = (struct field_trial){.milliseconds = milliseconds, .given_up = given_up};
+    if (fault)
+        snprintf(trial->fault, sizeof trial->fault, "%s", fault->valuestring);
+    return true;
+}
+
+void field_trial_cache_add(struct field_trial_cache *records, const struct vkn_config *config,
+                           const struct field_backend *backend, const struct field_trial *trial)
+{
+    char key[KEY_SIZE];
+    if (!records || !write_key(records, config, backend, key))
+        return;
+    cJSON_DeleteItemFromObjectCaseSensitive(records->backends, key);
+    cJSON *item = cJSON_AddObjectToObject(records->backends, key);
+    if (trial->given_up)
+        cJSON_AddBoolToObject(item, "given_up", true);
+    else if (trial->fault[0])
+        cJSON_AddStringToObject(item, "fault", trial->fault);
+    else
+        cJSON_AddNumberToObject(item, "milliseconds", trial->milliseconds);
+    records->changed = true;
+}
+
+static void save(const struct field_trial_cache *records)
+{
+    char *text = base_json_print(records->root), *folder = base_path_folder(records->file);
+    if (!text || !folder || base_make_folder(folder) != VKN_OK ||
+        base_file_replace(records->file, text, strlen(text)) != VKN_OK)
+        base_log(BASE_LOG_DEBUG, "what was measured is not kept: %s", vkn_last_error());
+    free(text);
+    free(folder);
+}
+
+void field_trial_cache_close(struct field_trial_cache **closed)
+{
+    BASE_KEEP_ERROR;
+    struct field_trial_cache *records = *closed;
+    if (!records)
+        return;
+    *closed = NULL;
+    if (records->changed)
+        save(records);
+    cJSON_Delete(records->root);
+    free(records->file);
+    free(records);
+}

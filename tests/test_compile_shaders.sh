@@ -1,0 +1,88 @@
+#!/bin/sh
+# The compiler of the build (cmake/compile_shaders.c): what it writes, what it depends on, how it fails.
+set -u
+source=${VKNERF_SOURCE_DIR:?}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+work="$folder/a folder" # paths may have spaces
+mkdir "$work"
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+mkdir "$work/shaders" "$work/more" "$work/out"
+cat >"$work/shaders/good.comp" <<'GLSL'
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "beside.glsl"
+#include "elsewhere.glsl"
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) buffer Numbers { uint numbers[]; };
+void main() { numbers[0] = VALUE + BESIDE + ELSEWHERE; }
+GLSL
+echo '#define BESIDE 2' >"$work/shaders/beside.glsl"
+echo '#define ELSEWHERE 3' >"$work/more/elsewhere.glsl"
+compile() { # LINE ...: the lines of a list; messages in $work/said, exit status in $code
+    printf '%s\n' "$@" >"$work/out/list.txt"
+    code=0
+    "$source/tools/lavapipe.sh" "${VKNERF_BUILD_DIR:?}/compile_shaders" "-I$work/shaders" "-I$work/more" "$work/out/list.txt"  \
+        >"$work/said" 2>&1 || code=$?
+}
+says() { # STATUS TEXT
+    [ $code = "$1" ] || fail "exit status $code instead of $1: $(cat "$work/said")"
+    grep -qF -- "$2" "$work/said" || fail "does not say '$2': $(cat "$work/said")"
+}
+
+compile 'one good.comp vulkan1.2 VALUE=1' 'two good.comp vulkan1.3 VALUE=2'
+[ $code = 0 ] || fail "exit status $code: $(cat "$work/said")"
+[ ! -s "$work/said" ] || fail "says: $(cat "$work/said")"
+cmp -s "$work/out/one.spv.z" "$work/out/two.spv.z" && fail "VALUE makes no difference"
+escaped() { # PATH: as make reads it
+    printf '%s' "$1" | sed 's/ /\\ /g'
+}
+head -n 1 "$work/out/list.txt.d" | grep -qF "$(escaped "$work/out/one.spv.z"):" || fail "no rule for the first program: $(cat "$work/out/list.txt.d")"
+for file in shaders/good.comp shaders/beside.glsl more/elsewhere.glsl; do
+    [ "$(grep -cF "$(escaped "$work/$file")" "$work/out/list.txt.d")" = 1 ] || fail "$file is not one dependency: $(cat "$work/out/list.txt.d")"
+done
+
+# A program that does not compile keeps no other from it.
+rm "$work/out"/*
+compile 'bad good.comp vulkan1.2' 'fine good.comp vulkan1.2 VALUE=1'
+says 1 "'VALUE' : undeclared identifier"
+grep -q "$work/shaders/good.comp:7: error" "$work/said" || fail "names no line: $(cat "$work/said")"
+says 1 'compile_shaders: bad: not compiled'
+[ -s "$work/out/fine.spv.z" ] || fail "the other program is not made"
+[ ! -e "$work/out/bad.spv.z" ] || fail "a program that does not compile is written"
+compile 'lost lost.comp vulkan1.2'
+says 1 "$work/shaders/lost.comp: No such file or directory"
+rm "$work/more/elsewhere.glsl"
+compile 'lost good.comp vulkan1.2 VALUE=1'
+says 1 'elsewhere.glsl'
+compile 'short good.comp'
+says 2 'usage: compile_shaders'
+
+# SPIR-V that breaks its rules does not get into a build: OpCopyLogical copies no float to an int.
+cat >"$work/shaders/invalid.comp" <<'GLSL'
+#version 460
+#extension GL_EXT_spirv_intrinsics : require
+spirv_instruction(id = 400) int copy_logical(float x);
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) buffer Numbers { int numbers[]; };
+void main() { numbers[0] = copy_logical(1.0); }
+GLSL
+compile 'invalid invalid.comp vulkan1.2'
+says 1 'compile_shaders: invalid: invalid SPIR-V: '
+[ ! -e "$work/out/invalid.spv.z" ] || fail "an invalid program is written"
+
+# Without shaderc: here it is a file of nothing.
+touch "$work/more/libshaderc.so.1"
+code=0
+LD_LIBRARY_PATH=$work/more "$VKNERF_BUILD_DIR/compile_shaders" "-I$work/shaders" "$work/out/list.txt" >"$work/said" 2>&1 || code=$?
+says 1 'compile_shaders: no shaderc with SPIRV-Tools (libshaderc.so.1): '
+says 1 "$work/more/libshaderc.so.1: file too short"
+
+[ $failures = 0 ] && echo "all passed"
+exit $((failures > 0))

@@ -1,0 +1,75 @@
+/* What a run says of its duration on a CPU device, from its first reports. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config/config.h"
+#include "run/training.h"
+
+/* Reports of a run at so many steps a second, the first after `delay` seconds; what is said, or "".
+ * How often is asserted: once at the most. */
+static const char *tell(const struct vkn_config *config, double rate, double delay, uint64_t from,
+                        uint32_t side)
+{
+    static char said[256];
+    struct eta eta = {0};
+    unsigned count = 0;
+    said[0] = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        char line[256];
+        const struct vkn_train_stats stats = {.step = from + 16 + (uint64_t)(i * rate),
+                                              .seconds = delay + i};
+        if (!eta_update(&eta, config, &stats, side, line))
+            continue;
+        count++;
+        snprintf(said, sizeof(said), "%s", line);
+    }
+    assert_true(count <= 1);
+    return said;
+}
+
+static void says_what_takes_long(void **state)
+{
+    (void)state;
+    const struct vkn_config usual = {.steps = 20000};
+    /* 20000 - 16 - 30 steps at 10 a second */
+    assert_string_equal(
+        tell(&usual, 10, 60, 0, 800),
+        "20000 steps take about 33 minutes more on this CPU device; --seconds 5m or "
+        "--steps 3k ends sooner, Ctrl-C saves; --downscale 4 trains on smaller images");
+    assert_non_null(strstr(tell(&usual, 1, 0, 0, 1920),
+                           "--steps 1k ends sooner, Ctrl-C saves; --downscale 8 "));
+    assert_null(strstr(tell(&usual, 10, 60, 0, 256), "--downscale"));
+    const struct vkn_config smaller = {.steps = 20000, .scene.downscale = 2};
+    assert_non_null(strstr(tell(&smaller, 10, 60, 0, 400), "--downscale 4 "));
+    const struct vkn_config longer = {.steps = 40000};
+    assert_non_null(strstr(tell(&longer, 1, 0, 0, 64), "about 11 hours more"));
+    /* A run that goes on has the rest before it. */
+    assert_non_null(strstr(tell(&usual, 10, 60, 10000, 800), "about 17 minutes more"));
+}
+
+static void is_silent_otherwise(void **state)
+{
+    (void)state;
+    const struct vkn_config usual = {.steps = 20000}, timed = {.steps = 20000, .seconds = 3600},
+                            endless = {.seconds = 3600};
+    assert_string_equal(tell(&usual, 34, 1000, 0, 800), "");
+    assert_string_equal(tell(&usual, 10, 60, 15000, 800), "");
+    assert_string_equal(tell(&usual, 10, 60, 20000, 800), "");
+    assert_string_equal(tell(&timed, 1, 60, 0, 800), "");
+    assert_string_equal(tell(&endless, 1, 60, 0, 800), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(says_what_takes_long),
+        cmocka_unit_test(is_silent_otherwise),
+    };
+    return cmocka_run_group_tests_name("outlook", tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Reads the includes of src and fails where a room includes what src/modules.txt does not allow it, or another room's
+inner header; where the rooms go round in a circle; where files of a room do, by the symbols of their objects; and
+where a file or a room has grown too large. Then it breaks a copy of the sources in each of these ways, and fails where
+that is not found."""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOMS = "src/modules.txt"
+MOST_LINES = 500  # of a file; a header is as long as its subject
+MOST_ROOM_LINES = {"train": 2550}
+MOST_IN_CIRCLE = 2  # files of a room that call each other all around
+# Rooms that have more: commands and the table of them, settings and their rules, ...
+MOST_IN_CIRCLE_OF = {"base": 7, "cli": 22, "config": 8, "field": 3, "gpu": 3, "render": 4}
+SHARED = "shared"
+GENERATED = {"commit.h"}
+
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+class Finding:
+    def __init__(self, file, line, about, message):
+        self.file, self.line, self.about, self.message = file, line, about, message
+
+    def __str__(self):
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+def read_tree(top):
+    """{path from `top`: its lines} of all files in src, shaders and include."""
+    tree = {}
+    for folder in ("src", "shaders", "include"):
+        for at, _, names in os.walk(os.path.join(top, folder)):
+            for name in names:
+                path = os.path.join(at, name)
+                with open(path, encoding="utf-8") as file:
+                    tree[os.path.relpath(path, top)] = file.read().splitlines()
+    return tree
+
+
+def read_rooms(lines, findings):
+    """{room: (its line, rooms that it may include)}"""
+    rooms = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) != 3 or not re.fullmatch("[a-z]+", parts[0]) or not parts[1] or parts[0] in rooms:
+            findings.append(Finding(ROOMS, number, "line", "not 'ROOM | purpose | ROOM ...' of a new room"))
+            continue
+        rooms[parts[0]] = (number, parts[2].split())
+    for room, (number, allowed) in rooms.items():
+        for other in allowed:
+            if other not in rooms and other != SHARED:
+                findings.append(Finding(ROOMS, number, other, f"{room} may include {other}, which is no room"))
+    return rooms
+
+
+def check_circles(rooms, findings):
+    done = set()
+
+    def visit(room, way):
+        if room in way:
+            circle = " -> ".join(way[way.index(room):] + [room])
+            findings.append(Finding(ROOMS, rooms[way[-1]][0], "circle", f"the rooms go round in a circle: {circle}"))
+        elif room not in done:
+            for other in rooms[room][1]:
+                if other in rooms:
+                    visit(other, way + [room])
+            done.add(room)
+
+    for room in rooms:
+        visit(room, [])
+
+
+def read_calls(top, build):
+    """{file: files of its room whose symbols its object needs}"""
+    defined, needed = {}, {}
+    for path in glob.glob(f"{build}/CMakeFiles/*.dir/src/*/*.c.o"):
+        file = "src/" + path.split("/src/")[-1].removesuffix(".o")
+        if not os.path.exists(os.path.join(top, file)):
+            continue
+        for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
+            kind, name = line.split()[-2:]
+            if kind == "U":
+                needed.setdefault(file, set()).add(name)
+            elif kind in "TDBR":
+                defined[name] = file
+    calls = {file: {defined[name] for name in names if name in defined} for file, names in needed.items()}
+    return {file: {other for other in others if os.path.dirname(other) == os.path.dirname(file)} - {file}
+            for file, others in calls.items()}
+
+
+def reachable(calls, file):
+    seen, left = set(), [file]
+    while left:
+        for other in calls.get(left.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                left.append(other)
+    return seen
+
+
+def check_file_circles(calls, findings):
+    ends = {file: reachable(calls, file) for file in calls}
+    for file in sorted(calls):
+        circle = sorted(other for other in ends[file] if file in ends.get(other, ()))
+        room = file.split("/")[1]
+        if circle and circle[0] == file and len(circle) > MOST_IN_CIRCLE_OF.get(room, MOST_IN_CIRCLE):
+            findings.append(Finding(file, 0, "circle", "the files call each other all around: " + ", ".join(circle)))
+
+
+def check_folders(tree, rooms, findings):
+    folders = {path.split("/")[1] for path in tree if path.startswith("src/") and path.count("/") > 1}
+    for folder in sorted(folders - set(rooms)):
+        findings.append(Finding(f"src/{folder}", 0, "folder", f"{folder} is not in {ROOMS}"))
+    for room in sorted(set(rooms) - folders):
+        findings.append(Finding(ROOMS, rooms[room][0], room, f"there is no folder src/{room}"))
+
+
+def judge_include(room, path, quoted, rooms):
+    """None, or why `room` may not include `path`."""
+    other, slash, name = path.partition("/")
+    allowed = rooms[room][1]
+    if not slash:
+        return None if not quoted or path in GENERATED else "no room is named: ROOM/FILE.h"
+    if other == room:
+        return None
+    if other not in rooms and other != SHARED:
+        return "no such room" if quoted else None  # <sys/stat.h>, <vknerf/run.h>
+    if other not in allowed:
+        return f"{ROOMS} allows it: {' '.join(allowed) or 'no room'}"
+    if other != SHARED and name != f"{other}.h":
+        return f"an inner header; for neighbours there is {other}/{other}.h"
+    return None
+
+
+def check_includes(tree, rooms, findings):
+    for path, lines in sorted(tree.items()):
+        parts = path.split("/")
+        if parts[0] != "src" or len(parts) < 3 or parts[1] not in rooms:
+            continue
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            include = match[1] or match[2]
+            why = judge_include(parts[1], include, bool(match[1]), rooms)
+            if why:
+                findings.append(Finding(path, number, include, f"{parts[1]} may not include {include} ({why})"))
+
+
+def check_sizes(tree, rooms, findings):
+    for path, lines in sorted(tree.items()):
+        if len(lines) > MOST_LINES and not path.endswith(".h"):
+            findings.append(Finding(path, MOST_LINES + 1, "lines", f"{len(lines)} lines; a file has {MOST_LINES} at most"))
+    for room, most in MOST_ROOM_LINES.items():
+        total = 0
+        for path in sorted(tree):
+            if not path.startswith(f"src/{room}/"):
+                continue
+            if total <= most < total + len(tree[path]):
+                findings.append(Finding(path, most + 1 - total, "room", f"line {most + 1} of src/{room}, the most"
+                                        f" is {most}"))
+            total += len(tree[path])
+
+
+def check(tree, calls=None):
+    findings = []
+    check_file_circles(calls or {}, findings)
+    rooms = read_rooms(tree.get(ROOMS, []), findings)
+    check_circles(rooms, findings)
+    check_folders(tree, rooms, findings)
+    check_includes(tree, rooms, findings)
+    check_sizes(tree, rooms, findings)
+    return findings
+
+
+# ---- whether it finds anything -----------------------------------------------------------------------
+
+
+def line_of(tree, path, pattern):
+    return next(number for number, line in enumerate(tree[path], 1) if re.search(pattern, line))
+
+
+def some_file(tree, folder):
+    """The first file in a folder that is not a room's header."""
+    return min(path for path in tree if path.startswith(folder) and not path.endswith(f"/{path.split('/')[1]}.h"))
+
+
+def with_line(tree, path, text):
+    """A copy with that line at the begin of a file."""
+    return {**tree, path: [text] + tree[path]}
+
+
+def with_rooms(tree, room, change):
+    """A copy of modules.txt where `change` makes new rooms of the list of those that `room` may include."""
+    lines = list(tree[ROOMS])
+    number = line_of(tree, ROOMS, rf"^{room} ")
+    name, purpose, allowed = lines[number - 1].split("|")
+    lines[number - 1] = "|".join((name, purpose, " ".join(change(allowed.split()))))
+    return {**tree, ROOMS: lines}
+
+
+def broken_copies(tree):
+    """(what is wrong, the copy, the file and line that have to be named, part of the message)"""
+    some, rays, volume, scene = (some_file(tree, f"src/{room}/") for room in ("base", "rays", "volume", "scene"))
+    yield ("an arrow runs up", with_line(tree, some, '#include "scene/scene.h"'), some, 1,
+           "base may not include scene/scene.h")
+    yield ("an arrow runs up in <>", with_line(tree, some, "#  include <gpu/gpu.h>"), some, 1,
+           "base may not include gpu/gpu.h")
+    yield ("parts know each other", with_line(tree, rays, '#include "volume/volume.h"'), rays, 1,
+           "rays may not include volume/volume.h")
+    yield ("shared where the device is not known", with_line(tree, scene, '#include "shared/layout.h"'), scene, 1,
+           "scene may not include shared/layout.h")
+    yield ("an inner header", with_line(tree, volume, '#include "gpu/internal.h"'), volume, 1,
+           "volume may not include gpu/internal.h (an inner header")
+    yield ("a header of no room", with_line(tree, some, '#include "../gpu/gpu.h"'), some, 1, "no such room")
+    yield ("a bare header", with_line(tree, some, '#include "internal.h"'), some, 1, "no room is named")
+    using = 'include "scene/scene.h"'
+    user = next(path for path in sorted(tree) if path.startswith("src/report/") and
+                any(using in line for line in tree[path]))
+    turned = with_rooms(tree, "report", lambda allowed: [room for room in allowed if room != "scene"])
+    turned = with_rooms(turned, "scene", lambda allowed: allowed + ["report"])
+    yield "an arrow turned", turned, user, line_of(tree, user, using), "report may not include scene/scene.h"
+    yield ("a circle", with_rooms(tree, "base", lambda allowed: ["run"]), ROOMS, line_of(tree, ROOMS, "^run "),
+           "in a circle: base -> run -> base")
+    yield ("a room that is none", with_rooms(tree, "base", lambda allowed: ["cellar"]), ROOMS,
+           line_of(tree, ROOMS, "^base "), "cellar, which is no room")
+    yield ("a line without rooms", {**tree, ROOMS: tree[ROOMS] + ["cellar"]}, ROOMS, len(tree[ROOMS]) + 1, "not 'ROOM")
+    yield ("a folder that is not there", {**tree, ROOMS: tree[ROOMS] + ["cellar | wine |"]}, ROOMS,
+           len(tree[ROOMS]) + 1, "no folder src/cellar")
+    yield "a folder that is no room", {**tree, "src/cellar/wine.c": []}, "src/cellar", 0, "cellar is not in"
+    for path in (some, some_file(tree, "shaders/")):
+        yield f"a long {path}", {**tree, path: [""] * 501}, path, 501, "501 lines"
+    train = {path: lines for path, lines in tree.items() if not path.startswith("src/train/")}
+    train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * 53})
+    yield "a large room", train, "src/train/f.c", 51, "line 2551 of src/train"
+
+
+def check_checker(tree):
+    """What it does not find. A copy may have further findings where one break makes several."""
+    missed = []
+    for what, copy, file, line, message in broken_copies(tree):
+        found = [finding for finding in check(copy) if finding.file == file and message in finding.message]
+        if not any(finding.line == line for finding in found):
+            missed.append(f"not found: {what}: {file}:{line}: {message}")
+    around = {f"src/rays/{a}.c": {f"src/rays/{b}.c"} for a, b in ("ab", "bc", "ca", "de", "ed")}
+    circles = [finding.message for finding in check(tree, around) if finding.about == "circle"]
+    if circles != ["the files call each other all around: src/rays/a.c, src/rays/b.c, src/rays/c.c"]:
+        missed.append(f"not found: a circle of three files and no other: {circles}")
+    some = some_file(tree, "src/base/")
+    even = {**tree, some: [""] * MOST_LINES, "src/base/base.h": [""] * (2 * MOST_LINES)}
+    if any(finding.file in (some, "src/base/base.h") for finding in check(even)):
+        missed.append(f"within the limits: a file of {MOST_LINES} lines and a header of twice as many")
+    return missed
+
+
+def main():
+    top = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not os.path.isdir(os.path.join(top, "src")):
+        print("skipped: test_modules: no sources")
+        return 77
+    tree = read_tree(top)
+    calls = read_calls(top, os.environ["VKNERF_BUILD_DIR"])
+    findings = check(tree, calls)
+    missed = check_checker(tree)
+    if len(calls) < 100:
+        missed.append(f"of {len(calls)} files there are objects")
+    for finding in findings:
+        print(finding)
+    for line in missed:
+        print(line)
+    if findings or missed:
+        return 1
+    print("all passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

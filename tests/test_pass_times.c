@@ -1,0 +1,297 @@
+/* The occupancy grid of a scene that moves: a field made by hand, a ball that crosses the cube,
+ * which the grid has to know wherever it is when some training view is of it, and must not lose. */
+#include "pass_fixture.h"
+
+#include "rays/rays.h"
+
+#define RESOLUTION    16u
+#define CELLS         (RESOLUTION * RESOLUTION * RESOLUTION)
+#define VIEWS         40u
+#define RADIUS        0.2
+#define WAY           0.6 /* along x, in sides of the cube */
+/* Updates that all cells are found in that are occupied for a while, and such that they may be lost
+ * in. */
+#define FIRST_UPDATES 56u
+#define LATER_UPDATES 48u
+
+/* How far the ball is on its way: max(rate * time + bias, 0). */
+struct motion {
+    float rate, bias;
+};
+/* Evenly; all at once, so that only the last view is of it there. */
+static const struct motion rolls = {1, 0}, jumps = {VIEWS, 1.0f - VIEWS};
+
+static struct bench bench_of(struct gpu_device *device, uint32_t slices, float curriculum)
+{
+    const struct vkn_config settings = {
+        .model = VKN_MODEL_DYNAMIC,
+        .precision = VKN_PRECISION_FP32,
+        .scene.aabb_scale = 1,
+        .batch = {.samples = 4096, .max_rays = 4096, .chunk = 4096},
+        .grid = {.levels = 1, .features = 2, .coarsest = 16, .log2_entries = 12},
+        .mlp = {.density_width = 16, .density_layers = 1, .geometry = 16, .color_width = 16},
+        .dynamic = {.width = 32,
+                    .layers = 1,
+                    .position_octaves = 1,
+                    .time_octaves = 1,
+                    .curriculum = curriculum,
+                    .time_bins = slices},
+        .march.resolution = RESOLUTION,
+        .seed = 79,
+    };
+    struct bench bench = bench_configure(device, settings);
+    bench_allocate(&bench, VIEWS, 1);
+    return bench;
+}
+
+static double stored_time(uint32_t view)
+{
+    return (double)view / (VIEWS - 1);
+}
+
+/* Density exp(6) in the ball, exp(-6) outside of it. */
+static float *put_ball(struct bench *bench, struct motion motion)
+{
+    const struct field_model *model = &bench->model;
+    const struct Level *level = &model->level[0];
+    const struct field_layer *layers = model->layers, *warp = &layers[model->fused];
+    float *params = calloc(model->param_count, sizeof *params);
+    for (uint32_t i = 0; i < level->resolution * level->resolution * level->resolution; i++) {
+        uint32_t at[3] = {i % level->resolution, i / level->resolution % level->resolution,
+                          i / level->resolution / level->resolution};
+        double squared = 0;
+        for (int axis = 0; axis < 3; axis++) {
+            double off = (at[axis] - 0.5) / (double)level->scale - (axis == 0 ? 0.2 : 0.5);
+            squared += off * off;
+        }
+        params[level->first + 2 * i] = squared < RADIUS * RADIUS ? 1 : 0;
+        params[level->first + 2 * i + 1] = 1;
+    }
+    for (uint32_t input = 0; input < 2; input++) {
+        params[reference_weight(&layers[0], input, input)] = 1;
+        params[reference_weight(&layers[1], input, 0)] = input == 0 ? 12 : -6;
+    }
+    uint32_t time = 3 + 6 * bench->settings.dynamic.position_octaves;
+    params[reference_weight(&warp[0], time, 0)] = motion.rate;
+    params[reference_weight(&warp[0], warp[0].inputs, 0)] = motion.bias;
+    params[reference_weight(&warp[1], 0, 0)] = (float)-WAY;
+    bench_put(bench, BIND_PARAMS, params, 4ull * model->param_count);
+    return params;
+}
+
+static void put_views(struct bench *bench)
+{
+    struct Camera cameras[VIEWS] = {{0}};
+    for (uint32_t i = 0; i < VIEWS; i++)
+        cameras[(7 * i) % VIEWS].time = (float)stored_time(i); /* in no order */
+    bench_put(bench, BIND_CAMERAS, cameras, sizeof cameras);
+}
+
+/* Whether the least thickness of a smallest step at the cell's corners and middle is above the
+ * limit, for all views: [view][cell]. */
+static bool *find_occupied(const struct bench *bench, const float *params, double limit)
+{
+    struct reference_field field = reference_field(&bench->settings, &bench->model, params);
+    const struct reference_space space = reference_space(&bench->settings);
+    bool *occupied = base_alloc((size_t)VIEWS * CELLS, sizeof *occupied);
+    for (uint32_t view = 0; view < VIEWS; view++)
+        for (uint32_t i = 0; i < CELLS; i++) {
+            uint32_t cell[3];
+            double least = INFINITY;
+            field.time = stored_time(view);
+            reference_morton_cell(i, cell);
+            for (uint32_t point = 0; point < 9 && least > limit; point++) {
+                const double middle[3] = {0.5, 0.5, 0.5},
+                             corner[3] = {point & 1, point >> 1 & 1, point >> 2 & 1};
+                double position[3];
+                reference_cell_position(&space, RESOLUTION, 0, cell, point == 8 ? middle : corner,
+                                        position);
+                least = fmin(least,
+                             reference_density(&field, position) * (double)bench->config.step_min);
+            }
+            occupied[view * CELLS + i] = least > limit;
+        }
+    reference_field_destroy(&field);
+    return occupied;
+}
+
+/* One update, as step `16 n` begins with it. */
+static void update(struct bench *bench, uint32_t n, uint32_t groups)
+{
+    const struct pass *passes[FIELD_MAX_PASSES];
+    size_t count = field_list_passes(&bench->model, &bench->model.kind->occupancy, passes);
+    const struct setup setup = bench_setup(bench);
+    const struct repeats repeats = setup_repeats(&setup);
+    struct State state;
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    state.step = UPDATE_INTERVAL * n;
+    state.dispatches[DISPATCH_OCCUPANCY].x = groups;
+    bench_put(bench, BIND_STATE, &state, sizeof state);
+    for (size_t first = 0, end; first < count; first = end) {
+        end = first + 1;
+        while (end < count && pass_shares_chunks(passes[first], passes[end]))
+            end++;
+        uint32_t chunks = pass_chunks(passes[first], &repeats);
+        for (uint32_t chunk = 0; chunk < chunks; chunk++)
+            for (size_t i = first; i < end; i++)
+                bench_run_pass(bench, passes[i], chunk, groups);
+    }
+    bench_run_pass(bench, &rays_sums.passes[0], 0, groups);
+    bench_run(bench, "threshold_occupancy", (struct Push){0}, 1);
+    for (uint32_t c = 0; c < repeats.cascades; c++)
+        bench_run(bench, "pack_occupancy", (struct Push){.b = bench->local_size, .c = c}, 1);
+}
+
+static uint32_t time_bin_of(uint32_t view, uint32_t slices)
+{
+    return (uint32_t)fmin(stored_time(view) * slices, slices - 1);
+}
+
+/* How many cells count as occupied in all slices together; fails where one is missing that is
+ * occupied in some training view of the slice, or of one up to `around` before or behind it. */
+static uint32_t check_bits(struct bench *bench, const bool *occupied, uint32_t slices,
+                           uint32_t around, uint32_t n)
+{
+    uint32_t *bits = bench_take(bench, BIND_OCCUPANCY_BITS), count = 0;
+    for (uint32_t i = 0; i < slices * CELLS; i++)
+        count += reference_grid_bit(bits, i);
+    for (uint32_t view = 0; view < VIEWS; view++) {
+        uint32_t slice = time_bin_of(view, slices), first = slice > around ? slice - around : 0;
+        for (uint32_t i = 0; i < CELLS; i++)
+            for (uint32_t at = first; at <= slice + around && at < slices; at++)
+                if (occupied[view * CELLS + i] && !reference_grid_bit(bits, at * CELLS + i))
+                    fail_msg("update %u: cell %u of slice %u is lost, of the view at %g", n, i, at,
+                             stored_time(view));
+    }
+    free(bits);
+    return count;
+}
+
+/* What a grid is like in which every view's cells have been found: thick, and since when in the
+ * last 8 bits. */
+static void put_found(struct bench *bench, const bool *occupied, uint32_t slices)
+{
+    float *cells = calloc(slices * CELLS, sizeof *cells);
+    for (uint32_t view = 0; view < VIEWS; view++)
+        for (uint32_t i = 0; i < CELLS; i++) {
+            union {
+                float value;
+                uint32_t bits;
+            } found = {.value = 0.5f};
+            found.bits |= (uint32_t)(stored_time(view) * 255 + 0.5);
+            if (occupied[view * CELLS + i])
+                cells[time_bin_of(view, slices) * CELLS + i] = found.value;
+        }
+    bench_put(bench, BIND_OCCUPANCY, cells, 4ull * slices * CELLS);
+    free(cells);
+}
+
+/* The threshold follows the mean of all slices. */
+static void check_threshold(struct bench *bench, uint32_t slices, uint32_t groups)
+{
+    struct State state;
+    float *cells = bench_take(bench, BIND_OCCUPANCY);
+    double sum = 0;
+    for (uint32_t i = 0; i < slices * CELLS; i++)
+        sum += (double)cells[i];
+    bench->config.occupancy_threshold = 1e9f;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_run_pass(bench, &rays_sums.passes[0], 0, groups);
+    bench_run(bench, "threshold_occupancy", (struct Push){0}, 1);
+    bench_get(bench, BIND_STATE, &state, sizeof state);
+    assert_close(state.threshold, sum / slices / CELLS, 1e-4, sum / slices / CELLS, "threshold", 0);
+    free(cells);
+}
+
+/* Occupied cells of a slice, on average, after all updates: of a grid that knows nothing at first,
+ * or all. */
+static double share_after_updates(struct gpu_device *device, struct motion motion, uint32_t slices,
+                                  bool found)
+{
+    struct bench bench = bench_of(device, slices, -1);
+    float *params = put_ball(&bench, motion), *nothing = calloc(slices * CELLS, sizeof *nothing);
+    const struct State begin = {.threshold = 0.01f};
+    assert_int_equal(rays_time_bins(&bench.settings), slices);
+    put_views(&bench);
+    bool *occupied = find_occupied(&bench, params, 2 * (double)begin.threshold);
+    bench_put(&bench, BIND_OCCUPANCY, nothing, 4ull * slices * CELLS);
+    if (found)
+        put_found(&bench, occupied, slices);
+    bench_put(&bench, BIND_STATE, &begin, sizeof begin);
+    uint32_t pairs = 0, count = 0, groups = bench_groups(&bench, CELLS / 4);
+    uint32_t first = found ? OCCUPANCY_WARMUP / UPDATE_INTERVAL : 0;
+    for (uint32_t i = 0; i < VIEWS * CELLS; i++)
+        pairs += occupied[i];
+    assert_true(pairs > VIEWS * 20);
+    for (uint32_t n = first; n < FIRST_UPDATES + LATER_UPDATES; n++) {
+        update(&bench, n, groups);
+        if (n % 4 == 0 && (found || n >= FIRST_UPDATES))
+            count = check_bits(&bench, occupied, slices, found ? 0 : 1, n);
+    }
+    check_threshold(&bench, slices, groups);
+    free(occupied);
+    free(nothing);
+    free(params);
+    bench_destroy(&bench);
+    return (double)count / slices / CELLS;
+}
+
+/* The ball is 0.4 wide and rolls 0.6 far: at most two thirds of what it sweeps is occupied in a
+ * slice and its neighbours. */
+static void test_rolling(void **state)
+{
+    double all = share_after_updates(*state, rolls, 1, false);
+    double slice = share_after_updates(*state, rolls, 8, false);
+    print_message("occupied: %.3f of all cells, %.3f of a slice's\n", all, slice);
+    assert_true(all > 0.08 && all < 0.2);
+    assert_true(slice < 0.7 * all);
+}
+
+/* What is somewhere in one view of forty stays known for as long as it takes. */
+static void test_jumping(void **state)
+{
+    share_after_updates(*state, jumps, 1, true);
+    share_after_updates(*state, jumps, 8, true);
+}
+
+/* The bits of all slices after some updates, in fresh memory. */
+static uint32_t *bits_while_followed(struct gpu_device *device, uint32_t slices)
+{
+    struct bench bench = bench_of(device, slices, 1);
+    float *params = put_ball(&bench, rolls), *nothing = calloc(slices * CELLS, sizeof *nothing);
+    const struct State begin = {.threshold = 0.01f};
+    put_views(&bench);
+    bench_put(&bench, BIND_OCCUPANCY, nothing, 4ull * slices * CELLS);
+    bench_put(&bench, BIND_STATE, &begin, sizeof begin);
+    for (uint32_t n = 0; n < 24; n++)
+        update(&bench, n, bench_groups(&bench, CELLS / 4));
+    uint32_t *bits = bench_take(&bench, BIND_OCCUPANCY_BITS);
+    free(nothing);
+    free(params);
+    bench_destroy(&bench);
+    return bits;
+}
+
+/* As long as views of later moments have not been drawn, all slices have what one grid has. */
+static void test_curriculum(void **state)
+{
+    uint32_t *one = bits_while_followed(*state, 1), *all = bits_while_followed(*state, 4),
+             count = 0;
+    for (uint32_t i = 0; i < CELLS; i++) {
+        count += reference_grid_bit(one, i);
+        for (uint32_t slice = 0; slice < 4; slice++)
+            assert_int_equal(reference_grid_bit(all, slice * CELLS + i),
+                             reference_grid_bit(one, i));
+    }
+    assert_true(count > 100 && count < CELLS / 4);
+    free(one);
+    free(all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rolling), cmocka_unit_test(test_jumping),
+        cmocka_unit_test(test_curriculum), cmocka_unit_test(test_no_messages)};
+    return RUN_PASS_TESTS(tests);
+}

@@ -1,0 +1,309 @@
+/* finish_distances, mesh_hidden, mesh_seen: what training views see of a mesh's grid points and
+ * vertices, against the same in double precision, for lenses of all kinds and maps of a sphere. */
+#include "pass_fixture.h"
+#include "scene/transforms.h"
+
+#define WIDTH      26u
+#define HEIGHT     22u
+#define MOST_VIEWS 5u
+#define PIXELS     (WIDTH * HEIGHT)
+#define RADIUS     0.25
+#define LAYERS     4u
+#define NEW_LAYER  5u /* the grid's layer that the slab's first new one is */
+/* As the shaders have them. */
+#define MAX_SLOPE  8.0
+#define MIN_COSINE 0.1
+
+static const uint32_t points[3] = {15, 13, 12};
+static const size_t layer = (size_t)15 * 13;
+
+struct look {
+    struct bench bench;
+    uint32_t views;
+    bool contracted;
+    struct MeshGrid grid;
+    struct scene_camera cameras[MOST_VIEWS];
+    float inverse_distance[MOST_VIEWS * PIXELS];
+    size_t close; /* places too near to a limit to tell */
+};
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+/* 1 / distance to a sphere in the middle; 0 beside it. */
+static double sphere_nearness(const struct scene_camera *camera, double x, double y)
+{
+    double origin[3], direction[3], along = 0, squares = 0;
+    if (!scene_camera_ray(camera, x, y, origin, direction))
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        along += (0.5 - origin[i]) * direction[i];
+        squares += (0.5 - origin[i]) * (0.5 - origin[i]);
+    }
+    double reach = RADIUS * RADIUS - (squares - along * along);
+    return reach > 0 ? 1 / (along - sqrt(reach)) : 0;
+}
+
+static void add_views(struct look *look, struct random *random)
+{
+    struct Camera cameras[MOST_VIEWS];
+    for (uint32_t v = 0; v < look->views; v++) {
+        struct scene_camera *camera = &look->cameras[v];
+        *camera = random_camera(random, WIDTH, HEIGHT, 1.5, v % 2 == 1);
+        if (v == 2) {
+            camera->lens = VKN_LENS_FISHEYE;
+            camera->k1 = 0.03f;
+        }
+        camera->first_pixel = v * PIXELS;
+        for (uint32_t i = 0; i < PIXELS; i++) {
+            uint32_t x = i % WIDTH, y = i / WIDTH;
+            double sphere = sphere_nearness(camera, x + 0.5, y + 0.5);
+            /* Behind it surfaces of all kinds. */
+            look->inverse_distance[v * PIXELS + i] =
+                (float)(sphere > 0 ? sphere : random_between(random, 0.3, 0.6));
+        }
+        cameras[v] = setup_camera(camera);
+    }
+    bench_put(&look->bench, BIND_CAMERAS, cameras, look->views * sizeof cameras[0]);
+    bench_put(&look->bench, BIND_VISIBILITY_MAPS, look->inverse_distance,
+              look->views * PIXELS * 4ull);
+}
+
+static struct look create_look(struct gpu_device *device, uint32_t views, bool contracted)
+{
+    struct vkn_config settings = {
+        .scene.aabb_scale = 1,
+        .scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE,
+        .batch.max_rays = 1024,
+    };
+    struct random random = {31 + views};
+    struct look look = {
+        .bench = bench_configure(device, settings), .views = views, .contracted = contracted};
+    look.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
+                                  .layers = LAYERS,
+                                  .origin = {-0.31f, -0.27f, -0.33f},
+                                  .spacing = 0.1137f};
+    bench_allocate(&look.bench, views, 1);
+    bench_put(&look.bench, BIND_MESH, &look.grid, sizeof look.grid);
+    add_views(&look, &random);
+    return look;
+}
+
+/* ---- the same in double precision ---------------------------------------------------------- */
+
+static double mix(double a, double b, double t)
+{
+    return a + (b - a) * t;
+}
+
+/* What the view shows there; *close: it could be two things. */
+static double shown(const struct look *look, uint32_t view, double x, double y, bool *close)
+{
+    const struct scene_camera *camera = &look->cameras[view];
+    double u = fmin(fmax(x - 0.5, 0), WIDTH - 1), v = fmin(fmax(y - 0.5, 0), HEIGHT - 1);
+    uint32_t left = (uint32_t)u, top = (uint32_t)v;
+    uint32_t right = left + 1 < WIDTH ? left + 1 : left, low = top + 1 < HEIGHT ? top + 1 : top;
+    const float *map = &look->inverse_distance[view * PIXELS];
+    const double n[4] = {map[top * WIDTH + left], map[top * WIDTH + right], map[low * WIDTH + left],
+                         map[low * WIDTH + right]};
+    double nearest = 0, farthest = 1e9;
+    for (int i = 0; i < 4; i++) {
+        nearest = fmax(nearest, n[i]);
+        farthest = fmin(farthest, n[i]);
+    }
+    double limit = MAX_SLOPE * nearest / fminf(camera->focal_x, camera->focal_y);
+    *close = *close || (nearest > 0 && fabs(nearest - farthest - limit) < 1e-4);
+    if (nearest - farthest > limit)
+        return nearest;
+    return mix(mix(n[0], n[1], u - left), mix(n[2], n[3], u - left), v - top);
+}
+
+/* Whether the view has the place in its picture, and how far it is behind what it shows there.
+ * `normal`: NULL for a place that can be seen from all around, not from one side. */
+static bool look_at(const struct look *look, uint32_t view, const double place[3],
+                    const float *normal, double *behind, bool *close)
+{
+    const struct scene_camera *camera = &look->cameras[view];
+    double x = 0, y = 0, squares = 0, facing = 0; /* the latter as a cosine */
+    for (int i = 0; i < 3; i++) {
+        double along = place[i] - camera->pose[4 * i + 3];
+        squares += along * along;
+        facing -= normal ? along * normal[i] : 0;
+    }
+    facing = normal ? facing / sqrt(squares) : 1;
+    *close = *close || fabs(facing - MIN_COSINE) < 1e-5;
+    if (facing <= MIN_COSINE || !scene_camera_project(camera, place, &x, &y))
+        return false;
+    double edge = fmin(fmin(x, WIDTH - x), fmin(y, HEIGHT - y));
+    *close = *close || fabs(edge) < 1e-3;
+    *behind = sqrt(squares) - 1 / fmax(shown(look, view, x, y, close), 1e-9);
+    return edge >= 0;
+}
+
+/* How far the place is behind what the views show that have it in their pictures, at the least;
+ * -1e9 where fewer than `enough` have. */
+static double min_distance_behind(struct look *look, const double place[3], const float *normal,
+                                  uint32_t enough, bool *close)
+{
+    double least = 1e9;
+    uint32_t looking = 0;
+    *close = false;
+    for (uint32_t view = 0; view < look->views; view++) {
+        double behind;
+        if (look_at(look, view, place, normal, &behind, close)) {
+            least = fmin(least, behind);
+            looking++;
+        }
+    }
+    look->close += *close;
+    return looking >= enough ? least : -1e9;
+}
+
+/* ---- grid points --------------------------------------------------------------------------- */
+
+/* Number i of the values, whose first MESH_OVERLAP layers are the slab's before. */
+static bool fillable(const struct look *look, size_t i, double place[3])
+{
+    const uint32_t at[3] = {(uint32_t)(i % points[0]), (uint32_t)(i / points[0] % points[1]),
+                            (uint32_t)(i / layer) + NEW_LAYER - MESH_OVERLAP};
+    bool within = true, trained = true;
+    for (int k = 0; k < 3; k++) {
+        place[k] = look->grid.origin[k] + (double)look->grid.spacing * at[k];
+        within = within && at[k] > 0 && at[k] + 1 < points[k];
+        trained = trained && fabs(place[k] - 0.5) <= 0.5;
+    }
+    return within && (trained || look->contracted);
+}
+
+/* Returns how many points became solid. */
+static size_t check_points(struct look *look)
+{
+    struct bench *bench = &look->bench;
+    struct random random = {5};
+    size_t first = MESH_OVERLAP * layer, end = first + LAYERS * layer, solid = 0;
+    float *before = random_floats(&random, end, -4, 2);
+    bench_put(bench, BIND_MESH_VALUES, before, end * 4);
+    bench_run(bench, "mesh_hidden", (struct Push){.a = NEW_LAYER, .b = look->views},
+              bench_groups(bench, (uint32_t)(LAYERS * layer) / MESH_TILE_STEPS + 1));
+    float *after = bench_take(bench, BIND_MESH_VALUES);
+    for (size_t i = 0; i < end; i++) {
+        double place[3], expected = before[i];
+        bool close = false;
+        if (i >= first && fillable(look, i, place)) {
+            double behind = min_distance_behind(look, place, NULL, (look->views + 1) / 2, &close);
+            expected = fmax(expected, fmin(behind / (double)look->grid.spacing, MESH_LIMIT));
+        }
+        if (!close)
+            assert_close(after[i], expected, 2e-4, 1, "value", i);
+        solid += before[i] <= 0 && expected > 0;
+    }
+    assert_poisoned(after, end, bench->buffers[BIND_MESH_VALUES].size / 4);
+    free(before);
+    free(after);
+    return solid;
+}
+
+/* ---- vertices ------------------------------------------------------------------------------ */
+
+#define VERTICES 300u
+
+/* On spheres around the middle, turned outwards or inwards. */
+static struct MeshVertex random_vertex(struct random *random)
+{
+    double direction[3], radius = RADIUS * random_between(random, 0.3, 1.7);
+    double side = random_below(random, 4) == 0 ? -1 : 1;
+    struct MeshVertex vertex = {.color = 0x5a5a5a5a};
+    random_direction(random, direction);
+    for (int i = 0; i < 3; i++) {
+        vertex.position[i] = (float)(0.5 + radius * direction[i]);
+        vertex.normal[i] = (float)(side * direction[i]);
+    }
+    return vertex;
+}
+
+/* Returns how many are seen. */
+static size_t check_vertices(struct look *look)
+{
+    struct bench *bench = &look->bench;
+    struct MeshVertex vertices[VERTICES];
+    struct random random = {8};
+    size_t seen = 0;
+    for (uint32_t i = 0; i < VERTICES; i++)
+        vertices[i] = random_vertex(&random);
+    bench_put(bench, BIND_MESH_VERTICES, vertices, sizeof vertices);
+    bench_run(bench, "mesh_seen", (struct Push){.a = VERTICES - 1, .b = look->views},
+              bench_groups(bench, VERTICES));
+    struct MeshVertex *after = bench_take(bench, BIND_MESH_VERTICES);
+    for (uint32_t i = 0; i < VERTICES - 1; i++) {
+        double place[3];
+        bool close;
+        for (int k = 0; k < 3; k++)
+            place[k] = vertices[i].position[k];
+        double behind = min_distance_behind(look, place, vertices[i].normal, 1, &close);
+        bool sees = behind > -1e9 && behind <= 2 * (double)look->grid.spacing;
+        uint32_t mark = (sees ? 255u : (uint32_t)MESH_UNSEEN) << 24;
+        if (!close && fabs(behind - 2 * (double)look->grid.spacing) > 1e-4)
+            assert_int_equal(after[i].color, mark);
+        assert_memory_equal(&after[i], &vertices[i], offsetof(struct MeshVertex, color));
+        seen += sees;
+    }
+    assert_memory_equal(&after[VERTICES - 1], &vertices[VERTICES - 1], sizeof *after);
+    free(after);
+    return seen;
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+static void check(void **state, bool contracted)
+{
+    static struct look look;
+    static const uint32_t views[] = {1, 3, 4, MOST_VIEWS};
+    for (size_t n = 0; n < BASE_COUNT(views); n++) {
+        look = create_look(*state, views[n], contracted);
+        size_t solid = check_points(&look), seen = check_vertices(&look);
+        assert_true(solid > (contracted ? 8 : 4));
+        assert_true(seen > 30 && seen < VERTICES - 30);
+        assert_true(look.close < 20);
+        bench_destroy(&look.bench);
+    }
+}
+
+static void test_bounded(void **state)
+{
+    check(state, false);
+}
+
+static void test_contracted(void **state)
+{
+    check(state, true);
+}
+
+static void test_distances(void **state)
+{
+    struct bench bench = bench_configure(*state, (struct vkn_config){.batch.max_rays = 256});
+    const struct RayResult results[] = {{.transmittance = 0.5f, .depth = 0.25f},
+                                        {.transmittance = 0.5001f, .depth = 3},
+                                        {.transmittance = 0, .depth = 4},
+                                        {.transmittance = 0.1f, .depth = 0}, /* at the camera */
+                                        {.transmittance = 0.2f, .depth = 1}};
+    bench_allocate(&bench, 1, 1);
+    bench_put(&bench, BIND_RESULTS, results, sizeof results);
+    bench_run(&bench, "finish_distances", (struct Push){.a = 4}, 1);
+    float *inverse_distance = bench_take(&bench, BIND_OUTPUT);
+    assert_true(inverse_distance[0] == 4 && inverse_distance[1] == 0 &&
+                inverse_distance[2] == 0.25f);
+    assert_true(isfinite(inverse_distance[3]) && inverse_distance[3] > 1e5);
+    assert_poisoned(inverse_distance, 4, bench.buffers[BIND_OUTPUT].size / 4);
+    free(inverse_distance);
+    bench_destroy(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_contracted),
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
