@@ -202,10 +202,10 @@ static void test_size(void **state)
         {FIELD("struct S { mat4 m[64]; };", "S s[8]; s[k].m[k] = mat4(x); a += s[j].m[j][k][j];"),
          "its variables take 3"},
         {FIELD("#define A(b) b b b b b b b b\n#define B(b) A(A(A(b)))", "B(A(a += sin(a);))"),
-         "it is too long for compilers of drivers"},
+         "it is too long for drivers' compilers"},
         {FIELD("#define A(b) b b b b b b b b\n#define B(b) A(A(A(b)))",
                "B(a += parameter(first);)"), /* the library's count as well */
-         "it is too long for compilers of drivers"},
+         "it is too long for drivers' compilers"},
     };
     (void)state;
     NEEDS_SHADERC();
@@ -272,7 +272,7 @@ static void test_limits(void **state)
                 "bad.glsl: compiling takes more than 64 MiB of memory");
     gpu_sandbox = limits;
     refuse_text(repeat("float deep(float x) { return x", " + x", 30000, "; }", "a += deep(x);"),
-                "bad.glsl: the compiler of GLSL breaks down on it (");
+                "bad.glsl: the GLSL compiler crashed (");
     refuse_text(repeat("float deep(float x) { return ", "(", 30000, "x; }", "a += deep(x);"),
                 "memory exhausted");
 }

@@ -212,7 +212,7 @@ static void test_said(void **state)
     device->vk.vkCreateComputePipelines = driver_create;
     device->vk.vkCreateShadersEXT = driver_create_shaders;
     ok(status);
-    if (!strstr(text, ": compiling gpu_test (0 of 1 programs are ready)\n"))
+    if (!strstr(text, ": compiling gpu_test (0 of 1 pipelines are ready)\n"))
         fail_msg("not said what is being compiled: %s", text);
     free(text);
     gpu_pipeline_destroy(&program);
@@ -254,7 +254,7 @@ static bool is_refused(const struct gpu_shader *source, size_t at, unsigned char
     struct gpu_shader damaged = damage(source, at, change, size);
     bool refused = gpu_shader_unpack(&damaged) != VKN_OK;
     if (refused) {
-        assert_message("program damaged: its code in this file is damaged");
+        assert_message("shader damaged: its embedded SPIR-V is damaged");
         assert_null(damaged.words);
     } else {
         ok(gpu_shader_unpack(source));
@@ -287,7 +287,7 @@ static void test_damaged(void **state)
     struct gpu_pipeline *program;
     gpu_add_shaders(&damaged, 1);
     assert_int_equal(gpu_pipeline_create(device, &options, &program), VKN_ERROR);
-    assert_message("program damaged: its code in this file is damaged");
+    assert_message("shader damaged: its embedded SPIR-V is damaged");
     assert_null(program);
     gpu_add_shaders(NULL, 0);
     free((void *)(uintptr_t)damaged.packed);

@@ -460,7 +460,7 @@ static void test_hung_device(void **state)
     assert_null(gpu_set_stop_flag(device, &stop));
     assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
     gpu_stop_timeout = patience;
-    assert_message("endless: the device does not answer, 0.1 seconds after it was to stop");
+    assert_message("endless: the device did not finish within 0.1 seconds after the stop request");
     assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
     assert_true(base_seconds() - began < 5);
     assert_true(device->vk.vkDestroyFence != working.vkDestroyFence &&

@@ -16,7 +16,7 @@ train() { # RUN [OPTION ...]: leaves $code, ./out and ./err
 refuses() { # PATTERN
     [ $code = 2 ] || fail "$run: exit status $code instead of 2: $(cat err)"
     [ "$(wc -l <err)" = 1 ] || fail "$run: not one line: $(cat err)"
-    grep -q "^vknerf: program .*: .*$1" err || fail "$run: '$1' is not in: $(cat err)"
+    grep -q "^vknerf: shader .*: .*$1" err || fail "$run: '$1' is not in: $(cat err)"
 }
 
 loss() { # RUN

@@ -1,15 +1,14 @@
-/* Checks what public functions are given: structures of callers, and whether the call may be made
- * now. */
+/* Implements the checks that public functions make first: the caller's structures, and whether the
+ * call is allowed. */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
 
-/* ---- structures of callers ------------------------------------------------------------------- */
+/* ---- structures of the caller ---------------------------------------------------------------- */
 
-/* Structures of callers that were compiled with other versions of the public headers: as the
- * kernel's copy_struct_from_user does it. More bytes are no size, but a structure that nobody has
- * set to zero. */
+/* A caller may be compiled with another version of the headers; handled like the kernel's
+ * copy_struct_from_user. A larger size is a structure that was not zeroed. */
 #define MOST_BYTES 65536u
 
 static vkn_status size_of(const struct base_sizes *sizes, const void *given, size_t *size)
@@ -49,7 +48,7 @@ vkn_status base_fill_sized(const struct base_sizes *sizes, const void *own, void
 {
     size_t size = 0;
     BASE_TRY(size_of(sizes, given, &size));
-    /* What the library does not know: as it would be by default. */
+    /* Members unknown to the library get their default, 0. */
     memset((unsigned char *)given + sizeof size, 0, size - sizeof size);
     size_t known = size < sizes->now ? size : sizes->now;
     memcpy((unsigned char *)given + sizeof size, (const unsigned char *)own + sizeof size,
@@ -80,14 +79,14 @@ vkn_status base_check_range(const char *what, const char *member, double value, 
                      high);
 }
 
-/* ---- guards: who may use an object, and when ------------------------------------------------- */
+/* ---- guards: which thread may use an object, and when ---------------------------------------- */
 
-/* The callback that this thread is in and that may not use the library; NULL: none. */
+/* Name of the running callback that may not use the library; NULL: none. */
 static _Thread_local const char *closed;
 
 static uintptr_t this_thread(void)
 {
-    static _Thread_local char address; /* no two threads have the same while both live */
+    static _Thread_local char address; /* distinct in all running threads */
     return (uintptr_t)&address;
 }
 
@@ -128,7 +127,7 @@ vkn_status base_check_process(const struct base_guard *guard, const char *what)
                      what, (long)guard->process);
 }
 
-/* Takes the guard for this thread; *first: it was nobody's. */
+/* Takes the guard for this thread; *first: no call of this thread had it. */
 static vkn_status take(struct base_guard *guard, const char *what, bool *first)
 {
     uintptr_t none = 0;
@@ -156,7 +155,7 @@ vkn_status base_use_enter(struct base_use *use, struct base_guard *guard, const 
     bool first;
     BASE_TRY(base_check_process(guard, what));
     BASE_TRY(take(guard, what, &first));
-    BASE_TRY(check_callback(guard, what, object)); /* only this thread's own: `first` is false */
+    BASE_TRY(check_callback(guard, what, object)); /* the guard is this thread's now */
     *use =
         (struct base_use){guard, guard->call, guard->callback, guard->object, guard->idle, first};
     guard->call = what;
@@ -205,6 +204,6 @@ bool base_guard_refuses_destroy(const struct base_guard *guard, const char *what
             "%s: called by the callback `%s` of %s, for the object that this call is using", what,
             guard->callback, guard->call);
     if (status != VKN_OK)
-        base_log(BASE_LOG_WARNING, "%s; it is kept", vkn_last_error());
+        base_log(BASE_LOG_WARNING, "%s; the object is not destroyed", vkn_last_error());
     return status != VKN_OK;
 }

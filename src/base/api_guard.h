@@ -1,23 +1,20 @@
-/* What public functions look at before anything else: the caller's structures, and whether the call
- * may be made now. Included by base.h alone. */
+/* Checks that public functions make first: the caller's structures, and whether the call is allowed
+ * now. Included by base.h only. */
 #ifndef BASE_API_GUARD_H
 #define BASE_API_GUARD_H
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* ---- structures of callers ------------------------------------------------------------------- */
+/* ---- structures of the caller ---------------------------------------------------------------- */
 
-/* Structures of the public API that begin with their size, see <vknerf/api.h>. `last` is the last
- * member of the structure's first version.
- *
- * Copies what the caller gives, NULL: nothing, to `own`, whose size is its true one then.
- * VKN_BAD_INPUT in a callback that may not use the library, where `what` begins the message; for a
- * size that no version had, and for members that are set and not known here, where the structure's
- * name does. */
+/* Copies a structure of the public API, which begins with its size (see <vknerf/api.h>), from
+ * `given` (NULL: all zeros) to `own`, and sets its size to this version's. `last`: last member of
+ * the structure's first version. VKN_BAD_INPUT: the size is none that a version had, a member
+ * unknown to this version is set, or a callback that may not use the library makes the call. */
 #define BASE_READ(what, tag, given, own, last) \
     base_read_sized(what, BASE_SIZES(tag, last), given, BASE_OF_TYPE(tag, own))
-/* The other way round: fills as much of `given` as its size, which stays, says. */
+/* Copies `own` to the caller's `given`, up to given's size, which does not change. */
 #define BASE_FILL(tag, own, given, last) \
     base_fill_sized(BASE_SIZES(tag, last), BASE_OF_TYPE(tag, own), given)
 #define BASE_SIZES(tag, last)                                       \
@@ -25,19 +22,20 @@
                                 offsetof(struct tag, last) + sizeof(((struct tag *)NULL)->last)})
 #define BASE_OF_TYPE(tag, own) (true ? (own) : (struct tag *)NULL) /* warns of another type */
 struct base_sizes {
-    const char *name;  /* of the structure */
-    size_t now, first; /* bytes of this version's, and of the first version's */
+    const char *name;  /* name of the structure */
+    size_t now, first; /* bytes of this version's structure, of the first version's */
 };
 vkn_status base_read_sized(const char *what, const struct base_sizes *sizes, const void *given,
                            void *own);
 vkn_status base_fill_sized(const struct base_sizes *sizes, const void *own, void *given);
-/* VKN_BAD_INPUT "what: `name` is NULL" unless it points somewhere; and in a callback that may not
- * use the library. */
+/* Returns VKN_BAD_INPUT "WHAT: `name` is NULL" if the pointer is NULL, and an error in a callback
+ * that may not use the library. */
 vkn_status base_check_pointer(const char *what, const char *name, const void *pointer);
 #define BASE_NEED(pointer) BASE_TRY(base_check_pointer(__func__, #pointer, pointer))
 
-/* Of a member of a caller's structure: whether it is an enumerator up to `last`; a number from
- * `low` to `high`, which NaN is not. VKN_BAD_INPUT "function: member: ...". */
+/* Check a member of a caller's structure: BASE_CHOICE, that it is an enumerator up to `last`;
+ * BASE_RANGE, that it is a number from `low` to `high` and not NaN. VKN_BAD_INPUT "FUNCTION:
+ * MEMBER: ...". */
 #define BASE_CHOICE(structure, member, last) \
     BASE_TRY(base_check_choice(__func__, #member, (unsigned)(structure)->member, last))
 #define BASE_RANGE(structure, member, low, high) \
@@ -46,19 +44,19 @@ vkn_status base_check_choice(const char *what, const char *member, unsigned valu
 vkn_status base_check_range(const char *what, const char *member, double value, double low,
                             double high);
 
-/* ---- guards of objects ----------------------------------------------------------------------- */
+/* ---- guards against concurrent and nested calls ---------------------------------------------- */
 
-/* Of a device, for the context and all that was made from it: the process that opened it, the
- * thread whose call is using it, and the caller's function that this call is waiting for. */
+/* State of a device and of all objects made from it: the process that opened it, the thread whose
+ * call uses it, and the caller's callback that this call is running. */
 struct base_guard {
     pid_t process;
-    _Atomic uintptr_t thread; /* 0: no call is using it; the members below are for that thread */
-    const char *call;         /* the innermost of its calls */
-    const char *callback;     /* NULL: it is not waiting for the caller */
-    const void *object; /* that the call is changing, which a callback must not use or destroy */
-    bool idle;          /* the callback may use all others; else none */
+    _Atomic uintptr_t thread; /* 0: no call; else the members below belong to that thread */
+    const char *call;         /* innermost public function that is active */
+    const char *callback;     /* name of the callback that it is running; NULL: none */
+    const void *object; /* object that the call changes, which a callback must not use or destroy */
+    bool idle;          /* the callback may use all other objects; false: none */
 };
-/* A call or callback, and what the guard held before. */
+/* An active call or callback, and the guard's members to restore when it ends. */
 struct base_use {
     struct base_guard *guard;
     const char *call, *callback;
@@ -66,21 +64,23 @@ struct base_use {
     bool idle, first;
 };
 
+/* Initialises the guard for this process. */
 void base_guard_create(struct base_guard *guard);
-/* Whether the device is of the process that this one was forked from: nothing of it can be used or
- * destroyed. */
+/* Returns whether this process is a fork of the one that opened the device: nothing of it can be
+ * used or destroyed then. */
 bool base_guard_is_foreign(const struct base_guard *guard);
+/* Returns VKN_BAD_INPUT in a forked process or a callback that may not use the library. */
 vkn_status base_check_process(const struct base_guard *guard, const char *what);
 
-/* From here to the end of the block the call uses the device. VKN_BAD_INPUT in a forked process,
- * beside another thread's call, and in a callback that must not make it. `object`: what the call
- * changes; NULL: nothing. Stands at the top of public functions, behind BASE_NEED. */
+/* Marks the device as used by this call until the end of the block. VKN_BAD_INPUT: the process was
+ * forked, another thread's call is active, or a callback must not make this call. `object`: the
+ * object that the call changes; NULL: none. Use at the top of public functions, after BASE_NEED. */
 #define BASE_USE(guard, object)                                              \
     __attribute__((cleanup(base_use_leave))) struct base_use base_use = {0}; \
     BASE_TRY(base_use_enter(&base_use, guard, __func__, object))
 vkn_status base_use_enter(struct base_use *use, struct base_guard *guard, const char *what,
                           const void *object);
-/* From here to the end of the block `call` waits for the caller's function `callback`. */
+/* Marks `call` as running the caller's function `callback` until the end of the block. */
 #define BASE_CALLBACK(guard, call, callback, object, idle)                  \
     __attribute__((cleanup(base_use_leave))) struct base_use base_callback; \
     base_use_callback(&base_callback, guard, call, callback, object, idle)
@@ -88,15 +88,16 @@ void base_use_callback(struct base_use *use, struct base_guard *guard, const cha
                        const char *callback, const void *object, bool idle);
 void base_use_leave(struct base_use *use);
 
-/* Whether `object` must not be destroyed now: it is in use by the call that is waiting for this
- * callback, or by another thread. Warns of it; the caller's pointer stays. */
+/* Returns whether `object` must not be destroyed now, because a call of another thread is active or
+ * the call that runs this callback uses it. Logs a warning; the object stays valid. */
 bool base_guard_refuses_destroy(const struct base_guard *guard, const char *what,
                                 const void *object);
 
-/* Until it is called with what it returned, this thread is in a callback that may not use the
- * library at all: every public function with a status refuses, naming `name`. Kept by reference;
- * NULL: none. */
+/* Forbids this thread all public functions that return a status, while it runs the callback `name`;
+ * NULL: allows them again. Returns the previous name, to be restored afterwards. The pointer is
+ * kept. */
 const char *base_forbid_calls(const char *name);
+/* Returns VKN_BAD_INPUT in a callback that may not use the library. */
 vkn_status base_check_calls_allowed(const char *what);
 
 #endif

@@ -1,4 +1,5 @@
-/* base: the ground that every room stands on: errors, log, memory, files, JSON, threads. */
+/* base: what every module uses: errors, log, memory, text, checksums, files, JSON, threads,
+ * processes. */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 
@@ -31,9 +32,9 @@ __attribute__((format(printf, 2, 3))) vkn_status base_fail(vkn_status status, co
             return base_try_status;          \
     } while (0)
 
-/* Cleaning up after a failure may fail itself: what it records until the end of the block, and
- * errno, is forgotten, so that the failure's own message stays. Stands at the top of what closes or
- * removes. */
+/* Keeps the last error and errno as they are until the end of the block: clean-up after a failure
+ * may fail itself and must not replace the message of that failure. Use at the top of functions
+ * that close or remove. */
 #define BASE_KEEP_ERROR                                                                  \
     __attribute__((cleanup(base_error_restore))) struct base_kept_error base_kept_error; \
     base_error_keep(&base_kept_error)
@@ -46,35 +47,39 @@ void base_error_restore(struct base_kept_error *kept);
 
 /* ---- log ------------------------------------------------------------------------------------ */
 
-/* No line has the level NOTHING: it is a threshold, which hides all of them. */
+/* NOTHING is a threshold only, which hides all lines; no line has this level. */
 enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING, BASE_LOG_NOTHING };
 
-/* Writes one line to standard error, or where vkn_log_to says, when `level` is at or above the
- * threshold (default INFO; --quiet raises it to WARNING). Safe from any thread. */
+/* Writes one line to standard error, or to the callback of vkn_log_to, if `level` is at or above
+ * the threshold (default INFO; --quiet raises it to WARNING). Callable from any thread. */
 __attribute__((format(printf, 2, 3))) void base_log(enum base_log_level level, const char *format,
                                                     ...);
 void base_log_threshold(enum base_log_level level);
-/* From here on this thread's lines begin with "NAME: ", and are warnings alone: there is another
- * who tells people what goes on. Kept by reference; NULL: not any more. */
+/* Prefixes the lines of this thread with "NAME: " and drops those below WARNING, for threads whose
+ * progress another thread reports. The pointer is kept; NULL: ends it. */
 void base_log_prefix(const char *name);
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Zeroed memory; NULL with an error recorded when there is none (or count * size overflows). */
+/* Allocates zeroed memory. Returns NULL and records an error if there is none or count * size
+ * overflows. */
 void *base_alloc(size_t count, size_t size);
-/* An array of `count` pointers to as many zeroed elements of `size` bytes, all of which one free()
- * frees. So structures that the public API lists can grow. NULL with an error recorded. */
+/* Allocates an array of `count` pointers to `count` zeroed elements of `size` bytes, freed by one
+ * free(). The indirection lets structures listed by the public API grow. Returns NULL and records
+ * an error on failure. */
 void *base_alloc_pointers(size_t count, size_t size);
-/* realloc, without an error recorded; for memory that others allocate for us. */
+/* As realloc; records no error. For allocation callbacks of other libraries. */
 void *base_realloc(void *memory, size_t size);
-/* For tests: of this room's allocations the `nth` from here on fails; 0: none does. */
+/* Injects a failure for tests: the nth allocation of this module from now on fails; 0: none. */
 void base_memory_fail_at(long nth);
-long base_memory_until_failure(void); /* allocations up to that one; 0: it has failed */
-/* A printf into fresh memory that the caller frees; NULL with an error recorded. */
+long base_memory_until_failure(void); /* allocations up to the injected failure; 0: it has happened
+                                       */
+/* Prints into fresh memory, which the caller frees. NULL: recorded an error. */
 __attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
 
-/* A growing text; zero-initialise it, free `data` at the end. After a failed append `failed` stays
- * set and further appends do nothing, so that one check at the end is enough. */
+/* A text that grows by appending. Zero-initialise it; free `data` at the end. After a failed
+ * append, `failed` stays set and further appends do nothing, so that one check at the end is
+ * enough. */
 struct base_text {
     char *data;
     size_t size, capacity;
@@ -82,18 +87,20 @@ struct base_text {
 };
 __attribute__((format(printf, 2, 3))) void base_text_add(struct base_text *text, const char *format,
                                                          ...);
+/* Appends bytes; the text stays zero-terminated. */
 void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size);
 
-/* ---- text from outside ----------------------------------------------------------------------- */
+/* ---- text of users and other programs -------------------------------------------------------- */
 
-/* vkn_clean_line is done to every error and every line of the log. */
+/* Every error and every line of the log passes through vkn_clean_line. */
 bool base_is_utf8(const char *text);
-/* Bytes of the character at `text`, which ends with a zero byte, and its code point (RFC 3629); 0:
- * no character. */
+/* Decodes the UTF-8 character at `text`, a zero-terminated string, into its code point (RFC 3629).
+ * Returns its size in bytes; 0: not valid. */
 size_t base_read_character(const char *text, uint32_t *character);
 
-/* From here to the end of the block this thread reads and writes numbers with a point, whatever
- * setlocale() was told. Stands at the top of public functions that do either, and of threads. */
+/* Makes this thread read and write numbers with a decimal point until the end of the block,
+ * regardless of setlocale(). Use at the top of threads and of public functions that read or write
+ * numbers. */
 #define BASE_C_LOCALE                                                                 \
     __attribute__((cleanup(base_c_locale_leave))) struct base_c_locale base_c_locale; \
     base_c_locale_enter(&base_c_locale)
@@ -105,48 +112,47 @@ void base_c_locale_leave(struct base_c_locale *scope);
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
-/* CRC-32C of what `crc` is the sum of (0: nothing yet), followed by `data`; SHA-256 in hexadecimal.
- */
+/* Compute checksums. base_crc32c continues the CRC-32C `crc` of preceding data (0: none);
+ * base_sha256 writes SHA-256 in hexadecimal. */
 uint32_t base_crc32c(uint32_t crc, const void *data, size_t size);
 #define BASE_SHA256_TEXT 65
 void base_sha256(const void *data, size_t size, char text[BASE_SHA256_TEXT]);
 
 /* ---- version, time -------------------------------------------------------------------------- */
 
-/* Of the sources that the library was built from: "abc1234", "abc1234-dirty" with changes on top of
- * it, or "unknown". */
+/* Returns the commit that the library was built from: "abc1234", "abc1234-dirty" if the sources had
+ * changes, or "unknown". */
 const char *base_commit(void);
 double base_seconds(void); /* monotonic clock */
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Messages of this section name the file and the reason. A path that cannot be opened (absent, no
- * permission, a folder) is VKN_BAD_INPUT; what fails later (disk full, I/O error) is VKN_ERROR. */
+/* Errors of this section name the file and the reason. VKN_BAD_INPUT: the path cannot be opened
+ * (absent, no permission, a folder). VKN_ERROR: a later failure (disk full, I/O error). */
 vkn_status base_status_of_errno(int error);
-/* The whole file in fresh memory with a zero byte behind it; the caller frees `*data`. Refuses
- * files over `limit` bytes, and never opens pipes and devices, which files that are found, or named
- * by other files, may be. */
+/* Reads a whole file into fresh memory with a zero byte behind it; the caller frees *data. Refuses
+ * files larger than `limit` bytes. Refuses pipes and devices, since reading may block or have side
+ * effects: for files that were found, or that other files name. */
 vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size);
-/* Pipes and devices, too, up to 64 MiB: files that the user names, such as <(COMMAND) of a shell.
- */
+/* As base_file_read, but accepts pipes and devices, up to 64 MiB: for files that the user names,
+ * such as <(COMMAND) of a shell. */
 vkn_status base_file_read_any(const char *path, size_t limit, char **data, size_t *size);
-/* The same of a text: without a byte order mark, with line feeds where carriage returns alone ended
- * its lines. */
+/* As base_file_read and base_file_read_any, for text: removes a byte order mark, and turns carriage
+ * returns into line feeds if the text has no line feeds. */
 vkn_status base_text_read(const char *path, size_t limit, char **text, size_t *size);
 vkn_status base_text_read_any(const char *path, size_t limit, char **text, size_t *size);
-/* Bytes of the UTF-8 byte order mark that `text` begins with (3 or 0); VKN_BAD_INPUT for UTF-16 and
- * UTF-32. */
+/* Sets *mark to the size of the UTF-8 byte order mark at the start of `text`: 3 or 0.
+ * VKN_BAD_INPUT: the text is UTF-16 or UTF-32. */
 vkn_status base_text_bom(const char *name, const char *text, size_t size, size_t *mark);
-/* Up to `most` bytes from a regular file's beginning into `data`; its size, unless `file_size` is
- * NULL. */
+/* Reads up to `most` bytes from the beginning of a regular file into `data`, and sets *size to
+ * their number and *file_size (may be NULL) to the file's size. */
 vkn_status base_file_read_beginning(const char *path, void *data, size_t most, size_t *size,
                                     uint64_t *file_size);
-/* Writes `path` through a temporary file in the same folder, fsync and rename: after a crash, a
- * full disk or Ctrl-C the old content or the new one is there, never a part. */
+/* Replaces the content of `path` through a temporary file in the same folder, fsync and rename:
+ * after a crash, a full disk or Ctrl-C the file holds either the old content or the new one. */
 vkn_status base_file_replace(const char *path, const void *data, size_t size);
-/* The same in pieces: begin gives a stream, commit renames, abort removes; both free the writer. A
- * device or pipe
- * (/dev/stdout) is written directly. */
+/* As base_file_replace, in steps: begin opens the stream, commit renames, abort removes; commit and
+ * abort free the writer. Devices and pipes (/dev/stdout) are written directly. */
 struct base_file_writer {
     FILE *stream;
     char *path, *temporary;
@@ -154,55 +160,54 @@ struct base_file_writer {
 vkn_status base_file_begin(struct base_file_writer *writer, const char *path);
 vkn_status base_file_commit(struct base_file_writer *writer);
 void base_file_abort(struct base_file_writer *writer);
-/* Removes what processes that were killed left of these, in the folder and the folders in it: files
- * that are named as begin names them, whose process is gone from this machine, or whose names begin
- * with `own`, which nobody but the caller may write here. What cannot be removed stays. */
+/* Removes temporary files that killed processes left in the folder and its subfolders: files named
+ * as base_file_begin names them, if the process in the name no longer exists on this machine or the
+ * name begins with `own`, which only the caller writes here. Failures are ignored. */
 void base_remove_temporaries(const char *folder, const char *own);
-/* Whether there is a file that is not a folder; true as well where that cannot be seen (EIO,
+/* Returns whether a file exists that is not a folder; true if that cannot be determined (EIO,
  * EACCES). */
 bool base_file_exists(const char *path);
-/* base_file_exists, but an error where that cannot be seen. */
+/* As base_file_exists, but returns an error if that cannot be determined. */
 vkn_status base_file_find(const char *path, bool *exists);
 bool base_is_folder(const char *path);
-/* Makes the folder and its parents. */
+/* Creates the folder and its parents. */
 vkn_status base_make_folder(const char *path);
-/* The same of one that a user has named: its parent has to be there, since it may be mistyped, or
- * be called `runs`. */
+/* As base_make_folder, for a folder that the user names: its parent must exist, since the path may
+ * be mistyped. Exception: a parent called `runs` is created. */
 vkn_status base_make_last_folder(const char *path);
-/* "folder/name" in fresh memory (name itself when absolute); the caller frees. */
+/* Returns "folder/name", or `name` itself if it is absolute, in fresh memory. */
 char *base_path_join(const char *folder, const char *name);
-/* Folder part of a path ("." when none) in fresh memory. */
+/* Returns the folder part of a path ("." if it has none) in fresh memory. */
 char *base_path_folder(const char *path);
 
-/* Locks a file, made where there is none but never through a link, for this process and for
- * programs that get its descriptor from base_program_start. The caller closes it. VKN_BAD_INPUT:
- * "FOLDER: process 12 on HOST is DOING; ...". File systems without locks are a warning alone. */
+/* Locks a file for this process and for child processes that inherit the descriptor through
+ * base_program_start. Creates the file if absent; does not follow links. The caller closes the
+ * descriptor. VKN_BAD_INPUT: "FOLDER: process 12 on HOST is DOING; ...". If the file system has no
+ * locks, only warns. */
 vkn_status base_lock_take(const char *path, const char *folder, const char *doing, int *descriptor);
 
-/* ---- JSON (on cJSON) ------------------------------------------------------------------------- */
+/* ---- JSON (by cJSON) ------------------------------------------------------------------------- */
 
-/* Parses a file; errors name file, line and column and what is wrong there; VKN_ERROR without
- * memory. No text may hold more than 64 levels or BASE_JSON_VALUES values, of which each takes
- * about 80 bytes. The caller calls cJSON_Delete. */
+/* Parses a file. Errors name file, line, column and problem; VKN_ERROR: out of memory. Limits: 64
+ * levels and BASE_JSON_VALUES values, each of which takes about 80 bytes. The caller calls
+ * cJSON_Delete. */
 #define BASE_JSON_VALUES 4000000u
 vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json);
-/* The same from memory; `text[size]` need not be readable, `name` stands for the file. Reads
- * Python's NaN and Infinity. */
+/* As base_json_read, from memory. `name` stands for the file in messages; text[size] is not read.
+ * Accepts Python's NaN and Infinity. */
 vkn_status base_json_parse(const char *name, const char *text, size_t size, struct cJSON **json);
-/* The tree, which may be NULL, as UTF-8 text that the caller frees: cJSON_Print, or
- * PrintUnformatted; bytes of strings that are not UTF-8 become U+FFFD. NULL with an error recorded
- * when memory was short, also while this thread built the tree, so that nobody need check each
- * addition. */
+/* Print the tree (may be NULL) as UTF-8 text, which the caller frees; bytes that are not UTF-8
+ * become U+FFFD. Return NULL and record an error if memory was short, also if it was short while
+ * this thread built the tree, so that callers need not check each addition. */
 char *base_json_print(const struct cJSON *json);
 char *base_json_print_unformatted(const struct cJSON *json);
-/* Typed access. `file` and the name of the field appear in the message when a present field has
- * another type, is not finite or is out of [minimum, maximum]. An absent (or null) optional field
- * leaves *value as it is. For an object inside a file let `file` end in a dot: "scene.json:
- * frames[3]." and "fl_x" make "scene.json: frames[3].fl_x: missing"; otherwise ": " stands between
- * the two. */
+/* Read a field of `object` into *value. Errors name `file` and the field: wrong type, not finite,
+ * or outside of [minimum, maximum]. If an optional field is absent or null, *value does not change.
+ * For an object inside a file, let `file` end in a dot: "scene.json: frames[3]." and "fl_x" give
+ * "scene.json: frames[3].fl_x: missing"; otherwise ": " separates the two. */
 vkn_status base_json_number(const struct cJSON *object, const char *name, const char *file,
                             bool required, double minimum, double maximum, double *value);
-/* The number of an array element or a field already found. */
+/* As base_json_number, for an item already found, such as an array element. */
 vkn_status base_json_value(const struct cJSON *item, const char *name, const char *file,
                            double minimum, double maximum, double *value);
 vkn_status base_json_bool(const struct cJSON *object, const char *name, const char *file,
@@ -210,68 +215,71 @@ vkn_status base_json_bool(const struct cJSON *object, const char *name, const ch
 /* *value points into the JSON tree. */
 vkn_status base_json_string(const struct cJSON *object, const char *name, const char *file,
                             bool required, const char **value);
-/* Fails when `object` has a key that is not in `names`; the message suggests the nearest name. */
+/* Fails if `object` has a key that is not in `names`; the message suggests a similar name. */
 vkn_status base_json_only_keys(const struct cJSON *object, const char *file,
                                const char *const *names, size_t count);
-/* Records "<file>: <name>: <problem>" and returns VKN_BAD_INPUT. */
+/* Records "FILE: NAME: PROBLEM" and returns VKN_BAD_INPUT. */
 __attribute__((format(printf, 3, 4))) vkn_status base_json_fail(const char *file, const char *name,
                                                                 const char *format, ...);
-/* The name closest in spelling to `word`, or NULL when none is close. */
+/* Returns the name with the smallest edit distance to `word`, or NULL if none is close. */
 const char *base_nearest(const char *word, const char *const *names, size_t count);
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-uint32_t base_processors(void); /* that are online; at least 1 */
+uint32_t base_processors(void); /* number of online processors, at least 1 */
 
 /* Calls work(context, index) for index in [0, count) on as many threads as there are processors (at
- * most count) and returns when all are done. The first failure's status and message become the
- * caller's; indices not started by then are not run. `done`, when not NULL, is called on the
- * calling thread with the number finished so far: after each, and every second (for a progress
- * line). */
+ * most `count`) and waits for all. After a failure no further index is started, and the caller gets
+ * status and message of the failure with the lowest index. `done`, if not NULL, is called on the
+ * calling thread with the number of finished indices, after each and at least every second (for a
+ * progress line). */
 typedef vkn_status (*base_work)(void *context, size_t index);
 vkn_status base_parallel(size_t count, base_work work, void *context,
                          void (*done)(void *context, size_t finished));
 
-/* One call of work(context) on a thread of its own, where one can be had; else it is over when
- * start returns. Every task that was started needs its wait. */
+/* Starts work(context) on a thread of its own; if no thread can be created, runs it before
+ * returning. Every started task needs base_task_wait. */
 struct base_task;
 vkn_status base_task_start(vkn_status (*work)(void *context), void *context,
                            struct base_task **task);
-/* The same, but always on a thread of its own: for work that waits for the caller's. */
+/* As base_task_start, but fails if no thread can be created: for work that waits for the calling
+ * thread. */
 vkn_status base_task_start_thread(vkn_status (*work)(void *context), void *context,
                                   struct base_task **task);
 bool base_task_finished(struct base_task *task);
-/* Waits, frees and nulls *task; the work's status and message become the caller's. *task may be
- * NULL. */
+/* Waits for the task, frees it and sets *task to NULL (which it may be). Returns the work's status
+ * and records its message. */
 vkn_status base_task_wait(struct base_task **task);
 
-/* ---- programs of others ---------------------------------------------------------------------- */
+/* ---- external programs and memory of the process --------------------------------------------- */
 
-/* The program's path, which the caller frees; NULL when no folder of PATH has it. */
+/* Returns the path of a program in PATH, in fresh memory; NULL: not found. */
 char *base_program_find(const char *name);
-/* Standard streams are these descriptors, /dev/null where negative; `keep` (-1: none) stays open in
- * the program and in what it starts. It gets SIGTERM when the thread that called this ends,
- * however, and is a process group of its own, so that Ctrl-C does not reach it. 0, or why it cannot
- * be started as errno has it. */
+/* Starts a program with `streams` as its standard streams (negative: /dev/null). The descriptor
+ * `keep` (-1: none) stays open in the program and its children. The program is a process group of
+ * its own, which Ctrl-C does not reach, and gets SIGTERM when the thread that started it ends.
+ * Returns 0, or the errno of the failure. */
 int base_program_start(const char *program, char *const arguments[], const int streams[3], int keep,
                        pid_t *process);
-/* Whether it has ended, and how: "" as it should, else "exit status 1" or "signal 9". */
+/* Returns whether the program has ended, and how: "" for success, else "exit status 1" or "signal
+ * 9". */
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
-/* Bytes of memory that the process may have, at least 1 GiB, and can still take: the least of the
- * machine's, its control groups' (containers) and its own limits; usable: less a sixteenth, for
- * what nobody counts, such as compilers. */
+/* Return bytes: base_memory_total, the memory that the process may have (at least 1 GiB);
+ * base_memory_available, what it can still allocate; both are the smallest of the limits of the
+ * machine, the control groups (containers) and the process. base_memory_usable leaves out a
+ * sixteenth of the available memory as a reserve for untracked use, such as drivers' compilers. */
 uint64_t base_memory_total(void);
 uint64_t base_memory_available(void);
 uint64_t base_memory_usable(void);
 double base_mib(uint64_t bytes);
-uint64_t base_address_space(void); /* bytes of address space that the process has; 0: not known */
-/* Before they are taken: VKN_BAD_INPUT "`what` needs ...: reduce `settings`" for more bytes than
- * are usable. */
+uint64_t base_address_space(void); /* bytes of address space in use; 0: unknown */
+/* Checks before an allocation: VKN_BAD_INPUT "`what` needs ...: reduce `settings`" if `bytes`
+ * exceed base_memory_usable. */
 vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings);
 
-/* Whether a job is to stop: *stop, which a signal handler or another thread sets; NULL: never. */
+/* Returns whether *stop is set, which a signal handler or another thread does; NULL: never. */
 bool base_stop_asked(const volatile sig_atomic_t *stop);
 
 #include "base/api_guard.h"

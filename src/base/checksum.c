@@ -7,8 +7,8 @@
 
 /* ---- CRC-32C --------------------------------------------------------------------------------- */
 
-/* Castagnoli (RFC 3720, 12.1), eight bytes at a time: tables[k][b] is the remainder of byte b with
- * k zero bytes behind it ("slicing-by-8", Kounavis and Berry 2005). */
+/* CRC-32C (Castagnoli; RFC 3720, 12.1), eight bytes at a time: tables[k][b] is the remainder of
+ * byte b followed by k zero bytes ("slicing-by-8", Kounavis and Berry 2005). */
 #define SLICES     8
 #define POLYNOMIAL 0x82f63b78u /* reflected */
 
@@ -68,7 +68,6 @@ static uint32_t rotate(uint32_t x, unsigned bits)
     return x >> bits | x << (32 - bits);
 }
 
-/* The message schedule and the 64 rounds of one block. */
 static void add_block(uint32_t hash[8], const uint8_t block[BLOCK])
 {
     uint32_t w[64], v[8];
@@ -104,7 +103,7 @@ void base_sha256(const void *data, size_t size, char text[BASE_SHA256_TEXT])
     size_t rest = size % BLOCK, end = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
     for (size_t at = 0; at < size - rest; at += BLOCK)
         add_block(hash, bytes + at);
-    /* The padding (5.1.1): a bit of 1, zeros, the number of bits as 64 bits. */
+    /* Padding (5.1.1): a 1 bit, zeros, and the number of bits as 64-bit number. */
     if (rest)
         memcpy(last, bytes + (size - rest), rest);
     last[rest] = 0x80;

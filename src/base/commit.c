@@ -1,6 +1,7 @@
+/* Returns the commit that the library was built from. */
 #include "base/base.h"
 
-#include "commit.h" /* made by cmake/write_commit.cmake */
+#include "commit.h" /* written by cmake/write_commit.cmake */
 
 const char *base_commit(void)
 {

@@ -1,5 +1,5 @@
-/* Converts between f32 and f16 without branches and calls, so that compilers take several at a
- * time. Included by base.h alone. */
+/* Converts between f32 and f16 without branches and calls, so that compilers can vectorise.
+ * Included by base.h only. */
 #ifndef BASE_F16_H
 #define BASE_F16_H
 
@@ -26,8 +26,8 @@ static inline uint32_t base_below(uint32_t a, uint32_t b, uint32_t yes, uint32_t
     return (yes & mask) | (no & ~mask);
 }
 
-/* Returns what the 16 bits stand for. The exponent's bias is 112 less than an f32's; a factor of
- * 2^112 also makes subnormal numbers right. */
+/* Converts f16 to f32. The exponent's bias is 112 smaller than f32's; the factor of 2^112 also
+ * converts subnormals correctly. */
 static inline float base_from_f16(uint32_t bits)
 {
     uint32_t size = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
@@ -35,7 +35,7 @@ static inline float base_from_f16(uint32_t bits)
     return base_float_of(sign | finite | base_below(size, 0x0f800000u, 0, 0x7f800000u));
 }
 
-/* Rounds to nearest, ties to even, as shaders/shared/f16.glsl does. */
+/* Converts f32 to f16: rounds to nearest, ties to even, as shaders/shared/f16.glsl does. */
 static inline uint16_t base_to_f16(float value)
 {
     uint32_t bits = base_bits_of(value), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;

@@ -1,4 +1,4 @@
-/* Files: reading whole, replacing atomically. */
+/* Reads whole files and replaces files atomically. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-#define STREAM_LIMIT ((size_t)64 << 20) /* of what may never end, such as /dev/zero */
+#define STREAM_LIMIT ((size_t)64 << 20) /* for endless streams, such as /dev/zero */
 
 vkn_status base_status_of_errno(int error)
 {
@@ -30,7 +30,7 @@ vkn_status base_status_of_errno(int error)
     }
 }
 
-/* Returns what base_fail does, but in sight: never VKN_OK. */
+/* Records an error for an errno. Returns the status so that analysers see that it is not VKN_OK. */
 static vkn_status fail_errno(const char *path, const char *what, int error)
 {
     vkn_status status = base_status_of_errno(error);
@@ -38,8 +38,7 @@ static vkn_status fail_errno(const char *path, const char *what, int error)
     return status;
 }
 
-/* Reads to the end or one byte past `limit`; sizes in advance are only a hint, since pipes have
- * none. */
+/* Reads to the end; fails after `limit` bytes. Does not use the file's size: pipes have none. */
 static vkn_status read_stream(FILE *stream, const char *path, size_t limit, struct base_text *text)
 {
     char block[65536];
@@ -56,8 +55,8 @@ static vkn_status read_stream(FILE *stream, const char *path, size_t limit, stru
     return VKN_OK;
 }
 
-/* Opening a pipe would wait for its writer, and opening a device may do anything: both are looked
- * at first. The file may have been replaced in between, so what was opened is looked at again. */
+/* Checks the type before opening: opening a pipe would block, and opening a device may have side
+ * effects. Checks again after opening, because the file may have been replaced in between. */
 static vkn_status open_regular(const char *path, FILE **stream)
 {
     struct stat information;
@@ -152,8 +151,8 @@ vkn_status base_file_read_beginning(const char *path, void *data, size_t most, s
     return error == 0 ? VKN_OK : fail_errno(path, "cannot be read: ", error);
 }
 
-/* A new file beside `path`, with the permissions that the user's umask gives. Its name is unique
- * per process and call, so that two runs never share a temporary. */
+/* Creates a file beside `path` with the permissions of the user's umask. The name is unique per
+ * process and call, so that runs never share a temporary file. */
 static int open_temporary(const char *path, char **temporary)
 {
     static atomic_uint counter;
@@ -184,7 +183,7 @@ vkn_status base_file_begin(struct base_file_writer *writer, const char *path)
     if (exists && S_ISDIR(information.st_mode))
         errno = EISDIR;
     else if (exists && !S_ISREG(information.st_mode))
-        /* A device or pipe is written, never replaced by a file. */
+        /* Devices and pipes are written, not replaced. */
         descriptor = open(path, O_WRONLY | O_CLOEXEC);
     else
         descriptor = open_temporary(path, &writer->temporary);
@@ -223,8 +222,8 @@ static int retry_fsync(int descriptor)
     return result;
 }
 
-/* After a rename the folder's entry is durable only when the folder itself is on disk. Some file
- * systems cannot sync a folder; then there is nothing better to do. */
+/* A rename is durable only when the folder is on disk. File systems that cannot sync a folder are
+ * accepted. */
 static void sync_folder(const char *path)
 {
     char *folder = base_path_folder(path);
@@ -238,7 +237,8 @@ static void sync_folder(const char *path)
     free(folder);
 }
 
-/* 0, or the errno of what failed. Devices and pipes refuse fsync, which is no failure of theirs. */
+/* Returns 0 or the errno of the failure. Does not sync devices and pipes, which do not support
+ * fsync. */
 static int flush_and_close(struct base_file_writer *writer)
 {
     FILE *stream = writer->stream;
@@ -247,7 +247,7 @@ static int flush_and_close(struct base_file_writer *writer)
     if (fflush(stream) != 0 || (to_disk && retry_fsync(fileno(stream)) != 0))
         error = errno;
     else if (failed_before)
-        error = EIO; /* an earlier write failed and its reason is gone */
+        error = EIO; /* an earlier write failed; its errno is lost */
     if (fclose(stream) != 0 && error == 0)
         error = errno;
     writer->stream = NULL;
@@ -268,7 +268,7 @@ vkn_status base_file_commit(struct base_file_writer *writer)
     }
     if (error != 0)
         base_fail(VKN_ERROR, "%s: cannot be written: %s", writer->path, strerror(error));
-    base_file_abort(writer); /* frees; removes the temporary of a failed write */
+    base_file_abort(writer); /* frees, and removes the temporary file after a failure */
     return error != 0 ? VKN_ERROR : VKN_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Parses and prints JSON by cJSON, with positions in syntax errors, and gives typed access with
- * messages that name the field. */
+/* Parses and prints JSON by cJSON: adds positions to syntax errors, limits, exact numbers, and
+ * typed access with messages that name the field. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Allocations of this thread that cJSON asked for in vain since it last printed. */
+/* Failed allocations of cJSON in this thread since it last printed. */
 static _Thread_local unsigned failures;
 
 static void *allocate(size_t size)
@@ -20,8 +20,8 @@ static void *allocate(size_t size)
     return memory;
 }
 
-/* Trees are built with hundreds of calls that each may fail, so failures are noticed where all come
- * through. Memory stays malloc's: a program that uses cJSON itself sees no difference. */
+/* Counts failures in cJSON's allocator, because trees are built by hundreds of calls, each of which
+ * may fail. Memory still comes from malloc, so a program that uses cJSON itself is not affected. */
 __attribute__((constructor)) static void install_hooks(void)
 {
     cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = allocate, .free_fn = free});
@@ -31,15 +31,16 @@ __attribute__((constructor)) static void install_hooks(void)
 
 #define MAX_DEPTH 64
 
-/* Copies a text for cJSON with 9e999, which is read as infinity, for NaN and Infinity, which Python
- * writes. Bounds depth and number of values: a hostile file decides neither stack nor memory. */
+/* Scanner that copies the text for cJSON and replaces Python's NaN and Infinity by 9e999, which
+ * cJSON reads as infinity. Limits depth and number of values, so that a hostile file cannot exhaust
+ * stack or memory. */
 struct scan {
     const char *name, *text;
     size_t size, at;
     struct base_text copy;
     bool quoted;
-    size_t opened; /* where in the copy the last string began */
-    size_t last;   /* where the last character outside of strings is that is no space */
+    size_t opened; /* position in `copy` of the last string */
+    size_t last;   /* position of the last non-space character outside of strings */
     unsigned depth, values;
 };
 
@@ -55,7 +56,7 @@ static vkn_status fail_at(const struct scan *scan, size_t position, const char *
                      problem);
 }
 
-/* With the characters up to the next space. */
+/* Quotes the characters up to the next space. */
 static vkn_status fail_near(const struct scan *scan, size_t position)
 {
     char problem[64];
@@ -68,13 +69,12 @@ static vkn_status fail_near(const struct scan *scan, size_t position)
     return fail_at(scan, position, problem);
 }
 
-/* A character outside of strings. */
 static vkn_status check_character(struct scan *scan)
 {
     const char character = scan->text[scan->at];
     if (character == ' ' || character == '\t' || character == '\r' || character == '\n')
         return VKN_OK;
-    if ((unsigned char)character < ' ') /* cJSON skips it */
+    if ((unsigned char)character < ' ') /* cJSON would skip it */
         return fail_near(scan, scan->at);
     bool opens = character == '[' || character == '{',
          closes = character == ']' || character == '}';
@@ -92,7 +92,7 @@ static vkn_status check_character(struct scan *scan)
                      BASE_JSON_VALUES);
 }
 
-/* Bytes of the word for a number that is not finite that comes next; 0: another. */
+/* Returns the length of the NaN or infinity that comes next; 0: none. */
 static size_t word_size(const struct scan *scan)
 {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
@@ -104,7 +104,7 @@ static size_t word_size(const struct scan *scan)
     return 0;
 }
 
-/* cJSON takes other digits for zeros. */
+/* cJSON reads other characters as zeros. */
 static vkn_status check_escape(const struct scan *scan)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
@@ -115,7 +115,7 @@ static vkn_status check_escape(const struct scan *scan)
     return VKN_OK;
 }
 
-/* Goes on by a character, by one with a backslash before it, or by a word. */
+/* Advances by a character, an escaped character, or a NaN or infinity. */
 static vkn_status scan_next(struct scan *scan)
 {
     const char *at = scan->text + scan->at;
@@ -133,7 +133,7 @@ static vkn_status scan_next(struct scan *scan)
     return VKN_OK;
 }
 
-/* The same position in the text. */
+/* Returns the position in the text that corresponds to a position in the copy. */
 static size_t source_of(const struct scan *scan, size_t position)
 {
     struct scan again = {.name = scan->name, .text = scan->text, .size = scan->size};
@@ -143,7 +143,7 @@ static size_t source_of(const struct scan *scan, size_t position)
     return again.at;
 }
 
-/* cJSON stopped at `position` of the copy: the error begins there, or with the word around it. */
+/* Reports the position where cJSON stopped, or the beginning of the word around it. */
 static vkn_status fail_in_copy(const struct scan *scan, size_t position)
 {
     if (position >= scan->copy.size || (scan->quoted && position == scan->opened + 1))
@@ -158,7 +158,7 @@ static vkn_status parse(const struct scan *scan, struct cJSON **json)
 {
     const char *begin = scan->copy.data, *end = begin;
     unsigned before = failures;
-    /* With the zero byte behind it: cJSON places what is missing at the last byte. */
+    /* Includes the zero byte: at a premature end, cJSON reports the last byte. */
     *json = cJSON_ParseWithLengthOpts(begin, scan->copy.size + 1, &end, 0);
     if (*json == NULL)
         return failures != before ? base_fail(VKN_ERROR, "%s: out of memory", scan->name)
@@ -201,7 +201,8 @@ vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* cJSON prints 15 digits where they are within a rounding error of the number: not exact. */
+/* Returns whether cJSON would not print the number exactly: it prints 15 digits where they are
+ * close enough; `text` receives the exact digits. */
 static bool is_rounded(const cJSON *item, char text[32])
 {
     double value = item->valuedouble;
@@ -225,7 +226,7 @@ static bool has_rounded(const cJSON *json)
     return false;
 }
 
-/* Gives the numbers that would be rounded as many digits as they have. */
+/* Replaces numbers that cJSON would round by their exact text. */
 static void spell_numbers(cJSON *json)
 {
     char text[32];
@@ -281,7 +282,6 @@ vkn_status base_json_fail(const char *file, const char *name, const char *format
     return base_fail(VKN_BAD_INPUT, "%s%s%s: %s", file, inside ? "" : ": ", name, problem);
 }
 
-/* The field, or NULL when it is absent (null counts as absent). */
 static vkn_status find(const cJSON *object, const char *name, const char *file, bool required,
                        const cJSON **item)
 {
@@ -348,7 +348,7 @@ static size_t least(size_t a, size_t b, size_t c)
     return smaller < c ? smaller : c;
 }
 
-/* Levenshtein distance of two short words; SIZE_MAX when one is too long to bother. */
+/* Returns the Levenshtein distance of two words; SIZE_MAX: one is longer than 64 characters. */
 static size_t distance(const char *a, const char *b)
 {
     enum { LONGEST = 64 };
@@ -372,11 +372,11 @@ static size_t distance(const char *a, const char *b)
 const char *base_nearest(const char *word, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
-    size_t size = strlen(word), best = size / 3 + 2; /* farther than that is another word */
+    size_t size = strlen(word), best = size / 3 + 2; /* larger distances mean another word */
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(names[i]);
         if (length >= size + best || size >= length + best)
-            continue; /* so many letters more or less */
+            continue; /* the lengths alone differ too much */
         size_t d = distance(word, names[i]);
         if (d < best) {
             best = d;

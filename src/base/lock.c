@@ -1,4 +1,4 @@
-/* Locks files, and says which process has the lock. */
+/* Locks files, and reports which process holds a lock. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -26,8 +26,8 @@ static void name_host(char host[MOST_HOST])
         host[MOST_HOST - 1] = 0;
 }
 
-/* The owner is for messages alone, so a full disk is no failure. A reader must not take half of the
- * line. */
+/* The owner is only used in messages, so a failed write (full disk) is ignored. The line ends in a
+ * newline, by which readers know that it is complete. */
 static void write_owner(int descriptor)
 {
     char host[MOST_HOST], line[MOST_HOST + 32];
@@ -37,7 +37,6 @@ static void write_owner(int descriptor)
         base_log(BASE_LOG_DEBUG, "the lock's owner is not recorded: %s", strerror(errno));
 }
 
-/* Whether the line is whole. */
 static bool read_owner(int descriptor, long *process, char host[MOST_HOST])
 {
     char line[MOST_HOST + 32] = "", *end = NULL;
@@ -56,8 +55,7 @@ static bool has_ended(long process, const char *host)
     return strcmp(here, host) == 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
 }
 
-/* ---- programs that it left behind --------------------------------------------------------------
- */
+/* ---- children that the owner left behind ----------------------------------------------------- */
 
 static bool has_open(const char *process, const struct stat *file)
 {
@@ -87,7 +85,7 @@ static void name_process(const char *process, char name[MOST_NAME])
     free(path);
 }
 
-/* Another process of this machine that has the file open; 0: none that can be seen. */
+/* Returns another process of this machine that has the file open; 0: none is visible. */
 static long find_holder(int descriptor, char name[MOST_NAME])
 {
     struct stat file;
@@ -107,8 +105,7 @@ static long find_holder(int descriptor, char name[MOST_NAME])
     return holder;
 }
 
-/* ---- the lock ----------------------------------------------------------------------------------
- */
+/* ---- lock ------------------------------------------------------------------------------------ */
 
 static vkn_status refuse(const char *folder, const char *doing, int descriptor)
 {
@@ -133,7 +130,7 @@ static vkn_status refuse(const char *folder, const char *doing, int descriptor)
         folder, holder, name, doing);
 }
 
-/* flock; what the owner left behind when it ended is given a moment to end as well. */
+/* Locks by flock. If the owner has ended, waits PATIENCE seconds for its children to end. */
 static int try_lock(int descriptor)
 {
     char host[MOST_HOST];

@@ -1,13 +1,13 @@
-/* Memory: checked allocation and growing text. */
+/* Allocates memory with checks, and grows texts. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/internal.h"
 
-/* ---- failures on demand ---------------------------------------------------------------------- */
+/* ---- injected failures ----------------------------------------------------------------------- */
 
-static atomic_long left; /* allocations up to the one that fails; 0: none does */
+static atomic_long left; /* allocations up to the injected failure; 0: none */
 
 void base_memory_fail_at(long nth)
 {
@@ -47,7 +47,7 @@ void *base_alloc(size_t count, size_t size)
 
 void *base_alloc_pointers(size_t count, size_t size)
 {
-    /* Two more for what lies between pointers and elements, which begin where any type may. */
+    /* Two additional elements cover the gap between the pointers and the aligned elements. */
     void **pointers =
         base_alloc(count < SIZE_MAX - 2 ? count + 2 : SIZE_MAX, sizeof *pointers + size);
     if (pointers == NULL)
@@ -78,7 +78,6 @@ char *base_format(const char *format, ...)
     return text;
 }
 
-/* Room for `more` bytes and a zero byte behind them. */
 static bool text_reserve(struct base_text *text, size_t more)
 {
     if (text->failed)

@@ -1,6 +1,6 @@
-/* How much memory the process can still take: the least of what the machine, its control groups and
- * the process's own limits leave. Nothing of it is reserved: the kernel promises more memory than
- * there is, and kills whoever touches it. */
+/* Determines how much memory the process can still allocate: the smallest limit of the machine, the
+ * control groups and the process. Checks beforehand are necessary: the kernel grants more memory
+ * than there is, and kills a process that uses it. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +9,14 @@
 
 #include "base/internal.h"
 
-#define TEXT_BYTES 16384 /* of a file of /proc or /sys */
+#define TEXT_BYTES 16384 /* most of a file of /proc or /sys */
 #define PATH_BYTES 4096
 
-/* One part in so many stays for what is not counted: programs that a driver compiles, other
- * processes. */
+/* A sixteenth of the memory is reserved for untracked use: drivers' compilers, other processes. */
 #define RESERVE 16u
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The beginning of a file as text; false where there is none. */
 static bool read_text(const char *root, const char *path, char text[TEXT_BYTES])
 {
     char name[PATH_BYTES];
@@ -32,8 +30,8 @@ static bool read_text(const char *root, const char *path, char text[TEXT_BYTES])
     return text[0] != '\0';
 }
 
-/* The number behind `key` at the beginning of a line; false where no line begins with it, or with
- * "max". */
+/* Reads the number after `key` at the start of a line. Returns false if no line starts with the
+ * key, or "max" follows. */
 static bool find_number(const char *text, const char *key, uint64_t *number)
 {
     size_t size = strlen(key);
@@ -76,7 +74,7 @@ static void take_machine(const char *root, struct base_memory_limits *limits)
 
 /* ---- control groups -------------------------------------------------------------------------- */
 
-/* Names of files and keys in the two versions. */
+/* Names of files and keys in the two versions of control groups. */
 struct group_files {
     const char *limit, *usage, *inactive, *active;
 };
@@ -85,7 +83,8 @@ static const struct group_files version_1 = {"memory.limit_in_bytes", "memory.us
 static const struct group_files version_2 = {"memory.max", "memory.current", "inactive_file",
                                              "active_file"};
 
-/* One group. Pages of files count as used, but the kernel drops them when it needs room. */
+/* Applies the limits of one group. Cached file pages count as used there, but the kernel drops them
+ * when memory is short. */
 static void take_group(const char *root, const char *folder, const struct group_files *files,
                        struct base_memory_limits *limits)
 {
@@ -100,8 +99,9 @@ static void take_group(const char *root, const char *folder, const struct group_
     take_least(&limits->available, limit > usage - cached ? limit - (usage - cached) : 0);
 }
 
-/* Reads the limits of a control group and of its ancestors. In a container without a namespace of
- * its own the path's first folders are not visible, and the root is the container's group. */
+/* Applies the limits of a control group and its ancestors. In a container without its own
+ * namespace, the first folders of the path are not visible, and the root is the container's group.
+ */
 static void take_groups(const char *root, const char *mount, const char *path,
                         const struct group_files *files, struct base_memory_limits *limits)
 {
@@ -117,7 +117,8 @@ static void take_groups(const char *root, const char *mount, const char *path,
     }
 }
 
-/* Whether "cpu,memory" of a line "4:cpu,memory:/path" names the controller. */
+/* Returns whether the list of controllers ("cpu,memory" in a line "4:cpu,memory:/path") contains
+ * memory. */
 static bool names_memory(const char *controllers)
 {
     for (const char *name = controllers; *name != '\0';) {
@@ -150,7 +151,7 @@ static void take_control_groups(const char *root, struct base_memory_limits *lim
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-/* Bytes that the process has, by columns of statm (proc(5)); 0 where that cannot be read. */
+/* Columns of /proc/self/statm (proc(5)). read_statm converts pages to bytes; 0: not readable. */
 enum { STATM_ADDRESS_SPACE, STATM_DATA = 5, STATM_COLUMNS };
 
 static void read_statm(const char *root, uint64_t bytes[STATM_COLUMNS])
@@ -169,8 +170,7 @@ uint64_t base_address_space(void)
     return bytes[STATM_ADDRESS_SPACE];
 }
 
-/* Limits of the address space and of private writable memory (ulimit -v, -d), and what of them is
- * in use. */
+/* Applies the limits of the address space and of private writable memory (ulimit -v, -d). */
 static void take_process(const char *root, struct base_memory_limits *limits)
 {
     const struct {
@@ -188,7 +188,7 @@ static void take_process(const char *root, struct base_memory_limits *limits)
     }
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all limits ------------------------------------------------------------------------------ */
 
 struct base_memory_limits base_memory_limits(const char *root)
 {

@@ -1,4 +1,4 @@
-/* Records errors, one line for each thread, and writes the log. */
+/* Records the last error of each thread, and writes the log. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ static _Thread_local char last_error[1024];
 
 vkn_status base_fail(vkn_status status, const char *format, ...)
 {
-    /* Through a buffer of its own: an argument may be vkn_last_error(). */
+    /* A separate buffer, because vkn_last_error() may be among the arguments. */
     char message[sizeof(last_error)];
     va_list arguments;
     va_start(arguments, format);
@@ -55,12 +55,11 @@ void base_error_restore(struct base_kept_error *kept)
 static _Atomic int threshold = BASE_LOG_INFO;
 static _Thread_local const char *log_prefix;
 
-/* Lines of several threads come one after the other, and none to a callback that has been replaced.
- */
+/* Serialises the lines of all threads, and prevents calls of a replaced callback. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vkn_log_callback *listener;
 static void *listener_user;
-/* This thread is in the listener, and has the lock. */
+/* This thread runs the log callback and holds the lock. */
 static _Thread_local bool in_listener;
 
 void base_log_prefix(const char *name)
@@ -88,7 +87,7 @@ void vkn_log_to(vkn_log_callback *callback, void *user)
         pthread_mutex_unlock(&lock);
 }
 
-/* Keeps the last error of the call that logs: the listener may record failures of its own. */
+/* Calls the log callback; preserves the last error, which the callback may overwrite. */
 static void tell(enum base_log_level level, const char *line)
 {
     BASE_KEEP_ERROR;
@@ -102,7 +101,7 @@ static void tell(enum base_log_level level, const char *line)
 static void write_line(enum base_log_level level, char *line, size_t prefix)
 {
     size_t size = strlen(line);
-    bool within = in_listener; /* of the listener itself: it is not told of what it caused */
+    bool within = in_listener; /* caused by the callback itself: written to stderr */
     if (!within)
         pthread_mutex_lock(&lock);
     if (listener && !within)

@@ -1,4 +1,4 @@
-/* Paths and folders. */
+/* Checks, joins and creates paths and folders. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-/* Why it cannot be seen whether there is a file, as errno has it; 0 when it can. */
+/* Sets *exists and returns 0, or the errno if existence cannot be determined. */
 static int look(const char *path, bool *exists)
 {
     struct stat information;
@@ -27,7 +27,7 @@ vkn_status base_file_find(const char *path, bool *exists)
 bool base_file_exists(const char *path)
 {
     bool exists = false;
-    /* What cannot be looked at is not taken for absent: opening it then says why. */
+    /* If existence cannot be determined, opening the file will report why. */
     return look(path, &exists) != 0 || exists;
 }
 
@@ -57,7 +57,6 @@ char *base_path_folder(const char *path)
     return size > 0 ? base_format("%.*s", (int)size, path) : base_format(".");
 }
 
-/* Makes one folder; one that is there already is fine. */
 static vkn_status make_one(const char *path)
 {
     if (mkdir(path, 0777) == 0)
@@ -66,7 +65,7 @@ static vkn_status make_one(const char *path)
     struct stat there;
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         return VKN_OK;
-    if (errno != error && errno != ENOENT) /* what is there cannot be looked at */
+    if (errno != error && errno != ENOENT) /* something exists that cannot be examined */
         error = errno;
     return base_fail(base_status_of_errno(error), "%s: cannot make this folder: %s", path,
                      error == EEXIST ? "a file of that name is in the way" : strerror(error));
@@ -93,7 +92,7 @@ vkn_status base_make_folder(const char *path)
     return status;
 }
 
-/* Whether it is where runs go by default, in a folder that is there. */
+/* Returns whether the path is the default folder of runs, `runs`, in an existing folder. */
 static bool is_runs_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');

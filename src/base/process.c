@@ -1,4 +1,4 @@
-/* Starts programs of others, which end with this process. */
+/* Starts external programs, which end with this process. */
 #define _GNU_SOURCE /* environ, pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ char *base_program_find(const char *name)
     const char *folders = getenv("PATH");
     for (const char *at = folders; at != NULL && *at != '\0';) {
         size_t length = strcspn(at, ":");
-        /* An empty entry is the current folder. */
+        /* An empty entry means the current folder. */
         char *path =
             base_format("%.*s/%s", length > 0 ? (int)length : 1, length > 0 ? at : ".", name);
         if (path == NULL || (base_file_exists(path) && access(path, X_OK) == 0))
@@ -30,17 +30,17 @@ char *base_program_find(const char *name)
 /* ---- between fork and exec ---------------------------------------------------------------------
  */
 
-/* What the new process needs; it calls only what a signal handler may call. */
+/* Inputs of the new process, which may call only async-signal-safe functions. */
 struct start {
     const char *program;
     char *const *arguments;
     const int *streams;
     int keep;
-    int failure; /* pipe: errno of what failed; exec closes it */
+    int failure; /* pipe that receives the errno of a failure; exec closes it */
     pid_t parent;
 };
 
-/* Descriptors below 3 are moved out of the way first: any of them may be one of the streams. */
+/* First duplicates the streams to descriptors above 2, because a stream can be one of 0 to 2. */
 static int redirect(const int streams[3])
 {
     int moved[3];
@@ -58,7 +58,7 @@ static int redirect(const int streams[3])
     return 0;
 }
 
-/* The parent may have ended before the kernel was told what to do then. */
+/* Checks the parent after prctl: it may have ended before. */
 static int follow_parent(const struct start *start)
 {
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0)
@@ -91,7 +91,7 @@ static _Noreturn void become(struct start *start)
 /* ---- starting ----------------------------------------------------------------------------------
  */
 
-/* Handlers of this process must not run in the new one, so signals wait in both. */
+/* Blocks signals around the fork, because handlers of this process must not run in the new one. */
 static pid_t fork_off(struct start *start)
 {
     sigset_t all, before;
@@ -106,7 +106,6 @@ static pid_t fork_off(struct start *start)
     return process;
 }
 
-/* 0 once the program runs; else why it does not. */
 static int read_failure(int pipe)
 {
     int error = 0;

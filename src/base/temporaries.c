@@ -1,4 +1,4 @@
-/* What killed processes left of base_file_begin. */
+/* Removes temporary files that killed processes left behind. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +11,7 @@
 
 #include "base/base.h"
 
-/* The end of `text` without the number that it ends in and the dot before; NULL when it has none.
- */
+/* Returns the end of `text` without a trailing dot and number; NULL: there are none. */
 static const char *before_number(const char *text, const char *end)
 {
     const char *digits = end;
@@ -23,7 +22,8 @@ static const char *before_number(const char *text, const char *end)
 
 #define END(extension) "." #extension,
 
-/* Whether a file that vknerf writes has this name, up to `end`: no other file is ours to remove. */
+/* Returns whether the name up to `end` has an extension that vknerf writes; other files are not
+ * removed. */
 static bool is_written(const char *name, const char *end)
 {
     static const char *const kinds[] = {
@@ -40,8 +40,8 @@ static bool is_written(const char *name, const char *end)
     return false;
 }
 
-/* A process that was killed stays in the list until its parent has asked how, which the first
- * process of a container may never do. */
+/* Returns whether the process is a zombie: the first process of a container may never reap its
+ * children. */
 static bool has_ended(long process)
 {
     char path[64], text[512] = "";
@@ -52,11 +52,12 @@ static bool has_ended(long process)
     size_t size = fread(text, 1, sizeof(text) - 1, file);
     (void)fclose(file);
     text[size] = '\0';
-    const char *name_end = strrchr(text, ')'); /* then a space and the state */
+    const char *name_end = strrchr(text, ')'); /* followed by a space and the state */
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
 }
 
-/* This process has the folder's lock alone, so what bears its number is of an earlier process. */
+/* The caller holds the folder's lock, so a file with its process number is of an earlier process
+ * with the same number. */
 static bool is_gone(long process)
 {
     if (process == (long)getpid())
@@ -66,7 +67,8 @@ static bool is_gone(long process)
     return (kill((pid_t)process, 0) != 0 && errno == ESRCH) || has_ended(process);
 }
 
-/* "FILE.PROCESS.COUNTER.tmp" of a process that is gone, or whoever's when it begins with `own`. */
+/* Returns whether the name is "FILE.PROCESS.COUNTER.tmp" and the process no longer exists or the
+ * name begins with `own`. */
 static bool is_stale(const char *name, const char *own)
 {
     static const char ending[] = ".tmp";

@@ -1,5 +1,5 @@
-/* Reads text as other programs save it, makes it fit for messages and JSON, and keeps numbers apart
- * from locales. */
+/* Decodes text files, cleans text for messages and JSON, and makes number formats independent of
+ * the locale. */
 #include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,8 +22,8 @@ static const struct mark marks[] = {{"\xef\xbb\xbf", 3, NULL},
                                     {"\xff\xfe", 2, "UTF-16"},
                                     {"\xfe\xff", 2, "UTF-16"}};
 
-/* Whether the first characters, up to 16 of them, are all of ASCII and two bytes long, with their
- * zero byte at `zero` (0 or 1). */
+/* Returns whether the first 16 characters are ASCII in UTF-16, with the zero byte of each pair at
+ * `zero` (0 or 1). */
 static bool is_wide(const char *text, size_t size, size_t zero)
 {
     size_t pairs = size / 2 < 16 ? size / 2 : 16;
@@ -108,7 +108,7 @@ size_t base_read_character(const char *bytes, uint32_t *character)
     return size == 0 || *character < least[size] || *character > 0x10ffff || surrogate ? 0 : size;
 }
 
-/* C0 and C1 controls, and what ends a line or turns the direction of writing. */
+/* Control characters C0 and C1, line separators, and changes of the text direction. */
 static bool is_control(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
@@ -178,7 +178,7 @@ char *vkn_shell_word(const char *text)
 
 /* ---- locales --------------------------------------------------------------------------------- */
 
-static locale_t c_locale; /* for good; 0, which changes nothing, without memory */
+static locale_t c_locale; /* never freed; 0 if out of memory, which changes no locale */
 
 static void make_c_locale(void)
 {

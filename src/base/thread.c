@@ -1,4 +1,4 @@
-/* Threads: a parallel loop, work in the background, and the clock. */
+/* Runs loops on all processors and work in the background, and reads the monotonic clock. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,7 +17,8 @@ double base_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Atomic, so that another thread may set it: a plain read would be a race (C11, 5.1.2.4). */
+/* The load is atomic because another thread may set the flag: a plain read would be a data race
+ * (C11, 5.1.2.4). */
 bool base_stop_asked(const volatile sig_atomic_t *stop)
 {
     return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);
@@ -31,11 +32,11 @@ struct loop {
     size_t count, next, running, finished;
     size_t failed_index; /* lowest index that failed; count when none */
     vkn_status status;
-    char *message; /* of the failure at failed_index; NULL when out of memory */
+    char *message; /* of the failure at failed_index; NULL: out of memory */
 };
 
-/* The lowest failing index wins: indices start in order, so it has always been started, and the
- * reported error does not depend on timing. */
+/* Keeps the failure with the lowest index. Indices start in order, so the reported error does not
+ * depend on timing. */
 static void note_failure(struct loop *loop, size_t index, vkn_status status)
 {
     if (index >= loop->failed_index)
@@ -67,8 +68,8 @@ static void *run_indices(void *argument)
     return NULL;
 }
 
-/* Signals stay with the caller's thread, so that Ctrl-C interrupts its waits and not a worker's
- * write. Returns how many of the threads could be started. */
+/* Starts up to `wanted` threads and returns their number. Signals are blocked in them, so that
+ * Ctrl-C interrupts the waits of the calling thread and not a worker's write. */
 static size_t start_threads(void *(*run)(void *argument), void *argument, size_t wanted,
                             pthread_t *threads)
 {
@@ -82,7 +83,6 @@ static size_t start_threads(void *(*run)(void *argument), void *argument, size_t
     return started;
 }
 
-/* Waits for an index to finish, a second at the most. */
 static bool wait_a_second(struct loop *loop)
 {
     struct timespec until;
@@ -142,7 +142,7 @@ vkn_status base_parallel(size_t count, base_work work, void *context,
     pthread_t threads[MAX_THREADS];
     size_t started = start_threads(run_indices, &loop, wanted < count ? wanted : count, threads);
     if (started == 0)
-        run_indices(&loop); /* no thread to be had: do it here */
+        run_indices(&loop); /* no thread could be created */
     wait_and_report(&loop, done);
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
@@ -155,7 +155,7 @@ vkn_status base_parallel(size_t count, base_work work, void *context,
     return loop.status;
 }
 
-/* ---- in the background ----------------------------------------------------------------------- */
+/* ---- background work ------------------------------------------------------------------------- */
 
 struct base_task {
     vkn_status (*work)(void *context);
@@ -164,7 +164,7 @@ struct base_task {
     bool has_thread;
     atomic_bool finished;
     vkn_status status;
-    char *message; /* of a failure; NULL when out of memory */
+    char *message; /* of a failure; NULL: out of memory */
 };
 
 static void *run_task(void *argument)

@@ -1,10 +1,10 @@
-/* The backends that a device offers. */
+/* Lists the backends that a device supports. */
 #include <string.h>
 
 #include "bench/internal.h"
 #include "config/config.h"
 
-/* The matrix shapes that the field's programs are compiled for, and so the bench's. */
+/* Matrix shapes that the shaders are compiled for. */
 static const struct {
     enum vkn_matrix_shape name;
     uint32_t m, n, k;
@@ -51,7 +51,7 @@ static void add_shape(const struct gpu_capabilities *device, const struct vkn_be
             !(f32 || strcmp(shape->c_type, "f16") == 0) || (shape->flexible && !params->flexible))
             continue;
         add_matrix(backends, count, shape, false);
-        /* As field_backend_create. */
+        /* The same condition as in field_backend_create. */
         if (f32 && device->cooperative_matrix2 && shape->n == shape->k &&
             shape->m <= device->subgroup_size)
             add_matrix(backends, count, shape, true);

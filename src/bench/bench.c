@@ -1,4 +1,4 @@
-/* The whole: opens the device, runs the suites, leaves results. */
+/* Implements vknerf bench: opens the device, runs the suites and writes the results. */
 #include "bench/internal.h"
 
 #include <cjson/cJSON.h>
@@ -104,7 +104,7 @@ static vkn_status write_files(const char *folder, const char *json)
     return status;
 }
 
-/* ---- the call -------------------------------------------------------------------------------- */
+/* ---- public function ------------------------------------------------------------------------- */
 
 #define NVIDIA 0x10de
 
@@ -124,7 +124,8 @@ static void open_vendor(struct bench *bench)
              bench->vendor ? vendor_version(bench->vendor) : why);
 }
 
-/* What only the comparison of samplings takes, and what it chooses itself. */
+/* Refuses training settings without the sampling suite, and settings that the suite chooses itself.
+ */
 static vkn_status check_training(const struct vkn_bench_params *params, bool sampling)
 {
     static const char *const chosen[] = {"march.sampling", "steps", "precision", "scene.format"};
@@ -162,9 +163,9 @@ static vkn_status check_params(const struct vkn_bench_params *params)
     return check_training(params, sampling);
 }
 
-#define QUICK_DOWNSCALE 4 /* of the images that the samplings are compared on */
+#define QUICK_DOWNSCALE 4 /* of the images, in the sampling suite */
 
-/* What can be wrong with the arguments shows before anything is measured. */
+/* Checks the arguments and opens scene, output folder and device. */
 static vkn_status begin(struct bench *bench)
 {
     const struct vkn_bench_params *params = bench->params;
@@ -205,7 +206,7 @@ static vkn_status run(struct bench *bench)
     return count_and_run(bench);
 }
 
-/* An interruption leaves results too. */
+/* Also writes the results of an interrupted run. */
 static vkn_status run_and_write(struct bench *bench, char **json)
 {
     vkn_status status = run(bench);

@@ -1,5 +1,5 @@
-/* bench: what a device reaches: peaks in registers, then products, MLPs, grids and steps against
- * them (vknerf/bench.h). Stands above train. */
+/* bench: measures the peak rates of a device, and matrix products, MLPs, hash grids and training
+ * steps against them (vknerf/bench.h). Depends on train. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -9,9 +9,10 @@ struct cost_peaks;
 struct field_backend;
 struct gpu_device;
 
-/* What the device reaches, measured in the run that is compared with it. Takes under a second or
- * so: multiply-adds in registers in the backend's precision, a copy in memory, atomic additions of
- * the backend's kind to neighbouring words. What cannot be measured stays 0. */
+/* Measures the peak rates of a device, for comparison with the same run, in about a second:
+ * multiply-adds in registers in the backend's precision (FLOP/s), a copy in memory (B/s), and
+ * atomic additions of the backend's kind to adjacent words (per second). Rates that cannot be
+ * measured are 0. */
 vkn_status bench_measure_peaks(struct gpu_device *device, const struct field_backend *backend,
                                struct cost_peaks *peaks);
 

@@ -1,4 +1,4 @@
-/* Matrix products in every backend: square, and as tall as MLPs make them. */
+/* Measures matrix products in every backend: square ones, and tall ones as in MLPs. */
 #include "bench/suites.h"
 #include "field/field.h"
 
@@ -6,20 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_ROWS  16u /* shaders/field/product.glsl: rows of a block, columns of a panel */
+#define BLOCK_ROWS  16u /* rows of a block, columns of a panel: shaders/field/product.glsl */
 #define MOST_GROUPS 32768u
 #define MOST_CASES  32u
 
-/* Row by row; or as shaders/field/product.glsl has them. */
+/* Layouts: row-major, or those of shaders/field/product.glsl. */
 enum gemm_layout { GEMM_ROWS, GEMM_BLOCKS, GEMM_PANELS };
 
-/* A product on the device. */
 struct gemm {
     struct bench *bench;
     struct gemm_case sizes;
     const struct bench_backend *backend;
-    const char *suffix; /* of the program */
-    uint32_t size;      /* bytes of a number */
+    const char *suffix; /* of the shader's name */
+    uint32_t size;      /* bytes of an element */
     uint32_t sets, groups, local_size;
     struct gpu_constants constants;
     struct gpu_arena *arena;
@@ -28,7 +27,7 @@ struct gemm {
     struct gpu_bindings *bindings;
 };
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- sizes and checks ------------------------------------------------------------------------ */
 
 double gemm_flops(const struct gemm_case *c)
 {
@@ -51,7 +50,8 @@ void gemm_describe(const struct gemm_case *c, struct bench_result *result)
     result->flops = gemm_flops(c);
 }
 
-/* Corners first, the rest spread; the first set and the last. */
+/* The first four are corners, the others are spread; alternately from the first and the last set.
+ */
 uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint32_t *set)
 {
     uint64_t count = (uint64_t)c->m * c->n;
@@ -59,7 +59,7 @@ uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint3
     return i < 2 ? 0 : i < 4 ? count - 1 : (i * 0x9e3779b97f4a7c15u >> 16) % count;
 }
 
-/* Where row `row` of `rows` x `columns` has column `column`. */
+/* Returns the index of an element in a matrix of rows x columns. */
 static uint64_t place(enum gemm_layout layout, uint64_t rows, uint64_t columns, uint64_t row,
                       uint64_t column)
 {
@@ -89,21 +89,21 @@ void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *pattern
     bench_compare(check, (double)got, want, sqrt(c->k) / 3);
 }
 
-/* As a share of a typical output, sqrt(k) / 3 for numbers even in [-1, 1]: rounding errors of sums
- * add up like a random walk, those of an output are its own. */
+/* Relative to a typical output, sqrt(k) / 3 for values uniform in [-1, 1]. Rounding errors of sums
+ * grow like a random walk; the rounding error of an output does not grow. */
 double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool f16_outputs)
 {
     return f16_sums ? 0x1p-9 * sqrt(c->k) : f16_outputs ? 6e-3 : 2e-5;
 }
 
-/* ---- a product ------------------------------------------------------------------------------- */
+/* ---- product on the device ------------------------------------------------------------------- */
 
 static uint32_t share(uint32_t count, uint32_t by)
 {
     return (count + by - 1) / by;
 }
 
-/* What a workgroup of shaders/field/product_*.glsl has of C. */
+/* Chooses the part of C per workgroup as shaders/field/product_*.glsl expect. */
 static void choose_sizes(struct gemm *gemm)
 {
     bool cpu_kernels = gpu_cpu_kernels(gemm->bench->capabilities);
@@ -159,7 +159,7 @@ static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *pattern
     BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->b, b, size));
     if (!gpu_fault_injected(pipeline))
         return VKN_OK;
-    const float thousand = 1000; /* not 0 in f16 either */
+    const float thousand = 1000; /* not 0 when read as f16 */
     return gpu_upload(gemm->bench->device, &gemm->b, 0, &thousand, sizeof thousand);
 }
 
@@ -180,7 +180,7 @@ static void record(void *context, struct gpu_recording *recording, uint32_t iter
     gpu_record_dispatch(recording, gemm->pipeline, gemm->bindings, push, sizeof push, gemm->groups);
 }
 
-/* Whatever is left untouched is not a number. */
+/* Fills C with NaN first, so that outputs that the shader does not write are noticed. */
 static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
                         struct bench_check *check)
 {
@@ -195,7 +195,7 @@ static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
         uint32_t set;
         uint64_t at = gemm_output(&gemm->sizes, gemm->sets, i, &set);
         uint64_t index = (uint64_t)set * gemm->sizes.m * gemm->sizes.n + at;
-        /* Copies are of whole words. */
+        /* Downloads are multiples of 4 bytes. */
         BASE_TRY(gpu_download(gemm->bench->device, &gemm->c, index * gemm->size / 4 * 4, &got, 4));
         gemm_compare(&gemm->sizes, patterns, true, set, at,
                      gemm->size == 4 ? got.full : base_from_f16(got.half[index % 2]), check);

@@ -1,4 +1,4 @@
-/* The products of gemm.c through the vendor's library. */
+/* Measures the products of gemm.c with the vendor's library. */
 #include "bench/suites.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum v
         .pattern = (uint64_t)GEMM_PATTERN * (half ? 2 : 4),
     };
     result.bytes = (double)bytes;
-    /* TF32 has ten bits of mantissa, as many as f16: the multiplicands are exact. */
+    /* TF32 has a 10-bit mantissa like f16, so A and B are exact. */
     result.check.tolerance = gemm_tolerance(c, f16_sums, f16_sums);
     vkn_status status = vendor_begin(vendor->library, &product);
     if (status == VKN_OK)

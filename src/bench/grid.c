@@ -1,5 +1,5 @@
-/* The hash grid alone: its features gathered and their gradients scattered by the training step's
- * own programs, by size of the tables. */
+/* Measures the hash grid by itself: gathers features and scatters their gradients with the shaders
+ * of the training step, for several table sizes. */
 #include "bench/suites.h"
 
 #include <math.h>
@@ -8,18 +8,17 @@
 
 #define LOCAL_SIZE  64u
 #define MOST_GROUPS 32768u
-#define OUTPUTS     64u /* compared, at each level checked */
+#define OUTPUTS     64u /* checked outputs per level */
 
-/* How a case computes. */
+/* A way to gather or scatter. */
 struct kind {
-    const char *name; /* backend in the results */
+    const char *name; /* name in the results */
     const char *pipeline;
-    bool half;          /* 16-bit parameters, features and gradients of features */
+    bool half;          /* parameters, features and gradients of features are f16 */
     const char *sums;   /* NULL: gathers; else see scatter_gradients.comp */
-    uint32_t sum_bytes; /* of a sum */
+    uint32_t sum_bytes; /* bytes of an accumulator */
 };
 
-/* A case on the device. */
 struct on_device {
     struct bench *bench;
     const struct grid *grid;
@@ -71,7 +70,7 @@ static vkn_status bind(struct on_device *d)
     return VKN_OK;
 }
 
-/* A subgroup adds up a level by itself: for CPU devices. */
+/* Returns whether one subgroup accumulates a whole level, without atomics: on CPU devices only. */
 static bool is_owned(const struct kind *kind)
 {
     return kind->sums && strcmp(kind->sums, "owned") == 0;
@@ -85,7 +84,7 @@ static vkn_status create_program(struct on_device *d, struct Config *constants)
     specialization.values[SPEC_F16] = d->kind->half;
     constants->aabb_scale = 1;
     constants->sample_capacity = grid->samples;
-    /* One subgroup to a level, or workgroups that share out tiles of samples and levels. */
+    /* One subgroup per level, or workgroups that loop over tiles of samples and levels. */
     bool owned = is_owned(d->kind);
     uint32_t tiles = grid->samples / LOCAL_SIZE * grid->model.levels;
     d->groups = owned ? grid->model.levels : tiles < MOST_GROUPS ? tiles : MOST_GROUPS;
@@ -168,7 +167,6 @@ static vkn_status check_gather(struct on_device *d, struct bench_check *check)
     return VKN_OK;
 }
 
-/* A sum as the kind keeps it. */
 static double read_sum(const struct kind *kind, const unsigned char *bytes)
 {
     uint32_t words[2] = {0};
@@ -199,7 +197,6 @@ static vkn_status check_level(struct on_device *d, uint32_t level, struct bench_
     return status;
 }
 
-/* The first level, one in the middle, the last. */
 static vkn_status check_scatter(struct on_device *d, struct bench_check *check)
 {
     uint32_t levels = d->grid->model.levels;
@@ -208,7 +205,7 @@ static vkn_status check_scatter(struct on_device *d, struct bench_check *check)
     return check_level(d, levels - 1, check);
 }
 
-/* From sums of zero, one set. */
+/* Runs one set, with accumulators set to zero. */
 static vkn_status check(struct on_device *d, struct bench_check *check)
 {
     double seconds;
@@ -220,7 +217,7 @@ static vkn_status check(struct on_device *d, struct bench_check *check)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* What must be moved, caches or not: docs/bench.md. */
+/* Returns the bytes that must be moved without any cache, see docs/bench.md. */
 static double count_bytes(const struct grid *grid, const struct kind *kind)
 {
     double samples = grid->samples, levels = grid->model.levels, features = grid->model.features;
@@ -240,7 +237,7 @@ static vkn_status measure(struct bench *bench, const struct grid *grid, const st
         .bytes = count_bytes(grid, kind),
         .samples = grid->samples,
         .peak = bench->copy_peak,
-        /* Positions are single precision: an eighth of a thousandth of a finest cell. */
+        /* Positions are f32: rounding moves them by up to 1/8000 of a finest cell. */
         .check.tolerance = kind->sum_bytes == 2 ? 0.1 : 4e-3,
     };
     snprintf(result.name, sizeof result.name, "2^%u entries, %u samples",

@@ -1,16 +1,16 @@
-/* The hash grid in double precision, after Mueller et al. 2022, sections 3 and 4; samples for it.
- */
+/* Creates samples for the hash grid, and computes its features and gradients in double precision
+ * after Mueller et al. 2022, sections 3 and 4. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "bench/suites.h"
 
-/* Samples of a ray, as training has them: neighbours along it are close. */
+/* Samples per ray; neighbours are close to each other, as in training. */
 #define RAY_SAMPLES 32u
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* All samples lie in the unit cube. */
+/* All samples are in the unit cube. */
 static void fill_set(struct grid *grid, uint32_t set, uint64_t *random)
 {
     for (uint32_t r = 0; r < grid->rays; r++) {
@@ -92,7 +92,7 @@ uint64_t grid_features(const struct grid *grid)
     return (uint64_t)grid->samples * grid->model.levels * grid->model.features;
 }
 
-/* ---- the grid -------------------------------------------------------------------------------- */
+/* ---- grid ------------------------------------------------------------------------------------ */
 
 struct cell {
     uint32_t corner[3];
@@ -113,7 +113,7 @@ static struct cell find_cell(const struct grid *grid, uint32_t set, uint32_t sam
     return cell;
 }
 
-/* Entry of one of the eight corners, and its weight. */
+/* Returns the entry of one of the cell's eight corners, and its weight. */
 static uint32_t find_entry(const struct Level *level, const struct cell *cell, uint32_t corner,
                            double *weight)
 {

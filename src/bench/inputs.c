@@ -1,10 +1,10 @@
-/* Makes numbers and patterns, and the memory that cases take turns with. */
+/* Creates pseudo-random values and patterns, and fills buffers with them. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "bench/internal.h"
 
-/* Knuth's 64-bit congruential generator; ten bits are exact in f16. */
+/* Knuth's 64-bit linear congruential generator; its top ten bits are exact in f16. */
 float bench_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -30,7 +30,7 @@ double bench_read_value(const void *numbers, uint64_t index, bool half)
 
 uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
 {
-    /* More than the last level of any cache; lavapipe takes buffers up to 128 MiB. */
+    /* Larger than the last level of any cache; lavapipe allows buffers of up to 128 MiB. */
     uint64_t total = bench->params->quick && bench->cpu ? 8u << 20
                      : bench->cpu                       ? 64u << 20
                                                         : 512u << 20;
@@ -45,7 +45,7 @@ vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint
     return gpu_run_once(&recording);
 }
 
-/* Copies what is there behind itself, twice as much each time. */
+/* Doubles the filled part with every copy. */
 vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *buffer,
                                 const void *pattern, uint64_t size)
 {

@@ -1,4 +1,4 @@
-/* Timing: warm-up, repetitions, median and spread. */
+/* Measures the time of a case: warm-up, repeated runs, median and quartiles. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,19 +26,19 @@ bool bench_next(struct bench *bench)
     return true;
 }
 
-/* A recording shorter than this says more about its submission. */
+/* The least length of a run: in a shorter one, submission dominates. */
 static double least_seconds(const struct bench *bench)
 {
     return bench->cpu ? 4e-3 : 2e-3;
 }
 
-/* For clocks to rise. */
+/* The warm-up lets clocks rise. */
 static double warm_up_seconds(const struct bench *bench)
 {
     return bench->cpu ? 0.02 : bench->params->quick ? 0.05 : 0.2;
 }
 
-/* A case stops repeating after so long. */
+/* A case is repeated no longer than this. */
 static double most_seconds(const struct bench *bench)
 {
     return bench->params->quick ? 1 : bench->cpu ? 1.5 : 4;
@@ -65,7 +65,7 @@ static vkn_status record_iterations(struct bench *bench, bench_record record, vo
     return gpu_record_end(*recording);
 }
 
-/* Seconds by the device's clock, else the host's. */
+/* Measures the time by the device clock, or by the host clock if the device has no timestamps. */
 static vkn_status run_recording(struct bench *bench, struct gpu_recording *recording,
                                 double *seconds)
 {
@@ -98,7 +98,7 @@ static int compare_seconds(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Between neighbours, linearly. */
+/* Interpolates linearly between neighbours. */
 static double quantile(const double *sorted, uint32_t count, double share)
 {
     double at = share * (count - 1);
@@ -140,8 +140,7 @@ vkn_status bench_measure(struct bench *bench, bench_record record, void *context
 {
     double once = 0;
     BASE_TRY(bench_run(bench, record, context, 1, &once));
-    BASE_TRY(bench_run(bench, record, context, 1, &once)); /* the first may have compiled or paged
-                                                            */
+    BASE_TRY(bench_run(bench, record, context, 1, &once)); /* the first run may compile or page */
     double iterations = ceil(least_seconds(bench) / fmax(once, 1e-7));
     times->iterations = iterations < 1           ? 1
                         : iterations > MAX_TURNS ? MAX_TURNS

@@ -1,4 +1,4 @@
-/* The training step's own field_forward and field_backward on features that repeat, without the
+/* Measures field_forward and field_backward of the training step on repeated features, without the
  * hash grid. */
 #include "bench/suites.h"
 
@@ -10,7 +10,8 @@
 #define MOST_CASES 400u
 #define MOST_SETS  8u
 
-/* A case on the device. Sets of features take turns; everything else is the same for all. */
+/* Buffers and pipeline of a case. Iterations alternate between sets of features; all other buffers
+ * are shared. */
 struct on_device {
     struct bench *bench;
     const struct mlp_model *mlp;
@@ -25,7 +26,6 @@ struct on_device {
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-/* Of a set of features. */
 static uint64_t feature_count(const struct on_device *d)
 {
     return (uint64_t)d->sizes->batch * MLP_INPUTS;
@@ -81,7 +81,7 @@ static vkn_status put(struct on_device *d, uint32_t binding, const void *data, u
     return gpu_upload(d->bench->device, &d->buffers.at[binding], 0, data, size);
 }
 
-/* Rays and samples; all samples are live. */
+/* Uploads rays and samples; all samples are live. */
 static vkn_status upload_samples(struct on_device *d)
 {
     const struct mlp_model *mlp = d->mlp;
@@ -95,7 +95,6 @@ static vkn_status upload_samples(struct on_device *d)
                                 sizeof mlp->samples);
 }
 
-/* Each level's features repeat over the samples. */
 static vkn_status upload_features(struct on_device *d)
 {
     uint64_t pattern = MLP_PATTERN * MLP_FEATURES, level = (uint64_t)d->sizes->batch * MLP_FEATURES;
@@ -110,7 +109,7 @@ static vkn_status upload_features(struct on_device *d)
     return status;
 }
 
-/* In 32 bits, and in 16 as the backend reads them. */
+/* Uploads f32 weights, and their f16 copies in the backend's layout (0 copies: it reads none). */
 static vkn_status upload_weights(struct on_device *d, uint64_t halves)
 {
     const struct field_model *model = &d->mlp->model;
@@ -131,7 +130,7 @@ static vkn_status upload_weights(struct on_device *d, uint64_t halves)
     return status;
 }
 
-/* What field_backward begins with: field_forward's results, and the gradients of these. */
+/* Uploads the inputs of field_backward: the outputs of field_forward and their gradients. */
 static vkn_status upload_gradients(struct on_device *d)
 {
     BASE_TRY(bench_upload_pattern(d->bench, &d->buffers.at[BIND_FIELD], d->mlp->values,
@@ -163,7 +162,8 @@ static void destroy(struct on_device *d)
     buffers_destroy(&d->buffers);
 }
 
-/* Training leaves gradients in the place of a set's features, which the set's next turn reads. */
+/* In training, field_backward overwrites the features by their gradients, so the next iteration
+ * with the same set reads gradients. */
 static void record(void *context, struct gpu_recording *recording, uint32_t iteration)
 {
     const struct on_device *d = context;
@@ -174,7 +174,7 @@ static void record(void *context, struct gpu_recording *recording, uint32_t iter
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* Euclidean norms: of the difference, over the expected one. */
+/* Sums of squares: of the difference, of the expected values. */
 struct distance {
     double error, size;
     uint32_t outputs;
@@ -193,7 +193,7 @@ static void compare(struct bench_check *check, const struct distance *distance)
     check->outputs += distance->outputs - 1;
 }
 
-/* Colours and densities of the last rows of the batch. */
+/* Checks colours and densities of the batch's last rows. */
 static vkn_status check_values(struct on_device *d, struct bench_check *check)
 {
     float got[MLP_PATTERN][4];
@@ -208,7 +208,6 @@ static vkn_status check_values(struct on_device *d, struct bench_check *check)
     return VKN_OK;
 }
 
-/* Of the last rows of the batch. */
 static vkn_status check_feature_gradients(struct on_device *d, struct bench_check *check)
 {
     const struct gpu_buffer *features = &d->features[0].at[BIND_FEATURES];
@@ -226,7 +225,7 @@ static vkn_status check_feature_gradients(struct on_device *d, struct bench_chec
     return VKN_OK;
 }
 
-/* The workgroups' sums added up, layer by layer. */
+/* Sums the workgroups' partial sums and checks them layer by layer. */
 static vkn_status check_weight_gradients(struct on_device *d, struct bench_check *check)
 {
     const struct gpu_buffer *partials = &d->buffers.at[BIND_PARTIALS];
@@ -252,7 +251,6 @@ static vkn_status check_weight_gradients(struct on_device *d, struct bench_check
     return status;
 }
 
-/* One turn, of the first set. */
 static vkn_status check(struct on_device *d, struct bench_check *check)
 {
     double seconds;
@@ -267,7 +265,7 @@ static vkn_status check(struct on_device *d, struct bench_check *check)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* Rounding of activations and of gradients adds up over the layers. */
+/* Rounding errors of activations and gradients accumulate over the layers. */
 static double tolerance(const struct mlp_case *c, const struct bench_backend *backend)
 {
     if (backend->precision == VKN_PRECISION_FP32)
@@ -310,15 +308,15 @@ static vkn_status measure_both(struct bench *bench, const struct mlp_case *c,
     vkn_status status = bench->counting ? VKN_OK : mlp_create(c, backend, &mlp);
     if (status == VKN_OK && bench_next(bench))
         status = measure(bench, c, mlp, backend, false);
-    /* Activations stay in matrices forward alone. */
+    /* With conversions, activations stay in matrices in the forward pass only. */
     if (status == VKN_OK && !backend->conversions && bench_next(bench))
         status = measure(bench, c, mlp, backend, true);
     mlp_free(&mlp);
     return status;
 }
 
-/* GPUs: all models with one batch and all batches with one model, or with --full all with all.
- * CPU devices: one model for matrices, whose programs take long to compile, some for the others. */
+/* On GPUs: all models with one batch and one model with all batches; with --full, all combinations.
+ * On CPU devices: several models, but only one with matrices, which compile slowly. */
 static bool is_listed(const struct bench *bench, const struct mlp_case *c)
 {
     const struct vkn_bench_params *params = bench->params;

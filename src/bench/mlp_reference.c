@@ -1,16 +1,17 @@
-/* The field's MLPs in double precision, between features and colours and densities. */
+/* Computes the field's MLPs in double precision: from features to colours and densities, and their
+ * gradients. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/suites.h"
 
-#define MOST_VALUES 2048u /* of a row, over all layers */
-#define HARMONICS   16u   /* of a direction */
+#define MOST_VALUES 2048u /* values of a row over all layers */
+#define HARMONICS   16u   /* spherical harmonics of a direction */
 #define PI          3.14159265358979323846
 
-/* Values, then gradients, of one row: `at` of each layer's inputs. The colour MLP's inputs are the
- * density MLP's outputs with the direction behind them. */
+/* Values and gradients of one row; at[i] is the first input of layer i. The colour MLP's inputs are
+ * the density MLP's outputs followed by the encoded direction. */
 struct row {
     double value[MOST_VALUES], gradient[MOST_VALUES];
     uint32_t at[FIELD_MAX_LAYERS + 1];
@@ -56,17 +57,17 @@ static void backward(struct mlp_model *mlp, uint32_t layer, struct row *row)
     }
 }
 
-/* Real spherical harmonics Y(l, m) of degree l below 4, m from -l to l, with the Condon-Shortley
- * phase. */
+/* Evaluates the real spherical harmonics Y(l, m), 0 <= l < 4, -l <= m <= l, with the
+ * Condon-Shortley phase. */
 static void encode_direction(const float direction[3], double harmonics[HARMONICS])
 {
     double x = (double)direction[0], y = (double)direction[1], z = (double)direction[2];
     double cosine = 1, sine = 0; /* (x + i y)^m */
     for (int m = 0; m < 4; m++) {
-        /* The associated Legendre functions P(l, m) over (1 - z^2)^(m/2), by recurrence over l. */
+        /* Associated Legendre functions P(l, m) / (1 - z^2)^(m/2), by recurrence over l. */
         double before = 0, legendre = m == 0 ? 1 : m == 1 ? -1 : m == 2 ? 3 : -15;
         for (int l = m; l < 4; l++) {
-            double factorials = m ? 2 : 1; /* and (l - m)! / (l + m)! */
+            double factorials = m ? 2 : 1; /* times (l - m)! / (l + m)! */
             for (int i = l - m + 1; i <= l + m; i++)
                 factorials /= i;
             double scale = sqrt((2 * l + 1) / (4 * PI) * factorials) * legendre;
@@ -83,13 +84,13 @@ static void encode_direction(const float direction[3], double harmonics[HARMONIC
     }
 }
 
-/* Of input i of a row. */
+/* Returns the index of input i of a row in [level][row][feature]. */
 static uint32_t feature_at(uint32_t row, uint32_t i)
 {
     return (i / MLP_FEATURES * MLP_PATTERN + row) * MLP_FEATURES + i % MLP_FEATURES;
 }
 
-/* The sigmoid's derivative follows from its value, and exp's is its value. */
+/* Runs a row forward and backward. The derivatives of sigmoid and exp follow from their values. */
 static void run_row(struct mlp_model *mlp, uint32_t index, struct row *row)
 {
     uint32_t last = mlp->model.layer_count, end = mlp->density_end;
@@ -118,16 +119,16 @@ static void run_row(struct mlp_model *mlp, uint32_t index, struct row *row)
         mlp->feature_gradients[feature_at(index, i)] = row->gradient[i];
 }
 
-/* In (0, 1], exact in f16. */
+/* Returns a value in (0, 1], exact in f16. */
 static float positive(uint64_t *random)
 {
     return 0.5f + 0.5f * fabsf(bench_random(random));
 }
 
-/* Every other hidden unit has positive weights, the rest negative ones; inputs are positive but for
- * the direction's, which are too small to turn a sum. So half of the activations are zero, none is
- * near the ReLU's kink, and no sum cancels: precisions differ by rounding alone. Weights of a unit
- * add up to about 1. */
+/* Every other hidden unit has positive weights, the others have negative ones. Inputs are positive,
+ * except for encoded directions, which are too small to change the sign of a sum. So half of the
+ * activations are zero, none is near the kink of the ReLU, and no sum cancels: precisions differ
+ * only by rounding. The weights of a unit sum to about 1. */
 static void fill_layer(struct mlp_model *mlp, uint32_t index, bool half, uint64_t *random)
 {
     const struct field_layer *layer = &mlp->model.layers[index];

@@ -1,15 +1,16 @@
-/* Peaks: multiply-adds in registers by backend, and copies in memory. */
+/* Measures the peak rates of multiply-adds in registers, for each backend, and of copies in memory.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/internal.h"
 
-/* Of shaders/bench/peak.comp and peak_matrix.comp. */
+/* As in shaders/bench/peak.comp and peak_matrix.comp. */
 #define MOST_CHAINS   12u
 #define MATRIX_CHAINS 8u
 #define MATRIX_STEPS  8u
-#define INPUTS        1024u /* numbers at most */
+#define INPUTS        1024u /* most elements */
 
 struct peak {
     struct bench *bench;
@@ -19,9 +20,9 @@ struct peak {
     struct gpu_pipeline *pipeline;
     struct gpu_bindings *bindings;
     uint32_t groups, local_size;
-    uint32_t packed, chains, steps; /* scalar: numbers to a chain; steps of a round */
+    uint32_t packed, chains, steps; /* scalar: values per chain; chains; unrolled steps */
     uint32_t push[4];
-    uint64_t part; /* copies: bytes of a turn */
+    uint64_t part; /* copies: bytes per iteration */
 };
 
 static void record(void *context, struct gpu_recording *recording, uint32_t iteration)
@@ -29,7 +30,7 @@ static void record(void *context, struct gpu_recording *recording, uint32_t iter
     const struct peak *peak = context;
     uint32_t push[4];
     memcpy(push, peak->push, sizeof push);
-    if (!peak->backend) /* the buffer's parts in turn */
+    if (!peak->backend) /* copies alternate between parts of the buffer */
         push[0] = (uint32_t)(iteration % (peak->inputs.size / peak->part) * (peak->part / 16));
     gpu_record_dispatch(recording, peak->pipeline, peak->bindings, push, sizeof push, peak->groups);
 }
@@ -59,7 +60,7 @@ static void destroy(struct peak *peak)
     gpu_arena_destroy(&peak->arena);
 }
 
-/* Rounds so many that a dispatch takes a while. */
+/* Doubles the iterations within the shader until a dispatch takes long enough. */
 static vkn_status measure_long(struct peak *peak, struct bench_times *times)
 {
     double seconds = 0, enough = peak->bench->cpu ? 4e-3 : 2e-3;
@@ -73,7 +74,7 @@ static vkn_status measure_long(struct peak *peak, struct bench_times *times)
 
 /* ---- scalar ---------------------------------------------------------------------------------- */
 
-/* sum * 1 + 1 counts the steps; sum * -1 + 1 stays small however many there are. */
+/* With x = 1 and y = 1, a sum counts the steps; with x = -1, it stays small. */
 static vkn_status put_scalar(struct peak *peak, float x)
 {
     float inputs[2 + MOST_CHAINS] = {x, 1};
@@ -108,7 +109,7 @@ static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
     peak->groups = cpu ? 64 : 1u << 15;
     peak->packed = half ? 2 : 1;
     peak->chains = half ? 8 : MOST_CHAINS;
-    peak->steps = half && cpu ? 4 : 32; /* lavapipe compiles long runs of f16 badly */
+    peak->steps = half && cpu ? 4 : 32; /* lavapipe compiles long sequences of f16 slowly */
     uint64_t invocations = (uint64_t)peak->groups * peak->local_size;
     BASE_TRY(prepare(peak, pipeline, peak->steps, 4ull * (2 + MOST_CHAINS), 4 * invocations));
     BASE_TRY(check_scalar(peak, &result->check));
@@ -123,7 +124,7 @@ static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* In -1..1: exact in f16 even when they are added up. */
+/* Elements are -1, 0 or 1, so that sums are exact in f16. */
 static int a_at(uint32_t m, uint32_t k)
 {
     return (int)((7 * m + 3 * k + m * k) % 3) - 1;
@@ -134,7 +135,6 @@ static int b_at(uint32_t k, uint32_t n)
     return (int)((5 * k + 2 * n + k * n) % 3) - 1;
 }
 
-/* A, B and -B. */
 static vkn_status put_matrices(struct peak *peak)
 {
     const struct gpu_matrix_shape *shape = &peak->backend->shape;
@@ -161,7 +161,7 @@ static double expected_sum(const struct gpu_matrix_shape *shape, uint32_t m, uin
     return MATRIX_CHAINS * (MATRIX_CHAINS - 1) / 2.0 + 2.0 * MATRIX_CHAINS * MATRIX_STEPS * product;
 }
 
-/* One round with B twice: exact. */
+/* Runs one iteration with B twice, whose sums are exact. */
 static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
 {
     const struct gpu_matrix_shape *shape = &peak->backend->shape;
@@ -205,7 +205,7 @@ static vkn_status run_matrices(struct peak *peak, struct bench_result *result)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-#define COPY_PATTERN 4096u /* bytes; odd numbers of it to a part */
+#define COPY_PATTERN 4096u /* bytes, repeated to fill the buffers */
 
 static vkn_status check_copy(struct peak *peak, const uint32_t *pattern, struct bench_check *check)
 {
@@ -243,7 +243,7 @@ static vkn_status run_copy(struct peak *peak, struct bench_result *result)
     return bench_measure(peak->bench, record, peak, &result->times);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- peaks ----------------------------------------------------------------------------------- */
 
 static vkn_status measure_peak(struct bench *bench, struct bench_backend *backend)
 {
@@ -265,7 +265,7 @@ static vkn_status measure_peak(struct bench *bench, struct bench_backend *backen
     return VKN_OK;
 }
 
-/* Activations that stay in matrices change nothing in registers. */
+/* Conversions of matrices do not change the peak rate in registers. */
 static double peak_without_conversions(const struct bench *bench,
                                        const struct bench_backend *backend)
 {

@@ -1,5 +1,5 @@
-/* What the driver's compiler makes of the programs of a training step and of pictures, in every
- * backend that the device offers. */
+/* Reports the compiler's statistics for the shaders of training steps and of rendering, for each
+ * backend of the device. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,28 +10,27 @@
 #include "render/render.h"
 #include "tuner/tuner.h"
 
-/* Runs whose steps differ: the default model with each way of sampling, the other models, and the
- * last of these with another canonical field. */
+/* Configurations whose steps differ: the default model with each way of sampling, the other models,
+ * and the dynamic model with another canonical field. */
 #define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
 enum { VKN_MODELS(NUMBERED) };
-#define MODELS        NUMBER_OF_VKN_MODEL_GLSL /* before that, which has no programs of its own */
+#define MODELS        NUMBER_OF_VKN_MODEL_GLSL /* without GLSL, which has no shaders of its own */
 #define STEPS         (SAMPLINGS + MODELS)
 #define MAX_PIPELINES (STEPS * (2 * STEP_MAX_PIPELINES + RENDER_MAX_PIPELINES))
 
-/* What a step of the default model on a GPU is assumed to have, see docs/cost_model.md. */
+/* Assumed counts for a step of the default model on a GPU, see docs/cost_model.md. */
 static const struct cost_counts assumed = {
     .rays = 8192, .marched = 400000, .live = 1u << 18, .touched = 3e6, .evaluated = 1u << 19};
 
-/* A backend with the programs that it takes. */
 struct compilation {
     struct bench *bench;
     const char *path;
-    bool expected;            /* that precision AUTO takes it */
-    struct step steps[STEPS]; /* the default one first: setups, and places for programs */
+    bool expected;            /* AUTO is expected to choose this backend */
+    struct step steps[STEPS]; /* the default one first; setups and pipelines */
     struct field_pass_request requests[MAX_PIPELINES];
-    const struct setup *owner[MAX_PIPELINES]; /* that a program is compiled for */
-    size_t step_count, count;                 /* those of the steps come first */
+    const struct setup *owner[MAX_PIPELINES]; /* setup that the shader is compiled for */
+    size_t step_count, count;                 /* shaders of steps come first */
 };
 
 static void add_programs(struct compilation *work, const struct setup *owner, size_t count)
@@ -40,7 +39,8 @@ static void add_programs(struct compilation *work, const struct setup *owner, si
         work->owner[work->count++] = owner;
 }
 
-/* Those of other steps come behind the default one's; is_listed leaves out what they share. */
+/* Lists the shaders of all steps, default first, then those of rendering; is_listed skips
+ * duplicates. */
 static void list_programs(struct compilation *work)
 {
     for (size_t i = 0; i < STEPS; i++) {
@@ -57,7 +57,7 @@ static void list_programs(struct compilation *work)
     }
 }
 
-/* As a training run would have it: the default model with a way of sampling, or another model. */
+/* Configures step number `step`: the default model with a way of sampling, or another model. */
 static vkn_status set_up(struct compilation *work, const struct bench_backend *backend, size_t step,
                          struct vkn_config *config)
 {
@@ -72,10 +72,10 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     config->march.sampling =
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
     if (config->march.sampling == VKN_SAMPLING_UNIFORM) {
-        config->march.visibility = VKN_SWITCH_ON; /* in one of them */
+        config->march.visibility = VKN_SWITCH_ON; /* compiles shaders of this option, too */
         config->parallel.mode = VKN_PARALLEL_AVERAGE;
     }
-    if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* too */
+    if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* and of these options */
         config->parallel.ranks_per_device = 2;
         config->parallel.communication_type = VKN_COMMUNICATION_F16;
     }
@@ -109,7 +109,8 @@ static bool is_proposal(const struct compilation *work, size_t index)
     return work->owner[index]->model.kind == work->owner[index]->proposal_model.kind;
 }
 
-/* begin_step runs twice in a step; pictures are made with some of its programs. */
+/* Returns whether the shader is in the list already: begin_step runs twice in a step, and rendering
+ * shares shaders with steps. */
 static bool is_listed(const struct compilation *work, size_t index)
 {
     for (size_t i = 0; i < index; i++)
@@ -119,7 +120,8 @@ static bool is_listed(const struct compilation *work, size_t index)
     return false;
 }
 
-/* What the pass has to do in that step, and what the step has; nothing for programs of no pass. */
+/* Adds the costs of the pass and the counts of the step; nothing for shaders that belong to no
+ * pass. */
 static void add_work(const struct compilation *work, const struct setup *setup, const char *pass,
                      cJSON *json)
 {
@@ -149,7 +151,7 @@ static void add_work(const struct compilation *work, const struct setup *setup, 
         cJSON_AddNumberToObject(object, fields[i].name, fields[i].value);
 }
 
-/* "proposal:NAME" of a proposal's, which has other sizes. */
+/* Adds NAME, or "proposal:NAME" for a proposal's shader, whose sizes differ. */
 static void add_name(const struct compilation *work, size_t index, const char *key,
                      const char *name, cJSON *json)
 {

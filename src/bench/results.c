@@ -1,4 +1,4 @@
-/* A case's line in the results. */
+/* Checks results and turns them into JSON. */
 #include <cjson/cJSON.h>
 #include <math.h>
 
@@ -26,7 +26,7 @@ void bench_compare(struct bench_check *check, double got, double want, double sc
 {
     double error = fabs(got - want) / scale;
     check->outputs++;
-    /* NaN is the worst. */
+    /* NaN counts as infinite. */
     if (!(error <= check->error))
         check->error = isfinite(error) ? error : HUGE_VAL;
 }
@@ -37,12 +37,12 @@ bool bench_passed(struct bench_result *result)
     if (check->outputs > 0 && check->error <= check->tolerance)
         return true;
     snprintf(result->fault, sizeof result->fault,
-             "wrong: an output is off by %.3g of its size, more than %.3g", check->error,
+             "wrong: the relative error of an output is %.3g, more than %.3g", check->error,
              check->tolerance);
     return false;
 }
 
-/* What there is of it in a turn. */
+/* Returns the FLOPs, bytes or samples of an iteration, according to the unit. */
 static double amount(const struct bench_result *result)
 {
     return result->unit[0] == 'F'   ? result->flops

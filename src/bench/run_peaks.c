@@ -1,4 +1,4 @@
-/* bench_measure_peaks: the kernels of vknerf bench, for a backend that a run takes. */
+/* Measures the peak rates for a profiled run: bench_measure_peaks. */
 #include "bench/bench.h"
 
 #include <cjson/cJSON.h>
@@ -8,9 +8,8 @@
 #include "step/step.h"
 #include "report/report.h"
 
-/* ---- multiply-adds and copies: those of vknerf bench ---------------------------------------- */
+/* ---- multiply-adds and copies: kernels of vknerf bench -------------------------------------- */
 
-/* The backend of the bench that multiplies as the run does. */
 static bool find_backend(const struct bench *bench, const struct field_backend *backend,
                          struct bench_backend *found)
 {
@@ -56,7 +55,7 @@ static vkn_status measure_rates(struct gpu_device *device, const struct field_ba
 
 /* ---- atomics -------------------------------------------------------------------------------- */
 
-#define WORDS (1u << 20) /* a level's table of the default model */
+#define WORDS (1u << 20) /* words of a level's table in the default model */
 
 struct atomics {
     struct gpu_device *device;
@@ -78,7 +77,7 @@ static vkn_status prepare(struct atomics *atomics, const char *program)
     return gpu_bindings_create(atomics->device, buffers, &atomics->bindings);
 }
 
-/* Additions by each invocation; by the device's clock, else the host's. */
+/* Measures the time of `rounds` additions by each invocation, by the device clock if possible. */
 static vkn_status time_rounds(const struct atomics *atomics, uint32_t rounds, double *seconds)
 {
     struct gpu_recording *recording = NULL;
@@ -106,7 +105,7 @@ static vkn_status time_rounds(const struct atomics *atomics, uint32_t rounds, do
     return status;
 }
 
-/* Rounds double until they take a while; then the fastest of a few. */
+/* Doubles the additions until a dispatch takes long enough; then takes the fastest of three. */
 static vkn_status time_atomics(const struct atomics *atomics, double *per_second)
 {
     double seconds = 0.0, enough = 2e-3,

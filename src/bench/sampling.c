@@ -1,6 +1,6 @@
-/* What each way of sampling is worth: trained by turns, in slices of a few seconds, so that
- * whatever disturbs the machine disturbs all alike; test views are rendered at marks of equal
- * training time. docs/bench.md says what comes out. */
+/* Compares the ways of sampling: trains with each alternately, in time slices of a few seconds so
+ * that disturbances affect all alike, and evaluates test views at equal training times.
+ * docs/bench.md describes the results. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
@@ -12,51 +12,51 @@
 #include "report/report.h"
 #include "train/train.h"
 
-/* How many ways there are. */
+/* SAMPLINGS: number of ways. */
 #define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
 
-/* Seconds of training, of each. */
+/* Seconds of training per way. */
 #define USUAL_SECONDS 30.0
 #define QUICK_SECONDS 1.0
-#define QUICK_SAMPLES 4096u /* of a step, on CPU devices */
+#define QUICK_SAMPLES 4096u /* samples per step on CPU devices */
 #define LONGEST_SLICE 4.0
-#define USUAL_VIEWS   4u /* rendered at every mark */
-/* Marks are at the end, at half of the time, at a quarter, ... */
+#define USUAL_VIEWS   4u /* evaluated at every mark */
+/* Marks: evaluations at the end of training, at half of its time, at a quarter, ... */
 #define MOST_MARKS    5u
 #define QUICK_MARKS   3u
 
 struct mark {
-    double seconds; /* of training, really */
+    double seconds; /* actual training time */
     uint64_t step;
     double psnr, ssim; /* means over the views */
 };
 
-/* One of those that take turns. */
+/* A training run with one way of sampling. */
 struct run {
     enum vkn_sampling sampling;
     vkn_trainer *trainer;
     vkn_renderer *renderer;
-    double step_seconds; /* of the last turn's steps, mean; 0: there were none */
+    double step_seconds; /* mean over the last slice; 0: no steps yet */
     struct mark marks[MOST_MARKS];
     uint32_t mark_count;
-    char fault[256]; /* why it is out; empty: it is not */
+    char fault[256]; /* why the run failed; empty: it did not */
 };
 
 struct comparison {
     struct bench *bench;
-    struct vkn_config config; /* but for the sampling */
+    struct vkn_config config; /* except for the sampling */
     struct report_progress *quiet;
     enum scene_split_name split;
-    size_t stride; /* every so many-th view of the split is looked at */
+    size_t stride; /* every stride-th view of the split is evaluated */
     uint32_t mark_count, slices;
-    bool warm; /* not the first seed */
+    bool warm; /* a previous seed has compiled the shaders */
     struct run runs[SAMPLINGS];
 };
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
-/* What one cannot do, such as to find memory, puts it out; all else ends all. */
+/* Turns VKN_ERROR, such as missing memory, into a fault of the run; passes on other errors. */
 static vkn_status judge(struct run *run, vkn_status status)
 {
     if (status != VKN_ERROR)
@@ -93,7 +93,7 @@ static vkn_status create(struct comparison *c, struct run *run)
 {
     c->config.march.sampling = run->sampling;
     BASE_TRY(vkn_trainer_create(c->bench->context, c->bench->scene, &c->config, &run->trainer));
-    /* What is chosen for the first is the others' too. */
+    /* All runs use the precision chosen for the first. */
     c->config.precision = vkn_trainer_config(run->trainer)->precision;
     c->config.matrix = vkn_trainer_config(run->trainer)->matrix;
     c->bench->backend_count = 1;
@@ -109,8 +109,8 @@ static void destroy(struct run *run)
     vkn_trainer_destroy(&run->trainer);
 }
 
-/* A driver that compiles programs at their first use does so for a trainer that is then gone; the
- * device keeps them. */
+/* A driver may compile shaders at their first use. So the first seed trains one step with a
+ * separate trainer; the device keeps its pipelines. */
 static vkn_status begin_run(struct comparison *c, struct run *run)
 {
     if (c->warm)
@@ -123,8 +123,8 @@ static vkn_status begin_run(struct comparison *c, struct run *run)
     return status == VKN_OK ? create(c, run) : status;
 }
 
-/* On to so many seconds of training, or nearly: whole periods, since only at their ends the average
- * of the weights, which is what pictures show, catches up. */
+/* Trains up to about `target` seconds of training time, in whole update intervals: the average of
+ * the weights, which evaluation uses, is updated only at their ends. */
 static vkn_status advance(const struct comparison *c, struct run *run, double target)
 {
     for (;;) {
@@ -141,7 +141,7 @@ static vkn_status add_mark(const struct comparison *c, struct run *run)
 {
     struct mark *mark = &run->marks[run->mark_count];
     if (run->mark_count > 0 && mark[-1].step == vkn_trainer_step(run->trainer)) {
-        *mark = mark[-1]; /* its periods are longer than the time between marks */
+        *mark = mark[-1]; /* an update interval is longer than the time between marks */
         run->mark_count++;
         return VKN_OK;
     }
@@ -164,7 +164,7 @@ static vkn_status add_mark(const struct comparison *c, struct run *run)
     return VKN_OK;
 }
 
-/* Whether `slice`, from 1 on, ends at a mark. */
+/* Returns whether slice number `slice`, from 1, ends at a mark. */
 static bool is_mark(const struct comparison *c, uint32_t slice)
 {
     for (uint32_t i = 0; i < c->mark_count; i++)
@@ -183,8 +183,8 @@ static vkn_status train_slice(struct comparison *c, struct run *run, uint32_t sl
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* When it first was as good as that, straight between marks over the logarithm of time, which they
- * are even in: the first mark's time where it was by then. NaN: never. */
+/* Returns the training time at which the PSNR was first reached: interpolated linearly over
+ * log(time) between marks, or the first mark's time. NaN: never. */
 static double seconds_to(const struct run *run, double psnr)
 {
     for (uint32_t i = 0; i < run->mark_count; i++) {
@@ -199,7 +199,8 @@ static double seconds_to(const struct run *run, double psnr)
     return (double)NAN;
 }
 
-/* The other way round: how good it was then, or at the mark that is next to it. */
+/* Returns the PSNR at a training time, interpolated likewise; before the first and after the last
+ * mark, that mark's PSNR. */
 static double psnr_at(const struct run *run, double seconds)
 {
     for (uint32_t i = 0; i < run->mark_count; i++) {
@@ -222,7 +223,7 @@ static void add_number(cJSON *json, const char *name, double value)
         cJSON_AddNullToObject(json, name);
 }
 
-/* Beside `uniform`, where that came to its end. */
+/* Adds the time to reach the final PSNR of `uniform`, if that run finished. */
 static void add_equal(const struct comparison *c, const struct run *run, cJSON *json)
 {
     for (size_t i = 0; i < SAMPLINGS; i++) {
@@ -250,7 +251,6 @@ static cJSON *marks_json(const struct run *run)
     return marks;
 }
 
-/* At equal times, of which there are as many as marks. */
 static cJSON *equal_json(const struct comparison *c, const struct run *run)
 {
     cJSON *times = cJSON_CreateArray();
@@ -283,7 +283,6 @@ static void add_run(const struct comparison *c, const struct run *run)
     cJSON_AddItemToArray(cJSON_GetObjectItem(c->bench->sampling, "runs"), json);
 }
 
-/* What all runs have in common. */
 static void describe(const struct comparison *c)
 {
     const struct vkn_scene *scene = c->bench->scene;
@@ -297,9 +296,9 @@ static void describe(const struct comparison *c)
     cJSON_AddArrayToObject(json, "runs");
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all runs -------------------------------------------------------------------------------- */
 
-/* Whoever begins a round is another one from round to round. */
+/* A different run begins in each slice. */
 static vkn_status train_interleaved(struct comparison *c)
 {
     for (uint32_t slice = 1; slice <= c->slices; slice++)
@@ -311,7 +310,7 @@ static vkn_status train_interleaved(struct comparison *c)
     return VKN_OK;
 }
 
-/* An interruption leaves what there is. */
+/* Reports the marks reached so far if interrupted. */
 static vkn_status compare_with_seed(struct comparison *c)
 {
     for (uint32_t i = 0; i < SAMPLINGS; i++)

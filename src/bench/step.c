@@ -1,4 +1,4 @@
-/* The whole training step: live samples per second, by backend and batch. */
+/* Measures whole training steps: live samples per second, by backend and batch. */
 #include "bench/suites.h"
 
 #include <cjson/cJSON.h>
@@ -9,14 +9,14 @@
 #include "train/train.h"
 
 #define MAX_RUNS      64u
-#define QUICK_SECONDS 2.0 /* of timed runs, after which a quick case makes no more */
+#define QUICK_SECONDS 2.0 /* of timed runs, after which a quick case ends */
 
 struct training {
     struct bench *bench;
     vkn_trainer *trainer;
-    struct vkn_train_stats last; /* of the latest run */
-    uint32_t run_steps;          /* of a run; whole occupancy periods */
-    double first_loss, live;     /* mean of the first run; live samples of a step */
+    struct vkn_train_stats last; /* figures of the last run */
+    uint32_t run_steps;          /* steps per run: whole update intervals */
+    double first_loss, live;     /* mean loss of the first run; live samples per step */
 };
 
 static void keep(void *context, const struct vkn_train_stats *stats)
@@ -24,14 +24,13 @@ static void keep(void *context, const struct vkn_train_stats *stats)
     ((struct training *)context)->last = *stats;
 }
 
-/* A skipped step is the loss scale settling. */
+/* Ignores warnings: skipped steps while the loss scale adapts. */
 static void ignore(void *context, const char *line)
 {
     (void)context;
     (void)line;
 }
 
-/* One run; its figures are the mean over it. */
 static vkn_status run(struct training *training)
 {
     const struct vkn_train_run order = {
@@ -45,14 +44,14 @@ static vkn_status run(struct training *training)
     return vkn_trainer_run(training->trainer, &order);
 }
 
-/* A machine that is slow, or busy, comes to an end of its quick cases too. */
+/* Returns whether a quick case has run long enough, on a slow or busy machine. */
 static bool is_enough(const struct training *training, double began)
 {
     const struct vkn_bench_params *params = training->bench->params;
     return params->quick && !params->repetitions && base_seconds() - began >= QUICK_SECONDS;
 }
 
-/* Until the occupancy grid knows the scene and the rays suit the batch. */
+/* Trains until the occupancy grid has adapted to the scene and the ray count to the batch. */
 static vkn_status warm_up(struct training *training)
 {
     const struct bench *bench = training->bench;
@@ -64,7 +63,8 @@ static vkn_status warm_up(struct training *training)
     return VKN_OK;
 }
 
-/* Trained on what it is meant to be, and learning. */
+/* Returns whether the trainer used the requested backend and the loss decreased; else sets the
+ * fault. */
 static bool right(struct training *training, const struct bench_backend *backend,
                   struct bench_result *result)
 {
@@ -147,8 +147,8 @@ static vkn_status measure(struct bench *bench, vkn_scene *scene,
     return VKN_OK;
 }
 
-/* Matrices take a CPU device long to compile and to run: of several backends it tries one, unless
- * they are asked for. */
+/* Compilation and runs with matrices are slow on CPU devices: only one matrix backend is measured
+ * there unless a precision is requested. */
 static bool is_tried(const struct bench *bench, const struct bench_backend *backend)
 {
     bool choosy = bench->small && bench->params->precision == VKN_PRECISION_AUTO;

@@ -1,12 +1,12 @@
-/* A scene for the training step: a ball in the middle of the unit cube. */
+/* Creates the scene for training steps: a ball in the middle of the unit cube. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "bench/suites.h"
 
-#define DISTANCE 1.32 /* of the cameras; as instant-ngp places the Blender scenes */
+#define DISTANCE 1.32 /* of the cameras from the centre, as in instant-ngp's Blender scenes */
 #define RADIUS   0.28
-#define FOCAL    1.39 /* image sizes; 40 degrees */
+#define FOCAL    1.39 /* in image sizes; 40 degrees */
 
 static void cross(const double a[3], const double b[3], double c[3])
 {
@@ -14,7 +14,7 @@ static void cross(const double a[3], const double b[3], double c[3])
         c[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
 }
 
-/* From a point of a spiral around the ball, looking at it. */
+/* Places the camera on a spiral around the ball, looking at its centre. */
 static void place_camera(struct scene_camera *camera, uint32_t index, uint32_t views, uint32_t size)
 {
     double height = 0.9 - 1.2 * (index + 0.5) / views, angle = 2.399963 * index; /* golden angle */
@@ -40,7 +40,7 @@ static void place_camera(struct scene_camera *camera, uint32_t index, uint32_t v
     }
 }
 
-/* Transparent beside the ball. */
+/* Returns the colour of a pixel; transparent outside of the ball. */
 static uint32_t shade(const struct scene_camera *camera, uint32_t x, uint32_t y)
 {
     double origin[3], direction[3], along = 0, square = 0;

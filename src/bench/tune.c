@@ -1,5 +1,5 @@
-/* The tuner: tries other tile sizes and numbers of workgroups for the field's passes, one tunable
- * after the other, each against the best so far, and has what is faster remembered. */
+/* Tunes a backend: tries other tile sizes and numbers of workgroups for the field's passes, one
+ * tunable at a time, against the best so far, and saves the fastest. */
 #include "bench/internal.h"
 
 #include <cjson/cJSON.h>
@@ -8,18 +8,18 @@
 #include "tuner/tuner.h"
 #include "step/step.h"
 
-/* A candidate has to be faster by 3%: medians of one machine differ by less. */
+/* A value must save 3% of the time; medians on one machine differ by less. */
 #define WORTHWHILE 0.97
 #define SWEEPS     2
 
 struct tuner {
     struct bench *bench;
-    struct vkn_config config; /* effective, with the backend's precision */
+    struct vkn_config config; /* effective; has the backend's precision */
     struct field_model model;
     struct field_backend start, best;
     struct field_workload *work;
-    struct field_benchmark *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* may be the same */
-    double began, deadline; /* base_seconds(); the search ends soon after the latter */
+    struct field_benchmark *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* untuned; best */
+    double began, deadline; /* base_seconds(); the search ends soon after the deadline */
     bool changed;
     cJSON *candidates;
 };
@@ -35,9 +35,9 @@ static bool is_over(const struct tuner *tuner)
     return bench_stopped(tuner->bench) || base_seconds() > tuner->deadline;
 }
 
-/* ---- contests ------------------------------------------------------------------------------ */
+/* ---- comparing times ----------------------------------------------------------------------- */
 
-/* How long two candidates are measured against each other, each at least least_turns times. */
+/* Seconds for comparing two backends, in at least least_turns iterations each. */
 static double comparison_seconds(const struct tuner *tuner)
 {
     return tuner->bench->params->quick ? 0.05 : tuner->bench->cpu ? 0.8 : 0.2;
@@ -63,7 +63,7 @@ static bool affects(enum field_tunable tunable, int pass)
     }
 }
 
-/* Lets the contender go unless it is still the one to beat, or the untuned one. */
+/* Destroys the contender unless it is the untuned or the best one. */
 static void release(struct tuner *tuner, int pass, struct field_benchmark **benchmark)
 {
     if (*benchmark != tuner->started[pass] && *benchmark != tuner->fastest[pass])
@@ -71,7 +71,7 @@ static void release(struct tuner *tuner, int pass, struct field_benchmark **benc
     *benchmark = NULL;
 }
 
-/* Adds up the passes that the tunable concerns: the best so far and the new ones. */
+/* Sums the times of the passes that the tunable affects, for the best and for the new backend. */
 static vkn_status compare_passes(struct tuner *tuner, struct field_benchmark *news[FIELD_PASSES],
                                  double milliseconds[2])
 {
@@ -154,7 +154,7 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
     if (!field_backend_tune(&tuning, &tuner->model, tuner->bench->capabilities, &backend))
         return VKN_OK;
     vkn_status status = create_benchmarks(tuner, tunable, &backend, news, &trial);
-    /* Memory that it has too little of is the candidate's fault too. */
+    /* A backend may need too much memory; this counts as its fault. */
     if (status != VKN_OK && status != VKN_NO_DEVICE) {
         snprintf(trial.fault, sizeof trial.fault, "%s", vkn_last_error());
         status = VKN_OK;
@@ -172,9 +172,9 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
     return status;
 }
 
-/* ---- the search ---------------------------------------------------------------------------- */
+/* ---- search -------------------------------------------------------------------------------- */
 
-/* As long as it gets faster. */
+/* Tries values in one direction as long as the time decreases. */
 static vkn_status climb(struct tuner *tuner, enum field_tunable tunable, const uint32_t *values,
                         uint32_t count, uint32_t from, int direction, bool *any)
 {
@@ -200,7 +200,7 @@ static vkn_status tune_one(struct tuner *tuner, enum field_tunable tunable)
     return any ? VKN_OK : climb(tuner, tunable, values, count, at, -1, &any);
 }
 
-/* Coordinate descent. What came before, compiling above all, does not take its time away. */
+/* Coordinate descent. The time limit does not include the preparation, which mainly compiles. */
 static vkn_status search(struct tuner *tuner)
 {
     const struct bench *bench = tuner->bench;
@@ -213,8 +213,9 @@ static vkn_status search(struct tuner *tuner)
     return VKN_OK;
 }
 
-/* The winner of many contests may have been lucky: measured once more against the untuned backend,
- * it must be faster in a pass, slower in none by as much, and not slower in all. */
+/* The best of many comparisons may be best by chance. It is compared once more with the untuned
+ * backend: it must be faster by the margin in at least one pass, not slower in any other, and
+ * faster in the sum. */
 static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES][2])
 {
     bool faster = false, slower = false;
@@ -237,7 +238,7 @@ static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES]
     return VKN_OK;
 }
 
-/* ---- the result ---------------------------------------------------------------------------- */
+/* ---- result -------------------------------------------------------------------------------- */
 
 static cJSON *tunables_json(const struct tuner *tuner)
 {
@@ -287,21 +288,21 @@ static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2]
         .forward = milliseconds[FIELD_PASS_FORWARD][0] / milliseconds[FIELD_PASS_FORWARD][1],
         .backward = milliseconds[FIELD_PASS_BACKWARD][0] / milliseconds[FIELD_PASS_BACKWARD][1],
     };
-    /* What a test breaks says nothing about the device, nor what nobody looked at; nor that nothing
-     * was found in a hurry. */
+    /* Not saved: results under injected faults or without the self-test, and an interrupted search
+     * that found nothing. */
     if (gpu_fault_injected(NULL) || gpu_disabled("self_test") ||
         (bench_stopped(tuner->bench) && !tuner->best.tuned))
         return false;
     vkn_status status =
         field_tuning_save(tuner->bench->device, &tuner->model, &tuner->best, &speedups);
     if (status != VKN_OK)
-        base_log(BASE_LOG_WARNING, "not remembered: %s", vkn_last_error());
+        base_log(BASE_LOG_WARNING, "the tuning is not saved: %s", vkn_last_error());
     return status == VKN_OK;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- entry point --------------------------------------------------------------------------- */
 
-/* The backend that a run with the default model would use, without what was remembered of it. */
+/* Chooses the backend that a run with the default model would use, without its saved tuning. */
 static vkn_status choose_backend(struct tuner *tuner)
 {
     const struct vkn_bench_params *params = tuner->bench->params;
@@ -330,7 +331,7 @@ static vkn_status start(struct tuner *tuner)
         BASE_TRY(field_benchmark_create(tuner->work, &tuner->start, (enum field_find_pass)pass,
                                         &tuner->started[pass], &trial));
         if (trial.fault[0])
-            return base_fail(VKN_ERROR, "nothing to tune: %s", trial.fault);
+            return base_fail(VKN_ERROR, "cannot tune: the untuned backend fails: %s", trial.fault);
         tuner->fastest[pass] = tuner->started[pass];
     }
     return VKN_OK;

@@ -1,5 +1,5 @@
-/* cuBLASLt through dlopen. Its matrices are column-major: row-major C = A * B is, in its eyes, the
- * transposed product B' * A' = C', so B comes first and no matrix is moved. */
+/* Calls cuBLASLt, loaded at run time. Its matrices are column-major: the row-major product C = A *
+ * B is the column-major product C' = B' * A', so B is passed first and no matrix is transposed. */
 #include "bench/suites.h"
 
 #include <stdlib.h>
@@ -34,15 +34,15 @@ static const struct {
 
 struct vendor {
     struct vendor_symbols call;
-    void *libraries[2]; /* cuBLASLt, the driver */
+    void *libraries[2]; /* cuBLASLt, the CUDA driver */
     int device;
     bool retained;
     void *handle, *events[2];
     char version[48];
-    /* Of the current product. */
+    /* The current product. */
     struct vendor_product product;
     uint64_t a, b, c, workspace;     /* device addresses */
-    uint64_t a_size, b_size, c_size; /* bytes of a set */
+    uint64_t a_size, b_size, c_size; /* bytes per set */
     void *description, *left, *right, *result, *preference;
     struct vendor_heuristic plan;
 };
@@ -87,7 +87,6 @@ static vkn_status check(int code, const char *what)
 
 #define CALL(vendor, name, ...) BASE_TRY(check((vendor)->call.name(__VA_ARGS__), #name))
 
-/* The CUDA device that Vulkan knows by the same name. */
 static vkn_status find_device(struct vendor *vendor, const char *wanted)
 {
     int count = 0;
@@ -116,7 +115,7 @@ static vkn_status start(struct vendor *vendor, const char *device)
     return VKN_OK;
 }
 
-/* 120804 or, before version 12 became five digits long, 110300 alike. */
+/* The version is 120804 or, before version 12, 110300: both major * 10000 + minor * 100 + patch. */
 static void name_version(struct vendor *vendor)
 {
     unsigned version = (unsigned)vendor->call.cublasLtGetVersion();
@@ -174,7 +173,7 @@ static uint64_t size_of(int type)
     return type == VENDOR_R_16F ? 2 : 4;
 }
 
-/* Copies what is there behind itself. */
+/* Doubles the filled part with every copy. */
 static vkn_status fill(struct vendor *vendor, uint64_t to, uint64_t size, const void *pattern)
 {
     uint64_t there = vendor->product.pattern < size ? vendor->product.pattern : size;
@@ -246,7 +245,7 @@ static void *address(uint64_t base, uint64_t size, uint32_t set)
 
 static vkn_status multiply(struct vendor *vendor, uint32_t set)
 {
-    /* One and zero in the type of the sums. */
+    /* alpha and beta in the accumulator's type. */
     static const float one = 1, zero = 0;
     static const uint16_t half_one = 0x3c00, half_zero = 0;
     bool half = kinds[vendor->product.kind].sum == VENDOR_R_16F;

@@ -1,5 +1,5 @@
-/* What is used of CUDA's driver API and of cuBLASLt, declared after their documentation: neither is
- * needed to build. All CUDA handles are pointers; device addresses are 64 bits. */
+/* Declares the functions used of CUDA's driver API and of cuBLASLt, from their documentation, so
+ * that the build needs neither. All CUDA handles are pointers; device addresses have 64 bits. */
 #ifndef BENCH_VENDOR_SYMBOLS_H
 #define BENCH_VENDOR_SYMBOLS_H
 

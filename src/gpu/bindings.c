@@ -1,4 +1,4 @@
-/* Bindings: all buffers in their descriptor sets. */
+/* Creates descriptor sets with all buffers. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* What can be had of a device's memory, and whether what buffers need is within it. */
+/* Determines how much memory is available on a device, and checks requests against it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/internal.h"
 
-/* Less than this is taken without a look at what there is. */
+/* Smaller requests are not checked. */
 #define LITTLE ((uint64_t)1 << 20)
 
 uint64_t gpu_padded_size(uint64_t asked)
@@ -33,13 +33,13 @@ uint64_t gpu_memory_available(const struct gpu_device *device)
         if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && total > used && total - used > best)
             best = total - used;
     }
-    /* Drivers of CPU devices do not know the limits of containers. */
+    /* Drivers of CPU devices ignore the limits of containers. */
     if (device->support.capabilities.type == GPU_CPU && base_memory_available() < best)
         best = base_memory_available();
     return best;
 }
 
-/* ---- before anything is taken ---------------------------------------------------------------- */
+/* ---- checks before allocation ---------------------------------------------------------------- */
 
 vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need)
 {
@@ -55,10 +55,10 @@ vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_nee
 }
 
 #define MOST_NAMED  3u /* settings in a message */
-#define LEAST_SHARE 8u /* of what is needed, that a setting is named for */
+#define LEAST_SHARE 8u /* a setting is named from this fraction (1/8) of the size on */
 
-/* Returns the setting that causes most of the bytes, without settings in `named`; NULL: none causes
- * much. */
+/* Returns the setting that causes most of the bytes and is not in `named`; NULL: no other causes
+ * enough. */
 static const char *find_cause(const struct gpu_need *needs, size_t count, uint64_t needed,
                               const char *const named[MOST_NAMED])
 {
@@ -98,7 +98,8 @@ static vkn_status fail_need(const struct gpu_device *device, const struct gpu_ne
     return status;
 }
 
-/* Memory of the host that device memory falls back to counts as well. */
+/* Returns the memory available on the device, plus the host memory that device memory can fall back
+ * to. */
 static uint64_t memory_room(const struct gpu_device *device)
 {
     uint64_t room = gpu_memory_available(device), host = 0;

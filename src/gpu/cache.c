@@ -1,4 +1,4 @@
-/* The pipeline cache on disk. */
+/* Loads and saves the pipeline cache, and protects cache files by a header with a hash. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ uint64_t gpu_hash(const void *data, size_t size)
     return hash;
 }
 
-/* NULL when there is no folder for it. */
+/* Returns NULL if neither XDG_CACHE_HOME nor HOME is set. */
 static char *default_folder(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -71,7 +71,7 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
         device->cache_folder = cache_dir ? base_format("%s", cache_dir) : default_folder();
         device->cache_path = gpu_cache_path(device, "pipelines", "bin");
     }
-    /* Else what is compiled twice would take no time at all. */
+    /* With a cache, the second compilation of a shader would take no time. */
     if (device->statistics)
         return VKN_OK;
     if (device->cache_path && base_file_exists(device->cache_path)) {
@@ -79,7 +79,7 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
                 gpu_cache_valid(file, size, magic, 0);
         device->cache_hash = whole ? ((struct gpu_cache_header *)(void *)file)->hash : 0;
         if (!whole)
-            base_log(BASE_LOG_DEBUG, "%s: not a whole pipeline cache; ignored", device->cache_path);
+            base_log(BASE_LOG_DEBUG, "%s: a damaged pipeline cache; ignored", device->cache_path);
     }
     VkPipelineCacheCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
@@ -93,7 +93,7 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
     return VKN_OK;
 }
 
-/* Failing to save costs time at the next start and nothing else. */
+/* If saving fails, the next start only takes longer. */
 static void save(struct gpu_device *device)
 {
     size_t size = 0;

@@ -1,4 +1,4 @@
-/* What a device offers: properties, limits and the queue to use. */
+/* Reads what a device offers: properties, limits and the queue family to use. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -67,8 +67,8 @@ static void read_properties(VkPhysicalDevice physical, const struct gpu_support 
 
 enum { VENDOR_AMD = 0x1002, VENDOR_INTEL = 0x8086, VENDOR_NVIDIA = 0x10de };
 
-/* What programs run with that do not ask for a size, where the device leaves the choice: Intel's
- * registers are halved by every doubling of the subgroup, and spilled. */
+/* Subgroup sizes of pipelines that request none, on devices that leave the choice. Intel's
+ * registers per invocation halve with every doubling of the subgroup, and spill. */
 static const struct {
     uint32_t vendor, size;
 } preferred_subgroups[] = {
@@ -87,7 +87,7 @@ static void read_subgroups(const struct properties *properties, struct gpu_suppo
     capabilities->subgroup_size = capabilities->subgroup_min = capabilities->subgroup_max = own;
     support->subgroup_required =
         controlled && (size->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
-    /* Nothing needs to be required of a device that has one size only (NVK, RADV before RDNA). */
+    /* A device with a single size needs no request (NVK, RADV before RDNA). */
     capabilities->subgroup_pinnable =
         support->subgroup_required ||
         (controlled && size->minSubgroupSize == size->maxSubgroupSize);
@@ -135,8 +135,8 @@ static void read_limits(const struct properties *properties, struct gpu_support 
     capabilities->timestamp_period = limits->timestampPeriod;
 }
 
-/* The queue family to use: with timestamps, and rather without graphics, so that a desktop's
- * drawing is not behind a long training step. */
+/* Selects the queue family: preferably with timestamps, and without graphics, so that a desktop
+ * does not wait for long training steps. */
 static bool read_queues(VkPhysicalDevice physical, struct gpu_support *support)
 {
     VkQueueFamilyProperties families[64];
@@ -167,7 +167,8 @@ static const char *why_unusable(const struct gpu_support *support, bool has_queu
     if ((operations & NEEDED_SUBGROUP_OPERATIONS) != NEEDED_SUBGROUP_OPERATIONS)
         return "its subgroups lack arithmetic, ballot, shuffle or vote operations";
     if (support->capabilities.subgroup_size > 0 && support->capabilities.subgroup_size < 8)
-        return "its subgroups have fewer than 8 invocations, which the MLPs share weights among";
+        return "its subgroups have fewer than 8 invocations, the least that the MLP shaders "
+               "support";
     if (support->limits.maxPerStageDescriptorStorageBuffers < GPU_BINDINGS ||
         support->limits.maxDescriptorSetStorageBuffers < GPU_BINDINGS ||
         support->limits.maxBoundDescriptorSets < GPU_SETS)
@@ -202,7 +203,8 @@ static vkn_status read_support(VkPhysicalDevice physical, bool statistics,
     BASE_TRY(gpu_extensions_read(physical, capabilities->name, extensions));
     gpu_features_read(physical, extensions, support);
     support->pipeline_statistics = support->pipeline_statistics && statistics;
-    /* The extension needs dynamic rendering, which Vulkan 1.3 has; statistics are of pipelines. */
+    /* The extension needs dynamic rendering, which is in Vulkan 1.3; statistics exist for pipelines
+     * only. */
     support->shader_objects = support->shader_objects && capabilities->type == GPU_CPU &&
                               capabilities->api_version >= VK_API_VERSION_1_3 && !statistics;
     struct properties all;

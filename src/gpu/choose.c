@@ -1,4 +1,4 @@
-/* The Vulkan instance of the process, the list of devices and the choice among them. */
+/* Holds the Vulkan instance of the process, lists the devices and selects one. */
 #include "gpu/internal.h"
 
 #include <ctype.h>
@@ -9,19 +9,18 @@
 
 /* ---- the instance ---------------------------------------------------------------------------- */
 
-/* One for all devices of the process: volk keeps its functions in globals. */
+/* One instance serves all devices of the process, because volk keeps its functions in globals. */
 static struct {
     pthread_mutex_t lock;
     VkInstance handle;
     uint32_t users;
-    pid_t process; /* that it belongs to: a driver's threads do not survive fork() */
+    pid_t process; /* that created it: a driver's threads do not survive fork() */
     uint32_t version;
     bool debug_utils;
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
 } instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Instances with a hung device, see gpu_instance_abandon. Other devices may still use such an
- * instance. */
+/* Instances with a hung device, see gpu_instance_abandon. Other devices may still use them. */
 static struct abandoned {
     VkInstance handle;
     uint32_t users;
@@ -75,7 +74,7 @@ static vkn_status create_instance(void)
     instance.debug_utils = has_instance_extension(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     if (instance.debug_utils)
         extensions[extension_count++] = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
-    /* Devices behind another system's interface are kept back from who does not ask (MoltenVK). */
+    /* Devices that wrap another API (MoltenVK) are listed only on request. */
     bool portability = has_instance_extension(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
     if (portability)
         extensions[extension_count++] = VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
@@ -108,7 +107,7 @@ vkn_status gpu_instance_acquire(VkInstance *handle)
 {
     vkn_status status = VKN_OK;
     pthread_mutex_lock(&instance.lock);
-    if (instance.users && instance.process != getpid()) { /* left to the process that made it */
+    if (instance.users && instance.process != getpid()) { /* belongs to the parent process */
         instance.users = 0;
         instance.messenger = VK_NULL_HANDLE;
     }
@@ -129,7 +128,7 @@ static void destroy_instance(VkInstance handle, VkDebugUtilsMessengerEXT messeng
     vkDestroyInstance(handle, NULL);
 }
 
-/* Under the lock. */
+/* The lock is held. */
 static void release_abandoned(VkInstance handle)
 {
     struct abandoned **at = &abandoned;
@@ -271,7 +270,7 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Smaller is better. */
+/* Returns the rank of a device type; smaller is better. */
 static int rank_of(enum gpu_device_type type)
 {
     switch (type) {
@@ -320,8 +319,8 @@ static bool parse_index(const char *text, uint32_t count, uint32_t *index)
     return true;
 }
 
-/* The best device whose name has `part` in it (any with NULL) and that is not among `passed`, a bit
- * each; usable ones come first. */
+/* Returns the best device whose name contains `part` (NULL: any) and whose bit in the mask is not
+ * set; usable devices come first. -1: none. */
 static int best_match(const struct device_list *list, const char *part, uint64_t skipped)
 {
     int best = -1, best_rank = 0;
@@ -343,7 +342,8 @@ static vkn_status choose(const struct device_list *list, const char *wanted, uin
                          uint32_t *index)
 {
     if (!wanted || !parse_index(wanted, list->count, index)) {
-        /* "7" is an index there is not, and no part of "LLVM 19.1.7"; "4070" is part of a name. */
+        /* One or two digits are an index, and never part of a name such as "LLVM 19.1.7"; "4070"
+         * is. */
         bool no_name =
             wanted && strlen(wanted) <= 2 && strspn(wanted, "0123456789") == strlen(wanted);
         int best = no_name ? -1 : best_match(list, wanted, skipped);
@@ -356,7 +356,7 @@ static vkn_status choose(const struct device_list *list, const char *wanted, uin
     return VKN_OK;
 }
 
-/* Whether there is a usable device besides `passed` and this one. */
+/* Returns whether a usable device is left besides the skipped ones and this one. */
 static bool has_another(const struct device_list *list, uint64_t skipped, uint32_t index)
 {
     if (index >= GPU_MAX_CHOICES)

@@ -1,8 +1,8 @@
-/* The device's clock: its ticks as seconds, and beside the host's. */
+/* Reads the device clock, converts its ticks to seconds, and relates it to the host's clock. */
 #include "gpu/internal.h"
 
-/* Ticks count modulo 2^timestamp_bits. Readings come in within half of that of each other, in any
- * order, so the nearest continuation of the last one is meant. */
+/* Ticks count modulo 2^timestamp_bits. Successive readings, in any order, differ by less than half
+ * of that range, so the value nearest to the last reading is the right one. */
 uint64_t gpu_extend_ticks(struct gpu_device *device, uint64_t ticks)
 {
     uint32_t unused = 64 - device->support.timestamp_bits;
@@ -18,7 +18,8 @@ double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks)
     return (double)ticks * device->support.capabilities.timestamp_period * 1e-9;
 }
 
-/* Whether the driver reads its own clock and the one of base_seconds() together. */
+/* Returns whether the driver can read the device clock and the clock of base_seconds() at the same
+ * time. */
 static bool offers_domains(const struct gpu_device *device)
 {
     VkTimeDomainEXT domains[16];

@@ -1,4 +1,4 @@
-/* Compiles GLSL to SPIR-V by shaderc, which is loaded when it is first needed. */
+/* Compiles GLSL to SPIR-V by shaderc, which is loaded at first use. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 /* ---- the library ----------------------------------------------------------------------------- */
 
 static struct shaderc shaderc;
-static shaderc_compiler_t compiler; /* any thread may compile with it; NULL: there is none */
+static shaderc_compiler_t compiler; /* callable from any thread; NULL: not installed */
 
-/* The compiler stays: the symbols of the language, which take longer to make than most programs, go
- * with the last one. */
+/* The compiler is never released: shaderc frees the symbols of the language with its last compiler,
+ * and creating them takes longer than compiling most shaders. */
 static void load(void)
 {
     if (shaderc_load(&shaderc))
@@ -30,7 +30,7 @@ static bool is_loaded(void)
 
 /* ---- includes -------------------------------------------------------------------------------- */
 
-/* What shaderc holds of an include. */
+/* An included file, held until shaderc releases it. */
 struct held {
     shaderc_include_result result;
     struct gpu_included included;
@@ -96,8 +96,8 @@ static uint32_t environment_version(const char *environment)
     return shaderc_env_version_vulkan_1_2;
 }
 
-/* A process that is made while another thread is in the compiler would find its locks closed for
- * ever. No rwlock: a child cannot open what its parent closed. */
+/* Counts the threads in the compiler. A process forked while a thread is in the compiler would find
+ * its locks held for ever. Not a rwlock, which a child could not unlock. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t left;
@@ -129,7 +129,7 @@ static shaderc_compile_options_t make_options(const struct gpu_glsl *glsl)
     shaderc_compile_options_t options = is_loaded() ? shaderc.compile_options_initialize() : NULL;
     if (!options)
         return NULL;
-    /* As the build does: no optimisation, which breaks cooperative matrices. */
+    /* No optimisation, as in the build: it breaks cooperative matrices. */
     shaderc.compile_options_set_optimization_level(options, shaderc_optimization_level_zero);
     shaderc.compile_options_set_target_env(options, shaderc_target_env_vulkan,
                                            environment_version(glsl->environment));
@@ -141,7 +141,6 @@ static shaderc_compile_options_t make_options(const struct gpu_glsl *glsl)
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* The result with a zero byte behind it. */
 static bool copy_result(shaderc_compilation_result_t result, char **bytes, size_t *size)
 {
     *size = shaderc.result_get_length(result);
@@ -151,7 +150,7 @@ static bool copy_result(shaderc_compilation_result_t result, char **bytes, size_
     return *bytes != NULL;
 }
 
-/* Of either kind; *bytes are the caller's. */
+/* Compiles or preprocesses; the caller frees *bytes. */
 static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, size_t *size,
                  char *message, size_t message_size)
 {
@@ -198,7 +197,7 @@ bool gpu_preprocess(const struct gpu_glsl *glsl, char **text, char *message, siz
     return make(glsl, true, text, &size, message, message_size);
 }
 
-/* ---- a folder of sources --------------------------------------------------------------------- */
+/* ---- sources in a folder --------------------------------------------------------------------- */
 
 #define MAX_SHADER_BYTES ((size_t)4 << 20)
 

@@ -1,4 +1,4 @@
-/* Opening and closing a device. */
+/* Opens and closes a device. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -28,8 +28,8 @@ static vkn_status create_device(struct gpu_device *device)
         .enabledExtensionCount = device->features.extension_count,
         .ppEnabledExtensionNames = device->features.extensions,
     };
-    /* The loader may pass on what its own listing of extensions gave, VK_INCOMPLETE: no device
-     * either. */
+    /* VK_INCOMPLETE, which the loader may pass on from its own listing of extensions, means that
+     * there is no device, too. */
     VkResult result = vkCreateDevice(device->physical, &info, NULL, &device->handle);
     if (result != VK_SUCCESS)
         return gpu_vulkan_fail(result, "vkCreateDevice", name_of(device));
@@ -39,7 +39,6 @@ static vkn_status create_device(struct gpu_device *device)
     return VKN_OK;
 }
 
-/* The layout that all programs share. */
 static vkn_status create_layouts(struct gpu_device *device)
 {
     VkDescriptorSetLayoutBinding bindings[GPU_SET_BINDINGS];
@@ -93,8 +92,8 @@ static vkn_status open_device(struct gpu_device *device, const struct gpu_option
     return gpu_self_test_run(device);
 }
 
-/* Opens the one that is asked for, else the best that is not among `passed`. A device that does not
- * work is added to them; *another: one is left to be tried instead. */
+/* Opens the device that is asked for, else the best one that is not skipped. If it fails, marks it
+ * as skipped; *another: a further device can be tried. */
 static vkn_status open_next(const struct gpu_options *options, uint64_t *skipped,
                             struct gpu_device **opened, bool *another)
 {

@@ -1,5 +1,4 @@
-/* Drivers that are known to go wrong, as others have met it; what the self-test finds by itself is
- * not here. */
+/* Lists known faults of drivers that others have reported and the self-test does not find. */
 #include "gpu/internal.h"
 
 #define ANY_TYPE (-1)
@@ -7,14 +6,14 @@
 struct row {
     VkDriverId driver;
     int type;        /* enum gpu_device_type, or ANY_TYPE */
-    uint32_t device; /* its number, 0: any */
-    /* The first version, as the driver counts, that is not known to do it; 0: none. */
+    uint32_t device; /* its id; 0: any */
+    /* First driver version without the fault, as the driver encodes versions; 0: none is known. */
     uint32_t fixed;
     struct gpu_driver_issue hazard;
 };
 
 #define RX_6800_XT     0x73bfu
-/* After the newest that is known to crash. */
+/* One after the newest version that is known to crash. */
 #define AMD_IGPU_FIXED VK_MAKE_VERSION(2, 0, 389)
 
 static const struct row rows[] = {
@@ -51,21 +50,21 @@ static const struct row rows[] = {
      VK_MAKE_VERSION(24, 3, 1),
      {"computes matrices without matrix units, slowly, before Mesa 24.3.1",
       "update Mesa, or leave --precision at auto, which measures", false, false}},
-    /* Mesa 24.1 is the first release that does not call it experimental. */
+    /* Mesa 24.1 is the first release that does not call NVK experimental. */
     {VK_DRIVER_ID_MESA_NVK,
      ANY_TYPE,
      0,
      VK_MAKE_VERSION(24, 1, 0),
      {"is experimental before Mesa 24.1: wrong results and hangs",
       "update Mesa, or take NVIDIA's own driver", true, false}},
-    /* The driver says so itself when it starts. */
+    /* The driver prints this itself when it starts. */
     {VK_DRIVER_ID_MESA_DOZEN,
      ANY_TYPE,
      0,
      0,
      {"is not a conformant Vulkan driver: results may be wrong",
       "take the GPU's own driver, or the CPU with --device llvmpipe", true, false}},
-    /* One card, sums of floats by compare-and-swap; which driver is not known. */
+    /* Seen on one card, in f32 sums by compare-and-swap, with an unknown driver. */
     {VK_DRIVER_ID_AMD_PROPRIETARY,
      GPU_DISCRETE,
      RX_6800_XT,

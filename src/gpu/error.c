@@ -1,4 +1,4 @@
-/* Vulkan results as vknerf errors. */
+/* Turns Vulkan results into vknerf errors. */
 #include "gpu/internal.h"
 
 #include <string.h>

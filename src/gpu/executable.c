@@ -1,4 +1,4 @@
-/* Turns a program's SPIR-V into what the driver runs: a compute pipeline or a shader object. */
+/* Creates what the driver runs from a shader's SPIR-V: a compute pipeline or a shader object. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const 
 {
     uint32_t *specialized = gpu_specialize(words, count, values, value_count), *fitting = NULL;
     words = specialized ? specialized : words;
-    /* The lanes of a CPU device are those of a vector, which never part. */
+    /* On CPU devices, the lanes of a subgroup are those of a vector and never diverge. */
     if (support->capabilities.type != GPU_CPU)
         fitting = gpu_reconverge(support, words, count);
     else if (snippet)
@@ -36,7 +36,7 @@ uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const 
 
 /* ---- pipelines and shader objects ------------------------------------------------------------ */
 
-/* Creates the pipeline of a stage that lacks only its module. */
+/* Creates the pipeline of a stage, whose module is still missing. */
 static vkn_status create_pipeline(struct gpu_device *device, const char *name,
                                   const VkPipelineShaderStageCreateInfo *stage,
                                   const uint32_t *words, size_t word_count, VkPipeline *pipeline)
@@ -66,13 +66,13 @@ static vkn_status create_pipeline(struct gpu_device *device, const char *name,
     return VKN_OK;
 }
 
-/* Creates the pipeline or the shader object of a module that fits the device. */
 static vkn_status create(struct gpu_device *device, const char *name, const uint32_t *values,
                          uint32_t count, const uint32_t *words, size_t word_count,
                          struct gpu_executable *executable)
 {
     const struct gpu_support *support = &device->support;
-    VkSpecializationMapEntry entries[GPU_MAX_CONSTANTS]; /* for what gpu_specialize does not take */
+    VkSpecializationMapEntry entries[GPU_MAX_CONSTANTS]; /* for modules that gpu_specialize cannot
+                                                            specialise */
     for (uint32_t i = 0; i < count; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * sizeof values[0], sizeof values[0]};
     VkSpecializationInfo specialization = {count, entries, count * sizeof values[0], values};

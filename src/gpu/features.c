@@ -1,4 +1,4 @@
-/* Optional features and extensions: one table says what is asked for and what it gives. */
+/* Reads and enables optional features and extensions, from one table. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -10,17 +10,17 @@
 #define SUPPORT(member)  offsetof(struct gpu_support, member)
 #define MAX_BOOLS        2
 
-/* A row is used when the extension is there (or the device's Vulkan has it in its core), every one
- * of `bools` is offered and VKNERF_DISABLE does not name it. */
+/* A row applies if the extension is supported (or part of the device's Vulkan version), all of
+ * `bools` are supported, and VKNERF_DISABLE does not list the name. */
 static const struct optional_feature {
     const char *name;      /* in VKNERF_DISABLE */
     const char *extension; /* NULL: none needed */
-    uint32_t core;         /* Vulkan version that needs no extension, 0: none */
-    VkStructureType type;  /* of the feature structure, 0: a structure that is always chained */
+    uint32_t core;         /* Vulkan version that includes the extension; 0: none */
+    VkStructureType type;  /* of the feature structure; 0: always chained */
     size_t structure;      /* in struct gpu_features */
     size_t bools[MAX_BOOLS];
     uint32_t bool_count;
-    size_t flag; /* the bool in struct gpu_support that says it is there */
+    size_t flag; /* bool in struct gpu_support to set */
 } optional_features[] = {
     {
         .name = "subgroup_size_control",
@@ -87,7 +87,7 @@ static const struct optional_feature {
         .flag = SUPPORT(capabilities.cooperative_matrix2),
     },
     {
-        .name = "maintenance4", /* workgroup sizes by specialisation in SPIR-V 1.6 */
+        .name = "maintenance4", /* SPIR-V 1.6 specialises workgroup sizes by it */
         .extension = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
         .core = VK_API_VERSION_1_3,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES,
@@ -133,7 +133,7 @@ static const struct optional_feature {
         .flag = SUPPORT(pipeline_statistics),
     },
     {
-        .name = "shader_objects", /* on CPU devices alone, see capabilities.c */
+        .name = "shader_objects", /* on CPU devices only, see capabilities.c */
         .extension = VK_EXT_SHADER_OBJECT_EXTENSION_NAME,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_OBJECT_FEATURES_EXT,
         .structure = FEATURES(shader_object),
@@ -159,7 +159,7 @@ static const struct optional_feature {
     },
 };
 
-/* Switches that are no device feature. */
+/* Further names for VKNERF_DISABLE, which are no device features. */
 static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
                                              "owned_sums",     "cpu_kernels", "self_test",
                                              "mapped_memory"};
@@ -216,7 +216,7 @@ void gpu_check_disabled_names(void)
                 add_name(names, sizeof names, optional_features[i].name);
             for (size_t i = 0; i < BASE_COUNT(other_switches); i++)
                 add_name(names, sizeof names, other_switches[i]);
-            base_log(BASE_LOG_WARNING, "VKNERF_DISABLE: nothing is called \"%.*s\"; known: %s",
+            base_log(BASE_LOG_WARNING, "VKNERF_DISABLE: unknown name \"%.*s\"; known: %s",
                      (int)length, list, names);
         }
         list += length + (list[length] == ',');
@@ -277,7 +277,6 @@ static void chain_add(struct gpu_features *features, const struct optional_featu
     features->vulkan12.pNext = structure;
 }
 
-/* Sets the flags of the table's features that the device has and that are not switched off. */
 void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *extensions,
                        struct gpu_support *support)
 {
@@ -303,7 +302,6 @@ void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *e
     }
 }
 
-/* Fills the chain and the extension list with what is still flagged in `support`. */
 void gpu_features_enable(struct gpu_support *support, const struct gpu_extensions *extensions,
                          struct gpu_features *enabled)
 {
@@ -316,11 +314,12 @@ void gpu_features_enable(struct gpu_support *support, const struct gpu_extension
         for (uint32_t k = 0; k < optional->bool_count; k++)
             *bool_of(enabled, optional, k) = VK_TRUE;
         chain_add(enabled, optional);
-        /* A core feature needs no extension, but naming it does no harm. */
+        /* A core feature needs no extension, but requesting it does no harm. */
         if (optional->extension && has_extension(extensions, optional->extension))
             enabled->extensions[enabled->extension_count++] = optional->extension;
     }
-    /* A device that has it must be told; what such devices may lack, vknerf does not use. */
+    /* The extension must be enabled where it is offered. vknerf uses none of the features that such
+     * devices lack. */
     if (has_extension(extensions, PORTABILITY_SUBSET))
         enabled->extensions[enabled->extension_count++] = PORTABILITY_SUBSET;
 }

@@ -1,5 +1,5 @@
-/* What the files of the gpu room share; besides them only tests/gpu_fixture.h, to feign failures,
- * includes it. */
+/* Declarations shared by the files of the gpu module. Outside of it, only tests/gpu_fixture.h
+ * includes this file, to inject failures. */
 #ifndef GPU_INTERNAL_H
 #define GPU_INTERNAL_H
 
@@ -10,7 +10,7 @@
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Records "`subject`: vkX gave VK_ERROR_Y" and returns the status that it means. */
+/* Records "SUBJECT: vkX gave VK_ERROR_Y" and returns the matching status. */
 vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subject);
 
 /* Calls a Vulkan function and returns from the calling function when it fails. */
@@ -23,24 +23,24 @@ vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subjec
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-/* What one device offers, as far as this room alone needs it. */
+/* Features of a device that only this module needs. */
 struct gpu_support {
     struct gpu_capabilities capabilities;
-    bool memory_model;  /* cooperative matrices need it */
-    bool maintenance4;  /* programs for cooperative matrices 2 need it */
+    bool memory_model;  /* needed by cooperative matrices */
+    bool maintenance4;  /* needed by shaders that use VK_NV_cooperative_matrix2 */
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
     bool maximal_reconvergence, subgroup_uniform_control_flow; /* see gpu_reconverge */
-    bool non_semantic_info;   /* debug builds name their sources in SPIR-V */
-    bool subgroup_required;   /* pipelines can say their subgroup size */
-    bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, where they are asked for */
-    bool shader_objects;      /* programs are shader objects, see shader_objects.c */
+    bool non_semantic_info;   /* debug builds name their source files in SPIR-V */
+    bool subgroup_required;   /* pipelines can require a subgroup size */
+    bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, if requested */
+    bool shader_objects;      /* shader objects replace pipelines, see shader_objects.c */
     uint32_t queue_family, timestamp_bits;
     VkPhysicalDeviceLimits limits;
     uint64_t max_allocation; /* bytes of one vkAllocateMemory */
 };
 
-/* What the room uses of extensions that the headers may be too old for. */
+/* Declarations of extensions that older Vulkan headers lack. */
 #ifndef VK_NV_cooperative_matrix2
 #define VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME "VK_NV_cooperative_matrix2"
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV \
@@ -79,7 +79,7 @@ typedef struct VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR {
 } VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR;
 #endif
 
-/* Everything that vkCreateDevice is told about optional features. */
+/* Feature structures and extensions passed to vkCreateDevice. */
 #define GPU_MAX_EXTENSIONS 16
 struct gpu_features {
     VkPhysicalDeviceFeatures2 base;
@@ -99,122 +99,126 @@ struct gpu_features {
     uint32_t extension_count;
 };
 
+/* Staging buffer and command buffer of gpu_upload and gpu_download. */
 struct gpu_transfer {
-    struct gpu_arena *arena; /* the staging buffer, made at first use */
+    struct gpu_arena *arena; /* of the staging buffer; created at first use */
     struct gpu_buffer staging;
     VkCommandPool pool;
     VkCommandBuffer commands;
     VkFence fence;
 };
 
-/* Most programs that are kept without a holder: what a training run and its evaluation use is some
- * thirty, what a tuner tries has no end. */
+/* Number of unused pipelines that a device keeps. A training run with its evaluation needs about
+ * 30; a tuner creates any number. */
 #define GPU_IDLE_PIPELINES 64u
 
+/* Pipelines of a device, used and unused. */
 struct gpu_programs {
     pthread_mutex_t lock;
     struct gpu_pipeline *first;
-    uint32_t idle; /* of them, without a holder */
+    uint32_t idle; /* pipelines in the list without a user */
     uint64_t releases;
 };
 
 struct gpu_device {
     struct base_guard guard;
     struct gpu_support support;
-    struct gpu_features features; /* enabled */
-    uint32_t index;               /* as gpu_list counts */
+    struct gpu_features features; /* enabled ones */
+    uint32_t index;               /* in gpu_list */
     VkPhysicalDevice physical;
     VkDevice handle;
     struct VolkDeviceTable vk;
     VkQueue queue;
     const volatile sig_atomic_t *stop; /* see gpu_set_stop_flag */
-    bool hung;                         /* given up: nothing of it is waited for or destroyed */
-    double limit;                      /* see gpu_set_wait_limit */
-    VkInstance instance;               /* that it is of */
+    bool hung;                         /* the device hung: waits fail, and nothing is destroyed */
+    double limit;                      /* seconds, see gpu_set_wait_limit */
+    VkInstance instance;               /* the instance that `physical` belongs to */
     VkPhysicalDeviceMemoryProperties memory;
     uint64_t held;                    /* bytes allocated */
-    struct gpu_arena *arenas;         /* all that are open */
-    uint64_t last_ticks;              /* of the device's clock, see gpu_extend_ticks */
-    VkDescriptorSetLayout set_layout; /* of each set */
+    struct gpu_arena *arenas;         /* list of the open arenas */
+    uint64_t last_ticks;              /* last reading of the device clock, see gpu_extend_ticks */
+    VkDescriptorSetLayout set_layout; /* layout of each set */
     VkPipelineLayout pipeline_layout;
     VkPipelineCache cache;
     char *cache_folder, *cache_path, *shader_dir;
     bool statistics;     /* see gpu_options */
-    uint64_t cache_hash; /* of the cache file's content when it was read */
+    uint64_t cache_hash; /* hash of the cache file's data when it was read */
     struct gpu_transfer transfer;
     struct gpu_programs pipelines;
     struct gpu_arena *dummy_arena;
-    struct gpu_buffer dummy; /* bound where a program has no buffer */
+    struct gpu_buffer dummy; /* bound where a pipeline has no buffer */
     struct gpu_self_test self_test;
-    bool matrices_tested[GPU_MAX_MATRIX_SHAPES]; /* as capabilities.shapes */
+    bool matrices_tested[GPU_MAX_MATRIX_SHAPES]; /* by index in capabilities.shapes */
 };
 
 /* ---- choose.c -------------------------------------------------------------------------------- */
 
-/* The process's instance; every successful acquire needs one release, but that of a device that was
- * given up. Once abandoned, it stays for its users, and the next acquire makes another: lavapipe's
- * devices of one instance share their threads. */
+/* Acquire and release the process's instance. Every successful acquire needs one release, except
+ * for a hung device's. gpu_instance_abandon detaches the instance of a hung device: its users keep
+ * it, and the next acquire creates another instance, because lavapipe's devices of one instance
+ * share their threads. */
 vkn_status gpu_instance_acquire(VkInstance *instance);
 void gpu_instance_release(VkInstance instance);
 void gpu_instance_abandon(VkInstance instance);
 bool gpu_instance_is_abandoned(VkInstance instance);
-/* The Vulkan version that the room uses of it. */
+/* Returns the Vulkan version that this module uses of the instance. */
 uint32_t gpu_instance_version(void);
 
-/* Devices of higher indices can be asked for, but not passed over. */
+/* A device with a higher index can be selected, but not skipped. */
 #define GPU_MAX_CHOICES 64u
-/* Picks the device that `wanted` (see gpu_options) means, but none of `passed` (bits by index) when
- * that is NULL, and fills index, physical, support and features, by its `statistics`. *another:
- * there is a usable one left that could be taken instead. */
+/* Selects the device that `wanted` (gpu_options.device) names; NULL: the best one that is not in
+ * the bit mask of skipped indices. Reads device->statistics; fills in index, physical, support and
+ * features. *another: a usable device is left that could be selected instead. */
 vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t skipped,
                       struct gpu_device *device, bool *another);
 
 /* ---- validation.c ---------------------------------------------------------------------------- */
 
-/* With VKNERF_VALIDATION=1 and the layer installed: adds both to `info` and returns true. */
+/* If VKNERF_VALIDATION=1 and the validation layer is installed, adds the layer and its message
+ * callback to `info` and returns true. */
 bool gpu_validation_request(VkInstanceCreateInfo *info);
-/* True while an instance of the process, an abandoned one included, runs under the layer. */
+/* Returns whether an instance of the process, abandoned ones included, runs under the layer. */
 bool gpu_validating(void);
-/* Sends what the layer says to the log. */
+/* Creates the messenger that logs the messages of the layer. */
 VkDebugUtilsMessengerEXT gpu_validation_listen(VkInstance instance);
 
 /* ---- capabilities.c -------------------------------------------------------------------------- */
 
-/* Reads what `physical` offers; `features` (may be NULL) receives what to enable, programs'
- * statistics only with `statistics`. */
+/* Reads the features and limits of `physical`. `features` (may be NULL) receives the features to
+ * enable; statistics of pipelines only if `statistics` is set. */
 vkn_status gpu_support_read(VkPhysicalDevice physical, bool statistics, struct gpu_support *support,
                             struct gpu_features *features);
 
 /* ---- features.c ------------------------------------------------------------------------------ */
 
 struct gpu_extensions {
-    VkExtensionProperties *entries; /* the caller frees */
+    VkExtensionProperties *entries; /* owned by the caller */
     uint32_t count;
 };
 vkn_status gpu_extensions_read(VkPhysicalDevice physical, const char *name,
                                struct gpu_extensions *extensions);
-/* Sets the flags of the optional features that the device has and that are not switched off. */
+/* Sets the flags of the optional features that the device has and VKNERF_DISABLE does not list. */
 void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *extensions,
                        struct gpu_support *support);
-/* Fills the chain and the extension list for vkCreateDevice with what is still flagged. */
+/* Fills in the feature chain and the extensions for vkCreateDevice from the flags in `support`. */
 void gpu_features_enable(struct gpu_support *support, const struct gpu_extensions *extensions,
                          struct gpu_features *enabled);
-/* True when the comma-separated list in that variable holds `name`. */
+/* Returns whether the comma-separated list in the environment variable holds `name`. */
 bool gpu_environment_lists(const char *variable, const char *name);
-/* Warns of entries of VKNERF_DISABLE that nothing knows. */
+/* Warns of unknown names in VKNERF_DISABLE. */
 void gpu_check_disabled_names(void);
 
 /* ---- matrix_shapes.c ------------------------------------------------------------------------- */
 
-/* Lists the cooperative-matrix shapes; clears the capability when there are none. */
+/* Lists the shapes of cooperative matrices; clears the capability if there are none. */
 void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *support);
 
 /* ---- budget.c -------------------------------------------------------------------------------- */
 
-/* Buffers are padded to this, so that vectors can be read at the end and fills reach every byte. */
+/* Buffers are padded to a multiple of this, so that shaders can read whole vectors at the end and
+ * fills reach every byte. */
 #define GPU_BUFFER_GRANULE 16u
-/* What a buffer takes, gaps between neighbours aside; UINT64_MAX where the number does not hold it.
- */
+/* Returns the padded size of a buffer, without gaps to its neighbours; UINT64_MAX: overflow. */
 uint64_t gpu_padded_size(uint64_t asked);
 
 /* ---- memory.c -------------------------------------------------------------------------------- */
@@ -223,26 +227,28 @@ void gpu_transfer_destroy(struct gpu_device *device);
 
 /* ---- cache.c --------------------------------------------------------------------------------- */
 
-/* FNV-1a */
+/* Returns the FNV-1a hash. */
 uint64_t gpu_hash(const void *data, size_t size);
+/* Load and save the pipeline cache; cache_dir: see gpu_options. */
 vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir);
 void gpu_cache_close(struct gpu_device *device);
-/* In front of a driver's data on disk, which drivers do not check themselves: 32 bytes, so that the
- * data is aligned as shader binaries have to be. */
+/* Header of a file with driver data. Drivers do not check such data themselves. 32 bytes long, so
+ * that the data behind it has the alignment that shader binaries need. */
 struct gpu_cache_header {
-    char magic[16];     /* what the file is, and the number of its layout */
-    uint64_t key, hash; /* of what the data was made from (0: of many things); of the data */
+    char magic[16];     /* kind of the file and version of its layout */
+    uint64_t key, hash; /* key: hash of the data's source (0: several sources); hash: of the data */
 };
-/* Fills in the header of a file of `size` bytes. */
+/* Fills in the header of a file of `size` bytes, header included. */
 void gpu_cache_fill_header(void *file, size_t size, const char magic[16], uint64_t key);
-/* Whether a file's data is whole and of that key. */
+/* Returns whether the file is complete, undamaged, and has that kind and key. */
 bool gpu_cache_valid(const void *file, size_t size, const char magic[16], uint64_t key);
-/* Whether there is a file or nothing: opening a pipe would wait for its reader. */
+/* Returns whether `path` is a regular file or does not exist: opening a pipe would block until it
+ * has a reader. */
 bool gpu_cache_may_replace(const char *path);
 
 /* ---- recording.c ----------------------------------------------------------------------------- */
 
-/* Between all that this room does on a queue; before the host reads what was written there. */
+/* Record barriers: between any two uses of buffers on the queue; before the host reads. */
 void gpu_device_barrier(const struct gpu_device *device, VkCommandBuffer commands);
 void gpu_host_barrier(const struct gpu_device *device, VkCommandBuffer commands);
 /* Submits one command buffer; `name` is for messages. */
@@ -253,48 +259,51 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
 
 /* ---- wait.c ---------------------------------------------------------------------------------- */
 
-/* Waits for a submission's end and readies its fence for the next; see gpu_set_stop_flag. */
+/* Waits until a submission has finished and resets its fence. See gpu_set_stop_flag for failures.
+ */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name);
-/* VKN_NO_DEVICE when the device was given up: drivers' calls would wait for what hangs. */
+/* Returns VKN_NO_DEVICE if the device hung: further Vulkan calls could block. */
 vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject);
-/* Seconds that a device may take to come to an end after a stop; tests have less. */
+/* Seconds that a submission may take to finish after a stop request. Tests set it lower. */
 extern double gpu_stop_timeout;
-/* Limit of waits on a device that runs a user's snippet: VKNERF_FIELD_SECONDS, else ten minutes. */
+/* Returns the limit of waits, in seconds, on a device that runs a user's snippet:
+ * VKNERF_FIELD_SECONDS, or 600. */
 double gpu_snippet_seconds(void);
 
 /* ---- clock.c --------------------------------------------------------------------------------- */
 
-/* A timestamp that does not wrap, from one that may. */
+/* Returns the device clock without wrap-around, from a reading that may have wrapped. */
 uint64_t gpu_extend_ticks(struct gpu_device *device, uint64_t ticks);
+/* Converts ticks of the device clock to seconds. */
 double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
 
 /* ---- reconverge.c ---------------------------------------------------------------------------- */
 
-/* The module, *count words of SPIR-V, with the best of those extensions that the device has, in
- * fresh memory; *count becomes its words. NULL: as it is. */
+/* Returns a copy of the module (*count words of SPIR-V) that requires reconvergence of subgroups,
+ * by the stronger of the two extensions that the device has, and sets *count to the copy's length.
+ * NULL: unchanged. The caller frees the copy. */
 uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *words, size_t *count);
 
 /* ---- executable.c ---------------------------------------------------------------------------- */
 
-/* What a program is to the driver: one of the two. */
+/* The Vulkan object that runs a shader: a pipeline or a shader object. */
 struct gpu_executable {
     VkPipeline pipeline;
     VkShaderEXT shader; /* on devices with support.shader_objects */
 };
 
-/* Creates it from SPIR-V, with the constants and the name of `options`. `snippet`: it has a user's.
- */
+/* Creates the object from SPIR-V, with the constants and the name of `options`. `snippet`: the
+ * shader contains a user's snippet. */
 vkn_status gpu_executable_create(struct gpu_device *device,
                                  const struct gpu_pipeline_options *options, uint32_t subgroup_size,
                                  bool snippet, const uint32_t *words, size_t word_count,
                                  struct gpu_executable *executable);
 void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable);
-/* Fills the values of a program's specialisation constants by id, and returns how many there are.
- */
+/* Fills in the values of a pipeline's specialisation constants by id. Returns their number. */
 uint32_t gpu_pipeline_constants(const struct gpu_pipeline_options *options, uint32_t subgroup_size,
                                 uint32_t values[GPU_MAX_CONSTANTS]);
-/* Returns the module, *count words, specialised and in the form that the device takes, in fresh
- * memory; *count becomes its words. NULL: as it is. `snippet`: it has a user's. */
+/* Returns the module (*count words), specialised and adapted to the device, in fresh memory, and
+ * sets *count to its length. NULL: unchanged. `snippet`: the module contains a user's snippet. */
 uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
                          uint32_t value_count, const uint32_t *words, size_t *count);
 
@@ -303,51 +312,52 @@ uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const 
 
 void gpu_pipelines_open(struct gpu_device *device);
 void gpu_pipelines_close(struct gpu_device *device);
-/* Programs of the device, those without a holder included. */
+/* Returns the number of the device's pipelines, unused ones included. */
 uint32_t gpu_pipelines_kept(struct gpu_device *device);
 struct gpu_executable gpu_pipeline_executable(const struct gpu_pipeline *pipeline);
 const char *gpu_pipeline_name(const struct gpu_pipeline *pipeline);
 
 /* ---- shader_objects.c ------------------------------------------------------------------------ */
 
-/* Creates the shader object of a program, from the binary that an earlier process has kept, else
- * from SPIR-V, and keeps its binary. `stage` is that of the program's pipeline, without a module.
- */
+/* Creates a shader object from the binary that an earlier process saved, else from SPIR-V; then
+ * saves its binary. `stage`: the stage of the corresponding pipeline, without a module. */
 vkn_status gpu_shader_create(struct gpu_device *device, const char *name,
                              const VkPipelineShaderStageCreateInfo *stage, const uint32_t *words,
                              size_t word_count, VkShaderEXT *created);
 
 /* ---- statistics.c ---------------------------------------------------------------------------- */
 
-/* Processor time of the whole process: some compilers have threads of their own. */
+/* Returns the processor time of the whole process in seconds: some compilers have threads of their
+ * own. */
 double gpu_processor_seconds(void);
-/* See gpu_pipeline_statistics. */
+/* Implements gpu_pipeline_statistics. */
 struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pipeline,
                                   double compile_seconds);
 
 /* ---- bindings.c ------------------------------------------------------------------------------ */
 
-/* Ids of the specialisation constants that this room sets. */
+/* Ids of the specialisation constants that this module sets. */
 #define GPU_SUBGROUP_SIZE 0u
 #define GPU_LOCAL_SIZE    1u
 
 uint32_t gpu_pipeline_local_size(const struct gpu_pipeline *pipeline);
 uint32_t gpu_pipeline_subgroup_size(const struct gpu_pipeline *pipeline);
 
-/* GPU_SETS of them. */
+/* Returns the GPU_SETS descriptor sets. */
 const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);
 
 /* ---- self_test.c ----------------------------------------------------------------------------- */
 
+/* Tests the device and adjusts its capabilities; see struct gpu_self_test. */
 vkn_status gpu_self_test_run(struct gpu_device *device);
 
-/* ---- names, in choose.c ---------------------------------------------------------------------- */
+/* ---- object names (in choose.c) -------------------------------------------------------------- */
 
-/* Names a Vulkan object for layers and tools (Nsight, RGP, RenderDoc). Does nothing, as the next
- * two, without VK_EXT_debug_utils. */
+/* Names a Vulkan object for validation layers and tools (Nsight, RGP, RenderDoc). Like
+ * gpu_label_begin and gpu_label_end, does nothing without VK_EXT_debug_utils. */
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle,
               const char *name);
-/* What is recorded between has that name there; every begin needs its end in the same commands. */
+/* Label the commands recorded in between. Every begin needs an end in the same command buffer. */
 void gpu_label_begin(VkCommandBuffer commands, const char *name);
 void gpu_label_end(VkCommandBuffer commands);
 

@@ -1,4 +1,4 @@
-/* The cooperative-matrix shapes of a device. */
+/* Reads the shapes of cooperative matrices that a device offers. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void add_shape(struct gpu_capabilities *capabilities, const struct gpu_ma
         capabilities->shapes[capabilities->shape_count++] = *shape;
 }
 
-/* Shapes with one type for both multiplicands and one for accumulator and result. */
+/* Adds shapes whose A and B have one type and whose accumulator and result have one type. */
 static void read_fixed_shapes(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)
 {
     uint32_t count = 0;
@@ -83,7 +83,7 @@ static void read_fixed_shapes(VkPhysicalDevice physical, struct gpu_capabilities
 
 #ifdef VK_NV_cooperative_matrix2
 
-/* The shapes that the shaders are compiled for: those of NVIDIA, AMD, Intel and lavapipe. */
+/* Shapes that the shaders are compiled for: those of NVIDIA, AMD, Intel and lavapipe. */
 static const uint32_t compiled_shapes[][3] = {
     {8, 8, 8}, {16, 8, 8}, {16, 8, 16}, {16, 16, 16}, {8, 16, 16}, {8, 8, 16},
 };
@@ -138,15 +138,15 @@ static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilit
 
 #endif
 
-/* lavapipe of Mesa 26.1 offers matrices whatever its vectors' width, but crashes when it compiles a
- * load for a subgroup other than 8. */
+/* lavapipe of Mesa 26.1 offers matrices for any vector width, but crashes when it compiles a load
+ * for subgroups other than 8 wide. */
 static bool crashes_on_load(const struct gpu_support *support)
 {
     return support->capabilities.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE &&
            support->capabilities.subgroup_size != 8;
 }
 
-/* See driver_issues.c. */
+/* The driver crashes when the shapes are listed, see driver_issues.c. */
 static bool crashes_on_listing(const struct gpu_capabilities *capabilities)
 {
     struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];

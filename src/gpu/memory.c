@@ -1,4 +1,4 @@
-/* Arenas of buffers. */
+/* Allocates buffers in arenas, and accounts for their memory. */
 #include "gpu/internal.h"
 
 #include <pthread.h>
@@ -12,9 +12,9 @@ struct gpu_arena {
     VkDeviceMemory *blocks;
     uint64_t *block_sizes;
     uint32_t block_count;
-    struct gpu_memory_use *uses; /* by buffer that has memory */
+    struct gpu_memory_use *uses; /* one per buffer */
     size_t use_count;
-    struct gpu_arena *next, **link; /* of the device's list */
+    struct gpu_arena *next, **link; /* in the device's list; link: what points to this one */
 };
 
 static uint64_t round_up(uint64_t value, uint64_t granule)
@@ -24,7 +24,7 @@ static uint64_t round_up(uint64_t value, uint64_t granule)
 
 /* ---- memory types ---------------------------------------------------------------------------- */
 
-/* Picks the type with the highest score; 0: unfit. */
+/* Returns the score of a memory type for a kind of buffer; the highest is best, 0 is unusable. */
 static int type_score(VkMemoryPropertyFlags flags, enum gpu_memory_kind kind)
 {
     const VkMemoryPropertyFlags usable =
@@ -43,7 +43,7 @@ static int type_score(VkMemoryPropertyFlags flags, enum gpu_memory_kind kind)
            (flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT ? 0 : 1);
 }
 
-/* The best type of `allowed` (a bit mask), -1: none. */
+/* Returns the best memory type in the bit mask `allowed`; -1: none. */
 static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu_memory_kind kind)
 {
     int best = -1, best_score = 0;
@@ -57,7 +57,7 @@ static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu
     return best;
 }
 
-/* ---- placing --------------------------------------------------------------------------------- */
+/* ---- placement ------------------------------------------------------------------------------- */
 
 struct placed {
     const struct gpu_buffer_request *request;
@@ -66,7 +66,7 @@ struct placed {
     uint64_t offset;
 };
 
-/* Buffers [first, end) of one kind that share an allocation. */
+/* Consecutive buffers of one kind that share an allocation. */
 struct block {
     struct placed *placed;
     size_t count;
@@ -97,7 +97,7 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
     return VKN_OK;
 }
 
-/* Appends as many buffers as one allocation takes. */
+/* Adds buffers to the block until the allocation limit of the device. */
 static void fill_block(const struct gpu_device *device, struct placed *placed, size_t count,
                        struct block *block)
 {
@@ -139,7 +139,8 @@ static vkn_status fail_memory(const struct gpu_device *device, const struct bloc
                      (unsigned long long)largest->size);
 }
 
-/* Takes the best kind of memory that still has room, with a warning when it is a slow one. */
+/* Allocates from the best memory type that has room; warns if device memory falls back to host
+ * memory. */
 static vkn_status allocate_memory(struct gpu_device *device, const struct block *block,
                                   VkDeviceMemory *memory)
 {
@@ -171,15 +172,15 @@ static vkn_status allocate_memory(struct gpu_device *device, const struct block 
         if (first->kind == GPU_DEVICE &&
             !(picked->propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT))
             base_log(BASE_LOG_WARNING,
-                     "%s and what is placed with it (%.1f MiB) do not fit the memory of \"%s\"; "
-                     "they are kept in the host's, which is slower",
+                     "%s and the buffers placed with it (%.1f MiB) do not fit into the memory of "
+                     "\"%s\"; host memory is used instead, which is slower",
                      largest_of(block)->name, base_mib(block->size),
                      device->support.capabilities.name);
         return VKN_OK;
     }
 }
 
-/* What each buffer of the block takes, up to where the next one begins. */
+/* Stores the size of each buffer of the block, including the gap behind it. */
 static void note_uses(struct gpu_arena *arena, const struct block *block)
 {
     for (size_t i = 0; i < block->count; i++) {
@@ -207,7 +208,7 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
 
     char *mapped = NULL;
     bool host = first->kind == GPU_HOST;
-    bool alike = device->support.capabilities.type == GPU_CPU; /* its memory is the host's */
+    bool alike = device->support.capabilities.type == GPU_CPU; /* device memory is host memory */
     if (host || (alike && !gpu_disabled("mapped_memory")))
         GPU_CALL(first->name, device->vk.vkMapMemory, device->handle, memory, 0, VK_WHOLE_SIZE, 0,
                  (void **)&mapped);
@@ -227,7 +228,7 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     return VKN_OK;
 }
 
-/* Creates the buffers of one kind and their memory; `placed` has room for all. */
+/* Creates the buffers of one kind and their memory; `placed` has room for all requests. */
 static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
                               size_t count, enum gpu_memory_kind kind, struct placed *placed)
 {
@@ -280,7 +281,7 @@ static vkn_status check_ranges(const struct gpu_device *device,
     return VKN_OK;
 }
 
-/* All of them as one, which is called as the largest is. */
+/* Checks the sum of all requests, under the name of the largest. */
 static vkn_status check_room(const struct gpu_device *device,
                              const struct gpu_buffer_request *requests, size_t count)
 {
@@ -296,8 +297,9 @@ static vkn_status check_room(const struct gpu_device *device,
     return gpu_memory_check(device, &all, 1, all.name);
 }
 
-/* Memory that is taken counts as taken when it is written. So other threads' arenas, such as those
- * of ranks on the same device, wait from the look at what there is until the zeros are there. */
+/* Allocated memory counts as used only when it is written. So this lock covers the check of
+ * available memory, the allocation and the zero fill, against arenas of other threads, such as
+ * those of ranks on the same device. */
 static pthread_mutex_t allocation_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static vkn_status take_memory(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
@@ -367,14 +369,15 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
     free(arena);
 }
 
-/* ---- how much -------------------------------------------------------------------------------- */
+/* ---- accounting ------------------------------------------------------------------------------ */
 
 uint64_t gpu_memory_allocated(const struct gpu_device *device)
 {
     return device->held;
 }
 
-/* Adds to the entry of that name, or makes one; the last one is for all that come too late. */
+/* Adds to the entry of the same name, or adds an entry; when all are taken, the last one sums up
+ * the rest. */
 static size_t add_use(const struct gpu_memory_use *use, struct gpu_memory_use *uses, size_t count,
                       size_t capacity)
 {

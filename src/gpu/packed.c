@@ -1,4 +1,4 @@
-/* Unpacks the SPIR-V of programs that the build has embedded. */
+/* Unpacks embedded SPIR-V. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -6,13 +6,13 @@
 #include "gpu/shaders.h"
 #include "gpu/spirv.h"
 
-/* A file (cmake/compile_shaders.c) begins with the number of words and the CRC-32 of their bytes,
- * lowest byte first. Zlib's stream of the bytes follows: the lowest bytes of all words, then the
- * next ones. Its own checksum, Adler-32, does not notice when bytes change places in pairs. */
+/* Format of cmake/compile_shaders.c: number of words and CRC-32 of their bytes, both
+ * little-endian; then a zlib stream of the bytes, sorted by significance: the lowest bytes of all
+ * words come first. Zlib's own checksum, Adler-32, misses some swaps of bytes. */
 enum {
     WORD_BYTES = 4,
     HEADER_BYTES = 2 * WORD_BYTES,
-    MOST_WORDS_OF_A_BYTE = 258, /* deflate makes 1032 bytes of one at most */
+    MOST_WORDS_OF_A_BYTE = 258, /* deflate expands a byte to at most 1032 bytes */
 };
 
 static uint32_t read_word(const unsigned char *bytes, size_t stride)
@@ -30,10 +30,10 @@ size_t gpu_shader_word_count(const struct gpu_shader *source)
 
 static vkn_status refuse(const struct gpu_shader *source)
 {
-    return base_fail(VKN_ERROR, "program %s: its code in this file is damaged", source->name);
+    return base_fail(VKN_ERROR, "shader %s: its embedded SPIR-V is damaged; reinstall vknerf",
+                     source->name);
 }
 
-/* Returns the words in fresh memory, NULL with a message. */
 static uint32_t *inflate_words(const struct gpu_shader *source, size_t count)
 {
     const unsigned char *stream = source->packed + HEADER_BYTES;
@@ -53,7 +53,7 @@ static uint32_t *inflate_words(const struct gpu_shader *source, size_t count)
     return words;
 }
 
-/* Under the lock. */
+/* The lock is held. */
 static vkn_status unpack(struct gpu_shader *source)
 {
     size_t count = gpu_shader_word_count(source);

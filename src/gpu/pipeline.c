@@ -1,4 +1,4 @@
-/* Programs: compute pipelines, shared by all who ask for the same one. */
+/* Creates pipelines, shares them between requests, and keeps unused ones for a while. */
 #include "gpu/internal.h"
 
 #include <stdatomic.h>
@@ -38,8 +38,8 @@ static const struct gpu_shader *find_source(const char *name)
     return source ? source : gpu_snippet_find(name);
 }
 
-/* The one that goes by addresses, where there is one: drivers of CPU devices check every access by
- * binding against the buffer's end. */
+/* Prefers the shader that reads buffers by address, if it exists, on CPU devices: their drivers
+ * check every access through a binding against the buffer's end. */
 static const struct gpu_shader *source_for(const struct gpu_device *device, const char *name)
 {
     const struct gpu_capabilities *capabilities = &device->support.capabilities;
@@ -96,14 +96,13 @@ static vkn_status check_options(const struct gpu_device *device,
     return VKN_OK;
 }
 
-/* SPIR-V of a program. */
 struct code {
     const uint32_t *words;
     size_t word_count;
-    uint32_t *compiled; /* fresh memory that the words are in; NULL: they are embedded */
+    uint32_t *compiled; /* fresh memory that `words` points to; NULL: embedded */
 };
 
-/* Takes the embedded words or compiles the source's file; the caller frees code->compiled. */
+/* Returns the embedded words, or compiles the shader's file; the caller frees code->compiled. */
 static vkn_status take_code(struct gpu_device *device, const struct gpu_shader *source,
                             const char *name, struct code *code)
 {
@@ -114,16 +113,15 @@ static vkn_status take_code(struct gpu_device *device, const struct gpu_shader *
     if (!gpu_runtime_compile(device->shader_dir, source, &code->compiled, &code->word_count,
                              message, sizeof message)) {
         message[strcspn(message, "\n")] = 0;
-        return base_fail(VKN_BAD_INPUT, "program %s: %s", name, message);
+        return base_fail(VKN_BAD_INPUT, "shader %s: %s", name, message);
     }
     code->words = code->compiled;
     return VKN_OK;
 }
 
 /* ---- sharing ---------------------------------------------------------------------------------
- * Compiling is what takes long: drivers cache machine code, if that, and go through the rest again.
- * So a program that nobody holds any more stays with its device, up to GPU_IDLE_PIPELINES of them.
- */
+ * Compilation dominates the start: drivers cache machine code at most and repeat all other work. So
+ * a device keeps up to GPU_IDLE_PIPELINES unused pipelines. */
 
 struct gpu_pipeline {
     struct gpu_device *device;
@@ -131,14 +129,14 @@ struct gpu_pipeline {
     struct gpu_executable executable;
     uint32_t local_size, subgroup_size;
     const struct gpu_shader *source; /* NULL: compiled at run time, never shared */
-    struct gpu_constants constants;  /* 0 where the source does not have them */
+    struct gpu_constants constants;  /* 0 for those that the shader does not have */
     uint32_t holders;
-    uint64_t released;      /* when the last holder went, by gpu_programs.releases */
-    double compile_seconds; /* of processor time */
+    uint64_t released;      /* value of gpu_programs.releases when the last user released it */
+    double compile_seconds; /* processor time */
     struct gpu_pipeline *next;
 };
 
-/* The constants that the source reads; values of the others leave the program the same. */
+/* Returns the constants that the shader reads; the values of others do not change the pipeline. */
 static struct gpu_constants used_constants(const struct gpu_shader *source,
                                            const struct gpu_constants *given)
 {
@@ -164,7 +162,7 @@ static bool is_same(const struct gpu_pipeline *a, const struct gpu_pipeline *b)
            memcmp(a->constants.values, b->constants.values, sizeof a->constants.values) == 0;
 }
 
-/* Holds the kept program that is `wanted`, NULL when there is none; under the lock. */
+/* Adds a user to the kept pipeline that equals `wanted`; NULL: there is none. The lock is held. */
 static struct gpu_pipeline *hold(struct gpu_device *device, const struct gpu_pipeline *wanted)
 {
     struct gpu_pipeline *pipeline = device->pipelines.first;
@@ -181,7 +179,8 @@ static void destroy(struct gpu_pipeline *pipeline)
     free(pipeline);
 }
 
-/* Takes out the idle program that was released first, NULL when there is none; under the lock. */
+/* Removes and returns the unused pipeline that was released first; NULL: there is none. The lock is
+ * held. */
 static struct gpu_pipeline *drop_oldest(struct gpu_device *device)
 {
     struct gpu_pipeline **oldest = NULL;
@@ -204,7 +203,7 @@ static struct gpu_pipeline *find_kept(struct gpu_device *device, const struct gp
     return pipeline;
 }
 
-/* Adds a new one, unless another thread was faster. */
+/* Adds a new pipeline to the list, unless another thread has added the same one meanwhile. */
 static struct gpu_pipeline *keep(struct gpu_device *device, struct gpu_pipeline *pipeline)
 {
     pthread_mutex_lock(&device->pipelines.lock);
@@ -233,7 +232,7 @@ static vkn_status compile(struct gpu_device *device, const struct gpu_pipeline_o
     return status;
 }
 
-/* From now on a loop that never ends may run there. */
+/* Limits waits, because a user's snippet may loop for ever. */
 static void limit_waits(struct gpu_device *device)
 {
     pthread_mutex_lock(&device->pipelines.lock);
@@ -251,8 +250,7 @@ vkn_status gpu_pipeline_create(struct gpu_device *device,
     BASE_TRY(check_options(device, options));
     const struct gpu_shader *source = source_for(device, options->name);
     if (!source)
-        return base_fail(VKN_ERROR,
-                         "program %s is not part of this build (see shaders/shaders.txt)",
+        return base_fail(VKN_ERROR, "shader %s is not part of this build (see shaders/shaders.txt)",
                          options->name);
     if (source->snippet) {
         BASE_TRY(gpu_snippet_compile(source));
@@ -275,7 +273,7 @@ vkn_status gpu_pipeline_create(struct gpu_device *device,
         free(pipeline);
         return VKN_OK;
     }
-    /* Constants that the source does not read would tell apart what is the same on disk. */
+    /* The cache on disk must not depend on constants that the shader does not read. */
     struct gpu_pipeline_options own = *options;
     if (pipeline->source)
         own.constants = &pipeline->constants;
@@ -298,7 +296,7 @@ void gpu_pipeline_destroy(struct gpu_pipeline **destroyed)
     struct gpu_programs *pipelines = &pipeline->device->pipelines;
     pthread_mutex_lock(&pipelines->lock);
     if (--pipeline->holders == 0) {
-        /* A program compiled at run time may differ the next time, so it is the first to go. */
+        /* A shader compiled at run time may differ next time, so its pipeline is removed first. */
         pipeline->released = pipeline->source ? ++pipelines->releases : 0;
         pipelines->idle++;
         if (!pipeline->source || pipelines->idle > GPU_IDLE_PIPELINES)
@@ -309,13 +307,13 @@ void gpu_pipeline_destroy(struct gpu_pipeline **destroyed)
         destroy(dropped);
 }
 
-/* ---- several at once ------------------------------------------------------------------------- */
+/* ---- creating several ------------------------------------------------------------------------ */
 
 struct creation {
     struct gpu_device *device;
     const struct gpu_pipeline_request *requests;
-    size_t *order;                 /* of the requests */
-    atomic_bool *begun, *finished; /* by request */
+    size_t *order;                 /* indices of requests, largest shader first */
+    atomic_bool *begun, *finished; /* [request] */
     size_t count;
     double start, told; /* base_seconds() */
 };
@@ -327,7 +325,7 @@ static size_t code_size(const struct creation *creation, size_t request)
     return source ? gpu_shader_word_count(source) : 0;
 }
 
-/* The longest to compile first: the others fill up the other processors beside it. */
+/* Sorts by size: the longest compilations start first, and shorter ones fill other processors. */
 static void sort_by_code(struct creation *creation)
 {
     for (size_t i = 0; i < creation->count; i++) {
@@ -339,7 +337,6 @@ static void sort_by_code(struct creation *creation)
     }
 }
 
-/* Work of base_parallel. */
 static vkn_status create_one(void *context, size_t index)
 {
     struct creation *creation = context;
@@ -351,7 +348,7 @@ static vkn_status create_one(void *context, size_t index)
     return status;
 }
 
-/* Whoever waits shall know for what: once after a second, then every ten. */
+/* Logs which pipelines are being compiled: after one second, then every ten seconds. */
 static void tell(void *context, size_t finished)
 {
     struct creation *creation = context;
@@ -364,7 +361,7 @@ static void tell(void *context, size_t finished)
         if (atomic_load(&creation->begun[i]) && !atomic_load(&creation->finished[i]))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      creation->requests[i].options.name);
-    base_log(BASE_LOG_INFO, "%s: compiling %s (%zu of %zu programs are ready)",
+    base_log(BASE_LOG_INFO, "%s: compiling %s (%zu of %zu pipelines are ready)",
              creation->device->support.capabilities.name, names, finished, creation->count);
 }
 
@@ -394,7 +391,7 @@ vkn_status gpu_pipelines_create(struct gpu_device *device,
     return status;
 }
 
-/* ---- the device's ---------------------------------------------------------------------------- */
+/* ---- list of the device ---------------------------------------------------------------------- */
 
 uint32_t gpu_pipelines_kept(struct gpu_device *device)
 {

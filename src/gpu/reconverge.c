@@ -1,8 +1,8 @@
-/* Programs that the device brings together again after branches. Operations of subgroups take all
- * lanes for granted that came to a place together; without one of these extensions Vulkan promises
- * that only to whole workgroups that never part. GLSL has words for it that not every compiler
- * knows, and a module with them is no module where the device has not the extension, so it is put
- * in here. */
+/* Makes the invocations of a subgroup reconverge after branches. Subgroup operations rely on it,
+ * but without one of two extensions Vulkan guarantees it only while control flow is uniform for the
+ * whole workgroup. Not every GLSL compiler supports their keywords, and a module that requires an
+ * extension is invalid on devices without it, so this file inserts the requirement into the SPIR-V.
+ */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -10,16 +10,17 @@
 
 #include "gpu/spirv.h"
 
-/* SPIR-V specification, 3.6 and 3.52.2, beside what gpu/spirv.h has. */
+/* Further codes (SPIR-V specification, 3.6 and 3.52.2). */
 enum {
     OP_EXECUTION_MODE_ID = 331,
     MODE_SUBGROUP_UNIFORM_CONTROL_FLOW = 4421,
     MODE_MAXIMALLY_RECONVERGES = 6023,
 };
 
-#define EXTENSION_WORDS 10 /* of the longer name, with its end */
+#define EXTENSION_WORDS 10 /* words of the longer name with its terminator */
 
-/* Where in the module it goes, and whose mode it is. False: there is no entry point. */
+/* Finds where to insert the extension and the execution mode, and the entry point. Returns false if
+ * there is no entry point. */
 static bool find_places(const uint32_t *words, size_t count, size_t *extension, size_t *mode,
                         uint32_t *entry)
 {

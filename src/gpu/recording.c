@@ -1,4 +1,4 @@
-/* Recordings: reusable command buffers, their submission and their timestamps. */
+/* Records reusable command buffers, submits them and reads their timestamps. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -9,18 +9,18 @@ struct gpu_recording {
     const char *name;
     VkCommandPool pool;
     VkCommandBuffer commands; /* the last part */
-    VkCommandBuffer *parts;   /* those before it, see gpu_record_split */
+    VkCommandBuffer *parts;   /* preceding parts, see gpu_record_split */
     uint32_t part_count;
     VkFence fence;
     bool ended, submitted, in_flight;
     VkQueryPool queries;
     uint32_t max_timestamps, timestamp_count;
     const char **labels;
-    /* The recording copies its timestamps out itself: asking for them while another recording is in
-     * flight can wait for that as well (lavapipe). */
+    /* The command buffer copies its timestamps to this buffer: reading the query pool while another
+     * submission is in flight can wait for that submission (lavapipe). */
     struct gpu_arena *arena;
     struct gpu_buffer ticks;
-    vkn_status status; /* the first error of the recording, and its message */
+    vkn_status status; /* first error during recording, and its message */
     char message[512];
 };
 
@@ -57,9 +57,9 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
     return VKN_OK;
 }
 
-/* No wider than it must be: what each further stage has to wait for and flush is the driver's.
- * Stages that read alone need no mention before it, for a command's own later stages are waited
- * for. */
+/* Barriers are as narrow as possible, since drivers wait for and flush every stage named. Stages
+ * that only read need not be in `before`: a wait for a command's last stage includes its earlier
+ * stages. */
 static void barrier(const struct gpu_device *device, VkCommandBuffer commands,
                     VkPipelineStageFlags before, VkAccessFlags written, VkPipelineStageFlags after,
                     VkAccessFlags used)
@@ -152,7 +152,7 @@ static vkn_status begin(struct gpu_recording *recording)
     if (recording->queries)
         device->vk.vkCmdResetQueryPool(recording->commands, recording->queries, 0,
                                        recording->max_timestamps);
-    /* Submission order alone does not make earlier recordings' writes visible. */
+    /* Submission order alone does not make writes of earlier submissions visible. */
     gpu_device_barrier(device, recording->commands);
     return VKN_OK;
 }
@@ -177,7 +177,7 @@ vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_
     return status;
 }
 
-/* Keeps the first error for gpu_record_end. */
+/* Stores the first error for gpu_record_end. */
 static void keep_error(struct gpu_recording *recording, vkn_status status)
 {
     if (recording->status != VKN_OK)
@@ -203,7 +203,7 @@ static vkn_status cut(struct gpu_recording *recording)
     return begin_commands(recording);
 }
 
-/* Barriers reach over submissions, so nothing else is needed. */
+/* Barriers also apply between submissions, so the split needs no further synchronisation. */
 void gpu_record_split(struct gpu_recording *recording)
 {
     vkn_status status = recording->status == VKN_OK ? cut(recording) : VKN_OK;
@@ -246,7 +246,7 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
     free(recording);
 }
 
-/* ---- what can be recorded -------------------------------------------------------------------- */
+/* ---- commands that can be recorded ----------------------------------------------------------- */
 
 static void bind(const struct gpu_recording *recording, const struct gpu_pipeline *pipeline)
 {
@@ -276,7 +276,8 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
     device->vk.vkCmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                        device->pipeline_layout, 0, GPU_SETS,
                                        gpu_bindings_sets(bindings), 0, NULL);
-    /* Always all of it: what a program reads beyond push_size is zero, not what came before. */
+    /* Writes all push constants: those beyond push_size are zero, not left over from an earlier
+     * dispatch. */
     unsigned char bytes[GPU_PUSH_BYTES] = {0};
     if (push_size)
         memcpy(bytes, push, push_size);
@@ -410,7 +411,7 @@ vkn_status gpu_submit(struct gpu_recording *recording)
             gpu_queue_submit(recording->device, last ? recording->commands : recording->parts[i],
                              last ? recording->fence : VK_NULL_HANDLE, recording->name);
     }
-    if (status != VKN_OK && recording->part_count) /* what runs already has no fence */
+    if (status != VKN_OK && recording->part_count) /* submitted parts have no fence to wait for */
         recording->device->vk.vkDeviceWaitIdle(recording->device->handle);
     BASE_TRY(status);
     recording->submitted = recording->in_flight = true;
@@ -428,7 +429,7 @@ vkn_status gpu_run_once(struct gpu_recording **recording)
     return status;
 }
 
-/* NULL before they are there. */
+/* Returns NULL if the submission has not finished or has no timestamps. */
 static const uint64_t *finished_ticks(const struct gpu_recording *recording)
 {
     bool finished = recording->submitted && !recording->in_flight;
@@ -442,7 +443,7 @@ uint32_t gpu_recording_times(struct gpu_recording *recording, const char **label
     const uint64_t *ticks = finished_ticks(recording);
     uint32_t count = 0, unused_bits = 64 - device->support.timestamp_bits;
     for (; ticks && count + 1 < recording->timestamp_count && count < capacity; count++) {
-        /* Differences survive the counter's wrap in the bits that it has. */
+        /* The difference is right even if the counter wrapped once, in the bits that it has. */
         uint64_t passed = (ticks[count + 1] - ticks[count]) << unused_bits >> unused_bits;
         labels[count] = recording->labels[count];
         milliseconds[count] = 1e3 * gpu_tick_seconds(device, passed);

@@ -16,7 +16,7 @@
 
 struct gpu_sandbox gpu_sandbox = {.seconds = 20, .memory = (uint64_t)2 << 30, .stall = 2};
 
-/* What the child writes first; `size` bytes follow: the result, or the message. */
+/* First output of the child; `size` bytes of the result or of the error message follow. */
 struct header {
     vkn_status status;
     uint32_t size;
@@ -34,7 +34,8 @@ static void limit(int resource, uint64_t most)
     setrlimit(resource, &now);
 }
 
-/* Signals of the terminal are the parent's to handle, whose end ends this process. */
+/* Resets the handlers of signals. Terminal signals are left to the parent, whose end kills this
+ * process. */
 static void prepare(pid_t parent, uint64_t memory, const sigset_t *signals)
 {
     static const int ended_by[] = {SIGTERM, SIGXCPU, SIGABRT, SIGSEGV,
@@ -47,7 +48,7 @@ static void prepare(pid_t parent, uint64_t memory, const sigset_t *signals)
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, signals, NULL);
-    /* What C++ says when it ends a process is for nobody. */
+    /* Discards what the C++ runtime prints when it aborts. */
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0)
         dup2(nowhere, STDERR_FILENO);
@@ -106,15 +107,16 @@ static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_tex
     return child;
 }
 
-/* A forked child has one thread, and a lock that another thread held stays locked in it for ever.
- * glibc's allocator releases its locks in the child; AddressSanitizer's and preloaded allocators
- * do not, and drivers' threads allocate at any time. A child that has taken no processor time for
- * gpu_sandbox.stall seconds waits for such a lock: it is killed, and another child is started. */
+/* A forked child has one thread; a lock that another thread held at the fork stays locked in it.
+ * glibc's allocator releases its locks in the child, but AddressSanitizer's and preloaded
+ * allocators do not, and drivers' threads allocate at any time. A child that takes no processor
+ * time for gpu_sandbox.stall seconds waits for such a lock: it is killed, and another child is
+ * started. */
 #define MOST_CHILDREN 5
 
 enum ending { ENDED, TOO_MUCH, STALLED };
 
-/* Processor time of a child that lives, -1: unknown. */
+/* Returns the processor time of a running child; -1: unknown. */
 static double seconds_of(pid_t child)
 {
     clockid_t clock;
@@ -124,7 +126,7 @@ static double seconds_of(pid_t child)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Reads to the end of the pipe. TOO_MUCH: the time is up, or there is more than there may be. */
+/* Reads the pipe to its end. TOO_MUCH: the time limit or the size limit is exceeded. */
 static enum ending read_all(int from, pid_t child, struct base_text *text)
 {
     const double end = base_seconds() + gpu_sandbox.seconds;
@@ -155,10 +157,10 @@ static enum ending read_all(int from, pid_t child, struct base_text *text)
     }
 }
 
-/* Why there is no result of a child that has ended. */
 static vkn_status explain(const char *name, int status, uint64_t bytes)
 {
-    /* What is asked for in one piece is never there: a quarter of the limit is near it. */
+    /* An allocation that exceeds the limit fails before its memory is used, so a quarter of the
+     * limit counts as reaching it. */
     if (bytes > gpu_sandbox.memory / 4)
         return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", name,
                          (unsigned long long)(gpu_sandbox.memory >> 20));
@@ -167,13 +169,13 @@ static vkn_status explain(const char *name, int status, uint64_t bytes)
                          gpu_sandbox.seconds);
     return base_fail(
         VKN_BAD_INPUT,
-        "%s: the compiler of GLSL breaks down on it (%s %d): too large, or nested too deeply", name,
+        "%s: the GLSL compiler crashed (%s %d): the source is too large or nested too deeply", name,
         WIFSIGNALED(status) ? "signal" : "exit status",
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* Waits for the child, whose status is that of an end without a result where another one waits for
- * all. */
+/* Waits for the child and returns its exit status; 0 if another waiter in the process has reaped
+ * it. */
 static int wait_for(pid_t child, uint64_t *bytes)
 {
     struct rusage usage = {0};
@@ -186,7 +188,7 @@ static int wait_for(pid_t child, uint64_t *bytes)
     return ended == child ? status : 0;
 }
 
-/* Takes what the child wrote. False: it is not whole. */
+/* Copies the child's output to status and result. Returns false if the output is incomplete. */
 static bool take(const struct base_text *text, vkn_status *status, struct base_text *result)
 {
     struct header header;
@@ -203,7 +205,6 @@ static bool take(const struct base_text *text, vkn_status *status, struct base_t
     return true;
 }
 
-/* Runs the work in one child. */
 static vkn_status run_once(const char *name,
                            vkn_status (*work)(const void *context, struct base_text *result),
                            const void *context, struct base_text *result, bool *stalled)
@@ -216,7 +217,7 @@ static vkn_status run_once(const char *name,
     getrusage(RUSAGE_SELF, &own);
     pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? start(ends, work, context) : -1;
     if (child < 0)
-        status = base_fail(VKN_ERROR, "%s: no process for the compiler of GLSL: %s", name,
+        status = base_fail(VKN_ERROR, "%s: cannot start a process for the GLSL compiler: %s", name,
                            strerror(errno));
     if (ends[1] >= 0)
         close(ends[1]);

@@ -1,4 +1,5 @@
-/* The self-test of a device: small problems whose scalar results are known. */
+/* Tests subgroup operations and atomics of a device with small problems, whose results are computed
+ * on the host. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #define GROUPS         8u
 #define MAX_LOCAL_SIZE 1024u
 
-/* As in shaders/gpu/self_test.comp. */
+/* Results per invocation, as in shaders/gpu/self_test.comp. */
 struct slot {
     uint32_t subgroup_size, visits;
     uint32_t ballot_word, ones_before, ones;
@@ -18,7 +19,6 @@ struct bin {
     uint32_t sum, maximum, bits;
 };
 
-/* What comes back from the device. */
 struct results {
     struct slot slots[MAX_LOCAL_SIZE];
     struct bin bins[BINS];
@@ -28,14 +28,14 @@ struct results {
 struct test {
     struct gpu_device *device;
     uint32_t local_size, subgroup_size;
-    bool float_atomics; /* to be tested */
+    bool float_atomics; /* test them */
     struct gpu_arena *arena;
     struct gpu_buffer values, slots, bins, sums, back;
     struct gpu_pipeline *pipeline, *pipeline_float;
     struct gpu_bindings *bindings;
 };
 
-/* Small enough that every float sum of quarters is exact. */
+/* Small enough that every f32 sum of quarters of it is exact. */
 static uint32_t value_at(uint32_t index)
 {
     return (index * 2654435761u >> 13) % 1000u;
@@ -110,7 +110,7 @@ static vkn_status run(struct test *test)
     return gpu_run_once(&recording);
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static bool same(const struct test *test, const char *what, const char *where, uint32_t index,
                  uint32_t got, uint32_t expected)
@@ -183,7 +183,7 @@ static bool check_bins(const struct test *test, struct bin *bins)
     return true;
 }
 
-/* True when right; false with a warning that says what is off. */
+/* Returns whether the f32 sums are right; else warns. */
 static bool check_sums(const struct test *test, const float *sums)
 {
     double expected[BINS] = {0};
@@ -219,7 +219,6 @@ static vkn_status judge(struct test *test)
     return VKN_OK;
 }
 
-/* As the device says it is. */
 static vkn_status trust(struct gpu_device *device)
 {
     bool floats = device->support.capabilities.float_atomic_add;

@@ -1,4 +1,4 @@
-/* The self-test of cooperative matrices: products of small integers, which are exact in f16. */
+/* Tests cooperative matrices with products of small integers, which are exact in f16. */
 #include "gpu/internal.h"
 
 #include <string.h>
@@ -92,7 +92,7 @@ static vkn_status run(struct matrix_test *test)
     return gpu_run_once(&recording);
 }
 
-/* Empty when all sums are right. */
+/* Describes the first wrong element in `fault`; empty: all are right. */
 static void judge(const struct matrix_test *test, char *fault, size_t size)
 {
     fault[0] = 0;
@@ -115,7 +115,7 @@ static void take_out(struct gpu_device *device, uint32_t index)
             behind * sizeof device->matrices_tested[0]);
 }
 
-/* *removed: it is no longer in the list. */
+/* *removed: the test failed, and the shape was removed from the list. */
 static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *removed)
 {
     struct matrix_test test = {.device = device,

@@ -1,32 +1,33 @@
-/* Shader objects of CPU devices, whose binaries are kept on disk.
+/* Creates shader objects for CPU devices, and caches their binaries on disk.
  *
- * lavapipe caches machine code, but turns SPIR-V into its intermediate form in every process anew,
- * for which VkPipelineCache has no place. A binary of VK_EXT_shader_object holds that form: the
- * driver reads it thirty times as fast. Pipeline caches of GPUs' drivers hold all that they need.
- */
+ * lavapipe caches machine code, but translates SPIR-V into its intermediate representation anew in
+ * every process; VkPipelineCache does not hold that representation. A binary of
+ * VK_EXT_shader_object does, and the driver reads it thirty times as fast. The pipeline caches of
+ * GPU drivers hold everything. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A binary's file is named by its key modulo this number; one program may replace another there. */
+/* The name of a binary's file is its key modulo this number; a binary may replace another one with
+ * the same name. */
 #define FILES      2048u
 #define FILE_LIMIT ((size_t)16 << 20)
 
 _Static_assert(sizeof(struct gpu_cache_header) % 16 == 0, "malloc() aligns the file to 16 bytes");
-/* Its number becomes another when all programs' layout does, beyond what the key holds of it. */
+/* The number changes with the layout of all pipelines, as far as the key does not hold it. */
 static const char magic[16] = "VKNERF SHADER 1";
 
 struct shader {
     struct gpu_device *device;
-    VkShaderCreateInfoEXT info; /* from SPIR-V */
+    VkShaderCreateInfoEXT info; /* of a shader from SPIR-V */
     uint64_t key;
-    char *path; /* of the binary; NULL: none is kept */
+    char *path; /* file of the binary; NULL: not cached */
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Hashes everything that the driver is told, and the driver. */
+/* Hashes all inputs of the driver, and the driver. */
 static uint64_t key_of(const struct shader *shader)
 {
     const struct gpu_capabilities *capabilities = &shader->device->support.capabilities;
@@ -34,7 +35,7 @@ static uint64_t key_of(const struct shader *shader)
     const VkSpecializationInfo *constants = info->pSpecializationInfo;
     const uint64_t parts[] = {
         gpu_hash(info->pCode, info->codeSize),
-        /* Sizes of subgroup and workgroup are among them. */
+        /* Includes the sizes of subgroup and workgroup. */
         gpu_hash(constants->pData, constants->dataSize),
         info->flags,
         info->pNext != NULL,
@@ -56,8 +57,8 @@ static char *path_of(const struct shader *shader)
     return path;
 }
 
-/* Creates the shader from its file. False: the file is absent, damaged or another program's, or the
- * driver refuses it. */
+/* Creates the shader from its file. Returns false if the file is absent, damaged or of another
+ * shader, or the driver rejects it. */
 static bool read_binary(const struct shader *shader, VkShaderEXT *created)
 {
     BASE_KEEP_ERROR;
@@ -79,7 +80,7 @@ static bool read_binary(const struct shader *shader, VkShaderEXT *created)
     return done;
 }
 
-/* Replaces the file without fsync: the hash tells where a crash has left a part of it. */
+/* Replaces the file without fsync: after a crash, the hash reveals an incomplete file. */
 static bool replace(const char *path, const void *data, size_t size)
 {
     struct base_file_writer writer;
@@ -87,11 +88,11 @@ static bool replace(const char *path, const void *data, size_t size)
         return false;
     bool done = writer.temporary && fwrite(data, size, 1, writer.stream) == 1 &&
                 fflush(writer.stream) == 0 && rename(writer.temporary, path) == 0;
-    base_file_abort(&writer); /* the temporary has become the file, or goes */
+    base_file_abort(&writer); /* removes the temporary file if it was not renamed */
     return done;
 }
 
-/* Failing to save costs time at the next start and nothing else. */
+/* If saving fails, the next start only takes longer. */
 static void write_binary(const struct shader *shader, VkShaderEXT created)
 {
     BASE_KEEP_ERROR;

@@ -1,5 +1,6 @@
-/* Declares what is used of shaderc's interface, which has not changed since 2016, in the names of
- * shaderc/shaderc.h: the library is loaded at run time, and its headers are not needed. */
+/* Declares the part of shaderc's interface that is used, under the names of shaderc/shaderc.h. The
+ * library is loaded at run time and its headers are not needed; the interface has not changed since
+ * 2016. */
 #ifndef GPU_SHADERC_H
 #define GPU_SHADERC_H
 
@@ -31,7 +32,7 @@ typedef shaderc_include_result *(*shaderc_include_resolve_fn)(void *user_data,
                                                               const char *requesting, size_t depth);
 typedef void (*shaderc_include_result_release_fn)(void *user_data, shaderc_include_result *result);
 
-/* X(name, what it returns, its parameters) */
+/* X(name, return type, parameters) */
 #define SHADERC_FUNCTIONS(X)                                                                       \
     X(compiler_initialize, shaderc_compiler_t, (void))                                             \
     X(compile_options_initialize, shaderc_compile_options_t, (void))                               \
@@ -65,7 +66,7 @@ struct shaderc {
     SHADERC_FUNCTIONS(SHADERC_POINTER)
 };
 
-/* Loads the library and fills *shaderc. Returns the library for loading_find; NULL where it is not
+/* Loads the library and fills in *shaderc. Returns the library for loading_find; NULL: not
  * installed. */
 static inline void *shaderc_load(struct shaderc *shaderc)
 {

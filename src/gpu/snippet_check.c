@@ -1,4 +1,4 @@
-/* Whether a snippet only computes, on the SPIR-V of its program. */
+/* Checks on SPIR-V that a user's snippet only computes. */
 #include "gpu/snippet_check.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct check {
     struct snippet_types types;
 };
 
-/* ---- what the module says of itself ---------------------------------------------------------- */
+/* ---- header of the module -------------------------------------------------------------------- */
 
 static const char *name_of_capability(uint32_t capability)
 {
@@ -56,12 +56,11 @@ static vkn_status check_entry(const struct check *check, size_t at)
     }
     if (user->words[at + 1] != 5 || user->words[at + 3] != 0x6e69616du ||
         spirv_length(user, at) < 5 || user->words[at + 4] != 0)
-        return base_fail(VKN_BAD_INPUT, "%s: its program is no compute shader of vknerf's",
+        return base_fail(VKN_BAD_INPUT, "%s: its entry point is not a compute shader's main",
                          check->name);
     return VKN_OK;
 }
 
-/* Whether an execution mode is one that the library's program has. */
 static bool has_mode(const struct check *check, size_t at)
 {
     const struct spirv *reference = check->reference;
@@ -113,7 +112,7 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product > UINT32_MAX ? UINT32_MAX : (uint32_t)product;
 }
 
-/* The length of an array; 0: a pipeline sets it, or it has none. */
+/* Returns the length of an array; 0: it is not constant. */
 static uint32_t array_length(const struct spirv *user, uint32_t constant)
 {
     size_t at = user->definition[constant];
@@ -122,7 +121,7 @@ static uint32_t array_length(const struct spirv *user, uint32_t constant)
                : 0;
 }
 
-/* Of types in the order in which they are defined, so that members are measured before. */
+/* Measures a type; the types of its members come before it in a module. */
 static void measure_type(const struct check *check, size_t at)
 {
     const struct spirv *user = check->user;
@@ -226,7 +225,7 @@ static vkn_status check_annotations(const struct check *check, uint32_t id)
     return VKN_OK;
 }
 
-/* What is outside of functions, of the snippet's. */
+/* Checks a declaration outside of functions, unless it is the library's. */
 static vkn_status check_global(const struct check *check, size_t at)
 {
     const struct spirv *user = check->user;
@@ -272,7 +271,7 @@ static bool is_pointer(const struct spirv *user, uint32_t id)
            spirv_code_of(user, user->words[at + 1]) == OP_TYPE_POINTER;
 }
 
-/* Whether an instruction of a function of the snippet's may name the id. */
+/* Returns whether an instruction in one of the snippet's functions may refer to the id. */
 static bool may_name(const struct check *check, size_t function, size_t at, uint32_t id)
 {
     const struct spirv *user = check->user;
@@ -294,7 +293,7 @@ static bool may_name(const struct check *check, size_t function, size_t at, uint
            kind == OP_EXT_INST_IMPORT;
 }
 
-/* Of what the operands alone do not show. */
+/* Checks rules that the operand types do not express. */
 static bool is_right(const struct check *check, size_t at)
 {
     const struct spirv *user = check->user;
@@ -305,7 +304,7 @@ static bool is_right(const struct check *check, size_t at)
     if (code == OP_VARIABLE)
         return word[3] == SPIRV_FUNCTION && spirv_code_of(user, word[1]) == OP_TYPE_POINTER &&
                user->words[user->definition[word[1]] + 2] == SPIRV_FUNCTION;
-    if (code == OP_LOAD || code == OP_STORE) /* no flags: those are of buffers */
+    if (code == OP_LOAD || code == OP_STORE) /* memory flags are for buffers only */
         return length == (code == OP_LOAD ? 4u : 3u) &&
                is_pointer(user, word[code == OP_LOAD ? 3 : 1]);
     if (code == OP_EXT_INST)
@@ -356,7 +355,7 @@ static vkn_status check_functions(const struct check *check)
     return VKN_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- all checks ------------------------------------------------------------------------------ */
 
 static vkn_status run(struct check *check, uint32_t **safe, size_t *safe_count)
 {

@@ -1,11 +1,11 @@
-/* Keeps the indices of a snippet within its arrays: drivers may, and need not. */
+/* Clamps the indices of a snippet to its arrays, since drivers need not do so. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "gpu/snippet_check.h"
 
-/* A constant that the program gets: the last index of an array, in the type of the index. */
+/* A constant added to the module: the last index of an array, with the type of the index. */
 struct limit {
     uint32_t type, last, id;
 };
@@ -14,11 +14,11 @@ struct rewriting {
     const char *name;
     const struct spirv_match *match;
     const struct spirv *user;
-    struct base_text globals, functions; /* words */
+    struct base_text globals, functions; /* SPIR-V words */
     struct limit *limits;
     size_t limit_count, limit_capacity;
     uint32_t bound, import;
-    bool failed; /* no memory */
+    bool failed; /* out of memory */
 };
 
 static void put(struct base_text *text, const uint32_t *words, size_t count)
@@ -28,7 +28,7 @@ static void put(struct base_text *text, const uint32_t *words, size_t count)
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* The id of the constant; 0 on no memory. */
+/* Returns the id of the constant, which it adds if needed; 0: out of memory. */
 static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t last)
 {
     for (size_t i = 0; i < rewriting->limit_count; i++)
@@ -68,8 +68,8 @@ static bool is_constant(const struct spirv *user, uint32_t id, uint32_t *value)
     return true;
 }
 
-/* How many there are of what a composite type holds; *part: of which type is number `index`. 0:
- * none. */
+/* Returns the number of members of a composite type, and in *part the type of member `index`; 0:
+ * not a composite. */
 static uint32_t parts_of(const struct spirv *user, uint32_t type, uint32_t index, uint32_t *part)
 {
     size_t at = user->definition[type];
@@ -86,7 +86,7 @@ static uint32_t parts_of(const struct spirv *user, uint32_t type, uint32_t index
     return count;
 }
 
-/* Replaces *index by one that is smaller than `count`. */
+/* Replaces *index by the id of min(*index, count - 1). */
 static vkn_status limit_index(struct rewriting *rewriting, uint32_t *index, uint32_t count)
 {
     const struct spirv *user = rewriting->user;
@@ -98,7 +98,7 @@ static vkn_status limit_index(struct rewriting *rewriting, uint32_t *index, uint
     if (type == 0 || spirv_code_of(user, type) != OP_TYPE_INT ||
         user->words[user->definition[type] + 2] != 32)
         return base_fail(VKN_BAD_INPUT, "%s: an index is no number", rewriting->name);
-    /* An index below zero is a large one without its sign. */
+    /* As an unsigned number, a negative index is larger than any limit. */
     uint32_t last = limit_of(rewriting, type, count - 1), id = rewriting->bound++;
     const uint32_t smaller[] = {
         7u << 16 | OP_EXT_INST, type, id, rewriting->import, GLSL_U_MIN, *index, last};
@@ -135,7 +135,7 @@ static vkn_status limit_component(struct rewriting *rewriting, uint32_t vector, 
     return limit_index(rewriting, index, count);
 }
 
-/* ---- the program ----------------------------------------------------------------------------- */
+/* ---- module ---------------------------------------------------------------------------------- */
 
 static vkn_status rewrite(struct rewriting *rewriting, size_t at)
 {
@@ -153,8 +153,8 @@ static vkn_status rewrite(struct rewriting *rewriting, size_t at)
     else if (code == OP_VECTOR_INSERT_DYNAMIC)
         status = limit_component(rewriting, word[3], &word[5]);
     else if (code == OP_LOOP_MERGE) {
-        /* A driver's compiler would take hours for a loop of a million rounds that asks to be
-         * unrolled. */
+        /* A driver's compiler would take hours for a loop of a million iterations with an unroll
+         * request. */
         length = 4;
         word[0] = length << 16 | OP_LOOP_MERGE;
         word[3] = 0;

@@ -1,12 +1,13 @@
-/* How much there is of a snippet: what compilers of drivers take longest for, and what has to fit a
- * stack. */
+/* Limits the size of a snippet: its operations, which determine the compile time of drivers, and
+ * its variables, which must fit on a stack. */
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "gpu/snippet_check.h"
 
-/* What costs more than the numbers that come of it: a call that leads to the library, a function of
- * GLSL.std.450, a loop and a condition, which compilers of CPU devices turn into masks. */
+/* Costs in scalars, for instructions that take longer to compile than the scalars they compute: a
+ * call of a library function; the factor for functions of GLSL.std.450; a loop and a condition,
+ * which compilers of CPU devices turn into masks. */
 #define LIBRARY_CALL_COST    32u
 #define BUILT_IN_COST_FACTOR 8u
 #define LOOP_COST            64u
@@ -15,7 +16,7 @@
 enum { UNSEEN, MEASURING, MEASURED };
 
 struct function {
-    uint32_t scalars, bytes, calls; /* with all that it calls; how deep calls go */
+    uint32_t scalars, bytes, calls; /* including all callees; calls: nesting of calls */
     uint32_t state;
 };
 
@@ -23,7 +24,7 @@ struct size {
     const char *name;
     const struct spirv_match *match;
     const struct snippet_types *types;
-    struct function *functions; /* [id of own] */
+    struct function *functions; /* [user id] */
 };
 
 static uint32_t add(uint32_t a, uint64_t b)
@@ -33,7 +34,6 @@ static uint32_t add(uint32_t a, uint64_t b)
 
 static vkn_status measure(struct size *size, uint32_t id, uint32_t calls);
 
-/* Adds what the call leads to. */
 static vkn_status measure_call(struct size *size, struct function *caller, uint32_t callee,
                                uint32_t calls)
 {
@@ -52,7 +52,6 @@ static vkn_status measure_call(struct size *size, struct function *caller, uint3
     return VKN_OK;
 }
 
-/* How many numbers the instruction computes. */
 static uint64_t scalars_of(const struct size *size, size_t at)
 {
     const struct spirv *user = size->match->user;
@@ -76,7 +75,7 @@ static uint32_t bytes_of(const struct size *size, size_t variable)
     return add(0, 4 * (uint64_t)size->types->scalars[user->words[user->definition[type] + 3]]);
 }
 
-/* Blocks within blocks: each begins with where it ends. */
+/* Stack of the open blocks: for each, the label of its merge block. */
 struct nesting {
     uint32_t ends[SNIPPET_MOST_DEPTH], depth;
 };
@@ -156,8 +155,8 @@ static vkn_status measure_all(struct size *size)
     if (scalars > SNIPPET_MOST_SCALARS)
         return base_fail(
             VKN_BAD_INPUT,
-            "%s: it is too long for compilers of drivers: %u operations with functions written out "
-            "at their calls, at most %u are possible",
+            "%s: it is too long for drivers' compilers: %u operations with all calls inlined, at "
+            "most %u are possible",
             size->name, scalars, SNIPPET_MOST_SCALARS);
     return VKN_OK;
 }

@@ -1,5 +1,5 @@
-/* The text of a snippet by itself: its macros and directives end here, so that none of them can
- * reach the library's. */
+/* Preprocesses a user's snippet by itself, so that its macros and directives cannot affect the
+ * library's source. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +21,14 @@ vkn_status gpu_snippet_fail(const char *file, char *message)
 {
     static const char no_compiler[] = "shaderc, which", library[] = "shared/";
     message[strcspn(message, "\n")] = 0;
-    /* shaderc has no words for it. */
+    /* shaderc gives no message when memory is short. */
     if (message[0] == '\0')
         return base_fail(VKN_BAD_INPUT, "%s: compiling takes more than %llu MiB of memory", file,
                          (unsigned long long)(gpu_sandbox.memory >> 20));
     if (strncmp(message, file, strlen(file)) == 0 ||
         strncmp(message, no_compiler, strlen(no_compiler)) == 0)
         return base_fail(VKN_BAD_INPUT, "%s", message);
-    /* Of the library's lines: a name that both have. */
+    /* The error is in the library's source: snippet and library define the same name. */
     if (strncmp(message, "field/", 6) == 0 || strncmp(message, library, strlen(library)) == 0)
         return base_fail(VKN_BAD_INPUT, "%s: it does not go with vknerf's GLSL: %s", file, message);
     return base_fail(VKN_BAD_INPUT, "%s: %s", file, message);
@@ -49,7 +49,6 @@ static size_t skip_spaces(const struct line *line, size_t at)
     return at;
 }
 
-/* Where the word behind `at` ends. */
 static size_t end_of_word(const struct line *line, size_t at)
 {
     while (at < line->length &&
@@ -65,7 +64,8 @@ static bool is_word(const struct line *line, size_t at, size_t end, const char *
     return end - at == strlen(word) && memcmp(line->at + at, word, end - at) == 0;
 }
 
-/* What is left of a directive behind the preprocessor: line numbers. */
+/* Handles a directive that the preprocessor leaves: keeps #line, drops permitted ones, refuses
+ * others. */
 static vkn_status add_directive(struct line *line, size_t at, struct base_text *text)
 {
     size_t begin = skip_spaces(line, at), end = end_of_word(line, begin),
@@ -77,7 +77,7 @@ static vkn_status add_directive(struct line *line, size_t at, struct base_text *
         return VKN_OK;
     }
     if (is_word(line, begin, end, "pragma") || is_word(line, begin, end, "version"))
-        return VKN_OK; /* a version that is not the prefix's is an error of the preprocessor */
+        return VKN_OK; /* the preprocessor has refused a version other than the prefix's */
     if (is_word(line, begin, end, "extension") &&
         (is_word(line, next, last, "GL_EXT_control_flow_attributes") ||
          is_word(line, next, last, "GL_GOOGLE_include_directive")))

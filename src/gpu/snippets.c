@@ -1,4 +1,4 @@
-/* Programs with a snippet of a user's: a template of shaders/ that includes it. */
+/* Manages shaders with a user's snippet: templates of shaders/ that include it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct snippet_shader {
     struct snippet_shader *next;
 };
 
-/* What is in the list stays as it is, but for the words of what has not been compiled. */
+/* Registered shaders. Entries do not change, except that compilation sets their words. */
 static struct {
     pthread_mutex_t lock;
     struct snippet_shader *first;
@@ -35,7 +35,6 @@ const struct gpu_shader *gpu_snippet_find(const char *name)
     return source;
 }
 
-/* False on no memory. */
 static bool add(const char *name, const char *template, const char *defines,
                 const struct gpu_snippet *snippet)
 {
@@ -83,7 +82,7 @@ static vkn_status include(const void *context, const char *requested, const char
     const struct gpu_shader_text *text = find_text(requested);
     bool own = strcmp(requested, "snippet") == 0;
     if (!own && !text)
-        return base_fail(VKN_BAD_INPUT, "%s: there is none of that name among vknerf's shaders",
+        return base_fail(VKN_BAD_INPUT, "%s: it includes a file that is not among vknerf's shaders",
                          requesting);
     included->name = base_format("%s", own ? snippet->file : requested);
     included->size = own ? strlen(snippet->text) : (size_t)(text->end - text->text);
@@ -94,7 +93,7 @@ static vkn_status include(const void *context, const char *requested, const char
     return VKN_OK;
 }
 
-/* A template, and the snippet that it is compiled with. */
+/* A template and the snippet to compile it with. */
 struct pair {
     const struct gpu_shader *source;
     struct gpu_snippet snippet;
@@ -106,7 +105,7 @@ static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t
     const struct gpu_shader_text *text = find_text(source->source);
     char message[1024];
     if (!text)
-        return base_fail(VKN_ERROR, "program %s: %s is not part of this build", source->name,
+        return base_fail(VKN_ERROR, "shader %s: %s is not part of this build", source->name,
                          source->source);
     const struct gpu_glsl glsl = {
         source->source,  text->text,          (size_t)(text->end - text->text),
@@ -117,7 +116,7 @@ static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t
     return gpu_snippet_fail(pair->snippet.file, message);
 }
 
-/* Work of gpu_run_sandboxed: SPIR-V of a user's snippet. */
+/* Work of gpu_run_sandboxed: compiles a user's snippet to SPIR-V. */
 static vkn_status compile_sandboxed(const void *context, struct base_text *result)
 {
     struct pair pair = *(const struct pair *)context;
@@ -134,16 +133,16 @@ static vkn_status compile_sandboxed(const void *context, struct base_text *resul
     return status;
 }
 
-/* The last template that was compiled with the library's own snippet, which fields of the same size
- * share. */
+/* Reference modules: the last templates compiled with the library's own snippet. Fields of the same
+ * size share them. */
 static struct {
     char *source, *defines;
     uint32_t *words;
     size_t count;
 } references[3];
 
-/* Finds or compiles the program of `source` with the library's own snippet. In this process: the
- * compiler then has the symbols of the language, which children inherit. */
+/* Finds or compiles the reference module of a template. Compiles in this process, so that the
+ * compiler creates the symbols of the language, which child processes inherit. */
 static vkn_status find_reference(const struct gpu_shader *source, size_t *found)
 {
     static size_t next;
@@ -170,7 +169,7 @@ static vkn_status find_reference(const struct gpu_shader *source, size_t *found)
     return status;
 }
 
-/* Under the lock, which also keeps a second thread from compiling the same. */
+/* The lock is held, which also prevents a second thread from compiling the same shader. */
 static vkn_status compile(struct gpu_shader *source)
 {
     const struct pair pair = {source, *source->snippet};

@@ -1,7 +1,6 @@
-/* Puts values in the place of a module's specialisation constants and removes the blocks and
- * functions that these values rule out. Drivers do so as well, but behind their inlining: code that
- * never runs costs them most of the time that they need to compile a program. Control flow stays
- * structured (SPIR-V specification, 2.11). */
+/* Replaces a module's specialisation constants by values and removes blocks and functions that
+ * become unreachable. Drivers do so, too, but only after inlining: unreachable code takes most of
+ * their compile time. Control flow stays structured (SPIR-V specification, 2.11). */
 #include "gpu/specialize.h"
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@ static void set_known(struct specializer *s, uint32_t id, uint32_t value)
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* Of 32 bits without a sign, or of bools. False: not known. */
+/* Computes an operation on unsigned 32-bit integers or bools; false: not supported. */
 static bool compute(uint32_t code, uint32_t a, uint32_t b, uint32_t *result)
 {
     if ((code == OP_U_DIV || code == OP_U_MOD) && b == 0)
@@ -70,7 +69,8 @@ static bool compute(uint32_t code, uint32_t a, uint32_t b, uint32_t *result)
     }
 }
 
-/* The operation `code`, whose operands begin at word k, as a value of `id`, if it is known. */
+/* Evaluates the operation `code`, whose operands start at word k, and stores the value of `id` if
+ * it is known. */
 static void fold(struct specializer *s, size_t at, uint32_t code, uint32_t k, uint32_t id)
 {
     uint32_t a = id_at(s, at, k), b = id_at(s, at, k + 1), result;
@@ -111,7 +111,6 @@ static void read_constant(struct specializer *s, size_t at)
         s->value[id] = value;
 }
 
-/* What stands before the functions. */
 static void read_global(struct specializer *s, size_t at)
 {
     uint32_t code = code_at(s, at), length = length_at(s, at);
@@ -151,10 +150,10 @@ uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge
 
 static void reach(struct specializer *s, uint32_t block)
 {
-    if (!block) /* half of a case's literal: the selector of an OpSwitch has 64 bits */
+    if (!block) /* the word is half of a 64-bit case literal of an OpSwitch */
         s->failed = true;
     if (!has(s, block, REACHED) && has(s, block, SCANNED))
-        s->failed = true; /* a jump back, but to no loop */
+        s->failed = true; /* a backward branch that is not a loop's */
     s->facts[block] |= REACHED;
 }
 
@@ -167,7 +166,7 @@ static void note_loop(struct specializer *s, uint32_t header, uint32_t target)
     s->facts[target] |= CONTINUE;
 }
 
-/* The end of a block that may run; `merge` is where its merge instruction is, or 0. */
+/* Reads the end of a reachable block; `merge`: position of its merge instruction, or 0. */
 static void leave_block(struct specializer *s, size_t at, size_t merge, uint32_t block)
 {
     uint32_t code = code_at(s, at), target = specializer_target(s, at, merge);
@@ -194,7 +193,7 @@ bool specializer_goes_to(const struct specializer *s, uint32_t from, uint32_t to
 {
     size_t at = s->end_of[from], merge = 0;
     if (!at)
-        return false; /* it does not run */
+        return false; /* unreachable */
     if (is_merge(code_at(s, at))) {
         merge = at;
         at += length_at(s, at);
@@ -208,7 +207,7 @@ bool specializer_goes_to(const struct specializer *s, uint32_t from, uint32_t to
     return false;
 }
 
-/* Known where it has the same value whatever block control comes from. */
+/* An OpPhi is known if its value is the same from all reachable predecessors. */
 static void fold_phi(struct specializer *s, size_t at, uint32_t block)
 {
     uint32_t known = 0;
@@ -226,8 +225,8 @@ static void fold_phi(struct specializer *s, size_t at, uint32_t block)
         set_known(s, id_at(s, at, 2), s->value[known]);
 }
 
-/* Follows control through a function whose first instruction is at `at`; a block comes behind those
- * that it is reached from, but for loops. Returns where the function ends. */
+/* Propagates reachability and known values through the function at `at`. Blocks follow their
+ * predecessors in a module, except for loops. Returns the position of its end. */
 static size_t read_function(struct specializer *s, size_t at)
 {
     uint32_t block = 0;
@@ -235,7 +234,7 @@ static size_t read_function(struct specializer *s, size_t at)
     for (; at < s->count && code_at(s, at) != OP_FUNCTION_END; at += length_at(s, at)) {
         uint32_t code = code_at(s, at);
         if (code == OP_LABEL) {
-            if (!block) /* the first one runs */
+            if (!block) /* the first block is reachable */
                 s->facts[id_at(s, at, 1)] |= REACHED;
             block = id_at(s, at, 1);
             s->facts[block] |= SCANNED;
@@ -257,7 +256,7 @@ static size_t read_function(struct specializer *s, size_t at)
     return at;
 }
 
-/* Functions that are called, from the entry point on. */
+/* Reads all functions that are called, starting with the entry point. */
 static void read_functions(struct specializer *s, size_t first)
 {
     for (bool more = true; more;) {
@@ -276,9 +275,9 @@ static void read_functions(struct specializer *s, size_t first)
     }
 }
 
-/* ---- the whole module ------------------------------------------------------------------------ */
+/* ---- module ---------------------------------------------------------------------------------- */
 
-/* The least length of what is written in another form. */
+/* Returns the least length of instructions that are read or rewritten. */
 static uint32_t least_length(uint32_t code)
 {
     switch (code) {
@@ -302,7 +301,6 @@ static uint32_t least_length(uint32_t code)
     }
 }
 
-/* Where the first function begins; 0: the module is damaged. */
 static size_t find_functions(const struct specializer *s)
 {
     size_t first = 0;
@@ -337,7 +335,7 @@ uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *g
         words[3] > s.count)
         return NULL;
     s.bound = words[3];
-    /* A stub is longer than what it takes the place of by at most two words. */
+    /* A stub is at most two words longer than what it replaces. */
     struct writer w = {.words = base_alloc(2 * s.count, sizeof *w.words)};
     s.facts = base_alloc(s.bound + 1, sizeof *s.facts);
     s.value = base_alloc(s.bound + 1, sizeof *s.value);

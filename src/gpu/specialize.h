@@ -1,11 +1,11 @@
-/* What src/gpu/specialize.c and src/gpu/specialize_write.c share: what is known of a module that is
- * specialised. */
+/* Data shared by src/gpu/specialize.c and src/gpu/specialize_write.c: what is known of a module
+ * during specialisation. */
 #ifndef GPU_SPECIALIZE_H
 #define GPU_SPECIALIZE_H
 
 #include "gpu/spirv.h"
 
-/* SPIR-V specification, 3.20 and 3.52, beside what gpu/spirv.h has. */
+/* Further opcodes (SPIR-V specification, 3.20 and 3.52). */
 enum {
     OP_MEMBER_NAME = 6,
     OP_DECORATION_GROUP = 73,
@@ -43,30 +43,30 @@ enum {
     OP_MATRIX_STORE = 4458, /* OpCooperativeMatrixStoreKHR */
 };
 
-/* What is known of an id. */
+/* Facts about an id, as a bit mask. */
 enum {
-    SCALAR = 1,    /* a type: bool or an integer of 32 bits */
-    KNOWN = 2,     /* a constant, of a SCALAR type */
-    REACHED = 4,   /* a block that may run; a function that is called from one */
+    SCALAR = 1,    /* a type: bool or 32-bit integer */
+    KNOWN = 2,     /* a SCALAR constant, whose value is known */
+    REACHED = 4,   /* a block that can run, or a function that such a block calls */
     SCANNED = 8,   /* a block or function that has been read */
-    MERGE = 16,    /* a block that a header which stays names as its merge block */
-    CONTINUE = 32, /* ... as its continue target */
-    REMOVED = 64,  /* defined in a block or function that goes */
-    NUMBERED = 128 /* a constant with a number */
+    MERGE = 16,    /* merge block of a header that is kept */
+    CONTINUE = 32, /* continue target of a header that is kept */
+    REMOVED = 64,  /* defined in a block or function that is removed */
+    NUMBERED = 128 /* a constant with a SpecId */
 };
 
+/* A module during specialisation. */
 struct specializer {
     const uint32_t *words;
     size_t count;
     uint32_t bound;
-    const uint32_t *given; /* [number of the constant], given_count of them */
+    const uint32_t *given; /* [SpecId]: values, given_count of them */
     uint32_t given_count;
-    uint8_t *facts;   /* [id] */
-    uint32_t *value;  /* [id]: of a KNOWN one; of a NUMBERED one before, its number; of a SCALAR
-                         type, 1: bool */
-    uint32_t *end_of; /* [id]: where a block's merge instruction is, or its branch if it has none */
-    uint32_t *loop;   /* [id]: the CONTINUE block of a loop header, and the other way round */
-    bool failed;      /* the module is unlike what compilers of GLSL write: it stays as it is */
+    uint8_t *facts;   /* [id]: mask of the facts above */
+    uint32_t *value;  /* [id]: value if KNOWN; SpecId if only NUMBERED; SCALAR type: is bool */
+    uint32_t *end_of; /* [block]: position of its merge instruction, if none, of its branch */
+    uint32_t *loop;   /* [block]: of a loop header its continue target, and vice versa */
+    bool failed;      /* unlike what GLSL compilers write: the module is not specialised */
 };
 
 static inline uint32_t code_at(const struct specializer *s, size_t at)
@@ -79,7 +79,8 @@ static inline uint32_t length_at(const struct specializer *s, size_t at)
     return s->words[at] >> 16;
 }
 
-/* Word k of an instruction as an id; 0, whose facts nothing reads, where there is none. */
+/* Returns word k of an instruction as an id; 0 (an id without facts) if there is no such word or
+ * id. */
 static inline uint32_t id_at(const struct specializer *s, size_t at, uint32_t k)
 {
     return k < length_at(s, at) && s->words[at + k] < s->bound ? s->words[at + k] : 0;
@@ -100,20 +101,20 @@ static inline bool ends_block(uint32_t code)
     return code >= OP_BRANCH && code <= OP_UNREACHABLE;
 }
 
-/* Where the branch at `at`, which ends a block, goes if that is known: of a selection, whose merge
- * instruction is at `merge`, and of an OpSwitch. 0: not known. */
+/* Returns the block that the branch at `at` goes to if its condition is known: for a selection,
+ * whose merge instruction is at `merge`, and for an OpSwitch. 0: unknown. */
 uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge);
-/* Whether control comes from one block to another. */
+/* Returns whether control can pass from the end of block `from` to block `to`. */
 bool specializer_goes_to(const struct specializer *s, uint32_t from, uint32_t to);
 
-/* The module as it has become. */
+/* The specialised module. */
 struct writer {
     uint32_t *words;
     size_t count;
 };
 
-/* Writes what is left of the module, whose first function is at `first`, once all of it has been
- * read. A word becomes two at most. */
+/* Writes the specialised module, after all of it has been read; `first` is the position of its
+ * first function. Output is at most twice as long as the input. */
 void specializer_write(struct specializer *s, size_t first, struct writer *w);
 
 #endif

@@ -1,13 +1,12 @@
-/* Writes a module as its specialisation leaves it: constants, branches, blocks and functions that
- * control comes to. */
+/* Writes a specialised module: constants, and the reachable functions, blocks and branches. */
 #include "gpu/specialize.h"
 
 #include <string.h>
 
-/* Where in the module: in which function and block, and whether they run. */
+/* Position in the module, its function and block, and whether that code is reachable. */
 struct position {
     size_t at;
-    uint32_t function, block; /* 0: outside of them */
+    uint32_t function, block; /* 0: outside */
     bool runs;
 };
 
@@ -25,7 +24,7 @@ static void enter(const struct specializer *s, struct position *p)
     p->runs = has(s, p->function, REACHED) && (!p->block || has(s, p->block, REACHED));
 }
 
-/* The id that an instruction of a function defines; 0: none. */
+/* Returns the id that an instruction in a function defines; 0: none. */
 static uint32_t result_of(const struct specializer *s, size_t at)
 {
     uint32_t code = code_at(s, at);
@@ -35,14 +34,15 @@ static uint32_t result_of(const struct specializer *s, size_t at)
     return none ? 0 : id_at(s, at, code == OP_LABEL ? 1 : 2);
 }
 
-/* A block that does not run and that a header names all the same: its label and a branch stay. */
+/* Returns whether the block is unreachable but named by a kept header, so that its label and a
+ * terminator must stay. */
 static bool is_stub(const struct specializer *s, const struct position *p)
 {
     return has(s, p->function, REACHED) && !p->runs &&
            (has(s, p->block, MERGE) || has(s, p->block, CONTINUE));
 }
 
-/* Whether an instruction in front of the functions defines its second operand. */
+/* Returns whether an instruction outside of functions defines its second operand. */
 static bool defines_value(uint32_t code)
 {
     return (code >= OP_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT_OP) || code == OP_VARIABLE;
@@ -73,7 +73,6 @@ static void write_words(struct writer *w, uint32_t code, uint32_t length, const 
     w->count += length;
 }
 
-/* A constant in the place of one that is to be specialised. */
 static void write_constant(const struct specializer *s, struct writer *w, size_t at)
 {
     uint32_t type = id_at(s, at, 1), id = id_at(s, at, 2), value = s->value[id];
@@ -110,13 +109,13 @@ static void write_stub(struct specializer *s, struct writer *w, uint32_t block)
         write_words(w, OP_UNREACHABLE, 1, NULL);
 }
 
-/* With the blocks alone that control comes from. */
+/* Keeps only the reachable predecessors of an OpPhi. */
 static void write_phi(struct specializer *s, struct writer *w, const struct position *p)
 {
     const uint32_t *word = s->words + p->at;
     uint32_t *phi = w->words + w->count, length = 3, loop = s->loop[p->block];
     if (loop && !has(s, loop, REACHED))
-        s->failed = true; /* a stub would be one of them */
+        s->failed = true; /* a stub would be a predecessor */
     write_words(w, OP_PHI, 3, word + 1);
     for (uint32_t k = 3; k + 1 < length_at(s, p->at); k += 2)
         if (specializer_goes_to(s, id_at(s, p->at, k + 1), p->block)) {
@@ -138,7 +137,7 @@ static void write_instruction(struct specializer *s, struct writer *w, const str
         target = specializer_target(s, at, merge);
     if (code == OP_PHI)
         write_phi(s, w, p);
-    else if (target && code == OP_SWITCH) /* breaks of its cases need the merge block */
+    else if (target && code == OP_SWITCH) /* breaks in its cases need the merge block */
         write_words(w, OP_SWITCH, 3, (uint32_t[]){id_at(s, at, 1), target});
     else if (target)
         write_words(w, OP_BRANCH, 2, &target);

@@ -1,4 +1,4 @@
-/* Reads SPIR-V: which instructions there are, what their operands are, where ids are defined. */
+/* Parses SPIR-V modules and defines which instructions are allowed, with which operands. */
 #include "gpu/spirv.h"
 
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-/* Codes from `first` to `last`. */
 struct instructions {
     uint16_t first, last;
     const char *operands;
@@ -54,7 +53,7 @@ static const struct instructions known[] = {
     {1, 1, "tr", true},          /* OpUndef */
     {8, 8, "ill", true},         /* OpLine */
     {317, 317, "", true},        /* OpNoLine */
-    /* Of the whole module. */
+    /* Outside of functions. */
     {3, 3, "l*", false},         /* OpSource */
     {4, 4, "s", false},          /* OpSourceExtension */
     {5, 5, "is", false},         /* OpName */
@@ -64,7 +63,7 @@ static const struct instructions known[] = {
     {10, 10, "s", false},        /* OpExtension */
     {11, 11, "rs", false},       /* OpExtInstImport */
     {14, 14, "ll", false},       /* OpMemoryModel */
-    {15, 15, "lis", false},      /* OpEntryPoint, with ids behind the text */
+    {15, 15, "lis", false},      /* OpEntryPoint; ids follow the name */
     {16, 16, "ill*", false},     /* OpExecutionMode */
     {17, 17, "l", false},        /* OpCapability */
     {19, 20, "r", false},        /* OpTypeVoid, OpTypeBool */
@@ -85,7 +84,7 @@ static const struct instructions known[] = {
     {52, 52, "trlii*", false},    /* OpSpecConstantOp */
     {71, 71, "ill*", false},     /* OpDecorate */
     {72, 72, "illl*", false},     /* OpMemberDecorate */
-    /* Of the library's functions alone. */
+    /* In the library's functions only. */
     {68, 68, "tril", false},     /* OpArrayLength */
     {227, 227, "tri*", false},   /* OpAtomicLoad */
     {228, 228, "iiii", false},   /* OpAtomicStore */
@@ -93,7 +92,7 @@ static const struct instructions known[] = {
     {6035, 6035, "tri*", false}, /* OpAtomicFAddEXT */
 };
 
-/* What authors of fields call instructions that are not there, or not theirs. */
+/* Refused instructions, in terms of GLSL. */
 static const struct {
     uint16_t first, last;
     const char *name;
@@ -157,12 +156,11 @@ vkn_status spirv_refuse(const char *name, uint32_t code)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The position where the module is read, and what is known there. */
 struct reader {
     struct spirv *module;
     size_t at;
     uint32_t length;
-    uint32_t function; /* where the OpFunction is; 0: outside of functions */
+    uint32_t function; /* position of the OpFunction; 0: outside of functions */
     bool behind_globals;
 };
 
@@ -179,7 +177,7 @@ static bool has_right_length(const char *operands, uint32_t length)
     return length == least || (more && length > least);
 }
 
-/* Notes the instruction's result. False: no such module. */
+/* Registers the instruction's result. Returns false if an id is invalid. */
 static bool read_operands(struct reader *reader, const char *operands)
 {
     struct spirv *module = reader->module;
@@ -202,7 +200,7 @@ static bool read_operands(struct reader *reader, const char *operands)
     return true;
 }
 
-/* Of the instructions that functions have. */
+/* Instructions of functions that may also stand outside. */
 static bool may_stand_outside(uint32_t code)
 {
     return code == OP_VARIABLE || code == OP_UNDEF || code == OP_LINE || code == OP_NO_LINE;
@@ -217,7 +215,7 @@ static vkn_status read_instruction(const char *name, struct reader *reader)
     if (!operands)
         return spirv_refuse(name, code);
     reader->length = spirv_length(module, reader->at);
-    /* The function itself is defined outside of functions. */
+    /* OpFunction itself counts as outside. */
     if (reader->length > module->count - reader->at ||
         !has_right_length(operands, reader->length) || !read_operands(reader, operands) ||
         (begins && reader->function) ||
@@ -229,7 +227,7 @@ static vkn_status read_instruction(const char *name, struct reader *reader)
     return VKN_OK;
 }
 
-/* From the last to the first, so that lists begin with the first. */
+/* Prepends, last decoration first, so that each list starts with its first decoration. */
 static void list_annotations(struct spirv *module, const uint32_t *at, size_t count)
 {
     while (count-- > 0) {
@@ -256,7 +254,7 @@ static vkn_status read_all(const char *name, struct spirv *module, uint32_t *ann
 vkn_status spirv_open(const char *name, const uint32_t *words, size_t count, struct spirv *module)
 {
     *module = (struct spirv){.words = words, .count = count};
-    /* An id needs an instruction, and a position is of 32 bits. */
+    /* Every id needs an instruction, and positions are 32-bit. */
     if (count <= SPIRV_HEADER || count > SPIRV_MOST_WORDS || words[0] != SPIRV_MAGIC ||
         words[3] > count)
         return base_fail(VKN_BAD_INPUT, "%s: no SPIR-V of up to %u words", name, SPIRV_MOST_WORDS);

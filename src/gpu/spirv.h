@@ -1,4 +1,5 @@
-/* SPIR-V as compilers of GLSL write it: instructions, ids, where each is defined. */
+/* Parses SPIR-V modules as GLSL compilers write them: instructions, ids and their definitions. A
+ * position is the index of an instruction's first word. */
 #ifndef GPU_SPIRV_H
 #define GPU_SPIRV_H
 
@@ -11,7 +12,7 @@
 /* SPIR-V specification: 2.3, 3.7 storage classes, 3.20 decorations, 3.52 instructions. */
 enum {
     SPIRV_MAGIC = 0x07230203,
-    SPIRV_HEADER = 5, /* words; the fourth is the bound of ids */
+    SPIRV_HEADER = 5, /* number of words; word 3 is the bound of ids */
     SPIRV_MOST_WORDS = 1 << 20,
 
     SPIRV_INPUT = 1,
@@ -19,8 +20,8 @@ enum {
     SPIRV_FUNCTION = 7,
 
     SPIRV_RELAXED_PRECISION = 0,
-    SPIRV_SPEC_ID = 1,       /* the number of a specialisation constant */
-    SPIRV_NON_WRITABLE = 24, /* of arrays of constants */
+    SPIRV_SPEC_ID = 1,       /* decoration with a specialisation constant's number */
+    SPIRV_NON_WRITABLE = 24, /* allowed on constant arrays */
     SPIRV_NO_CONTRACTION = 42,
 
     OP_UNDEF = 1,
@@ -68,33 +69,34 @@ enum {
     OP_RETURN = 253,
     OP_NO_LINE = 317,
 
-    GLSL_MODF = 35, /* of GLSL.std.450 */
+    GLSL_MODF = 35, /* in GLSL.std.450 */
     GLSL_U_MIN = 38,
     GLSL_FREXP = 51,
     GLSL_INTERPOLATE = 76,
     GLSL_LAST = 81,
 };
 
-/* What is in a module, read once. */
+/* A parsed module. */
 struct spirv {
     const uint32_t *words;
     size_t count;
     uint32_t bound;
-    uint32_t *definition; /* [id]: where the instruction is that has it as its result; 0: none */
-    uint32_t *function;   /* [id]: where the OpFunction is that it is defined in; 0: none */
-    uint32_t *annotation; /* [id]: the first of its decorations; 0: none */
-    uint32_t *next;       /* [word]: behind a decoration that is there, the next of the same id */
+    uint32_t *definition; /* [id]: position of the instruction that defines the id; 0: none */
+    uint32_t *function; /* [id]: position of the OpFunction that contains the definition; 0: none */
+    uint32_t *annotation; /* [id]: position of the first decoration of the id; 0: none */
+    uint32_t *next; /* [position of a decoration]: position of the same id's next one; 0: none */
 };
 
-/* The operands of an instruction as letters: t the result's type, r the result, i another id, l a
- * literal, s a text; i* or l*: any number of them; x: literals and ids by turns. NULL: none that is
- * expected here. *pure: whether a function that only computes may have it. */
+/* Returns the operand types of an opcode as letters: t type of the result, r result id, i other id,
+ * l literal, s string; "i*", "l*": any number; x: alternating literals and ids. NULL: opcode not
+ * allowed. *pure: whether user code may contain the instruction. */
 const char *spirv_operands(uint32_t code, bool *pure);
-/* VKN_BAD_INPUT: the instruction is none of a field's, in words. */
+/* Returns VKN_BAD_INPUT with a message that a field may not use the instruction, and what it is. */
 vkn_status spirv_refuse(const char *name, uint32_t code);
-/* The letter of operand `k`, from 1 on as its word in the instruction has it; '\0' past the end. */
+/* Returns the letter of operand `k`, the index of its word in the instruction, from 1; '\0': past
+ * the end. */
 char spirv_operand(const char *operands, uint32_t k);
-/* The code and the number of words of the instruction that begins there. */
+/* Return opcode and length in words of the instruction at a position. */
 static inline uint32_t spirv_code(const struct spirv *module, size_t at)
 {
     return module->words[at] & 0xffffu;
@@ -103,18 +105,18 @@ static inline uint32_t spirv_length(const struct spirv *module, size_t at)
 {
     return module->words[at] >> 16;
 }
-/* The code of the instruction that defines an id of the module. */
+/* Returns the opcode of the instruction that defines an id. */
 static inline uint32_t spirv_code_of(const struct spirv *module, uint32_t id)
 {
     return spirv_code(module, module->definition[id]);
 }
 
-/* Reads the words, which have to outlive the module. VKN_BAD_INPUT with a message that begins with
- * `name`: they are not whole, or hold an instruction that no program of the library or of a field
- * has. spirv_close frees it in either case. */
+/* Parses `words`, which must outlive the module. VKN_BAD_INPUT: damaged, or contains an instruction
+ * that neither the library's shaders nor fields may have; the message begins with `name`. The
+ * caller calls spirv_close in either case. */
 vkn_status spirv_open(const char *name, const uint32_t *words, size_t count, struct spirv *module);
 void spirv_close(struct spirv *module);
-/* The name that the module gives an id, up to where GLSL puts its parameters; "": none. */
+/* Copies the OpName of an id, up to the parenthesis before GLSL's parameter types; "": none. */
 void spirv_name(const struct spirv *module, uint32_t id, char name[64]);
 
 #endif

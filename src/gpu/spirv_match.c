@@ -1,5 +1,5 @@
-/* Finds the library's part of a program in the same program with a user's snippet, word for word
- * but for the ids. */
+/* Verifies that a module with a user's snippet contains the library's code unchanged, except for
+ * ids. */
 #include "gpu/snippet_check.h"
 
 #include <stdlib.h>
@@ -39,16 +39,17 @@ static bool is_snippet(const struct spirv_match *match, uint32_t reference)
     return reference == match->snippet[0] || reference == match->snippet[1];
 }
 
-/* Types and constants, of which compilers make one or several with the same meaning: an array that
- * a buffer has may serve a variable or not, as it comes before or after. */
+/* Returns whether ids are compared by content: types and constants. Compilers may merge or
+ * duplicate those with the same meaning: depending on the order, a variable shares the array type
+ * of a buffer or gets its own. */
 static bool is_by_meaning(uint32_t code)
 {
     return code == OP_EXT_INST_IMPORT || (code >= OP_TYPE_VOID && code <= OP_CONSTANT_NULL) ||
            code == OP_UNDEF;
 }
 
-/* Whether two ids are the same. What is not by its meaning is so from now on, and what functions
- * hold is looked at when they are gone through. */
+/* Returns whether two ids match. Ids that are not compared by content are paired at the first
+ * comparison; the bodies of functions are compared later. */
 static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t user)
 {
     const struct spirv *a = match->reference, *b = match->user;
@@ -60,7 +61,8 @@ static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t use
         return false;
     bool by_meaning = is_by_meaning(spirv_code(a, from));
     if (by_meaning) {
-        /* Before its instruction, which names itself as the result. */
+        /* Paired before the comparison, because an instruction contains its own id as its result.
+         */
         uint32_t before = match->user_of[reference];
         match->user_of[reference] = user;
         bool same = match_instruction(match, from, to);
@@ -78,7 +80,7 @@ static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t use
     return match_instruction(match, from, to);
 }
 
-/* Forgets what was found since there were `count`. */
+/* Removes all pairs but the first `count`. */
 static void forget(struct spirv_match *match, size_t count)
 {
     while (match->found_count > count) {
@@ -94,7 +96,7 @@ static bool match_function(struct spirv_match *match, uint32_t reference)
 {
     const struct spirv *a = match->reference, *b = match->user;
     size_t from = a->definition[reference], to = b->definition[match->user_of[reference]];
-    /* Of the snippet's functions the type alone. */
+    /* Of the snippet's functions, only the type must match. */
     if (is_snippet(match, reference))
         return match_instruction(match, from, to);
     for (bool more = true; more;) {
@@ -111,7 +113,7 @@ static bool match_function(struct spirv_match *match, uint32_t reference)
     return true;
 }
 
-/* Those that were found from `first` on, and what is found by that. */
+/* Compares the functions paired from number `first` on, and those paired meanwhile. */
 static vkn_status match_functions(const char *name, struct spirv_match *match, size_t first)
 {
     for (size_t i = first; i < match->found_count; i++) {
@@ -122,14 +124,14 @@ static vkn_status match_functions(const char *name, struct spirv_match *match, s
             continue;
         spirv_name(match->reference, reference, function);
         return base_fail(VKN_BAD_INPUT,
-                         "%s: it changes vknerf's own function %s: is one of its functions named "
-                         "as one of GLSL?",
+                         "%s: it changes vknerf's own function %s: does it define a function with "
+                         "the name of a GLSL function?",
                          name, function);
     }
     return VKN_OK;
 }
 
-/* The function of a module that has the name; 0: none. */
+/* Returns the function with the OpName; 0: none. */
 static uint32_t find_function(const struct spirv *module, const char *wanted)
 {
     for (size_t at = SPIRV_HEADER; at < module->count; at += spirv_length(module, at)) {
@@ -146,9 +148,9 @@ static uint32_t find_function(const struct spirv *module, const char *wanted)
     return 0;
 }
 
-/* ---- where the program begins ---------------------------------------------------------------- */
+/* ---- entry point ----------------------------------------------------------------------------- */
 
-/* The only entry point; 0: there is none, or several. */
+/* Returns the entry point; 0: there is none, or several. */
 static uint32_t find_main(const struct spirv *module)
 {
     uint32_t entry = 0, count = 0;
@@ -160,7 +162,8 @@ static uint32_t find_main(const struct spirv *module)
     return count == 1 && spirv_code_of(module, entry) == OP_FUNCTION ? entry : 0;
 }
 
-/* The call in front of main's "OpReturn OpFunctionEnd"; 0: it does not end so. */
+/* Returns the position of the call before main's final OpReturn and OpFunctionEnd; 0: main ends
+ * otherwise. */
 static size_t find_last_call(const struct spirv *module, uint32_t entry)
 {
     size_t last[3] = {0}, at = module->definition[entry];
@@ -192,13 +195,13 @@ static vkn_status match_main(const char *name, struct spirv_match *match)
     if (!from || !to || !match_id(match, main_a[1], main_b[1]) || main_a[3] != main_b[3] ||
         !match_id(match, main_a[4], main_b[4]) ||
         !match_id(match, a->words[from + 3], b->words[to + 3]))
-        return base_fail(VKN_BAD_INPUT, "%s: it changes how vknerf's programs begin", name);
+        return base_fail(VKN_BAD_INPUT, "%s: it changes the entry point of vknerf's shader", name);
     match->reference_main = entry;
     match->last_call = (uint32_t)to;
     return match_functions(name, match, 0);
 }
 
-/* ---- what no function has named -------------------------------------------------------------- */
+/* ---- buffers, constants and other ids that functions have not paired ------------------------- */
 
 static bool has_same_annotations(const struct spirv_match *match, uint32_t reference, uint32_t user)
 {
@@ -213,8 +216,7 @@ static bool has_same_annotations(const struct spirv_match *match, uint32_t refer
     return from == to;
 }
 
-/* Whether what a buffer holds lies in it as it does in the library's: the types have the same
- * structure. */
+/* Returns whether data has the same memory layout under both types, whose structure is the same. */
 static bool has_same_layout(const struct spirv_match *match, uint32_t reference, uint32_t user)
 {
     const struct spirv *a = match->reference, *b = match->user;
@@ -232,7 +234,8 @@ static bool has_same_layout(const struct spirv_match *match, uint32_t reference,
     return true;
 }
 
-/* Constants that pipelines set and variables of other kinds than the user may have. */
+/* Returns whether the instruction declares a specialisation constant or a variable of a kind that
+ * users may not have. */
 static bool is_interface(const struct spirv *module, size_t at)
 {
     uint32_t code = spirv_code(module, at);
@@ -271,12 +274,13 @@ static vkn_status match_interface(const char *name, struct spirv_match *match)
         if (!has_same_annotations(match, reference, user) ||
             (is_interface(a, from) &&
              !has_same_layout(match, a->words[from + 1], match->user->words[to + 1])))
-            return base_fail(VKN_BAD_INPUT, "%s: it changes the layout of what is vknerf's", name);
+            return base_fail(VKN_BAD_INPUT, "%s: it changes the memory layout of vknerf's buffers",
+                             name);
     }
     return VKN_OK;
 }
 
-/* What the snippet may call: the functions that the library's own calls. */
+/* Pairs the functions that the snippet may call. */
 static vkn_status match_public(const char *name, struct spirv_match *match)
 {
     static const char *const functions[] = {"parameter(u1;", "parameter_pair(u1;",
@@ -289,7 +293,8 @@ static vkn_status match_public(const char *name, struct spirv_match *match)
         if (!user)
             continue;
         if (!reference || !match_id(match, reference, user))
-            return base_fail(VKN_BAD_INPUT, "%s: its function %s is vknerf's", name, functions[i]);
+            return base_fail(VKN_BAD_INPUT, "%s: it defines the function %s, which is vknerf's",
+                             name, functions[i]);
         match->is_public[user] = true;
     }
     return match_functions(name, match, first);
@@ -313,7 +318,7 @@ vkn_status spirv_match_open(const char *name, const struct spirv *reference,
     BASE_TRY(match_main(name, match));
     BASE_TRY(match_public(name, match));
     BASE_TRY(match_interface(name, match));
-    /* Called by the library, and yet the user's. */
+    /* The library calls the snippet's functions, but they are the user's. */
     for (size_t i = 0; i < BASE_COUNT(match->snippet); i++)
         match->reference_of[match->user_of[match->snippet[i]]] = 0;
     return VKN_OK;

@@ -1,4 +1,5 @@
-/* What a driver's compiler says of a program: VK_KHR_pipeline_executable_properties. */
+/* Reads the statistics of a driver's compiler for a pipeline
+ * (VK_KHR_pipeline_executable_properties). */
 #include "gpu/internal.h"
 
 #include <cjson/cJSON.h>
@@ -7,26 +8,26 @@
 #include <string.h>
 #include <time.h>
 
-/* Of a driver's statistics those that are the same thing everywhere, by the names that the drivers
- * have for them: RADV, NVK, ANV, NVIDIA's own. What no driver tells is empty. */
+/* Statistics with the same meaning on all drivers, by the drivers' names for them: RADV, NVK, ANV,
+ * NVIDIA. NULL: the driver does not report it. */
 #define DRIVERS 4
 static const struct {
-    const char *name; /* in the object */
+    const char *name; /* key in the JSON object */
     const char *told[DRIVERS];
 } statistics[] = {
-    /* Of an invocation; those that are needed at once on Intel, where it tells no others. */
+    /* Per invocation; Intel reports only how many are live at once. */
     {"registers", {"VGPRs", "Number of GPRs", "Max live registers", "Register Count"}},
     {"spilled", {"Spilled VGPRs", "Spills to memory", "Spills", NULL}},
-    /* Of a subgroup: RADV and ANV; of an invocation: NVK and NVIDIA. */
+    /* Per subgroup on RADV and ANV, per invocation on NVK and NVIDIA. */
     {"scratch_bytes", {"Scratch size", "SLM size", "Scratch Memory Size", "Local Memory Size"}},
     {"shared_bytes", {"LDS size", NULL, "Workgroup Memory Size", "Shared Memory Size"}},
     {"code_bytes", {"Code size", "Code size", "Code size", "Binary Size"}},
-    /* Subgroups that registers and shared memory leave room for: of a SIMD, of an SM. */
+    /* Subgroups that registers and shared memory allow: per SIMD, per SM. */
     {"occupancy", {"Subgroups per SIMD", "Max warps/SM", NULL, NULL}},
     {"instructions", {"Instructions", "Instruction count", "Instructions", NULL}},
-    /* Of one subgroup by itself, as the compiler estimates them. */
+    /* Estimate for one subgroup by itself. */
     {"cycles", {"Latency", "Static cycle count", "Cycles", NULL}},
-    /* Of one subgroup among many. */
+    /* Per subgroup, with many subgroups in flight. */
     {"busy_cycles", {"Inverse Throughput", NULL, NULL, NULL}},
 };
 
@@ -51,7 +52,7 @@ static double value_of(const VkPipelineExecutableStatisticKHR *statistic)
     }
 }
 
-/* A driver may make several executables of a program: the last one tells. */
+/* If a driver creates several executables for a pipeline, the last one counts. */
 static void set(cJSON *json, const char *name, double value)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(json, name);

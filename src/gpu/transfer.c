@@ -1,4 +1,4 @@
-/* Blocking copies between host and device. */
+/* Copies between host memory and buffers, and waits for the copies. */
 #include "gpu/internal.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ void gpu_transfer_destroy(struct gpu_device *device)
     gpu_arena_destroy(&transfer->arena);
 }
 
-/* Copies one piece and waits for it; with `from` NULL only waits for all that was submitted. */
+/* Copies one chunk and waits for it; if `from` is NULL, only waits for all earlier submissions. */
 static vkn_status run(struct gpu_device *device, const struct gpu_buffer *from,
                       uint64_t from_offset, const struct gpu_buffer *to, uint64_t to_offset,
                       uint64_t size)

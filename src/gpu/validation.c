@@ -1,5 +1,5 @@
-/* VKNERF_VALIDATION=1: the validation layer with synchronisation validation, its messages in our
- * log. */
+/* Runs the validation layer with synchronisation validation if VKNERF_VALIDATION=1, and logs its
+ * messages. */
 #include "gpu/internal.h"
 
 #include <stdatomic.h>

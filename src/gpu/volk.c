@@ -1,3 +1,3 @@
-/* The one place where volk, which loads libvulkan at run time, is compiled. */
+/* Compiles volk, which loads libvulkan at run time. */
 #define VOLK_IMPLEMENTATION
 #include <volk.h>

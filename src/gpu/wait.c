@@ -1,4 +1,4 @@
-/* Waiting for the device, and giving up one that hangs. */
+/* Waits for submissions, and marks a device as hung if they do not finish. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -7,8 +7,7 @@
 
 double gpu_stop_timeout = 20;
 
-/* What a training period of a field in GLSL takes on a slow CPU device, compiling included, is
- * less. */
+/* An update interval of a field in GLSL takes less on a slow CPU device, including compilation. */
 #define FIELD_SECONDS 600.0
 
 double gpu_snippet_seconds(void)
@@ -34,9 +33,10 @@ const volatile sig_atomic_t *gpu_set_stop_flag(struct gpu_device *device,
     return before;
 }
 
-/* ---- giving up ------------------------------------------------------------------------------- */
+/* ---- hung devices ---------------------------------------------------------------------------- */
 
-/* What a hung device may still use is not destroyed. */
+/* Objects that a hung device may still use are not destroyed: the functions below replace its
+ * destroy functions. */
 #define KEEP(type)                                                                        \
     static VKAPI_ATTR void VKAPI_CALL keep_##type(VkDevice device, Vk##type object,       \
                                                   const VkAllocationCallbacks *allocator) \
@@ -90,10 +90,11 @@ static void give_up(struct gpu_device *device)
 static vkn_status fail_stopped(struct gpu_device *device, const char *name)
 {
     give_up(device);
-    return base_fail(VKN_NO_DEVICE,
-                     "%s: the device does not answer, %g seconds after it was to stop; what came "
-                     "after the last checkpoint is not saved",
-                     name, gpu_stop_timeout);
+    return base_fail(
+        VKN_NO_DEVICE,
+        "%s: the device did not finish within %g seconds after the stop request; progress "
+        "since the last checkpoint is lost",
+        name, gpu_stop_timeout);
 }
 
 static vkn_status fail_endless(struct gpu_device *device, const char *name)
@@ -105,14 +106,15 @@ static vkn_status fail_endless(struct gpu_device *device, const char *name)
                      name, device->limit);
 }
 
-/* Of a device that shares its threads with what another one of the process was given up for. */
+/* For a device that shares its threads with another device of the process, which hung. */
 static vkn_status fail_beside(struct gpu_device *device, const char *name)
 {
     give_up(device);
-    return base_fail(VKN_NO_DEVICE,
-                     "%s: the device does not answer: its threads run a program of this process "
-                     "that does not end; a new context has others",
-                     name);
+    return base_fail(
+        VKN_NO_DEVICE,
+        "%s: the device does not answer: its threads run a shader of this process that "
+        "never ends; create a new context",
+        name);
 }
 
 static bool lost_threads(const struct gpu_device *device)
@@ -125,13 +127,14 @@ vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject)
 {
     if (!device->hung)
         return VKN_OK;
-    return base_fail(VKN_NO_DEVICE, "%s: the device was given up: it did not come to an end",
-                     subject);
+    return base_fail(VKN_NO_DEVICE,
+                     "%s: the device was given up after it hung; create a new context", subject);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* In slices, so that a stop and the limit are noticed: a device that hangs would ignore them. */
+/* Waits in time slices to notice a stop request and the limit: a hung device never signals the
+ * fence. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name)
 {
     double began = 0, asked = 0;

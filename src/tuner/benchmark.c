@@ -1,4 +1,4 @@
-
+/* Compares the times of two backends for a pass, by running them alternately. */
 #include "tuner/internal.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ struct field_benchmark {
     struct gpu_recording *recording;
 };
 
-/* ---- contenders -------------------------------------------------------------------------- */
+/* ---- passes ready to be timed ------------------------------------------------------------ */
 
 static vkn_status check(struct field_benchmark *benchmark, enum field_find_pass pass,
                         struct field_trial *trial)
@@ -64,7 +64,7 @@ void field_benchmark_destroy(struct field_benchmark **destroyed)
     free(benchmark);
 }
 
-/* ---- the contest ------------------------------------------------------------------------- */
+/* ---- comparison -------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -88,7 +88,7 @@ vkn_status field_benchmark_compare(struct field_benchmark *const pair[2], double
     for (first = base_seconds(); count < MOST_TURNS; count++) {
         if (count >= least && base_seconds() - first >= seconds)
             break;
-        /* Neither is always the one that runs after the other. */
+        /* The backends swap their order in every iteration, so that neither always runs second. */
         for (uint32_t i = 0; i < 2; i++) {
             uint32_t which = (count + i) % 2;
             BASE_TRY(workload_time(pair[which]->recording, &times[which][count]));

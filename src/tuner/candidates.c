@@ -1,4 +1,4 @@
-
+/* Lists the candidate backends for a precision setting, creates them, and finds the fastest. */
 #include "tuner/internal.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ uint32_t field_list_candidates(const struct vkn_config *config,
     return count;
 }
 
-/* A measurement is repeatable to a few percent; less is no reason to give up digits. */
+/* Measurements repeat to within a few percent; smaller gains do not justify a loss of precision. */
 #define WORTHWHILE 0.95
 
 uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count)
@@ -77,9 +77,9 @@ vkn_status field_predict_fastest(const struct vkn_config *config, const struct f
     return field_backend_create(&wanted, model, device, backend);
 }
 
-/* ---- what is offered --------------------------------------------------------------------- */
+/* ---- creating backends ------------------------------------------------------------------- */
 
-/* The one of `features`, NULL at their end, that the user has switched off; NULL: none. */
+/* Returns the first of `features` (NULL-terminated) that VKNERF_DISABLE lists; NULL: none. */
 static const char *switched_off(const char *const *features)
 {
     while (*features && !gpu_disabled(*features))
@@ -87,7 +87,6 @@ static const char *switched_off(const char *const *features)
     return *features;
 }
 
-/* Why field_backend_create refused. */
 static void explain_absence(const struct gpu_capabilities *device,
                             struct field_candidate *candidate)
 {
@@ -129,7 +128,7 @@ static struct vkn_config settings_of(const struct vkn_config *config,
     return wanted;
 }
 
-/* Where the self-test takes out a shape, the next one comes in. */
+/* When the self-test removes the chosen matrix shape, tries the next shape. */
 static vkn_status create_backend(struct gpu_device *device, const struct vkn_config *config,
                                  const struct field_model *model, struct field_candidate *candidate,
                                  bool *shapes_removed)
@@ -169,7 +168,7 @@ vkn_status field_candidate_create(struct gpu_device *device, const struct vkn_co
     field_apply_tuning(device, config, model, &candidate->backend);
     field_backend_describe(&candidate->backend, candidate->name);
     const struct pass *pass = workload_pass(model, FIELD_PASS_FORWARD);
-    if (!pass) /* a kind of somebody's own: what is missing shows when it is made */
+    if (!pass) /* a user's kind of field: its creation reports missing shaders */
         return VKN_OK;
     field_backend_shader_name(&candidate->backend, pass->name, pass->variant, forward);
     if (!gpu_shader_exists(forward)) {

@@ -1,4 +1,4 @@
-
+/* Chooses the backend of a run: the one asked for if it passes the self-test, or the fastest. */
 #include "tuner/internal.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@ struct chooser {
     struct field_model model;
     struct field_choice *choice;
     struct field_trial_cache *records;
-    struct field_workload *workload; /* made when the first backend has to run */
-    bool shapes_removed;             /* the self-test took shapes of matrices out */
+    struct field_workload *workload; /* created when the first backend is run */
+    bool shapes_removed;             /* the self-test removed matrix shapes */
 };
 
 static vkn_status offer(struct chooser *chooser, struct field_candidate *candidate)
@@ -33,7 +33,7 @@ static vkn_status run_backend(struct chooser *chooser, const struct field_backen
     return VKN_OK;
 }
 
-/* A tuned backend that fails may be right untuned. */
+/* A tuned backend that fails is tested again untuned. */
 static vkn_status run(struct chooser *chooser, struct field_candidate *candidate,
                       struct field_trial *trial)
 {
@@ -63,9 +63,9 @@ static void judge(const struct chooser *chooser, struct field_candidate *candida
                  chooser->capabilities->name, candidate->name, trial->fault);
 }
 
-/* ---- the precision asked for ------------------------------------------------------------- */
+/* ---- a precision that the user asked for ------------------------------------------------- */
 
-/* fp32 is what others are measured by; as it was tuned it has been compared with itself. */
+/* fp32 is the reference and is not tested; tuned fp32 was tested when it was tuned. */
 static vkn_status test_candidate(struct chooser *chooser, struct field_candidate *candidate)
 {
     struct field_trial trial = {0};
@@ -77,8 +77,7 @@ static vkn_status test_candidate(struct chooser *chooser, struct field_candidate
     return VKN_OK;
 }
 
-/* The list of candidates has the default shape and the same shape by its name: the second one is
- * not tried again. */
+/* The default shape can be in the list a second time, under its name; it is not tested again. */
 static bool tried_before(const struct field_choice *choice, uint32_t index)
 {
     for (uint32_t i = 0; i < index; i++)
@@ -94,9 +93,8 @@ static vkn_status choose_asked(struct chooser *chooser)
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
         BASE_TRY(offer(chooser, candidate));
-        /* The user asked for something that the device never had: field_backend_create has said
-         * what.
-         */
+        /* The device does not support the precision asked for; field_backend_create has recorded
+         * why. */
         if (candidate->verdict == FIELD_UNSUPPORTED && i == 0 && !chooser->shapes_removed)
             return VKN_BAD_INPUT;
         if (candidate->verdict == FIELD_UNSUPPORTED || tried_before(choice, i))
@@ -112,9 +110,9 @@ static vkn_status choose_asked(struct chooser *chooser)
     return VKN_BAD_INPUT;
 }
 
-/* ---- the fastest ------------------------------------------------------------------------- */
+/* ---- the fastest precision --------------------------------------------------------------- */
 
-/* Why fp32 is taken without measuring; NULL: it is not. */
+/* Returns why fp32 is chosen without measuring; NULL: candidates must be measured. */
 static const char *skip_reason(const struct chooser *chooser, uint32_t offered)
 {
     const char *measure = getenv("VKNERF_MEASURE");
@@ -124,9 +122,9 @@ static const char *skip_reason(const struct chooser *chooser, uint32_t offered)
         return "the model has no other";
     if (offered == 1)
         return "the device offers nothing else";
-    /* CPU devices compute f16 in f32 and matrices lane by lane: on lavapipe fp16 and coopmat take
-     * two to four times as long, and compiling all programs only to find that out takes 20 seconds.
-     */
+    /* CPU devices compute f16 in f32, and matrices lane by lane: on lavapipe, fp16 and coopmat take
+     * two to four times as long as fp32, and compiling all shaders only to find that out takes 20
+     * seconds. */
     if (chooser->capabilities->type == GPU_CPU && !(measure && strcmp(measure, "1") == 0))
         return "CPU devices multiply f32 fastest";
     return NULL;
@@ -134,12 +132,12 @@ static const char *skip_reason(const struct chooser *chooser, uint32_t offered)
 
 double field_compile_limit = 20;
 
-/* Candidates in the order of what is to be expected of them: matrices, then fp16. fp32 is none: it
- * is what all are compared with. */
+/* The candidates to measure, likely fastest first: cooperative matrices, then fp16. fp32, the
+ * reference, is not in the list. */
 struct measurement {
     struct chooser *chooser;
     uint32_t order[FIELD_MAX_CANDIDATES], count;
-    bool given_up[FIELD_MAX_CANDIDATES]; /* by candidate */
+    bool given_up[FIELD_MAX_CANDIDATES]; /* [candidate] */
     double began;
 };
 
@@ -153,7 +151,7 @@ static void order_candidates(struct measurement *measurement)
                 measurement->order[measurement->count++] = i;
 }
 
-/* Work of base_parallel. What does not compile is found out when it is run. */
+/* Work of base_parallel. A failure is ignored here: the trial meets it again. */
 static vkn_status compile_next(void *context, size_t index)
 {
     struct measurement *measurement = context;
@@ -167,8 +165,8 @@ static vkn_status compile_next(void *context, size_t index)
     return VKN_OK;
 }
 
-/* All on all processors, for GPUs' compilers, which take up to a minute for one; those of CPU
- * devices compile when a program runs. */
+/* Compiles all candidates in parallel, because a GPU's compiler takes up to a minute for one. CPU
+ * devices compile when a pipeline first runs, so there is nothing to do. */
 static vkn_status compile_all(struct measurement *measurement)
 {
     struct chooser *chooser = measurement->chooser;
@@ -185,7 +183,8 @@ static vkn_status compile_all(struct measurement *measurement)
     return base_parallel(measurement->count, compile_next, measurement, NULL);
 }
 
-/* Times that are compared come from one measurement. */
+/* All candidates are measured again unless all are cached: times are compared only within one
+ * measurement. */
 static vkn_status measure(struct chooser *chooser)
 {
     struct measurement measurement = {.chooser = chooser};
@@ -215,7 +214,8 @@ static vkn_status measure(struct chooser *chooser)
     return VKN_OK;
 }
 
-/* By how much the chosen one is ahead: of fp32 or, when it is that, of the next. */
+/* Writes the speed-up of the chosen backend: over fp32 or, if fp32 was chosen, over the second
+ * fastest. */
 static void explain_fastest(struct field_choice *choice)
 {
     struct field_candidate others[FIELD_MAX_CANDIDATES];
@@ -280,7 +280,7 @@ static void explain_sums(const struct chooser *chooser)
     snprintf(chooser->choice->why_sums, sizeof chooser->choice->why_sums, "%s", why);
 }
 
-/* Writes the backend into the configuration, as an effective one has it. */
+/* Writes the backend's precision and matrix settings into the configuration. */
 static void apply_backend(struct vkn_config *config, const struct field_backend *backend)
 {
     config->precision = backend->precision;

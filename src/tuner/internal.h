@@ -1,73 +1,78 @@
-/* What the files of the room share: records of trials, and the inside of the workload. */
+/* Declarations shared by the files of the tuner module: the cache of trials and the workload. */
 #ifndef TUNER_INTERNAL_H
 #define TUNER_INTERNAL_H
 
 #include "tuner/tuner.h"
 
-/* ---- records ------------------------------------------------------------------------------- */
+/* ---- cache of trials ----------------------------------------------------------------------- */
 
-/* Trials of backends, remembered for a device, a driver and the programs' code in the user's cache
- * folder. */
+/* Results of trials, cached in a file for a device, a driver and the SPIR-V of the shaders. */
 struct field_trial_cache;
 
-/* NULL when nothing is kept: no folder, no memory, switched off, or a test breaks something. A file
- * that is damaged or of another driver counts as empty, and so does any with VKNERF_MEASURE=1. */
+/* Opens the cache. NULL: no cache folder, out of memory, switched off, or under
+ * VKNERF_SELF_TEST_BREAK. A file that is damaged or of another driver counts as empty; so does any
+ * file with VKNERF_MEASURE=1. */
 struct field_trial_cache *field_trial_cache_open(const struct gpu_device *device);
-/* What was found out about the backend for such a model. `records` may be NULL. */
+/* Finds the trial of the backend for the model of `config`; false: not cached. `records` may be
+ * NULL. */
 bool field_trial_cache_find(const struct field_trial_cache *records,
                             const struct vkn_config *config, const struct field_backend *backend,
                             struct field_trial *trial);
+/* Adds or replaces the trial of the backend. */
 void field_trial_cache_add(struct field_trial_cache *records, const struct vkn_config *config,
                            const struct field_backend *backend, const struct field_trial *trial);
-/* Saves what was added; failing to costs the next start its time and nothing else. */
+/* Saves added trials and closes the cache. If saving fails, the next start only measures again. */
 void field_trial_cache_close(struct field_trial_cache **records);
 
 /* ---- the workload ---------------------------------------------------------------------------- */
 
 #define WORKLOAD_RAYS       64u
-#define WORKLOAD_LOCAL_SIZE 64u /* of the other programs */
+#define WORKLOAD_LOCAL_SIZE 64u /* of shaders that do not choose their own size */
 
-/* What a backend computes. */
+/* Outputs of a backend. */
 struct workload_results {
-    float (*values)[4]; /* rgb and density of a sample */
-    float *weights;     /* gradients of the MLPs' weights, summed */
-    float *features;    /* gradients of the grid's: [level][sample][feature] */
+    float (*values)[4]; /* [sample]: rgb and density */
+    float *weights;     /* [weight]: gradients of the MLPs' weights, summed over workgroups */
+    float *features;    /* gradients of the grid's features: [level][sample][feature] */
 };
 
+/* Inputs and expected outputs, on the host. */
 struct field_workload {
     struct gpu_device *device;
     struct vkn_config config;
     struct field_model model;
     uint32_t sample_count;
-    uint32_t runs;             /* of a program, to time it */
-    double seconds;            /* at least */
-    bool reduce;               /* the time of field_backward includes that of reduce_gradients */
-    struct field_backend fp32; /* untuned */
+    uint32_t runs;             /* timed runs of a pass */
+    double seconds;            /* lower limit of the time of all runs */
+    bool reduce;               /* timings of field_backward include reduce_gradients */
+    struct field_backend fp32; /* untuned reference */
     struct Ray *rays;
     struct Sample *samples;
     uint32_t *live;
-    float (*gradients)[4]; /* of rgb and density */
+    float (*gradients)[4]; /* [sample]: gradients of rgb and density */
     float *params;
-    struct workload_results expected; /* fp32's */
-    double milliseconds;              /* fp32's */
+    struct workload_results expected; /* outputs of fp32 */
+    double milliseconds;              /* time of fp32 */
 };
 
-/* Rays, samples, parameters and the gradients that field_backward begins with. */
+/* Fills in rays, samples, parameters and the output gradients that field_backward starts from. */
 vkn_status workload_fill(struct field_workload *work);
-/* Gradients of the grid's features. */
+/* Returns the number of grid features: levels * samples * features. */
 uint64_t workload_features(const struct field_workload *work);
 vkn_status workload_results_create(const struct field_workload *work,
                                    struct workload_results *results);
 void workload_results_destroy(struct workload_results *results);
-/* Whether the results of a pass are fp32's; else says how not. */
+/* Returns whether the results of a pass agree with fp32's; else describes the first difference in
+ * trial->fault. */
 bool workload_check(const struct field_workload *work, const struct field_backend *backend,
                     enum field_find_pass pass, const struct workload_results *results,
                     struct field_trial *trial);
 
 /* ---- a backend on the device ---------------------------------------------------------------- */
 
-#define WORKLOAD_PASSES 8u /* most of a recipe */
+#define WORKLOAD_PASSES 8u /* most passes of a trial */
 
+/* Pipelines and buffers of a backend for the workload. */
 struct workload_attempt {
     struct field_workload *work;
     struct field_backend backend;
@@ -77,38 +82,39 @@ struct workload_attempt {
     struct buffers buffers;
     struct gpu_bindings *bindings;
     char names[FIELD_PASSES][FIELD_SHADER_NAME];
-    struct gpu_pipeline *pipelines[FIELD_PASSES][WORKLOAD_PASSES]; /* of workload_list */
+    struct gpu_pipeline *pipelines[FIELD_PASSES][WORKLOAD_PASSES]; /* in the order of workload_list
+                                                                    */
     struct gpu_pipeline *round_parameters, *reduce;
-    uint32_t partials; /* sums of weights' gradients in BIND_PARTIALS */
+    uint32_t partials; /* number of partial sums of weight gradients in BIND_PARTIALS */
 };
 
-/* The passes that a trial of `pass` runs, in their order; *timed is the first of those that count.
- * Returns how many. */
+/* Lists the passes that a trial of `pass` runs, in order; those from *timed on count for its time.
+ * Returns their number. */
 size_t workload_list(const struct field_model *model, enum field_find_pass pass,
                      const struct pass *passes[WORKLOAD_PASSES], size_t *timed);
-/* The one of them that is named in messages. */
+/* Returns the pass that stands for the trial in messages; NULL: the model has none. */
 const struct pass *workload_pass(const struct field_model *model, enum field_find_pass pass);
-/* The name and the hash of its program, with those of its neighbours that depend on the backend; 0:
- * there is none. */
+/* Writes the name of that pass's shader, and returns a hash of all timed shaders; 0: there is none,
+ * or it is compiled at run time. */
 uint64_t workload_hash(const struct gpu_device *device, const struct field_model *model,
                        const struct field_backend *backend, enum field_find_pass pass,
                        char name[FIELD_SHADER_NAME]);
 
-/* Programs of the passes wanted and what they work on. *compiled: a failure is not that of the
- * programs. The caller closes it, whatever comes back. */
+/* Creates pipelines of the wanted passes and their buffers. *compiled is false if a pipeline could
+ * not be created. The caller calls workload_close, also after an error. */
 vkn_status workload_open(struct workload_attempt *attempt, struct field_workload *work,
                          const struct field_backend *backend, const bool wanted[FIELD_PASSES],
                          bool *compiled);
 void workload_close(struct workload_attempt *attempt);
-/* Compiles the programs of both passes, which stay with the device for who asks next; from several
- * threads. */
+/* Compiles the pipelines of both passes; the device keeps them for their next use. Callable from
+ * several threads. */
 vkn_status workload_compile(struct field_workload *work, const struct field_backend *backend);
-/* A run of the pass on features fresh from the grid; only the pass is timed. */
+/* Records a trial of the pass. Only the pass itself is timed, not the preparation of its inputs. */
 vkn_status workload_record(struct workload_attempt *attempt, enum field_find_pass pass,
                            struct gpu_recording **recording);
-/* Runs it once. */
+/* Submits the recording once and measures its time. */
 vkn_status workload_time(struct gpu_recording *recording, double *milliseconds);
-/* Runs the pass, its outputs poisoned before, and leaves what it computed. */
+/* Fills the pass's outputs with NaN, runs the pass and downloads the outputs. */
 vkn_status workload_compute(struct workload_attempt *attempt, enum field_find_pass pass,
                             struct workload_results *results, double *milliseconds);
 

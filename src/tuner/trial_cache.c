@@ -1,4 +1,4 @@
-
+/* Caches the results of trials in a JSON file of the user's cache folder. */
 #include "tuner/internal.h"
 
 #include <inttypes.h>
@@ -7,19 +7,20 @@
 
 #include <cjson/cJSON.h>
 
-/* {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault": TEXT?, "given_up":
- * true?}}} */
+/* Content of the file: {"device": NAME, "driver": TEXT, "paths": {KEY: {"milliseconds": N, "fault":
+ * TEXT?, "given_up": true?}}} */
 struct field_trial_cache {
     const struct gpu_device *device;
     char *file;
-    cJSON *root, *backends; /* the second is part of the first */
+    cJSON *root, *backends; /* backends: the "paths" of root */
     bool changed;
 };
 
 #define FILE_LIMIT ((size_t)4 << 20)
 #define KEY_SIZE   384u
 
-/* Of the model's and the programs' constants; tuning changes the latter as it does the code. */
+/* Hashes the constants of the model and the specialisation constants of the shaders: tuning changes
+ * the specialisation constants, and so the code. */
 static uint32_t hash_constants(const struct vkn_config *config, const struct field_model *model,
                                const struct field_backend *backend)
 {
@@ -36,7 +37,7 @@ static uint32_t hash_constants(const struct vkn_config *config, const struct fie
     return base_crc32c(hash, tuning.values, sizeof tuning.values);
 }
 
-/* False when the backend's results cannot be remembered. */
+/* Returns false if the trial cannot be cached, because a shader is compiled at run time. */
 static bool write_key(const struct field_trial_cache *records, const struct vkn_config *config,
                       const struct field_backend *backend, char key[KEY_SIZE])
 {
@@ -60,7 +61,7 @@ static bool same_text(const cJSON *object, const char *name, const char *text)
     return cJSON_IsString(item) && strcmp(item->valuestring, text) == 0;
 }
 
-/* Leaves root and backends NULL when the file does not hold what is wanted. */
+/* Leaves root and backends NULL if the file is absent, damaged or of another device or driver. */
 static void read_file(struct field_trial_cache *records)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(records->device);
@@ -145,7 +146,7 @@ static void save(const struct field_trial_cache *records)
     char *text = base_json_print(records->root), *folder = base_path_folder(records->file);
     if (!text || !folder || base_make_folder(folder) != VKN_OK ||
         base_file_replace(records->file, text, strlen(text)) != VKN_OK)
-        base_log(BASE_LOG_DEBUG, "what was measured is not kept: %s", vkn_last_error());
+        base_log(BASE_LOG_DEBUG, "measurements are not saved: %s", vkn_last_error());
     free(text);
     free(folder);
 }

@@ -1,4 +1,4 @@
-
+/* Lists values to try for a backend's tunables, and caches the chosen values in a JSON file. */
 #include "tuner/internal.h"
 
 #include <inttypes.h>
@@ -7,7 +7,8 @@
 
 #include <cjson/cJSON.h>
 
-/* {"tunings": {KEY: {"rounds": N, ..., "forward_speedup": X, "backward_speedup": X}}} */
+/* Content of the file: {"tunings": {KEY: {"rounds": N, ..., "forward_speedup": X,
+ * "backward_speedup": X}}} */
 
 #define FILE_LIMIT ((size_t)4 << 20)
 #define KEY_SIZE   1280u
@@ -56,7 +57,8 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
     uint32_t now = tuning.values[tunable];
     if (model->fused == 0 || !has_tunable(backend, tunable))
         return 0;
-    /* Workgroups: from a quarter to four times as many. All else: powers of two, and what it is. */
+    /* Numbers of workgroups: from a quarter to four times the present one. Other tunables: powers
+     * of two. */
     uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 1024;
     for (uint32_t value = least; value <= most && count < FIELD_MAX_OPTIONS;
          value = value ? 2 * value : 1) {
@@ -68,9 +70,9 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
     return count;
 }
 
-/* ---- the file ---------------------------------------------------------------------------- */
+/* ---- file -------------------------------------------------------------------------------- */
 
-/* False when nothing can be remembered of the backend. */
+/* Returns false if the tuning cannot be cached, because a shader is compiled at run time. */
 static bool write_key(const struct gpu_device *device, const struct field_model *model,
                       const struct field_backend *backend, char key[KEY_SIZE])
 {
@@ -91,7 +93,6 @@ static bool write_key(const struct gpu_device *device, const struct field_model 
     return hashes[0] != 0 && hashes[1] != 0;
 }
 
-/* NULL when there is none or it is damaged. */
 static cJSON *read_file(const char *file)
 {
     cJSON *root = NULL;
@@ -144,7 +145,7 @@ bool field_apply_tuning(const struct gpu_device *device, const struct vkn_config
     return tuned;
 }
 
-/* ---- remembering ------------------------------------------------------------------------- */
+/* ---- saving ------------------------------------------------------------------------------ */
 
 static void add_entry(cJSON *tunings, const char *key, const struct field_backend *backend,
                       const struct field_speedups *speedups)
@@ -179,10 +180,10 @@ vkn_status field_tuning_save(const struct gpu_device *device, const struct field
 {
     char key[KEY_SIZE];
     if (!write_key(device, model, backend, key))
-        return base_fail(VKN_ERROR, "programs compiled at run time are not remembered");
+        return base_fail(VKN_ERROR, "tuning is not saved for shaders compiled at run time");
     char *file = gpu_cache_path(device, "tuning", "json");
     if (!file)
-        return base_fail(VKN_ERROR, "no cache folder to remember in");
+        return base_fail(VKN_ERROR, "there is no cache folder");
     cJSON *root = read_file(file);
     if (!root) {
         root = cJSON_CreateObject();
@@ -195,7 +196,7 @@ vkn_status field_tuning_save(const struct gpu_device *device, const struct field
     return status;
 }
 
-/* ---- telling ----------------------------------------------------------------------------- */
+/* ---- description ------------------------------------------------------------------------- */
 
 const char *field_tuning_describe(const struct field_backend *backend, char text[FIELD_TUNING_TEXT])
 {

@@ -1,11 +1,13 @@
+/* Runs a backend on the workload and compares its results with those of fp32. */
 #include "tuner/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- judging ----------------------------------------------------------------------------- */
+/* ---- checking ---------------------------------------------------------------------------- */
 
-/* Rounding to f16 takes up to a third of the first and a tenth of the second. */
+/* Relative errors. Rounding to f16 takes up to a third of the forward tolerance and a tenth of the
+ * backward tolerance. */
 #define FORWARD_TOLERANCE  5e-3
 #define BACKWARD_TOLERANCE 1e-2
 
@@ -29,7 +31,7 @@ static bool check_values(const struct field_workload *work, const struct workloa
     return true;
 }
 
-/* Euclidean norms: of the difference, over the expected one. */
+/* Returns the Euclidean norm of the difference divided by that of the expected values. */
 static double relative_error(const float *got, const float *want, uint64_t count)
 {
     double error = 0, size = 0;
@@ -47,7 +49,7 @@ static bool check_gradient(const char *what, uint32_t index, double error, const
     if (error <= BACKWARD_TOLERANCE)
         return true;
     snprintf(trial->fault, sizeof trial->fault,
-             "%s: gradients of %s %u are off fp32's by %.3g of their size", pipeline, what, index,
+             "%s: gradients of %s %u differ from fp32's by %.3g (relative)", pipeline, what, index,
              error);
     return false;
 }
@@ -178,12 +180,12 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
     return work;
 }
 
-/* Tables that are larger still do not fit into any cache either. */
+/* log2. Larger tables miss all caches just as often. */
 #define MOST_ENTRIES 19u
-/* That go through layers at a time: more do not fit into every device's buffers. */
+/* Rows per chunk of layers; more do not fit into the buffers of every device. */
 #define MOST_ROWS    4096u
 
-/* Frees it when that does not work. */
+/* Sets up the workload, or destroys it after a failure. */
 static vkn_status complete(struct field_workload *work, uint32_t samples,
                            struct field_workload **created)
 {
@@ -209,7 +211,7 @@ static vkn_status complete(struct field_workload *work, uint32_t samples,
 vkn_status field_workload_create(struct gpu_device *device, const struct vkn_config *config,
                                  struct field_workload **created)
 {
-    /* A GPU is full with as many samples as a quarter of a step's; a CPU is with a few. */
+    /* A quarter of a step's samples occupies a whole GPU; a few hundred occupy a CPU. */
     bool cpu = gpu_device_capabilities(device)->type == GPU_CPU;
     return complete(allocate(device, config), cpu ? 512 : 1u << 16, created);
 }

@@ -1,9 +1,9 @@
-/* The workload's inputs. */
+/* Fills in the workload's inputs: rays, samples, output gradients and parameters. */
 #include "tuner/internal.h"
 
 #include <math.h>
 
-/* Knuth's 64-bit congruential generator; in [0, 1). */
+/* Returns a number in [0, 1): Knuth's 64-bit linear congruential generator. */
 static float next_unit(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -33,8 +33,8 @@ static void fill_samples(struct field_workload *work, uint64_t *random)
     }
 }
 
-/* Of a layer's inputs the first so many are positive; behind them come directions, or frequencies.
- */
+/* Returns how many inputs of the layer are positive: the first ones. Encoded directions or
+ * frequencies, of either sign, follow. */
 static uint32_t positive_inputs(const struct field_model *model, uint32_t number)
 {
     const struct field_layer *layer = &model->layers[number];
@@ -44,12 +44,15 @@ static uint32_t positive_inputs(const struct field_model *model, uint32_t number
     return first ? model->layers[number - 1].used_outputs : layer->used_inputs;
 }
 
-/* Every other hidden unit has positive weights, the rest negative ones: inputs are positive, so the
- * former pass the ReLU and the latter do not; outputs are positive again. Behind another activation
- * function than a ReLU, gradients of either sign would cancel, and large sums saturate: there all
- * weights are positive, and biases small. Directions' harmonics and
- * frequencies, which have either sign, count too little to turn any. Weights of a unit add up to
- * about 1. */
+/* Behind a ReLU: every other hidden unit has positive weights, the others have negative ones.
+ * Inputs are positive, so units with positive weights are active, units with negative weights are
+ * not, and outputs are positive again.
+ *
+ * Behind other activations, gradients of both signs would cancel and large sums saturate: all
+ * weights are positive there, and biases small.
+ *
+ * Encoded directions and frequencies have weights too small to change a sign. The weights of a unit
+ * sum to about 1. */
 static void fill_layer(const struct field_workload *work, uint32_t number, uint64_t *random)
 {
     const struct field_layer *layer = &work->model.layers[number];

@@ -1,4 +1,4 @@
-/* What a workload runs of a model's recipes. */
+/* Selects the passes of a model's recipes that a trial runs. */
 #include "tuner/internal.h"
 
 static const struct pass_list *pass_list_of(const struct field_model *model,
@@ -21,8 +21,8 @@ const struct pass *workload_pass(const struct field_model *model, enum field_fin
     return field_find_pass(model, pass_list_of(model, pass), variants[model->fused == 0][pass]);
 }
 
-/* The passes of layers: all of a recipe but the last sums, which are optimisation's and the grid's.
- */
+/* Lists the passes of layered models: the recipe without the final sums, which belong to the
+ * optimiser and the grid. */
 static size_t list_layers(const struct field_model *model, enum field_find_pass pass,
                           const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {
@@ -31,7 +31,7 @@ static size_t list_layers(const struct field_model *model, enum field_find_pass 
     *timed = 0;
     if (pass == FIELD_PASS_GRID)
         return 0;
-    if (pass == FIELD_PASS_BACKWARD) { /* packed weights, and features of a grid */
+    if (pass == FIELD_PASS_BACKWARD) { /* packed weights, and encoded features of a grid */
         passes[count++] = listed[0];
         if (model->levels > 0)
             passes[count++] = field_find_pass(model, &model->kind->forward, FIELD_F16_PARAMS);

@@ -1,4 +1,4 @@
-/* A backend's programs on the workload. */
+/* Creates a backend's pipelines and buffers for the workload, and runs its passes. */
 #include "tuner/internal.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ uint64_t workload_features(const struct field_workload *work)
     return (uint64_t)work->sample_count * work->model.levels * work->model.features;
 }
 
-/* ---- an attempt -------------------------------------------------------------------------- */
+/* ---- pipelines and buffers --------------------------------------------------------------- */
 
 static void configure(struct workload_attempt *attempt)
 {
@@ -26,14 +26,12 @@ static void configure(struct workload_attempt *attempt)
     field_backend_place_panels(&attempt->backend, &work->model, &attempt->constants);
 }
 
-/* Not more than there are tiles. */
 static uint32_t groups_of(uint32_t samples, uint32_t rows, uint32_t most)
 {
     uint32_t tiles = (samples + rows - 1) / rows;
     return tiles < most ? tiles : most;
 }
 
-/* What the passes of the field read and write. */
 #define INPUTS (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(LIVE))
 #define OUTPUTS                                                                          \
     (BUFFERS(FIELD) | BUFFERS(FIELD_GRADIENTS) | BUFFERS(FEATURES) | BUFFERS(PARTIALS) | \
@@ -98,7 +96,7 @@ static vkn_status create_pipelines(struct workload_attempt *attempt,
             requests[count++] = (struct field_pass_request){
                 passes[i]->name, &attempt->pipelines[pass][i], passes[i]->variant};
     }
-    /* Of the sums of workgroups alone: those of the grid are no part of what is tried. */
+    /* Only the sums over workgroups: those of the grid are not part of the trial. */
     if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
         requests[count++] = (struct field_pass_request){
             field_find_pass(model, &model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce,
@@ -107,13 +105,14 @@ static vkn_status create_pipelines(struct workload_attempt *attempt,
                                           WORKLOAD_LOCAL_SIZE, &attempt->specialization);
 }
 
-/* All but what is on the device. */
+/* Prepares everything that needs no device. */
 static void prepare(struct workload_attempt *attempt, struct field_workload *work,
                     const struct field_backend *backend)
 {
     uint32_t samples = work->sample_count;
     *attempt = (struct workload_attempt){.work = work, .backend = *backend};
-    /* begin_step gives those that share out samples as many as all others would need. */
+    /* As begin_step does: a workgroup per WORKLOAD_LOCAL_SIZE samples, up to the backend's limit,
+     * also for shaders that loop over samples. */
     attempt->groups[FIELD_PASS_GRID] = attempt->groups[FIELD_PASS_FORWARD] =
         groups_of(samples, WORKLOAD_LOCAL_SIZE, backend->forward_groups);
     if (work->model.fused == 0) {
@@ -166,13 +165,14 @@ vkn_status workload_compile(struct field_workload *work, const struct field_back
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-/* Two wrong weights, for a program or a tuned backend that a test wants to fail. */
+/* Overwrites the first two weights if a test injects a fault into this shader or into tuned
+ * backends. */
 static vkn_status break_weights(struct workload_attempt *attempt, const char *pipeline)
 {
     const uint32_t halves[2] = {0x48004800u, 0x48004800u};
     const float floats[2] = {8, 8};
     bool half = attempt->backend.copies;
-    /* Both copies of them begin with the same weight. */
+    /* The transposed copy begins with the same weight. */
     uint64_t places[2] = {0, half ? 2ull * attempt->backend.transposed : 0};
     if (!(attempt->backend.f16 && gpu_fault_injected(pipeline)) &&
         !(attempt->backend.tuned && gpu_fault_injected("tuning")))
@@ -184,7 +184,6 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pi
     return VKN_OK;
 }
 
-/* The f16 copies. */
 static vkn_status round_parameters(struct workload_attempt *attempt, const char *pipeline)
 {
     struct Push none = {0};
@@ -197,7 +196,7 @@ static vkn_status round_parameters(struct workload_attempt *attempt, const char 
     return break_weights(attempt, pipeline);
 }
 
-/* Outputs that a program leaves untouched are not numbers. */
+/* Fills the buffer with NaN, so that outputs that a shader does not write are noticed. */
 static vkn_status poison(struct workload_attempt *attempt, uint32_t binding)
 {
     GPU_ONCE(attempt->work->device, "poison");
@@ -216,7 +215,7 @@ vkn_status workload_time(struct gpu_recording *recording, double *milliseconds)
     return VKN_OK;
 }
 
-/* The shortest of some runs; `seconds` of them at least, for clocks to rise. */
+/* Returns the shortest of at least `runs` runs; goes on for `seconds`, so that clocks can rise. */
 static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs, double seconds,
                                  double *milliseconds)
 {
@@ -229,7 +228,7 @@ static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs,
     return VKN_OK;
 }
 
-/* Features are made anew because field_backward replaces them by their gradients. */
+/* Encodes the features before each run, because field_backward replaces them by their gradients. */
 static void record_trial(struct workload_attempt *attempt, enum field_find_pass pass,
                          struct gpu_recording *recording)
 {
@@ -286,7 +285,7 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
 {
     struct gpu_device *device = attempt->work->device;
     const struct gpu_buffer *buffer = &attempt->buffers.at[BIND_FEATURES];
-    uint64_t count = workload_features(attempt->work); /* activations may come behind them */
+    uint64_t count = workload_features(attempt->work); /* layer activations can follow */
     if (count == 0)
         return VKN_OK;
     if (!attempt->backend.f16)
@@ -301,7 +300,6 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
     return status;
 }
 
-/* Adds up the workgroups' sums. */
 static vkn_status download_weights(struct workload_attempt *attempt, float *weights)
 {
     const struct field_workload *work = attempt->work;
@@ -332,7 +330,7 @@ vkn_status workload_compute(struct workload_attempt *attempt, enum field_find_pa
 {
     if (pass == FIELD_PASS_FORWARD)
         return compute_forward(attempt, results, milliseconds);
-    /* As colours they do too: all are positive, and none is black or white. */
+    /* The gradients serve as colours, too: all are in (0, 1). */
     BASE_TRY(put(attempt, BIND_FIELD, attempt->work->gradients));
     BASE_TRY(put(attempt, BIND_FIELD_GRADIENTS, attempt->work->gradients));
     BASE_TRY(poison(attempt, BIND_PARTIALS));
