@@ -49,7 +49,7 @@ files == 3 { program[++lines] = $0; next }
 /^##/ {
     section = ""
     if ($0 == "## Exit codes and JSON") section = "EXIT STATUS"
-    if ($0 == "## What a run leaves") section = "FILES"
+    if ($0 == "## Files of a run") section = "FILES"
     if ($0 == "## Environment") section = "ENVIRONMENT"
     if ($0 == "## Commands" && files == 2) section = "EXAMPLES"
 }
