@@ -43,7 +43,7 @@ is_json run/summary.json
 tail -n 1 run/metrics.jsonl >last.json
 is_json last.json
 contains last.json '"step": 40'
-contains last.json '"loss_scale": 256, "skipped_steps": 0, "flushed": 0,'
+contains last.json '"loss_scale": 256, "skipped_steps": 0, "underflowed": 0,'
 contains last.json '"learning_rate": 0.002\(2\|1999\)[0-9]*,' # after 39 steps, 0.01 - 0.008 * 39 / 40
 contains run/config.json '"schedule":.*"file"'
 contains run/config.json '"downscale":.*8'

@@ -1,4 +1,5 @@
 /* Settings: every key through text and JSON and back, ranges, names, suggestions. */
+#include <ctype.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -1137,6 +1138,64 @@ static void options_set_keys(void **state)
 }
 
 /* Other programs' words: what they are ours for is there, and none of them is ours itself. */
+/* Keys and names of values that earlier versions wrote, on the command line and in files. */
+static void reads_renamed_settings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *old, *old_value, *key, *value;
+    } renamed[] = {
+        {"scene.placed", "true", "scene.fixed_transform", "true"},
+        {"mlp.checkpoint", "on", "mlp.activation_checkpointing", "on"},
+        {"dynamic.rate", "0.5", "dynamic.learning_rate_factor", "0.5"},
+        {"dynamic.time_slices", "3", "dynamic.time_bins", "3"},
+        {"policy.products", "f32", "policy.matmul", "f32"},
+        {"policy.sums", "f16", "policy.accumulators", "f16"},
+        {"policy.grid_sums", "f16", "policy.grid_gradients", "f16"},
+        {"policy.weight_sums", "f16", "policy.weight_gradients", "f16"},
+        {"policy.masters", "bf16", "policy.master_parameters", "bf16"},
+        {"march.decay", "0.5", "march.occupancy_decay", "0.5"},
+        {"march.threshold", "0.5", "march.occupancy_threshold", "0.5"},
+        {"optimizer.average_decay", "0.5", "optimizer.ema_decay", "0.5"},
+        {"loss_scale.falls", "7", "loss_scale.max_backoffs", "7"},
+        {"loss_scale.fall_factor", "0.25", "loss_scale.rate_cut_factor", "0.25"},
+        {"parallel.virtual", "2", "parallel.ranks_per_device", "2"},
+        {"parallel.wire", "f16", "parallel.communication_type", "f16"},
+        {"parallel.pieces", "3", "parallel.buckets", "3"},
+        {"gradient_sums", "float", "gradient_sums", "f32"},
+        {"gradient_sums", "swap", "gradient_sums", "cas"},
+        {"gradient_sums", "half", "gradient_sums", "f16"},
+        {"parallel.mode", "exact", "parallel.mode", "synchronous"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(renamed); i++) {
+        struct vkn_config old = {0}, set = {0}, read = {0}, now = {0};
+        char json[128];
+        assert_int_equal(vkn_config_set(&old, NULL, renamed[i].old, renamed[i].old_value), VKN_OK);
+        assert_int_equal(vkn_config_set(&set, NULL, renamed[i].key, renamed[i].value), VKN_OK);
+        assert_memory_equal(&old, &set, sizeof old);
+        assert_memory_not_equal(&old, &now, sizeof old);
+        bool quoted = isalpha((unsigned char)renamed[i].old_value[0]) &&
+                      strcmp(renamed[i].old_value, "true") != 0;
+        snprintf(json, sizeof json, "{\"%s\": %s%s%s}", renamed[i].old, quoted ? "\"" : "",
+                 renamed[i].old_value, quoted ? "\"" : "");
+        assert_int_equal(vkn_config_parse_json(&read, NULL, json, true), VKN_OK);
+        assert_memory_equal(&read, &set, sizeof read);
+        char *written = vkn_config_write_json(&read);
+        assert_int_equal(vkn_config_parse_json(&now, NULL, written, false), VKN_OK);
+        assert_memory_equal(&now, &set, sizeof now);
+        free(written);
+    }
+    struct vkn_config config = {0};
+    assert_int_equal(vkn_config_parse_json(&config, NULL,
+                                           "{\"parallel\": {\"wire\": \"f16\", \"pieces\": 3}}",
+                                           false),
+                     VKN_OK);
+    assert_true(config.parallel.communication_type == VKN_COMMUNICATION_F16 &&
+                config.parallel.buckets == 3);
+    assert_int_equal(vkn_config_set(&config, "--set", "march.threshold", "no"), VKN_BAD_INPUT);
+    assert_non_null(strstr(vkn_last_error(), "--set: march.occupancy_threshold: "));
+}
+
 static void test_synonyms(void **state)
 {
     (void)state;
@@ -1183,6 +1242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_synonyms),
+        cmocka_unit_test(reads_renamed_settings),
         cmocka_unit_test(takes_or_names_absurd_values),
         cmocka_unit_test(every_key_round_trips),
         cmocka_unit_test(every_field_has_a_key),

@@ -114,7 +114,7 @@ static void records(void **state)
     assert_scalar(reader, "optimizer/learning_rate", line.step, 1e-30);
     assert_scalar(reader, "optimizer/loss_scale", line.step, 65536.0);
     assert_scalar(reader, "optimizer/skipped_steps", line.step, 300.0);
-    assert_scalar(reader, "optimizer/flushed", line.step, 0.0);
+    assert_scalar(reader, "optimizer/underflowed", line.step, 0.0);
     assert_scalar(reader, "speed/rays_per_second", line.step, 1.1e6);
     assert_scalar(reader, "speed/marched_per_second", line.step, HUGE_VAL);
     assert_scalar(reader, "device/gpu_memory_bytes", line.step, 123456789.0);
@@ -232,7 +232,7 @@ static const char *const tags[RUN_COLUMNS] = {
     [RUN_LEARNING_RATE] = "optimizer/learning_rate",
     [RUN_LOSS_SCALE] = "optimizer/loss_scale",
     [RUN_SKIPPED] = "optimizer/skipped_steps",
-    [RUN_UNDERFLOWED] = "optimizer/flushed",
+    [RUN_UNDERFLOWED] = "optimizer/underflowed",
     [RUN_RAYS] = "speed/rays_per_second",
     [RUN_SAMPLES] = "speed/samples_per_second",
     [RUN_MARCHED] = "speed/marched_per_second",

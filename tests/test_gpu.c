@@ -418,7 +418,7 @@ static void test_kill_switches(void **state)
     vkn_status status;
     char *log = log_of_open("VKNERF_DISABLE",
                             "float_atomics,cooperative_matrix,float16,storage16,timestamps,"
-                            "subgroup_size_control,packed_f16_atomics,memory_budget,pipeline_cache",
+                            "subgroup_size_control,packed_half_atomics,memory_budget,pipeline_cache",
                             &status, &device);
     ok(status);
     assert_string_equal(log, "");

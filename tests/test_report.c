@@ -99,7 +99,7 @@ static void log_writes_lines(void **state)
     static const char first[] =
         "{\"step\": 1234, \"seconds\": 31, \"loss\": 0.0012, \"psnr\": 28.31, "
         "\"learning_rate\": 0.01, \"loss_scale\": 65536, \"skipped_steps\": 0, "
-        "\"flushed\": 0.25, \"rays_per_second\": 1100000, \"samples_per_second\": 900000, "
+        "\"underflowed\": 0.25, \"rays_per_second\": 1100000, \"samples_per_second\": 900000, "
         "\"marched_per_second\": 1700000, \"grad_norm\": null, \"gpu_memory_bytes\": 123456789, "
         "\"idle_share\": 0.125, \"image_downscale\": 4, \"images_exchanged\": 30, "
         "\"exchange_share\": 0.0625}\n";

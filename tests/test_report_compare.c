@@ -228,9 +228,9 @@ static void gradients(void **state)
                                       "idle-share-steps"};
     const char *const runs[] = {
         make_run(folder, "wide", "{}",
-                 "{\"step\": 10, \"grad_norm\": 0.002, \"skipped_steps\": 0, \"flushed\": 0, "
+                 "{\"step\": 10, \"grad_norm\": 0.002, \"skipped_steps\": 0, \"underflowed\": 0, "
                  "\"idle_share\": 0.25}\n"
-                 "{\"step\": 20, \"grad_norm\": 0.004, \"skipped_steps\": 0, \"flushed\": 0, "
+                 "{\"step\": 20, \"grad_norm\": 0.004, \"skipped_steps\": 0, \"underflowed\": 0, "
                  "\"idle_share\": 0.75}\n",
                  "{\"path\": \"fp32\", \"skipped_steps\": 0}"),
         make_run(folder, "scaled", "{}",

@@ -279,8 +279,9 @@ static vkn_status store_name(const struct config_setting *setting, const char *s
                              const char *text, struct vkn_config *config)
 {
     struct base_text list = {0};
+    const char *name = config_value_name(setting, text);
     for (uint32_t i = 0; setting->names[i]; i++) {
-        if (strcmp(setting->names[i], text) == 0) {
+        if (strcmp(setting->names[i], name) == 0) {
             free(list.data);
             *(uint32_t *)element(setting, 0, config) = i;
             return VKN_OK;

@@ -96,7 +96,8 @@ struct config_setting {
 /* In the order of the JSON that vkn_config_write_json writes; groups stay together. */
 extern const struct config_setting config_settings[];
 extern const size_t config_setting_count;
-/* NULL: there is no such key. */
+/* Returns the setting of a key, or of the name that the key had in an earlier version; NULL: there
+ * is none. */
 const struct config_setting *config_find(const char *key);
 /* What other programs call a setting's key, an option "--name", a command or an argument. */
 struct config_synonym {

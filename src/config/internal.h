@@ -6,6 +6,10 @@
 
 /* ---- numbers (config.c) ---------------------------------------------------------------------- */
 
+/* Returns the present name of a value of an enumeration that may have the name of an earlier
+ * version. */
+const char *config_value_name(const struct config_setting *setting, const char *name);
+
 /* "<source>: <key>: unknown key; did you mean ...?" */
 vkn_status config_unknown(const char *source, const char *key);
 

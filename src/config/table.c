@@ -68,12 +68,60 @@ const size_t config_setting_count = BASE_COUNT(config_settings);
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-const struct config_setting *config_find(const char *key)
+/* Keys of earlier versions, which files and command lines may still have. */
+static const struct {
+    const char *old, *key;
+} renamed_keys[] = {
+    {"scene.placed", "scene.fixed_transform"},
+    {"mlp.checkpoint", "mlp.activation_checkpointing"},
+    {"dynamic.rate", "dynamic.learning_rate_factor"},
+    {"dynamic.time_slices", "dynamic.time_bins"},
+    {"policy.products", "policy.matmul"},
+    {"policy.sums", "policy.accumulators"},
+    {"policy.grid_sums", "policy.grid_gradients"},
+    {"policy.weight_sums", "policy.weight_gradients"},
+    {"policy.masters", "policy.master_parameters"},
+    {"march.decay", "march.occupancy_decay"},
+    {"march.threshold", "march.occupancy_threshold"},
+    {"optimizer.average_decay", "optimizer.ema_decay"},
+    {"loss_scale.falls", "loss_scale.max_backoffs"},
+    {"loss_scale.fall_factor", "loss_scale.rate_cut_factor"},
+    {"parallel.virtual", "parallel.ranks_per_device"},
+    {"parallel.wire", "parallel.communication_type"},
+    {"parallel.pieces", "parallel.buckets"},
+};
+
+static const struct config_setting *find_row(const char *key)
 {
     for (size_t i = 0; i < config_setting_count; i++)
         if (strcmp(config_settings[i].key, key) == 0)
             return &config_settings[i];
     return NULL;
+}
+
+const struct config_setting *config_find(const char *key)
+{
+    for (size_t i = 0; i < BASE_COUNT(renamed_keys); i++)
+        if (strcmp(renamed_keys[i].old, key) == 0)
+            return find_row(renamed_keys[i].key);
+    return find_row(key);
+}
+
+const char *config_value_name(const struct config_setting *setting, const char *name)
+{
+    /* Names of values in earlier versions. */
+    static const struct {
+        const char *key, *old, *name;
+    } renamed[] = {
+        {"gradient_sums", "float", "f32"},
+        {"gradient_sums", "swap", "cas"},
+        {"gradient_sums", "half", "f16"},
+        {"parallel.mode", "exact", "synchronous"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(renamed); i++)
+        if (strcmp(renamed[i].key, setting->key) == 0 && strcmp(renamed[i].old, name) == 0)
+            return renamed[i].name;
+    return name;
 }
 
 /* Of a key with its group, or of one that was given without ("learning_rate"). */

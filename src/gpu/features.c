@@ -160,9 +160,11 @@ static const struct optional_feature {
 };
 
 /* Further names for VKNERF_DISABLE, which are no device features. */
-static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
-                                             "owned_sums",     "cpu_kernels", "self_test",
-                                             "mapped_memory"};
+/* Name of packed_f16_atomics in earlier versions, which VKNERF_DISABLE may still list. */
+#define OLD_PACKED_F16_ATOMICS "packed_half_atomics"
+static const char *const other_switches[] = {
+    OLD_PACKED_F16_ATOMICS, "pipeline_cache", "timestamps", "tuning",
+    "owned_sums",           "cpu_kernels",    "self_test",  "mapped_memory"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {
@@ -179,7 +181,9 @@ bool gpu_environment_lists(const char *variable, const char *name)
 
 bool gpu_disabled(const char *feature)
 {
-    return gpu_environment_lists("VKNERF_DISABLE", feature);
+    return gpu_environment_lists("VKNERF_DISABLE", feature) ||
+           (strcmp(feature, "packed_f16_atomics") == 0 &&
+            gpu_environment_lists("VKNERF_DISABLE", OLD_PACKED_F16_ATOMICS));
 }
 
 bool gpu_cpu_kernels(const struct gpu_capabilities *device)

@@ -15,8 +15,10 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-#define WHOLE(field, tag) {#field, (tag), true, offsetof(struct report_metrics, field)}
-#define REAL(field, tag)  {#field, (tag), false, offsetof(struct report_metrics, field)}
+#define COLUMN(field, tag, whole, old) \
+    {#field, (tag), (whole), offsetof(struct report_metrics, field), (old)}
+#define WHOLE(field, tag) COLUMN(field, tag, true, NULL)
+#define REAL(field, tag)  COLUMN(field, tag, false, NULL)
 
 const struct column columns[RUN_COLUMNS] = {
     [RUN_STEP] = WHOLE(step, NULL),
@@ -26,7 +28,7 @@ const struct column columns[RUN_COLUMNS] = {
     [RUN_LEARNING_RATE] = REAL(learning_rate, "optimizer/learning_rate"),
     [RUN_LOSS_SCALE] = REAL(loss_scale, "optimizer/loss_scale"),
     [RUN_SKIPPED] = WHOLE(skipped_steps, "optimizer/skipped_steps"),
-    [RUN_UNDERFLOWED] = REAL(underflowed, "optimizer/flushed"),
+    [RUN_UNDERFLOWED] = COLUMN(underflowed, "optimizer/underflowed", false, "flushed"),
     [RUN_RAYS] = REAL(rays_per_second, "speed/rays_per_second"),
     [RUN_SAMPLES] = REAL(samples_per_second, "speed/samples_per_second"),
     [RUN_MARCHED] = REAL(marched_per_second, "speed/marched_per_second"),

@@ -31,6 +31,7 @@ struct column {
     const char *tag;  /* of the scalar in event files; NULL: is none */
     bool whole;       /* uint64_t in struct report_metrics, else double */
     size_t offset;    /* there */
+    const char *old;  /* name in metrics.jsonl of earlier versions; NULL: the same */
 };
 
 extern const struct column columns[RUN_COLUMNS];

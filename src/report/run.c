@@ -33,8 +33,10 @@ static vkn_status read_line(const char *name, const cJSON *line, struct run_metr
         double *value = &metrics->values[column][at];
         *value = (double)NAN;
         double least = column == RUN_STEP ? 0.0 : -HUGE_VAL;
-        BASE_TRY(base_json_number(line, columns[column].name, name, column == RUN_STEP, least,
-                                  HUGE_VAL, value));
+        const char *key = columns[column].name, *old = columns[column].old;
+        if (old && !cJSON_HasObjectItem(line, key))
+            key = old;
+        BASE_TRY(base_json_number(line, key, name, column == RUN_STEP, least, HUGE_VAL, value));
     }
     replace_later_lines(metrics, at);
     return VKN_OK;
