@@ -299,7 +299,7 @@ static void test_grid(void **state)
     /* At each level a sample, its index, its gradients; 8 sums read and written. */
     const cJSON *scatter = find(bench, "grid", "fp32 scatter fixed", NULL);
     assert_close(number(scatter, "bytes"), 512.0 * 16 * (16 + 2 * (4 + 8 * 2 * 8)));
-    assert_non_null(find(bench, "grid", "fp16 scatter half swap", NULL));
+    assert_non_null(find(bench, "grid", "fp16 scatter f16 cas", NULL));
     assert_non_null(find(bench, "grid", "fp32 scatter owned", NULL));
     const cJSON *result;
     cJSON_ArrayForEach (result, results(bench)) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads the includes of src and fails where a room includes what src/modules.txt does not allow it, or another room's
-inner header; where the rooms go round in a circle; where files of a room do, by the symbols of their objects; and
-where a file or a room has grown too large. Then it breaks a copy of the sources in each of these ways, and fails where
+"""Reads the includes of src and fails where a module includes what src/modules.txt does not allow it, or another module's
+inner header; where the modules go round in a circle; where files of a module do, by the symbols of their objects; and
+where a file or a module has grown too large. Then it breaks a copy of the sources in each of these ways, and fails where
 that is not found."""
 
 import glob
@@ -10,11 +10,11 @@ import re
 import subprocess
 import sys
 
-ROOMS = "src/modules.txt"
+MODULES = "src/modules.txt"
 MOST_LINES = 500  # of a file; a header is as long as its subject
-MOST_ROOM_LINES = {"train": 2550}
-MOST_IN_CIRCLE = 2  # files of a room that call each other all around
-# Rooms that have more: commands and the table of them, settings and their rules, ...
+MAX_MODULE_LINES = {"train": 2550}
+MOST_IN_CIRCLE = 2  # files of a module that call each other all around
+# Modules that have more: commands and the table of them, settings and their rules, ...
 MOST_IN_CIRCLE_OF = {"base": 7, "cli": 22, "config": 8, "field": 3, "gpu": 3, "render": 4}
 SHARED = "shared"
 GENERATED = {"commit.h"}
@@ -43,43 +43,43 @@ def read_tree(top):
     return tree
 
 
-def read_rooms(lines, findings):
-    """{room: (its line, rooms that it may include)}"""
-    rooms = {}
+def read_modules(lines, findings):
+    """{module: (its line, modules that it may include)}"""
+    modules = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         parts = [part.strip() for part in line.split("|")]
-        if len(parts) != 3 or not re.fullmatch("[a-z]+", parts[0]) or not parts[1] or parts[0] in rooms:
-            findings.append(Finding(ROOMS, number, "line", "not 'ROOM | purpose | ROOM ...' of a new room"))
+        if len(parts) != 3 or not re.fullmatch("[a-z]+", parts[0]) or not parts[1] or parts[0] in modules:
+            findings.append(Finding(MODULES, number, "line", "not 'MODULE | purpose | MODULE ...' of a new module"))
             continue
-        rooms[parts[0]] = (number, parts[2].split())
-    for room, (number, allowed) in rooms.items():
+        modules[parts[0]] = (number, parts[2].split())
+    for module, (number, allowed) in modules.items():
         for other in allowed:
-            if other not in rooms and other != SHARED:
-                findings.append(Finding(ROOMS, number, other, f"{room} may include {other}, which is no room"))
-    return rooms
+            if other not in modules and other != SHARED:
+                findings.append(Finding(MODULES, number, other, f"{module} may include {other}, which is no module"))
+    return modules
 
 
-def check_circles(rooms, findings):
+def check_circles(modules, findings):
     done = set()
 
-    def visit(room, way):
-        if room in way:
-            circle = " -> ".join(way[way.index(room):] + [room])
-            findings.append(Finding(ROOMS, rooms[way[-1]][0], "circle", f"the rooms go round in a circle: {circle}"))
-        elif room not in done:
-            for other in rooms[room][1]:
-                if other in rooms:
-                    visit(other, way + [room])
-            done.add(room)
+    def visit(module, way):
+        if module in way:
+            circle = " -> ".join(way[way.index(module):] + [module])
+            findings.append(Finding(MODULES, modules[way[-1]][0], "circle", f"the modules go round in a circle: {circle}"))
+        elif module not in done:
+            for other in modules[module][1]:
+                if other in modules:
+                    visit(other, way + [module])
+            done.add(module)
 
-    for room in rooms:
-        visit(room, [])
+    for module in modules:
+        visit(module, [])
 
 
 def read_calls(top, build):
-    """{file: files of its room whose symbols its object needs}"""
+    """{file: files of its module whose symbols its object needs}"""
     defined, needed = {}, {}
     for path in glob.glob(f"{build}/CMakeFiles/*.dir/src/*/*.c.o"):
         file = "src/" + path.split("/src/")[-1].removesuffix(".o")
@@ -110,62 +110,62 @@ def check_file_circles(calls, findings):
     ends = {file: reachable(calls, file) for file in calls}
     for file in sorted(calls):
         circle = sorted(other for other in ends[file] if file in ends.get(other, ()))
-        room = file.split("/")[1]
-        if circle and circle[0] == file and len(circle) > MOST_IN_CIRCLE_OF.get(room, MOST_IN_CIRCLE):
+        module = file.split("/")[1]
+        if circle and circle[0] == file and len(circle) > MOST_IN_CIRCLE_OF.get(module, MOST_IN_CIRCLE):
             findings.append(Finding(file, 0, "circle", "the files call each other all around: " + ", ".join(circle)))
 
 
-def check_folders(tree, rooms, findings):
+def check_folders(tree, modules, findings):
     folders = {path.split("/")[1] for path in tree if path.startswith("src/") and path.count("/") > 1}
-    for folder in sorted(folders - set(rooms)):
-        findings.append(Finding(f"src/{folder}", 0, "folder", f"{folder} is not in {ROOMS}"))
-    for room in sorted(set(rooms) - folders):
-        findings.append(Finding(ROOMS, rooms[room][0], room, f"there is no folder src/{room}"))
+    for folder in sorted(folders - set(modules)):
+        findings.append(Finding(f"src/{folder}", 0, "folder", f"{folder} is not in {MODULES}"))
+    for module in sorted(set(modules) - folders):
+        findings.append(Finding(MODULES, modules[module][0], module, f"there is no folder src/{module}"))
 
 
-def judge_include(room, path, quoted, rooms):
-    """None, or why `room` may not include `path`."""
+def judge_include(module, path, quoted, modules):
+    """None, or why `module` may not include `path`."""
     other, slash, name = path.partition("/")
-    allowed = rooms[room][1]
+    allowed = modules[module][1]
     if not slash:
-        return None if not quoted or path in GENERATED else "no room is named: ROOM/FILE.h"
-    if other == room:
+        return None if not quoted or path in GENERATED else "no module is named: MODULE/FILE.h"
+    if other == module:
         return None
-    if other not in rooms and other != SHARED:
-        return "no such room" if quoted else None  # <sys/stat.h>, <vknerf/run.h>
+    if other not in modules and other != SHARED:
+        return "no such module" if quoted else None  # <sys/stat.h>, <vknerf/run.h>
     if other not in allowed:
-        return f"{ROOMS} allows it: {' '.join(allowed) or 'no room'}"
+        return f"{MODULES} allows it: {' '.join(allowed) or 'no module'}"
     if other != SHARED and name != f"{other}.h":
         return f"an inner header; for neighbours there is {other}/{other}.h"
     return None
 
 
-def check_includes(tree, rooms, findings):
+def check_includes(tree, modules, findings):
     for path, lines in sorted(tree.items()):
         parts = path.split("/")
-        if parts[0] != "src" or len(parts) < 3 or parts[1] not in rooms:
+        if parts[0] != "src" or len(parts) < 3 or parts[1] not in modules:
             continue
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
             if not match:
                 continue
             include = match[1] or match[2]
-            why = judge_include(parts[1], include, bool(match[1]), rooms)
+            why = judge_include(parts[1], include, bool(match[1]), modules)
             if why:
                 findings.append(Finding(path, number, include, f"{parts[1]} may not include {include} ({why})"))
 
 
-def check_sizes(tree, rooms, findings):
+def check_sizes(tree, modules, findings):
     for path, lines in sorted(tree.items()):
         if len(lines) > MOST_LINES and not path.endswith(".h"):
             findings.append(Finding(path, MOST_LINES + 1, "lines", f"{len(lines)} lines; a file has {MOST_LINES} at most"))
-    for room, most in MOST_ROOM_LINES.items():
+    for module, most in MAX_MODULE_LINES.items():
         total = 0
         for path in sorted(tree):
-            if not path.startswith(f"src/{room}/"):
+            if not path.startswith(f"src/{module}/"):
                 continue
             if total <= most < total + len(tree[path]):
-                findings.append(Finding(path, most + 1 - total, "room", f"line {most + 1} of src/{room}, the most"
+                findings.append(Finding(path, most + 1 - total, "module", f"line {most + 1} of src/{module}, the most"
                                         f" is {most}"))
             total += len(tree[path])
 
@@ -173,11 +173,11 @@ def check_sizes(tree, rooms, findings):
 def check(tree, calls=None):
     findings = []
     check_file_circles(calls or {}, findings)
-    rooms = read_rooms(tree.get(ROOMS, []), findings)
-    check_circles(rooms, findings)
-    check_folders(tree, rooms, findings)
-    check_includes(tree, rooms, findings)
-    check_sizes(tree, rooms, findings)
+    modules = read_modules(tree.get(MODULES, []), findings)
+    check_circles(modules, findings)
+    check_folders(tree, modules, findings)
+    check_includes(tree, modules, findings)
+    check_sizes(tree, modules, findings)
     return findings
 
 
@@ -189,7 +189,7 @@ def line_of(tree, path, pattern):
 
 
 def some_file(tree, folder):
-    """The first file in a folder that is not a room's header."""
+    """The first file in a folder that is not a module's header."""
     return min(path for path in tree if path.startswith(folder) and not path.endswith(f"/{path.split('/')[1]}.h"))
 
 
@@ -198,18 +198,18 @@ def with_line(tree, path, text):
     return {**tree, path: [text] + tree[path]}
 
 
-def with_rooms(tree, room, change):
-    """A copy of modules.txt where `change` makes new rooms of the list of those that `room` may include."""
-    lines = list(tree[ROOMS])
-    number = line_of(tree, ROOMS, rf"^{room} ")
+def with_modules(tree, module, change):
+    """A copy of modules.txt where `change` makes new modules of the list of those that `module` may include."""
+    lines = list(tree[MODULES])
+    number = line_of(tree, MODULES, rf"^{module} ")
     name, purpose, allowed = lines[number - 1].split("|")
     lines[number - 1] = "|".join((name, purpose, " ".join(change(allowed.split()))))
-    return {**tree, ROOMS: lines}
+    return {**tree, MODULES: lines}
 
 
 def broken_copies(tree):
     """(what is wrong, the copy, the file and line that have to be named, part of the message)"""
-    some, rays, volume, scene = (some_file(tree, f"src/{room}/") for room in ("base", "rays", "volume", "scene"))
+    some, rays, volume, scene = (some_file(tree, f"src/{module}/") for module in ("base", "rays", "volume", "scene"))
     yield ("an arrow runs up", with_line(tree, some, '#include "scene/scene.h"'), some, 1,
            "base may not include scene/scene.h")
     yield ("an arrow runs up in <>", with_line(tree, some, "#  include <gpu/gpu.h>"), some, 1,
@@ -220,27 +220,27 @@ def broken_copies(tree):
            "scene may not include shared/layout.h")
     yield ("an inner header", with_line(tree, volume, '#include "gpu/internal.h"'), volume, 1,
            "volume may not include gpu/internal.h (an inner header")
-    yield ("a header of no room", with_line(tree, some, '#include "../gpu/gpu.h"'), some, 1, "no such room")
-    yield ("a bare header", with_line(tree, some, '#include "internal.h"'), some, 1, "no room is named")
+    yield ("a header of no module", with_line(tree, some, '#include "../gpu/gpu.h"'), some, 1, "no such module")
+    yield ("a bare header", with_line(tree, some, '#include "internal.h"'), some, 1, "no module is named")
     using = 'include "scene/scene.h"'
     user = next(path for path in sorted(tree) if path.startswith("src/report/") and
                 any(using in line for line in tree[path]))
-    turned = with_rooms(tree, "report", lambda allowed: [room for room in allowed if room != "scene"])
-    turned = with_rooms(turned, "scene", lambda allowed: allowed + ["report"])
+    turned = with_modules(tree, "report", lambda allowed: [module for module in allowed if module != "scene"])
+    turned = with_modules(turned, "scene", lambda allowed: allowed + ["report"])
     yield "an arrow turned", turned, user, line_of(tree, user, using), "report may not include scene/scene.h"
-    yield ("a circle", with_rooms(tree, "base", lambda allowed: ["run"]), ROOMS, line_of(tree, ROOMS, "^run "),
+    yield ("a circle", with_modules(tree, "base", lambda allowed: ["run"]), MODULES, line_of(tree, MODULES, "^run "),
            "in a circle: base -> run -> base")
-    yield ("a room that is none", with_rooms(tree, "base", lambda allowed: ["cellar"]), ROOMS,
-           line_of(tree, ROOMS, "^base "), "cellar, which is no room")
-    yield ("a line without rooms", {**tree, ROOMS: tree[ROOMS] + ["cellar"]}, ROOMS, len(tree[ROOMS]) + 1, "not 'ROOM")
-    yield ("a folder that is not there", {**tree, ROOMS: tree[ROOMS] + ["cellar | wine |"]}, ROOMS,
-           len(tree[ROOMS]) + 1, "no folder src/cellar")
-    yield "a folder that is no room", {**tree, "src/cellar/wine.c": []}, "src/cellar", 0, "cellar is not in"
+    yield ("a module that is none", with_modules(tree, "base", lambda allowed: ["cellar"]), MODULES,
+           line_of(tree, MODULES, "^base "), "cellar, which is no module")
+    yield ("a line without modules", {**tree, MODULES: tree[MODULES] + ["cellar"]}, MODULES, len(tree[MODULES]) + 1, "not 'MODULE")
+    yield ("a folder that is not there", {**tree, MODULES: tree[MODULES] + ["cellar | wine |"]}, MODULES,
+           len(tree[MODULES]) + 1, "no folder src/cellar")
+    yield "a folder that is no module", {**tree, "src/cellar/wine.c": []}, "src/cellar", 0, "cellar is not in"
     for path in (some, some_file(tree, "shaders/")):
         yield f"a long {path}", {**tree, path: [""] * 501}, path, 501, "501 lines"
     train = {path: lines for path, lines in tree.items() if not path.startswith("src/train/")}
     train.update({f"src/train/{name}.c": [""] * 500 for name in "abcde"}, **{"src/train/f.c": [""] * 53})
-    yield "a large room", train, "src/train/f.c", 51, "line 2551 of src/train"
+    yield "a large module", train, "src/train/f.c", 51, "line 2551 of src/train"
 
 
 def check_checker(tree):

@@ -351,7 +351,7 @@ def measured_job(folder, summary):
     together = summary.get("parallel")
     if together is None:
         return Job(model, host, summary["sampling"]["seconds"] / steps, 1, jitter=jitter_of(folder))
-    if together["virtual"] > 1 or read_json(os.path.join(folder, "config.json"))["parallel"]["mode"] != "exact":
+    if together["virtual"] > 1 or read_json(os.path.join(folder, "config.json"))["parallel"]["mode"] not in ("synchronous", "exact"):
         raise BadInput(f"{folder}: needs a run alone, or one of parallel.mode=synchronous without parallel.ranks_per_device")
     exchange, waiting_for = together["exchange_seconds"], together["waiting_seconds"]
     seconds = (exchange / together["exchange_share"] - exchange) / steps

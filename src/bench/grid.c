@@ -282,13 +282,13 @@ vkn_status bench_grid(struct bench *bench)
         {"fp32 scatter float", "scatter_gradients_float", false, "float", 4},
         {"fp32 scatter owned", "scatter_gradients_owned", false, "owned", 4},
         {"fp32 scatter fixed", "scatter_gradients_fixed", false, "fixed", 8},
-        {"fp32 scatter swap", "scatter_gradients_cas", false, "swap", 4},
+        {"fp32 scatter cas", "scatter_gradients_cas", false, "cas", 4},
         {"fp16 scatter float", "scatter_gradients_float", true, "float", 4},
         {"fp16 scatter owned", "scatter_gradients_owned", true, "owned", 4},
         {"fp16 scatter fixed", "scatter_gradients_fixed", true, "fixed", 8},
-        {"fp16 scatter swap", "scatter_gradients_cas", true, "swap", 4},
-        {"fp16 scatter half", "scatter_gradients_f16", true, "f16", 2},
-        {"fp16 scatter half swap", "scatter_gradients_f16_cas", true, "f16_swap", 2},
+        {"fp16 scatter cas", "scatter_gradients_cas", true, "cas", 4},
+        {"fp16 scatter f16", "scatter_gradients_f16", true, "f16", 2},
+        {"fp16 scatter f16 cas", "scatter_gradients_f16_cas", true, "f16_cas", 2},
     };
     for (uint32_t log2 = 14; log2 <= 22; log2++) {
         uint32_t only = bench->params->log2_entries, quick = bench->small ? 14 : 19;
