@@ -427,7 +427,7 @@ static void test_cameras(void **state)
     for (size_t i = 0; i < 12; i++)
         assert_close(looking.pose[i], camera.pose[i], 1e-6, 1, "pose", i);
     assert_true(camera.width == 12 && camera.height == 10 && camera.time == 0.5);
-    refuses(vkn_camera_look_at(&looking, eye, eye, up), "the target is where the eye is");
+    refuses(vkn_camera_look_at(&looking, eye, eye, up), "the target equals the eye");
 
     /* To the dataset's units and back nothing is lost. */
     const struct scene_camera *own = &tiny.scene->splits[SCENE_TRAIN].cameras[1];
@@ -578,9 +578,9 @@ static void test_memory_scene(void **state)
     refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "memory: view 2: it is NULL");
     pointers[2] = &views[2];
     views[1].pixels = NULL;
-    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: pixels: there is none");
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: pixels: missing");
     views[1].camera = NULL;
-    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: camera: there is none");
+    refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: camera: missing");
     views[1] = views[0];
     views[1].split = (enum vkn_split)7;
     refuses(vkn_scene_create("memory", pointers, 4, NULL, &scene), "view 1: split: 7");

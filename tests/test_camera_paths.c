@@ -653,7 +653,7 @@ static void test_bad_files(void **state)
 {
     static const char *const cases[][2] = {
         {"{" KEYS "}", "path.json: frames: missing"},
-        {"{\"frames\": 3, \"seconds\": 1, " KEYS "}", "path.json: frames: beside seconds"},
+        {"{\"frames\": 3, \"seconds\": 1, " KEYS "}", "path.json: frames: given besides seconds"},
         {"{\"frames\": 2.5, " KEYS "}", "path.json: frames: 2.5 is not a whole number"},
         {"{\"frames\": [], " KEYS "}", "path.json: frames: "},
         {"{\"seconds\": 1e6, \"fps\": 60, " KEYS "}", "path.json: seconds: more than 100000"},
@@ -670,7 +670,7 @@ static void test_bad_files(void **state)
         {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2,\"x\"]}]}",
          "path.json: keyframes[0].position[2]: "},
         {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2,3], \"look_at\": [1,2,3]}]}",
-         "path.json: keyframes[0].look_at: is where the camera is"},
+         "path.json: keyframes[0].look_at: equals the camera's position"},
         {"{\"frames\": 3, \"keyframes\": [{\"position\": [1,2,3], \"look_at\": [0,0,0], "
          "\"up\": [0,0,0]}]}",
          "path.json: keyframes[0].up: is 0 0 0"},
@@ -689,8 +689,8 @@ static void test_bad_files(void **state)
          "path.json: camera_path[0].camera_to_world: the last row is not 0 0 0 1"},
         {"{" SIZE "\"camera_path\": [{" WORLD "}]}", "path.json: camera_path[0].fov: missing"},
         {"{" SIZE "\"camera_type\": \"vr180\", \"camera_path\": [{" WORLD "}]}",
-         "path.json: camera_type: vr180, a picture for each eye, is not supported; equirectangular "
-         "is"},
+         "path.json: camera_type: vr180 (an image for each eye) is not supported; use "
+         "equirectangular"},
         {"{" SIZE "\"camera_path\": [{\"camera_to_world\": \"[1, 2\", \"fov\": 9}]}",
          "path.json: camera_path[0].camera_to_world: not 16 numbers"},
         {"{" SIZE "\"camera_path\": [{\"camera_to_world\": [[1,0,0,0],[0,1,0]], \"fov\": 9}]}",
@@ -701,10 +701,10 @@ static void test_bad_files(void **state)
          "path.json: crop.(crop): not an object"},
         {"{" SIZE CROP("[1,2]", "[1,1,1]", "0,0,0") "path.json: crop.crop_center: not 3 numbers"},
         {"{" SIZE CROP("[0,0,0]", "[1,-1,1]",
-                       "0,0,0") "path.json: crop.crop_scale: -1 is no side of a box"},
+                       "0,0,0") "path.json: crop.crop_scale: -1 is not positive"},
         {"{" SIZE CROP(
             "[0,0,0]", "[1,1,1]",
-            "0.5,0,0") "path.json: crop.crop_rot: the box does not lie along the dataset's"},
+            "0.5,0,0") "path.json: crop.crop_rot: the box is not parallel to the dataset's"},
         {"{\"path\": []}", "path.json: path: no keyframes"},
         {"{\"path\": [1]}", "path.json: path[0].(keyframe): not an object"},
         {"{\"path\": [{\"T\": [0,0,0]}]}", "path.json: path[0].R: missing"},

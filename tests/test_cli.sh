@@ -269,7 +269,7 @@ for picture in rgba.webp turned.tif; do
     succeeds info pictures
     contains out '^ *5  *2  *1$'
     LD_LIBRARY_PATH=$PWD/none "${VKNERF_BUILD_DIR:?}/vknerf" info pictures >out 2>err && fail "$picture: without its library"
-    contains err "pictures/$picture: .* takes lib.*, which is not there: install lib\(webp7\|tiff6\)\$"
+    contains err "pictures/$picture: .* needs lib.*, which is missing: install lib\(webp7\|tiff6\)\$"
 done
 
 # ---- a COLMAP capture ----------------------------------------------------------------------------

@@ -240,7 +240,7 @@ static void test_unread_keys(void **state)
     assert_problem(json, NULL);
     assert_unread(json, 0, "sharpen", 1, "transforms_train.json", "the images are not sharpened");
     assert_unread(json, 1, "lens_maker", 2, "transforms_train.json", "unknown");
-    assert_unread(json, 2, "time", 2, "transforms_train.json", "is read in frames alone");
+    assert_unread(json, 2, "time", 2, "transforms_train.json", "is only read in frames");
     assert_unread(json, 3, "far", 1, "transforms_train.json",
                   "is not used; rays end at march.far_distance");
     assert_unread(json, 4, "iso", 1, "transforms_test.json", "unknown");
@@ -286,9 +286,9 @@ static void test_unread_keys(void **state)
     write_scene(folder, &rig);
     json = inspect(folder, NULL);
     for (int i = 0; i < 2; i++)
-        assert_unread(
-            json, i, i == 0 ? "fl_x" : "cx", 1, "transforms_train.json",
-            "other than at the top of the file; the frame's is read, not so in nerfstudio");
+        assert_unread(json, i, i == 0 ? "fl_x" : "cx", 1, "transforms_train.json",
+                      "differs from the top level of the file; the frame's value is read "
+                      "(nerfstudio reads the other)");
     assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 2);
     cJSON_Delete(json);
 
@@ -467,12 +467,12 @@ static void test_poses(void **state)
     struct temporary *folder = *state;
     struct rig rig = good;
     rig.same = 7;
-    check(folder, &rig, "1 views have the pose of another (0 of them in another split), as ");
+    check(folder, &rig, "1 views have the pose of another (0 of them in another split), such as ");
     rig = good;
     struct base_text frame = {0};
     add_frame(&frame, &good, 4, 0);
     rig.test = frame.data;
-    check(folder, &rig, "1 views have the pose of another (1 of them in another split), as ");
+    check(folder, &rig, "1 views have the pose of another (1 of them in another split), such as ");
     free(frame.data);
     /* Not at another time, nor looking another way from there. */
     rig = good;
@@ -480,7 +480,7 @@ static void test_poses(void **state)
     rig.frame = "\"time\": 0.5,";
     check(folder, &rig, "frames have different times");
     rig.frame = "\"time\": 0,";
-    check(folder, &rig, "1 views have the pose of another (0 of them in another split), as ");
+    check(folder, &rig, "1 views have the pose of another (0 of them in another split), such as ");
     rig = good;
     struct base_text turned = {0};
     const double a = good.turn * 4, tilt = 0.5 + good.tilt * sin(2.3 * 4), d = good.distance;
@@ -516,7 +516,7 @@ static void test_scale(void **state)
     struct temporary *folder = *state;
     struct rig rig = good;
     rig.center[0] = 9;
-    check(folder, &rig, "what the cameras look at, (3.47, 0.5, 0.5) in training space, is outside");
+    check(folder, &rig, "the cameras' focus point, (3.47, 0.5, 0.5) in training space, is outside");
     rig = good;
     rig.top = "\"scale\": 3, \"aabb_scale\": 1,"; /* cameras 12 away from a cube of side 1 */
     check(folder, &rig, "only ");
@@ -528,7 +528,7 @@ static void test_scale(void **state)
     assert_true(strncmp(at(problems->child, NULL, "problem")->valuestring,
                         "the cameras are within ", 23) == 0);
     assert_true(strncmp(at(problems->child->next, NULL, "problem")->valuestring,
-                        "what the cameras look at is 0.04 away", 37) == 0);
+                        "the cameras' focus point is 0.04 away", 37) == 0);
     cJSON_Delete(json);
 }
 

@@ -360,7 +360,7 @@ static void test_wrong(void **state)
         cJSON *json = check(
             folder, &fault,
             blind ? "12 of 12 views have hardly any of the 900 sparse points in their pictures"
-                  : "views do not fit their pictures: the sparse points have the colours");
+                  : "views do not fit their pictures: the colours of the sparse points");
         assert_int_equal(poor_views(json), (1u << VIEWS) - 1);
         if (!blind)
             assert_true(measured(json, "fit")->valuedouble < 0.4);
@@ -388,7 +388,7 @@ static void test_folded(void **state)
     struct temporary *folder = *state;
     const struct fault fault = {.shell = true};
     write_capture(folder, &fault);
-    cJSON *json = check(folder, &fault, "parts of the model may lie over others");
+    cJSON *json = check(folder, &fault, "parts of the model may overlap");
     assert_true(measured(json, "fit")->valuedouble > 0.8 &&
                 measured(json, "nearest_fit")->valuedouble < 0.4);
     assert_int_equal(poor_views(json), 0);

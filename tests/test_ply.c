@@ -177,11 +177,11 @@ static void test_refused(void **state)
     refuse("ply\nformat ascii 2.0\n", "line 2: format: its version is not 1.0");
     refuse("ply\n" VERTEX1 END, "format: missing");
     refuse(HEAD END, "element vertex: missing");
-    refuse(HEAD "vertices 3\n", "line 3: header: none of the lines");
+    refuse(HEAD "vertices 3\n", "line 3: header: not a line");
     refuse(HEAD XYZ, "line 3: property: there is no element");
     refuse(HEAD "element vertex\n", "line 3: element: not a name and a number");
-    refuse(HEAD "element vertex -1\n", "line 3: element: its number is not one");
-    refuse(HEAD "element vertex 18446744073709551616\n", "line 3: element: its number is not one");
+    refuse(HEAD "element vertex -1\n", "line 3: element: its number is not from");
+    refuse(HEAD "element vertex 18446744073709551616\n", "line 3: element: its number is not from");
     refuse(HEAD "element vertex 1\nelement vertex 1\n", "line 4: element: vertex comes twice");
     refuse(HEAD "element vertex 1\nproperty half x\n", "line 4: property: its type is none");
     refuse(HEAD "element vertex 1\nproperty list float x\n", "line 4: property: not a type");

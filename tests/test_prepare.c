@@ -153,11 +153,11 @@ static void test_failures(void **state)
         char how[64];
         snprintf(how, sizeof(how), "killed %s", stages[i]);
         fake(folder, how);
-        assert_fails(&request, VKN_ERROR, "colmap failed (signal 9): it says nothing");
+        assert_fails(&request, VKN_ERROR, "colmap failed (signal 9): no error message");
         snprintf(how, sizeof(how), "fails %s", stages[i]);
         fake(folder, how);
         assert_fails(&request, VKN_ERROR,
-                     "colmap failed (exit status 3): ERROR: no such luck (all that it says: ");
+                     "colmap failed (exit status 3): ERROR: no such luck (complete log: ");
         assert_called(folder, stages[i], true);
         /* What was done before is not done again. */
         assert_called(folder, i > 0 ? stages[i - 1] : "mapper", false);
@@ -236,7 +236,7 @@ static void interrupt_in(struct request *request, const char *stage)
     request->job.stop = &interruption.stop;
     assert_int_equal(pthread_create(&thread, NULL, interrupt, &interruption), 0);
     double began = base_seconds();
-    assert_fails(request, VKN_INTERRUPTED, "interrupted; the same command goes on");
+    assert_fails(request, VKN_INTERRUPTED, "interrupted; run the same command again to continue");
     assert_true(base_seconds() - began < 30);
     pthread_join(thread, NULL);
     request->job.stop = NULL;

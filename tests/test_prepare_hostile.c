@@ -85,14 +85,14 @@ static void test_killed(void **state)
 
 /* ---- hostile folders ------------------------------------------------------------------------- */
 
-/* A line of the log, the last one that has "left out" or "left aside" in it. */
+/* A line of the log, the last one that has "left out" or "photographs ignored" in it. */
 static char told[1024];
 
 static void keep_line(void *context, enum vkn_log_level level, const char *line)
 {
     (void)context;
     (void)level;
-    if (strstr(line, "left out") != NULL || strstr(line, "left aside") != NULL)
+    if (strstr(line, "left out") != NULL || strstr(line, "photographs ignored") != NULL)
         snprintf(told, sizeof(told), "%s", line);
 }
 
@@ -160,7 +160,7 @@ static void test_own_folder(void **state)
         assert_ok(base_make_folder(temporary_path(folder, i == 0 ? "scene" : "scene/prepare")));
         assert_int_equal(symlink(temporary_path(folder, "mine"), temporary_path(folder, links[i])),
                          0);
-        snprintf(part, sizeof(part), "%s: a link, which was not prepared; remove it", links[i]);
+        snprintf(part, sizeof(part), "%s: a link, which prepare did not make; remove it", links[i]);
         assert_fails(&request, VKN_BAD_INPUT, part);
         unlink(temporary_path(folder, links[i]));
     }
@@ -199,9 +199,9 @@ static void test_cut_off(void **state)
     struct temporary *folder = *state;
     struct request request = five_pictures(folder);
     fake(folder, "cut off");
-    assert_fails(&request, VKN_ERROR, "COLMAP's model is not whole, as on a full disk: ");
-    assert_error("images.bin: number of images: 5 do not fit into the 356 bytes that follow; the "
-                 "same command makes it again");
+    assert_fails(&request, VKN_ERROR, "COLMAP's model is incomplete, as on a full disk: ");
+    assert_error("images.bin: number of images: 5 do not fit into the 356 bytes that follow; run "
+                 "the same command again");
     assert_false(has(folder, "scene/sparse"));
     fake(folder, "");
     assert_ok(prepare(&request));
@@ -220,7 +220,7 @@ static void test_full_database(void **state)
         snprintf(how, sizeof(how), "full %s", stages[i]);
         fake(folder, how);
         assert_fails(&request, VKN_ERROR, "1/database.db: COLMAP cannot write to it: SQLite error");
-        assert_error(": database or disk is full; the same command goes on");
+        assert_error(": database or disk is full; run the same command again to continue");
         fake(folder, how);
         assert_fails(&request, VKN_ERROR, "database or disk is full");
         assert_called(folder, stages[i], true); /* it does not count as done */
@@ -239,7 +239,7 @@ static void test_bad_input(void **state)
     struct request video = request_of(folder, "walk.mp4");
     temporary_text(folder, "walk.mp4", "not read");
     assert_fails(&video, VKN_ERROR,
-                 "no ffmpeg in PATH; install it (apt-get install ffmpeg) to take frames");
+                 "no ffmpeg in PATH; install it (apt-get install ffmpeg) to extract frames");
     video.params.masks = folder->path;
     assert_fails(&video, VKN_BAD_INPUT, "frames of a video have no masks");
     /* None of these makes the folder that of other pictures. */
@@ -262,7 +262,7 @@ static void test_bad_input(void **state)
                                    : "given/f.png",
                           20, 20, i);
     request.params.masks = temporary_path(folder, "masks");
-    assert_fails(&request, VKN_BAD_INPUT, "masks: no folder of masks");
+    assert_fails(&request, VKN_BAD_INPUT, "masks: not a folder (masks)");
     base_make_folder(request.params.masks);
     assert_fails(&request, VKN_BAD_INPUT, "no mask in this folder has the name of a picture");
     request.params.masks = NULL;
@@ -298,14 +298,14 @@ static void test_unused_options(void **state)
     struct temporary *folder = *state;
     struct request request = five_pictures(folder);
     request.params.frames = 3;
-    assert_fails(&request, VKN_BAD_INPUT, "frames: is for videos, and ");
+    assert_fails(&request, VKN_BAD_INPUT, "frames: is for videos, but ");
     request.params.frames = 0;
     request.params.sharpest = true;
-    assert_fails(&request, VKN_BAD_INPUT, "sharpest: is for videos, and ");
+    assert_fails(&request, VKN_BAD_INPUT, "sharpest: is for videos, but ");
     request.params.sharpest = false;
     request.params.equirectangular = true;
     request.params.camera_model = VKN_CAMERA_MODEL_OPENCV;
-    assert_fails(&request, VKN_BAD_INPUT, "camera_model: that of equirectangular pictures");
+    assert_fails(&request, VKN_BAD_INPUT, "camera_model: not used with equirectangular pictures");
     request.params.equirectangular = false;
     request.params.pictures = temporary_path(folder, "given/p0.png");
     assert_fails(&request, VKN_BAD_INPUT, "p0.png: one photograph; name the folder that it is in");
@@ -324,7 +324,7 @@ static void test_other_folders(void **state)
     request.params.out = other.params.pictures;
     request.params.overwrite = true;
     assert_fails(&request, VKN_BAD_INPUT,
-                 "others: there is a.png in this folder, which was not prepared");
+                 "others: this folder contains a.png, which prepare did not make");
     assert_false(has(folder, "others/prepare") || has(folder, "others/images"));
     request.params.out = temporary_path(folder, "not/there");
     remove_tree(temporary_path(folder, "not"));
@@ -357,8 +357,7 @@ static void test_folders_below(void **state)
     assert_true(has(folder, "scene/images/00001_DCIM_100_IMG_9.png") &&
                 has(folder, "scene/images/00003_DCIM_101_IMG_9.png"));
     assert_non_null(strstr(
-        told,
-        "given: 1 file beside the photographs left aside: videos such as DCIM/100/IMG_9.MOV"));
+        told, "given: 1 file beside the photographs ignored: videos such as DCIM/100/IMG_9.MOV"));
     /* Where there are photographs beside the folder it may hold those that were sorted out. */
     for (uint8_t i = 0; i < 3; i++)
         temporary_picture(folder,
@@ -371,8 +370,8 @@ static void test_folders_below(void **state)
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 3);
     assert_true(has(folder, "scene/images/b.png"));
-    assert_non_null(strstr(told, "given: 3 files beside the photographs left aside: photographs in "
-                                 "folders below, such as DCIM/100/IMG_10.png"));
+    assert_non_null(strstr(told, "given: 3 files beside the photographs ignored: photographs in "
+                                 "subfolders, such as DCIM/100/IMG_10.png"));
 }
 
 /* What a file holds counts, and not its name. */
@@ -420,15 +419,16 @@ static void test_bad_places(void **state)
     struct temporary *folder = *state;
     struct request request = five_pictures(folder);
     request.params.out = request.params.pictures;
-    assert_fails(&request, VKN_BAD_INPUT, "a folder that the photographs are not in");
+    assert_fails(&request, VKN_BAD_INPUT, "must not contain the photographs");
     request.params.out = folder->path;
-    assert_fails(&request, VKN_BAD_INPUT, "a folder that the photographs are not in");
+    assert_fails(&request, VKN_BAD_INPUT, "must not contain the photographs");
     request.params.out = temporary_impossible(folder, "scene");
     assert_fails(&request, VKN_BAD_INPUT, "cannot make this folder");
     temporary_text(folder, "other/images/mine.png", "mine");
     request.params.out = temporary_path(folder, "other");
     request.params.overwrite = true;
-    assert_fails(&request, VKN_BAD_INPUT, "there is images in this folder, which was not prepared");
+    assert_fails(&request, VKN_BAD_INPUT,
+                 "this folder contains images, which prepare did not make");
     assert_true(has(folder, "other/images/mine.png"));
     /* Within the photographs there is room for it. */
     request.params.out = temporary_path(folder, "given/scene");
@@ -438,7 +438,7 @@ static void test_bad_places(void **state)
     temporary_text(folder, "given/scene/prepare.json", "{\"pictures\": 5");
     assert_fails(&request, VKN_BAD_INPUT, "prepare.json: line 1");
     request.params.overwrite = true;
-    assert_fails(&request, VKN_BAD_INPUT, "which was not prepared");
+    assert_fails(&request, VKN_BAD_INPUT, "which prepare did not make");
     request.params.out = NULL;
     assert_fails(&request, VKN_BAD_INPUT, "no folder is given for the scene");
     request.params.out = "x";

@@ -221,11 +221,12 @@ static void test_train_says(void **state)
     temporary_picture(folder, "whole/images/a.png", 20, 20, 0);
     temporary_text(folder, "whole/sparse/0/cameras.txt", "");
     options.path = temporary_path(folder, "whole/images");
-    assert_open_fails(&options, "whole/images: no scene but the photographs of one: name /");
+    assert_open_fails(&options, "whole/images: the photographs of a scene, not the scene: name /");
     temporary_text(folder, "begun/prepare.json", "{}");
     options.path = temporary_path(folder, "begun");
-    assert_open_fails(&options,
-                      "begun: this scene was prepared in part; the same vknerf prepare goes on");
+    assert_open_fails(
+        &options,
+        "begun: this scene is only partly prepared; run the same vknerf prepare again to continue");
     assert_int_equal(chdir("/"), 0);
 }
 

@@ -158,7 +158,7 @@ refuses 2 'PICTURES is missing' prepare
 refuses 2 'prepare: --out SCENE is missing' prepare views
 refuses 2 '--matcher: vocabulary is none of its values: exhaustive, sequential' prepare views --out k --matcher vocabulary
 refuses 2 'not/there: No such file' prepare not/there --out k
-refuses 2 'frames: is for videos, and views is a folder' prepare views --out k --frames 10
+refuses 2 'frames: is for videos, but views is a folder' prepare views --out k --frames 10
 refuses 2 'view_1.png: one photograph; name the folder' prepare views/view_1.png --out k
 
 # ---- Ctrl-C -----------------------------------------------------------------------------------------
@@ -168,9 +168,9 @@ echo 'slow exhaustive_matcher' >bin/fake
 child=$!
 wait_until 200 test -s bin/waiting || fail "COLMAP was not begun"
 end_child INT 130 'prepare, interrupted' err
-contains err 'interrupted; the same command goes on'
+contains err 'interrupted; run the same command again to continue'
 kill -0 "$(cat bin/waiting)" 2>/dev/null && fail "COLMAP goes on"
-refuses 2 'l: this scene was prepared in part; the same vknerf prepare goes on' train l --quiet --out never
+refuses 2 'l: this scene is only partly prepared; run the same vknerf prepare again to continue' train l --quiet --out never
 rm bin/fake
 prepares views --out l
 contains bin/calls exhaustive_matcher

@@ -639,7 +639,7 @@ static void test_from_mitsuba(void **state)
     temporary_text(folder, "transforms_test.json", WITH("\"fl_x\": 30,", FRAME("a", "")));
     struct scene_options options = {.path = folder->path};
     assert_open_fails(&options,
-                      "transforms_test.json: from_mitsuba: other than in the file for training");
+                      "transforms_test.json: from_mitsuba: differs from the training file");
 }
 
 /* instant-ngp puts this box into the unit cube, whatever scale and offset are. */
@@ -677,9 +677,8 @@ static void test_exposure(void **state)
     assert_close(
         first_camera(folder, "\"fl_x\": 30, \"rolling_shutter\": [0, 0, 1],", same).pose[11],
         4 * 0.33 + 0.5);
-    static const char moves[] =
-        "transforms.json: frames[0].transform_matrix_end: another pose than at "
-        "the beginning: a rolling shutter is not supported";
+    static const char moves[] = "transforms.json: frames[0].transform_matrix_end: differs from the "
+                                "pose at the start: rolling shutters are not supported";
     char *text = base_format("{\"fl_x\": 30, \"rolling_shutter\": [0, 0, 1, 0], \"frames\": [{"
                              "\"file_path\": \"a\", %s}]}",
                              both);
@@ -725,8 +724,8 @@ static void test_refused_keys(void **state)
         free(text);
     }
     check_refused(folder, WITH("\"fl_x\": 30,", FRAME("a", "\"mask_filename\": \"m.png\",")),
-                  "transforms.json: frames[0].mask_filename: not read: a mask, bright where pixels "
-                  "count, is the mask_path of a frame");
+                  "transforms.json: frames[0].mask_filename: not read: masks are given by the "
+                  "mask_path of each frame, bright at used pixels");
     check_refused(
         folder, WITH("\"fl_x\": 30,", FRAME("a", "\"orthographic\": true,")),
         "transforms.json: frames[0].orthographic: orthographic cameras are not supported");
@@ -793,8 +792,9 @@ static void test_companions(void **state)
     temporary_picture(folder, "a.png", 20, 16, 0);
     temporary_text(folder, "transforms.json", WITH("\"fl_x\": 30,", FRAME("a", "")));
     char *rays = temporary_text(folder, "rays_a.dat", "");
-    assert_open_fails(&options, "/rays_a.dat: rays of single pixels are not supported; "
-                                "enable_ray_loading: false in ");
+    assert_open_fails(&options,
+                      "/rays_a.dat: rays of single pixels are not supported; if the cameras are "
+                      "right without them, set enable_ray_loading: false in ");
     temporary_text(folder, "transforms.json",
                    WITH("\"fl_x\": 30, \"enable_ray_loading\": false,", FRAME("a", "")));
     struct vkn_scene *scene = open_scene(folder->path, 1);

@@ -707,7 +707,8 @@ static void test_bad_paths(void **state)
     struct scene_camera_path camera_path;
     static const char *const cases[][2] = {
         {"{\"frames\": []}", "path.json: frames: no frames"},
-        {"{}", "path.json: none of camera_path, keyframes, path and frames is there"},
+        {"{}", "path.json: no camera path: it has none of the keys camera_path, keyframes, path "
+               "and frames"},
         {"{\"frames\": [{}]}", "path.json: frames[0].transform_matrix: missing"},
         {"{\"w\": 20000, \"h\": 9, \"frames\": [{\"transform_matrix\": " POSE(0) "}]}",
          "path.json: frames[0]: w and h: 20000x9 is more than 16384x16384"},

@@ -1,5 +1,5 @@
-/* Runs of COLMAP. Its options have changed their names from version to version: the command's own
- * help says which it knows. */
+/* Runs COLMAP commands. Option names differ between versions of COLMAP, so the help text of each
+ * command is searched for them. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "prepare/internal.h"
 
-#define MOST_COUNTED 1000000u /* more is no count of COLMAP's */
+#define MOST_COUNTED 1000000u /* larger numbers are no progress counts */
 
 static void keep_line(void *context, const char *line)
 {
@@ -42,7 +42,7 @@ vkn_status colmap_begin(struct attempt *attempt, const char *command, const char
     return VKN_OK;
 }
 
-/* "--NAME" as a whole word. */
+/* Returns whether the help text has "--NAME" as a whole word. */
 static bool knows(const struct colmap *colmap, const char *name, size_t length)
 {
     for (const char *at = colmap->help.data; (at = strstr(at, "--")) != NULL; at += 2)
@@ -73,7 +73,7 @@ void colmap_option(struct colmap *colmap, const char *names, const char *format,
     free(value);
 }
 
-/* What COLMAP says on its way to the one who counts, and the first trouble of its database. */
+/* Forwards COLMAP's lines to a callback and keeps its first database error. */
 struct watching {
     void (*line)(void *context, const char *line);
     void *context;
@@ -88,8 +88,8 @@ static void watch(void *context, const char *line)
     watching->line(watching->context, line);
 }
 
-/* COLMAP goes on, and ends as if nothing had been, when its database takes no more, as on a full
- * disk. */
+/* Runs COLMAP and fails after a database error: COLMAP continues and exits with success when its
+ * database cannot be written, as on a full disk. */
 static vkn_status run_watched(struct colmap *colmap, struct watching *watching)
 {
     colmap->program.line = watch;
@@ -97,7 +97,8 @@ static vkn_status run_watched(struct colmap *colmap, struct watching *watching)
     BASE_TRY(program_run(colmap->attempt->preparation, &colmap->program));
     if (watching->trouble[0] == '\0')
         return VKN_OK;
-    return base_fail(VKN_ERROR, "%s: COLMAP cannot write to it: %s; the same command goes on",
+    return base_fail(VKN_ERROR,
+                     "%s: COLMAP cannot write to it: %s; run the same command again to continue",
                      colmap->attempt->database, watching->trouble);
 }
 
@@ -105,14 +106,14 @@ vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const c
                       void *context)
 {
     struct watching watching = {.line = line, .context = context};
-    /* The clock of the rate begins to run. */
+    /* Starts the clock of the displayed rate. */
     report_progress_count(colmap->attempt->preparation->progress, colmap->what, 0, colmap->total);
     free(colmap->help.data);
     colmap->help = (struct base_text){0};
     return run_watched(colmap, &watching);
 }
 
-/* "3/50": at least 1, and not above the second; where it ends, NULL: there is none. */
+/* Reads "3/50" with 1 <= above <= below. Returns its end; NULL: none. */
 static const char *read_fraction(const char *text, size_t *above, size_t *below)
 {
     char *slash = NULL, *end = NULL;
@@ -144,6 +145,6 @@ enum vkn_camera_model colmap_camera_model(const struct preparation *preparation)
     enum vkn_camera_model model = preparation->params->camera_model;
     if (model != VKN_CAMERA_MODEL_AUTO)
         return model;
-    /* One camera's lens is seen in all pictures; of one in a single picture little can be told. */
+    /* All images determine the lens of one camera, a single image only a simple model. */
     return preparation->one_camera ? VKN_CAMERA_MODEL_OPENCV : VKN_CAMERA_MODEL_SIMPLE_RADIAL;
 }

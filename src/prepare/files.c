@@ -1,4 +1,4 @@
-/* Files and folders. */
+/* Removes, moves, links and writes files; compares and checksums names. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ vkn_status files_remove(const char *path)
 {
     struct stat information;
     if (lstat(path, &information) != 0)
-        return errno == ENOENT ? VKN_OK : failed(path, "cannot be looked at");
+        return errno == ENOENT ? VKN_OK : failed(path, "cannot be accessed");
     if (S_ISDIR(information.st_mode))
         BASE_TRY(for_content(path, files_remove));
     if ((S_ISDIR(information.st_mode) ? rmdir : unlink)(path) != 0 && errno != ENOENT)
@@ -51,12 +51,12 @@ vkn_status files_check_no_links(const char *path)
 {
     struct stat information;
     if (lstat(path, &information) != 0)
-        return errno == ENOENT ? VKN_OK : failed(path, "cannot be looked at");
+        return errno == ENOENT ? VKN_OK : failed(path, "cannot be accessed");
     if (S_ISDIR(information.st_mode))
         return for_content(path, files_check_no_links);
     if (S_ISREG(information.st_mode))
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: %s, which was not prepared; remove it", path,
+    return base_fail(VKN_BAD_INPUT, "%s: %s, which prepare did not make; remove it", path,
                      S_ISLNK(information.st_mode) ? "a link" : "neither a file nor a folder");
 }
 
@@ -73,7 +73,7 @@ vkn_status files_write(const char *path, const void *data, size_t size)
     return status == VKN_BAD_INPUT ? VKN_ERROR : status;
 }
 
-/* What may have taken the file's name since it was looked at is no photograph. */
+/* Checked after the link: another process may have replaced the listed file. */
 static bool is_regular(const char *path)
 {
     struct stat information;
@@ -87,7 +87,7 @@ vkn_status files_link(const char *from, const char *to)
             return VKN_OK;
         unlink(to);
     }
-    /* Another disk, somebody else's file, or a disk without links. */
+    /* Links fail on another disk, for another user's file, and on some file systems: copy. */
     char *data = NULL;
     size_t size = 0;
     BASE_TRY(base_file_read(from, (size_t)1 << 30, &data, &size));
@@ -98,7 +98,7 @@ vkn_status files_link(const char *from, const char *to)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Numbers without leading zeros of equal length compare as texts. */
+/* Compares and skips two numbers. Without leading zeros those of equal length sort as strings. */
 static int compare_numbers(const char **a, const char **b)
 {
     while (**a == '0')

@@ -1,4 +1,4 @@
-/* SCENE/images, images_N and masks: made in a folder beside, and moved there when all are there. */
+/* Makes SCENE/images, images_N and masks in a temporary folder and moves the complete ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,17 +11,17 @@
 
 static const uint32_t all_factors[MOST_FACTORS] = {2, 4, 8};
 
-/* A set of folders in the making. */
+/* Folders that are being made. */
 struct making {
     struct preparation *preparation;
-    char *folder, *images, *masks; /* masks: NULL when there are none */
+    char *folder, *images, *masks; /* masks: NULL if there are none */
     char *smaller[MOST_FACTORS];   /* folders images_N */
     size_t factors;
-    char **broken; /* by picture: what is wrong with it; NULL: nothing */
-    bool *masked;  /* by picture */
+    char **broken; /* [image] error message; NULL: none */
+    bool *masked;  /* [image] has a mask */
 };
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- existing images ------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -60,8 +60,7 @@ static vkn_status list(struct preparation *preparation, const char *folder)
     return status;
 }
 
-/* The longer side of the smallest picture; what cannot be read is not counted, and told of later.
- */
+/* Sets the longer side of the smallest readable image; others are reported later. */
 static vkn_status measure(struct preparation *preparation, const char *folder)
 {
     preparation->longest = 0;
@@ -88,9 +87,9 @@ static vkn_status look(struct preparation *preparation)
     return measure(preparation, preparation->images);
 }
 
-/* ---- one picture ----------------------------------------------------------------------------- */
+/* ---- one image ------------------------------------------------------------------------------- */
 
-/* For videos and panoramas there is no photograph of that name. */
+/* Returns the photograph of an image; NULL for frames of videos and views of panoramas. */
 static const struct source_picture *source_of(const struct preparation *preparation,
                                               const char *name)
 {
@@ -101,7 +100,7 @@ static const struct source_picture *source_of(const struct preparation *preparat
     return NULL;
 }
 
-/* Its mask, by the name that the photograph had. */
+/* Copies the mask of the photograph's original name. */
 static vkn_status add_mask(struct making *making, size_t index, const char *image, const char *mask)
 {
     const struct source *source = &making->preparation->source;
@@ -134,7 +133,7 @@ static vkn_status make_copies(struct making *making, size_t index, const char *i
     return status;
 }
 
-/* Decodes the picture, which tells whether it is whole. */
+/* Makes the copies of one image. Decoding also detects damaged images. */
 static vkn_status make_one(void *context, size_t index)
 {
     struct making *making = context;
@@ -161,9 +160,9 @@ static void show(void *context, size_t finished)
                           making->preparation->count);
 }
 
-/* ---- those that cannot be used --------------------------------------------------------------- */
+/* ---- unusable images ------------------------------------------------------------------------- */
 
-/* With its mask, which may have been what is wrong; smaller copies come last. */
+/* Removes a broken image and its mask, which may be the broken one; it has no copies yet. */
 static vkn_status drop(struct making *making, size_t index)
 {
     const char *name = making->preparation->names[index];
@@ -224,7 +223,7 @@ static vkn_status drop_broken(struct making *making)
     return left >= MIN_PICTURES ? VKN_OK : too_few(preparation, left);
 }
 
-/* COLMAP would stop at a picture without a mask among others that have one. */
+/* Makes a white mask: COLMAP fails if only some images have masks. */
 static vkn_status add_white_mask(struct making *making, size_t index)
 {
     const char *name = making->preparation->names[index];
@@ -263,7 +262,7 @@ static vkn_status complete_masks(struct making *making)
         return status;
     }
     if (masked < preparation->count)
-        base_log(BASE_LOG_WARNING, "%s: %zu of %zu pictures have no mask: all of them counts",
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu pictures have no mask and are used completely",
                  preparation->source.masks, preparation->count - masked, preparation->count);
     for (size_t i = 0; i < preparation->count; i++)
         if (!making->masked[i] && making->broken[i] == NULL)
@@ -297,7 +296,7 @@ static vkn_status make_folders(struct making *making)
     if (preparation->source.masks == NULL)
         return VKN_OK;
     if (preparation->params->equirectangular)
-        return base_fail(VKN_BAD_INPUT, "%s: masks of equirectangular pictures are not read",
+        return base_fail(VKN_BAD_INPUT, "%s: masks of equirectangular pictures are not supported",
                          preparation->source.masks);
     making->masks = base_path_join(making->folder, "masks");
     return making->masks != NULL ? base_make_folder(making->masks) : VKN_ERROR;
@@ -333,7 +332,7 @@ static void end_making(struct making *making)
     free(making->masks);
 }
 
-/* What an earlier call made, of other pictures or only in part, up to `sparse`. */
+/* Removes the output of an earlier call, for other images or incomplete, including `sparse`. */
 static vkn_status remove_old(const struct preparation *preparation)
 {
     static const char *const made[] = {"images", "images_2", "images_4",  "images_8",

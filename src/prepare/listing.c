@@ -1,4 +1,4 @@
-/* Lists the photographs of a folder, or of the folders in it, and tells what else is there. */
+/* Lists the photographs of a folder or its subfolders, and reports other files. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "prepare/internal.h"
 
-#define MOST_FOLDERS_DEEP 3u /* DCIM/100APPLE in the folder of a telephone */
+#define MOST_FOLDERS_DEEP 3u /* such as DCIM/100APPLE of a telephone */
 
-/* Files that somebody may take for photographs, and what is to be done about them. */
+/* Ignored files that users may take for photographs, and advice on them. */
 enum aside { ASIDE_RAW, ASIDE_VIDEO, ASIDE_OTHER, ASIDE_FOLDER, ASIDE_COUNT };
 static const struct {
     const char *endings, *what;
@@ -19,7 +19,7 @@ static const struct {
                      "videos such as %s are prepared one by one: vknerf prepare VIDEO --out SCENE"},
     [ASIDE_OTHER] = {"gif jxl psd exr hdr svg insp",
                      "pictures such as %s have to be converted into JPEG or PNG first"},
-    [ASIDE_FOLDER] = {"", "photographs in folders below, such as %s, belong to another capture"},
+    [ASIDE_FOLDER] = {"", "photographs in subfolders, such as %s, count as another capture"},
 };
 
 struct listing {
@@ -29,8 +29,7 @@ struct listing {
     char first[ASIDE_COUNT][256];
 };
 
-/* ---- one folder ---------------------------------------------------------------------------------
- */
+/* ---- one folder ------------------------------------------------------------------------------ */
 
 static vkn_status add_picture(struct listing *listing, const char *file)
 {
@@ -65,15 +64,14 @@ static vkn_status take_file(struct listing *listing, const char *file)
     return VKN_OK;
 }
 
-/* Hidden ones, among them macOS's "._IMG_1.jpg", and optical flow's masks of instant-ngp are no
- * photographs. */
+/* Returns whether an entry is ignored: hidden files, such as macOS's "._IMG_1.jpg", and
+ * instant-ngp's masks. */
 static bool is_ignored(const char *name)
 {
     return name[0] == '.' || strncmp(name, "dynamic_mask_", strlen("dynamic_mask_")) == 0;
 }
 
-/* Calls `act` with each entry, its path relative to the source's folder, in the order of their
- * names. */
+/* Calls `act` with the path of each entry, relative to the source's folder, sorted by name. */
 static vkn_status for_entries(struct listing *listing, const char *below,
                               vkn_status (*act)(struct listing *listing, const char *file))
 {
@@ -99,10 +97,10 @@ static vkn_status for_entries(struct listing *listing, const char *below,
     return status;
 }
 
-/* ---- folders in it ------------------------------------------------------------------------------
- */
+/* ---- subfolders ------------------------------------------------------------------------------ */
 
-/* Not masks, smaller copies, other programs' folders or a scene that was prepared. */
+/* Returns whether a subfolder may hold photographs: no masks, no smaller copies, no other program's
+ * folder, no prepared scene. */
 static bool may_hold_photographs(const struct listing *listing, const char *file)
 {
     const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
@@ -127,7 +125,7 @@ static vkn_status take_folder(struct listing *listing, const char *file)
     return deep < MOST_FOLDERS_DEEP ? for_entries(listing, file, take_folder) : VKN_OK;
 }
 
-/* Photographs of folders below that are not taken, since the folder has its own. */
+/* Counts the photographs of subfolders, which are ignored because the folder has its own. */
 static vkn_status count_below(struct listing *listing)
 {
     struct source below = {.folder = listing->source->folder};
@@ -141,8 +139,7 @@ static vkn_status count_below(struct listing *listing)
     return status == VKN_BAD_INPUT ? VKN_OK : status;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static vkn_status warn_asides(const struct listing *listing)
 {
@@ -153,14 +150,14 @@ static vkn_status warn_asides(const struct listing *listing)
         snprintf(what, sizeof(what), asides[aside].what, listing->first[aside]);
         if (listing->source->count == 0)
             return base_fail(VKN_BAD_INPUT, "%s: %s", listing->source->folder, what);
-        base_log(BASE_LOG_WARNING, "%s: %zu file%s beside the photographs left aside: %s",
+        base_log(BASE_LOG_WARNING, "%s: %zu file%s beside the photographs ignored: %s",
                  listing->source->folder, listing->counts[aside],
                  listing->counts[aside] > 1 ? "s" : "", what);
     }
     return VKN_OK;
 }
 
-/* The folder itself, or `images` in it when it has none of its own, or the folders in it. */
+/* Lists the photographs of the folder, else of its subfolder `images`, else of all subfolders. */
 vkn_status listing_find(struct source *source, const char *given)
 {
     struct listing listing = {.source = source};

@@ -1,24 +1,23 @@
-/* COLMAP's first two stages: features of every picture, and which of them are the same in two. */
+/* Runs COLMAP's first two stages: features of every image, and their matches in other images. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "prepare/internal.h"
 
-#define MOST_EXHAUSTIVE 200u /* pictures, of which all pairs are compared */
-#define OVERLAP         10u  /* pictures to either side, and those 2, 4, ... 512 away */
-#define LOOP_PICTURES   40u /* of sequences, which are compared each with each: the way may close */
+#define MOST_EXHAUSTIVE 200u /* images up to which all pairs are compared */
+#define OVERLAP         10u  /* compared images to either side, besides those 2, 4, ... 512 away */
+#define LOOP_PICTURES   40u  /* images of a sequence whose pairs are all compared, to find loops */
 #define LOOP_LEAST_STEP 5u
 
 /* ---- features -------------------------------------------------------------------------------- */
 
-/* How far it has come. */
+/* Progress of a command. */
 struct counting {
     struct attempt *attempt;
     const char *what;
     size_t done;
-    size_t pairs; /* that are compared, in blocks, which COLMAP counts; 0: it counts what is done
-                     itself */
+    size_t pairs; /* image pairs, if COLMAP counts blocks of them; else 0 */
 };
 
 static void count(void *context, const char *line)
@@ -37,7 +36,7 @@ static void add_lens(struct colmap *colmap)
     const struct preparation *preparation = colmap->attempt->preparation;
     colmap_option(colmap, "ImageReader.single_camera", "%d", preparation->one_camera);
     if (preparation->params->equirectangular) {
-        /* ffmpeg has just made them: a pinhole of 90 degrees. */
+        /* The views that ffmpeg made are pinhole images of 90 degrees. */
         unsigned size = preparation->longest;
         colmap_option(colmap, "ImageReader.camera_model", "PINHOLE");
         colmap_option(colmap, "ImageReader.camera_params", "%u.%u,%u.%u,%u,%u", size / 2,
@@ -74,8 +73,8 @@ static vkn_status run_extractor(struct attempt *attempt, bool resuming, size_t *
     return status;
 }
 
-/* An interrupted one has the pictures of before, of which the last may be missing; its camera is
- * the first. */
+/* Creates the database, or continues an interrupted one (*goes_on): the features of its last image
+ * may be missing, and its camera has the id 1. */
 static vkn_status begin_database(struct attempt *attempt, bool *resuming)
 {
     struct preparation *preparation = attempt->preparation;
@@ -125,7 +124,7 @@ static bool is_sequential(const struct preparation *preparation)
     return preparation->source.is_video || preparation->count > MOST_EXHAUSTIVE;
 }
 
-/* What both kinds of matching take. */
+/* Adds the options of both kinds of matching. */
 static void add_matching(struct colmap *colmap)
 {
     colmap_option(colmap, "FeatureMatching.use_gpu SiftMatching.use_gpu", "0");
@@ -139,7 +138,7 @@ static vkn_status match_all(struct attempt *attempt)
     struct counting counting = {attempt, "comparing pairs of pictures", 0,
                                 pictures * (pictures - 1) / 2};
     struct colmap colmap;
-    /* Blocks are what progress is told in. */
+    /* COLMAP reports progress by blocks. */
     size_t block = pictures / 10;
     BASE_TRY(colmap_begin(attempt, "exhaustive_matcher", counting.what, &colmap));
     colmap_option(&colmap, "ExhaustiveMatching.block_size", "%zu", block < 5 ? 5 : block);
@@ -160,7 +159,7 @@ static vkn_status match_neighbours(struct attempt *attempt)
     return colmap_run(&colmap, count, &counting);
 }
 
-/* Pictures all along the way, each with each: "a.jpg b.jpg" in a line. */
+/* Writes all pairs of evenly spaced images: "a.jpg b.jpg" per line. */
 static vkn_status write_loop_pairs(const struct attempt *attempt, const char *path)
 {
     const struct preparation *preparation = attempt->preparation;
@@ -203,7 +202,7 @@ vkn_status colmap_match(struct attempt *attempt)
     if (done[STAGE_MATCHES] == attempt->matches)
         return VKN_OK;
     done[STAGE_MATCHES] = done[STAGE_MODELS] = 0;
-    /* COLMAP passes over pairs that it has compared before. */
+    /* COLMAP skips pairs that it has compared before. */
     if (sequential) {
         BASE_TRY(match_neighbours(attempt));
         BASE_TRY(match_loops(attempt));

@@ -1,4 +1,4 @@
-/* COLMAP's third stage: sparse models, which have the poses; and what is in them. */
+/* Runs COLMAP's third stage, which makes sparse models with poses; reads the models' sizes. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- the mapper ------------------------------------------------------------------------------ */
 
-/* How far it has come, and whether it says that there is nothing to be had. */
+/* Reads the mapper's output: its progress, and whether it finds no model. */
 struct mapping {
     struct attempt *attempt;
     bool nothing;
@@ -37,7 +37,7 @@ static void follow(void *context, const char *line)
                               preparation->count);
 }
 
-/* The usual limits keep wrong poses out. Where they have left too little, they are lowered. */
+/* Lowers limits that keep wrong poses out, after the usual ones left too few images. */
 static void add_limits(struct colmap *colmap)
 {
     colmap_option(colmap, "Mapper.init_min_num_inliers", "40");
@@ -72,10 +72,9 @@ static vkn_status run_mapper(struct attempt *attempt, const char *models, bool *
     return status;
 }
 
-/* ---- what it made ---------------------------------------------------------------------------- */
+/* ---- the models ------------------------------------------------------------------------------ */
 
-/* Both files begin with how many there are of what they list, 64 bits, least significant byte
- * first. */
+/* Reads the first 8 bytes of a file, the number of its elements, least significant byte first. */
 static vkn_status read_number(const char *folder, const char *name, size_t *number)
 {
     char *path = base_path_join(folder, name);
@@ -92,7 +91,7 @@ static vkn_status read_number(const char *folder, const char *name, size_t *numb
     return status;
 }
 
-/* Numbered folders, of which the one with the most pictures counts. */
+/* Counts the models in numbered folders and selects the one with the most images. */
 static vkn_status look(struct attempt *attempt, const char *models)
 {
     for (size_t i = 0; i < MOST_MODELS; i++) {
@@ -129,22 +128,22 @@ static vkn_status make(struct attempt *attempt, const char *models)
     if (status == VKN_OK)
         status = run_mapper(attempt, partial, &nothing);
     if (status == VKN_ERROR && nothing)
-        status = VKN_OK; /* which is an answer */
+        status = VKN_OK; /* no model is a valid result */
     if (status == VKN_OK)
         status = files_move(partial, models);
     free(partial);
     return status;
 }
 
-/* COLMAP does not notice when a file that it writes is cut off, as on a full disk: what is done is
- * read first. */
+/* Checks the model and records the stage. COLMAP does not notice truncated writes, as on a full
+ * disk, so the model is read first. */
 static vkn_status finish(struct attempt *attempt)
 {
     vkn_status status = attempt->largest != NULL ? scene_check_model(attempt->largest) : VKN_OK;
     if (status == VKN_BAD_INPUT)
         return base_fail(
             VKN_ERROR,
-            "COLMAP's model is not whole, as on a full disk: %s; the same command makes it again",
+            "COLMAP's model is incomplete, as on a full disk: %s; run the same command again",
             vkn_last_error());
     BASE_TRY(status);
     attempt->preparation->record.stages[attempt->number][STAGE_MODELS] = attempt->matches;

@@ -1,4 +1,4 @@
-/* Equirectangular pictures become perspective ones, by ffmpeg's filter v360. */
+/* Splits equirectangular images into perspective ones by ffmpeg's filter v360. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,29 +6,28 @@
 
 #include "prepare/internal.h"
 
-/* Overlap by half with their neighbours, so that features are seen in two; straight up and down
- * there is mostly sky, and who holds the camera. */
-#define STEP 45 /* degrees from one to the next */
+/* Neighbouring views overlap by half, so that two views see each feature. There are no views
+ * straight up and down, which show mostly sky and the photographer. */
+#define STEP 45 /* degrees between neighbouring views */
 
 struct splitting {
     struct preparation *preparation;
-    const char *folder; /* of the views */
-    char *panoramas;    /* folder */
+    const char *folder; /* folder of the views */
+    char *panoramas;    /* folder of the panoramas */
     char **names;
-    char **problems; /* by panorama: why it is left out; NULL: it is not */
+    char **problems; /* [panorama] why it is skipped; NULL: it is not */
     size_t count;
-    _Atomic size_t misshapen; /* of these, not twice as wide as high */
+    _Atomic size_t misshapen; /* number of images that are not twice as wide as high */
 };
 
 uint32_t panorama_view_size(uint32_t width)
 {
-    /* 90 degrees have a quarter of the pixels of the circle, in the middle fewer than at the edge.
-     */
+    /* 90 degrees are a quarter of the panorama's pixels. */
     uint32_t size = width / 4 & ~1u;
     return size < 2048 ? size : 2048;
 }
 
-/* "[0:v]split=8[i0]...;[i0]v360=...:yaw=0[o0];..." */
+/* Makes the filter "[0:v]split=8[i0]...;[i0]v360=...:yaw=0[o0];...". */
 static char *filter_of(uint32_t size)
 {
     struct base_text text = {0};
@@ -61,8 +60,8 @@ static void add_outputs(struct arguments *arguments, const struct splitting *spl
     }
 }
 
-/* Decodes it: ffmpeg would make views of half of a picture, and a full disk is not to be taken for
- * a broken one. */
+/* Decodes a panorama: ffmpeg would split half an image without an error. Separates damaged images
+ * (*problem) from other errors, such as a full disk. */
 static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *height,
                                  char **problem)
 {
@@ -75,7 +74,7 @@ static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *he
     return *problem != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Not twice as wide as high. */
+/* Notes an image that is not twice as wide as high. */
 static vkn_status note_shape(struct splitting *splitting, const char *path, uint32_t width,
                              uint32_t height, char **problem)
 {
@@ -149,7 +148,7 @@ static vkn_status list(struct splitting *splitting)
     return splitting->names != NULL && splitting->problems != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* To the photographs that they are of, which tell it; frames of a video are told here. */
+/* Gives the problems to the photographs, which report them; logs those of video frames. */
 static vkn_status note_problems(const struct splitting *splitting)
 {
     for (size_t i = 0; i < splitting->count; i++) {
@@ -166,7 +165,7 @@ static vkn_status note_problems(const struct splitting *splitting)
     return VKN_OK;
 }
 
-/* Where none is a panorama, or a video is none, leaving them out one by one would say nothing. */
+/* Fails if no photograph is a panorama, or a video frame is not. */
 static vkn_status refuse_shapes(const struct splitting *splitting)
 {
     const struct source *source = &splitting->preparation->source;

@@ -1,17 +1,17 @@
-/* Photographs into a folder, upright and in formats that vknerf and COLMAP read. */
+/* Writes photographs into a folder, upright and in formats that vknerf and COLMAP read. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prepare/internal.h"
 
-#define MOST_CONVERTED ((size_t)1 << 30) /* bytes of a picture */
+#define MOST_CONVERTED ((size_t)1 << 30) /* largest converted image, bytes */
 
 struct placing {
     struct preparation *preparation;
     const char *folder;
 };
 
-/* ---- one ------------------------------------------------------------------------------------- */
+/* ---- one photograph -------------------------------------------------------------------------- */
 
 static void take(void *context, const char *data, size_t size)
 {
@@ -22,8 +22,9 @@ static void take(void *context, const char *data, size_t size)
         text->failed = true;
 }
 
-/* A picture of a name that ffmpeg takes for nothing but a file's, of the format that its first
- * bytes show, else its name: what ffmpeg finds out by itself might be a list of other files. */
+/* Adds the input with an explicit format, by its first bytes or else its name: ffmpeg's own
+ * detection could find a list of other files. "file:" prevents the name from being read as a URL.
+ */
 static void add_input(struct arguments *arguments, const struct source_picture *picture,
                       const char *from)
 {
@@ -43,7 +44,8 @@ static void add_input(struct arguments *arguments, const struct source_picture *
     arguments_add(arguments, "file:%s", from);
 }
 
-/* Of pictures of tiles, as those of telephones, some versions of ffmpeg give the first one. */
+/* Fails if the result is too small: some versions of ffmpeg return only the first tile of tiled
+ * images, as telephones make them. */
 static vkn_status check_whole(const struct source_picture *picture, const char *from,
                               const char *to)
 {
@@ -57,7 +59,7 @@ static vkn_status check_whole(const struct source_picture *picture, const char *
                      width, height, picture->longest);
 }
 
-/* Puts the photograph in front of the last error, of a program that works on several. */
+/* Prefixes the last error with the photograph, since several conversions run in parallel. */
 static vkn_status name_file(const char *from)
 {
     char *why = base_format("%s", vkn_last_error());
@@ -66,7 +68,8 @@ static vkn_status name_file(const char *from)
     return VKN_ERROR;
 }
 
-/* Written here and not by ffmpeg, so that a full disk is not taken for a broken photograph. */
+/* Converts a photograph to JPEG. Writes the file itself, so that a full disk is not mistaken for a
+ * broken photograph. */
 static vkn_status convert(const struct preparation *preparation,
                           const struct source_picture *picture, const char *from, const char *to)
 {
@@ -94,8 +97,8 @@ static vkn_status convert(const struct preparation *preparation,
     return status == VKN_OK ? check_whole(picture, from, to) : status;
 }
 
-/* Programs that do not know EXIF, as COLMAP, would see it on its side: turned, a JPEG with its
- * EXIF, in which it stands upright, a PNG without. */
+/* Writes a rotated copy, since programs without EXIF support, such as COLMAP, would see the image
+ * on its side. A JPEG keeps its EXIF data with the orientation set to upright; a PNG has none. */
 static vkn_status turn(const char *from, unsigned orientation, const char *to)
 {
     char *data = NULL;
@@ -118,7 +121,7 @@ static vkn_status place(const struct preparation *preparation, const struct sour
     if (picture->orientation == 1)
         return files_link(from, to);
     vkn_status status = turn(from, picture->orientation, to);
-    /* A broken one is found, and left out, with all others. */
+    /* images.c detects and skips a broken image. */
     return status == VKN_BAD_INPUT ? files_link(from, to) : status;
 }
 
@@ -141,7 +144,7 @@ static vkn_status write_one(void *context, size_t index)
     return status;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all photographs ------------------------------------------------------------------------- */
 
 static void show(void *context, size_t finished)
 {
@@ -150,8 +153,7 @@ static void show(void *context, size_t finished)
                           placing->preparation->source.count);
 }
 
-/* Without ffmpeg a few pictures that need it are left out; where most do it has to be installed
- * first. */
+/* Skips photographs that need ffmpeg if it is missing; fails if most of them need it. */
 static vkn_status check_ffmpeg(struct source *source)
 {
     size_t count = 0, others = 0, first = 0;

@@ -1,12 +1,12 @@
-/* SCENE/sparse/0: where each picture was taken from, as usual, or where that fails once more with
- * all means. */
+/* Finds the poses (SCENE/sparse/0): an attempt with the usual settings and, when it fails, one with
+ * more features and lower limits. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prepare/internal.h"
 
 #define LEAST_REGISTERED 3u
-#define GOOD_SHARE       0.75 /* of the pictures, below which another attempt is made */
+#define GOOD_SHARE       0.75 /* fraction of images with poses; below it another attempt is made */
 
 static void end_attempt(struct attempt *attempt)
 {
@@ -16,7 +16,7 @@ static void end_attempt(struct attempt *attempt)
     *attempt = (struct attempt){0};
 }
 
-/* The sum of all that features depend on. */
+/* Returns the checksum of everything that the features depend on. */
 static uint32_t features_of(const struct preparation *preparation, unsigned number)
 {
     char text[96];
@@ -42,7 +42,7 @@ static vkn_status try_once(struct preparation *preparation, unsigned number,
     return colmap_map(attempt);
 }
 
-/* ---- the best of them ------------------------------------------------------------------------ */
+/* ---- the best attempt ------------------------------------------------------------------------ */
 
 static vkn_status copy_model(const struct attempt *attempt, const char *folder)
 {
@@ -82,8 +82,8 @@ static vkn_status nothing_found(const struct preparation *preparation, const str
 {
     return base_fail(
         VKN_BAD_INPUT,
-        "%s: COLMAP finds the poses of only %zu of %zu pictures: they need texture, and "
-        "to overlap by two thirds with their neighbours, from places that differ (%s/colmap.log)",
+        "%s: COLMAP finds the poses of only %zu of %zu pictures: they need texture, an overlap of "
+        "two thirds with their neighbours, and different camera positions (%s/colmap.log)",
         preparation->params->pictures, best->registered, preparation->count, preparation->work);
 }
 
@@ -104,7 +104,7 @@ static vkn_status try_all(struct preparation *preparation, struct attempt *best)
         report_progress_pause(preparation->progress);
         if (number == 0)
             base_log(BASE_LOG_INFO,
-                     "poses of %zu of %zu pictures are found: once more, with more features and "
+                     "poses of %zu of %zu pictures were found; trying again with more features and "
                      "lower limits",
                      best->registered, preparation->count);
     }

@@ -1,4 +1,4 @@
-/* vkn_prepare: the stages one after the other. */
+/* Implements vkn_prepare: runs the stages one after the other. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 
 #include "prepare/internal.h"
 
-#define LEAST_PANORAMA 1024u /* pixels across; of smaller pictures the views would be too small */
+#define LEAST_PANORAMA 1024u /* width in pixels; views of smaller images would be too small */
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
@@ -22,12 +22,12 @@ static vkn_status check_params(const struct vkn_prepare_params *params)
         return base_fail(VKN_BAD_INPUT, "frames: %u is not from %u to %u", params->frames,
                          MIN_FRAMES, MOST_FRAMES);
     if (params->equirectangular && params->camera_model != VKN_CAMERA_MODEL_AUTO)
-        return base_fail(VKN_BAD_INPUT,
-                         "camera_model: that of equirectangular pictures' views is known");
+        return base_fail(VKN_BAD_INPUT, "camera_model: not used with equirectangular pictures, "
+                                        "which are split into pinhole images");
     return VKN_OK;
 }
 
-/* Photographs in SCENE/images would be removed with what was prepared before. */
+/* Checks that the photographs are outside of the scene's folder: old output is removed from it. */
 static vkn_status check_apart(const struct vkn_prepare_params *params)
 {
     char *pictures = realpath(params->pictures, NULL), *out = realpath(params->out, NULL);
@@ -36,10 +36,10 @@ static vkn_status check_apart(const struct vkn_prepare_params *params)
                   (pictures[length] == '/' || pictures[length] == '\0');
     free(pictures);
     free(out);
-    return inside ? base_fail(VKN_BAD_INPUT,
-                              "%s: the scene needs a folder that the photographs are not in",
-                              params->out)
-                  : VKN_OK;
+    return inside
+               ? base_fail(VKN_BAD_INPUT, "%s: the scene's folder must not contain the photographs",
+                           params->out)
+               : VKN_OK;
 }
 
 static int is_foreign(const struct dirent *entry)
@@ -48,7 +48,8 @@ static int is_foreign(const struct dirent *entry)
            strcmp(entry->d_name, "prepare.json") != 0;
 }
 
-/* What prepare did not write is not its to remove, nor to mix with a scene. */
+/* Fails if the folder has files of others, which prepare must neither remove nor mix with a scene.
+ */
 static vkn_status check_not_foreign(const struct preparation *preparation)
 {
     struct dirent **entries = NULL;
@@ -58,18 +59,17 @@ static vkn_status check_not_foreign(const struct preparation *preparation)
         status =
             base_fail(base_status_of_errno(errno), "%s: %s", preparation->out, strerror(errno));
     else if (count > 0)
-        status = base_fail(
-            VKN_BAD_INPUT,
-            "%s: there is %s in this folder, which was not prepared; name another, new or "
-            "empty, with --out",
-            preparation->out, entries[0]->d_name);
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: this folder contains %s, which prepare did not make; name a new or "
+                           "empty folder with --out",
+                           preparation->out, entries[0]->d_name);
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);
     return status;
 }
 
-/* One process at a time, and what it starts: the lock is held until the last of them ends. */
+/* Locks the folder for this process and its children, until the last of them ends. */
 static vkn_status lock(struct preparation *preparation)
 {
     char *path = base_path_join(preparation->work, "lock");
@@ -95,7 +95,7 @@ static vkn_status refuse_other(const struct preparation *preparation, const char
                      preparation->out, before);
 }
 
-/* New, or of the same pictures. */
+/* Checks that the record is new or of the same input. */
 static vkn_status check_record(struct preparation *preparation)
 {
     struct record *record = &preparation->record;
@@ -127,14 +127,14 @@ static vkn_status open_record(struct preparation *preparation)
     record_free(&preparation->record);
     vkn_status status = record_read(preparation);
     if (status == VKN_BAD_INPUT && preparation->params->overwrite)
-        record_free(&preparation->record); /* whatever happened to it */
+        record_free(&preparation->record); /* discards a damaged record */
     else
         BASE_TRY(status);
     return check_record(preparation);
 }
 
-/* Nothing is made in the folder of another before the record is looked at. It is read again with
- * the lock: a process that had the lock may have gone on in between. */
+/* Opens the scene's folder. Creates nothing in it before the record is checked. Reads the record
+ * again under the lock, because a process that had the lock may have changed it. */
 static vkn_status open_folder(struct preparation *preparation)
 {
     BASE_TRY(base_make_last_folder(preparation->out));
@@ -160,14 +160,13 @@ static void warn_panoramas(const struct preparation *preparation)
         free(path);
     }
     if (2 * panoramas > preparation->count && !preparation->params->equirectangular)
-        base_log(
-            BASE_LOG_WARNING,
-            "%s: %zu of %zu pictures are twice as wide as high: if they show everything around, "
-            "prepare them with --equirectangular",
-            preparation->params->pictures, panoramas, preparation->count);
+        base_log(BASE_LOG_WARNING,
+                 "%s: %zu of %zu pictures are twice as wide as high: if they are full panoramas, "
+                 "prepare them with --equirectangular",
+                 preparation->params->pictures, panoramas, preparation->count);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all stages ------------------------------------------------------------------------------ */
 
 static vkn_status run(struct preparation *preparation)
 {

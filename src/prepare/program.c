@@ -1,5 +1,4 @@
-/* Runs of ffmpeg and COLMAP: their words into a log and to who follows them, their end on request.
- */
+/* Runs ffmpeg and COLMAP: passes their output to a log and callbacks, and stops them on request. */
 #define _GNU_SOURCE /* pipe2, memfd_create */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +13,7 @@
 #include "prepare/internal.h"
 
 #define POLL_MILLISECONDS 100
-#define PATIENCE          5.0 /* seconds after SIGTERM, before SIGKILL */
+#define PATIENCE          5.0 /* seconds from SIGTERM to SIGKILL */
 #define MOST_LINE         1000
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -64,19 +63,19 @@ vkn_status program_require(const char *name, const char *what_for)
                      what_for);
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
-/* Follows what comes through the pipe. */
+/* Reads the output pipe of a program. */
 struct reader {
     struct program *program;
     int pipe, log;
-    bool telling; /* program->said speaks of a failure */
+    bool telling; /* program->said is an error line */
     char line[MOST_LINE];
     size_t length;
 };
 
-/* The last line that speaks of a failure, else the last one. The log may lack it, where the disk is
- * full. */
+/* Keeps the last line that mentions a failure, else the last line. The log may lack it when the
+ * disk is full. */
 static void keep_last_line(struct reader *reader)
 {
     static const char *const signs[] = {"error", "fail", "invalid", "full", "no space"};
@@ -99,7 +98,7 @@ static void end_line(struct reader *reader)
     reader->length = 0;
 }
 
-/* A full disk is no reason to stop here: whatever else is written says so. */
+/* Ignores a full disk: other writes report it. */
 static void write_log(int log, const char *data, size_t size)
 {
     while (size > 0) {
@@ -126,7 +125,7 @@ static void take(struct reader *reader, const char *data, size_t size)
     }
 }
 
-/* Whether the other end is still open. */
+/* Reads available output; returns whether the pipe is still open. */
 static bool read_some(struct reader *reader, int milliseconds)
 {
     static _Thread_local char data[1 << 16];
@@ -139,8 +138,7 @@ static bool read_some(struct reader *reader, int milliseconds)
     return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* The first line, which of ffmpeg's errors names the cause: "[tiff @ 0x55c1] Invalid TIFF header".
- */
+/* Reads the first line, ffmpeg's cause of the error: "[tiff @ 0x55c1] Invalid TIFF header". */
 static void read_first_line(FILE *errors, char words[MOST_WORDS])
 {
     char line[MOST_LINE];
@@ -155,8 +153,8 @@ static void read_first_line(FILE *errors, char words[MOST_WORDS])
     }
 }
 
-/* Of a program that gives bytes, whose errors are in a file of their own: several may run at once,
- * and lines of the log are mixed then. */
+/* Reads the error message of a program whose output is bytes. Its errors have a file of their own,
+ * because lines of parallel runs mix in the log. */
 static void read_errors(int errors, char words[MOST_WORDS])
 {
     FILE *file = lseek(errors, 0, SEEK_SET) == 0 ? fdopen(dup(errors), "r") : NULL;
@@ -186,7 +184,7 @@ static void end_group(pid_t process, double *asked)
     }
 }
 
-/* Until it has ended: what it prints, and a look now and then whether it has to. */
+/* Reads output until the process ends, and checks regularly for a stop request. */
 static void follow(const struct preparation *preparation, struct reader *reader, pid_t process,
                    char how[BASE_HOW_SIZE])
 {
@@ -201,11 +199,11 @@ static void follow(const struct preparation *preparation, struct reader *reader,
             poll(NULL, 0, POLL_MILLISECONDS / 10);
         ended = base_program_ended(process, false, how);
     }
-    /* What it left in the pipe, unless somebody else holds that open. */
+    /* Reads what is left in the pipe, unless another process keeps the pipe open. */
     for (size_t i = 0; i < 64 && open; i++)
         open = read_some(reader, 0);
     end_line(reader);
-    kill(-process, SIGKILL); /* whatever it started and left behind */
+    kill(-process, SIGKILL); /* ends child processes that it left behind */
 }
 
 static void begin_log(int log, const struct program *program)
@@ -223,8 +221,8 @@ static void begin_log(int log, const struct program *program)
     free(head.data);
 }
 
-/* By its own exit status or a crash; SIGKILL and the like come from outside, as where memory is
- * short. */
+/* Returns whether a program failed by itself: by its exit status or a crash. SIGKILL etc. come from
+ * outside, for example when memory is short. */
 static bool was_refused(const char *how)
 {
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
@@ -238,7 +236,7 @@ static bool was_refused(const char *how)
     return false;
 }
 
-/* How it ended, unless it could not be started: 0, or why as errno has it. */
+/* Runs a program and sets `how` it ended. Returns 0, or errno if it could not be started. */
 static int start(const struct preparation *preparation, struct program *program, const char *path,
                  int log, int errors, char how[BASE_HOW_SIZE])
 {
@@ -265,7 +263,7 @@ static vkn_status run_with(const struct preparation *preparation, struct program
     if (program->bytes != NULL && errors < 0)
         return base_fail(VKN_ERROR, "%s: out of memory", program->name);
     begin_log(log, program);
-    snprintf(program->said, sizeof(program->said), "it says nothing");
+    snprintf(program->said, sizeof(program->said), "no error message");
     int error = start(preparation, program, path, log, errors, how);
     if (errors >= 0)
         copy_errors(errors, log);
@@ -279,7 +277,7 @@ static vkn_status run_with(const struct preparation *preparation, struct program
     if (how[0] == '\0')
         return VKN_OK;
     program->refused = was_refused(how);
-    return base_fail(VKN_ERROR, "%s failed (%s): %s (all that it says: %s)", program->name, how,
+    return base_fail(VKN_ERROR, "%s failed (%s): %s (complete log: %s)", program->name, how,
                      program->said, log_path);
 }
 
@@ -318,6 +316,6 @@ vkn_status prepare_check_stop(const struct preparation *preparation)
 {
     if (!base_stop_asked(preparation->job.stop))
         return VKN_OK;
-    return base_fail(VKN_INTERRUPTED, "%s: interrupted; the same command goes on",
+    return base_fail(VKN_INTERRUPTED, "%s: interrupted; run the same command again to continue",
                      preparation->out);
 }

@@ -1,5 +1,5 @@
-/* SCENE/prepare.json: what has been prepared, so that a second call goes on where the first one
- * stopped. */
+/* Reads and writes SCENE/prepare.json, the progress of the preparation, so that a second call
+ * continues where the first one stopped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static vkn_status parse(const cJSON *json, const char *file, struct record *reco
     return VKN_OK;
 }
 
-/* What was left out when the images were made is left out still. */
+/* Skips the photographs that were skipped when the images were made. */
 static vkn_status read_left_out(const cJSON *json, struct source *source)
 {
     const cJSON *left_out = cJSON_GetObjectItemCaseSensitive(json, "left_out");
@@ -84,7 +84,7 @@ vkn_status record_read(struct preparation *preparation)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Which photograph a picture is of, and which are left out. */
+/* Writes the original names of the images and the skipped photographs. */
 static void add_names(cJSON *json, const struct source *source)
 {
     cJSON *names = cJSON_AddObjectToObject(json, "names");

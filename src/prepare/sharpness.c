@@ -1,22 +1,22 @@
-/* Which frames of a video are sharp: the variance of the Laplacian (Pech-Pacheco et al. 2000,
+/* Finds the sharpest frames of a video by the variance of the Laplacian (Pech-Pacheco et al. 2000,
  * "Diatom autofocusing in brightfield microscopy") of each frame's brightness. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prepare/internal.h"
 
-/* Frames come in this size: motion blur of a pixel or two still counts, and decoding takes the
- * time. */
+/* Size of the analysed frames: motion blur of a pixel or two is still visible, and decoding
+ * dominates the time. */
 #define SIDE  640u
 #define SCALE "scale=640:640:flags=area,format=gray"
 
 struct looking {
     struct preparation *preparation;
-    uint64_t *best; /* by window */
+    uint64_t *best; /* [window] sharpest frame so far */
     double *sharpness;
     uint32_t windows;
-    uint64_t frame; /* that comes now */
-    size_t filled;  /* bytes of it */
+    uint64_t frame; /* index of the frame that is being read */
+    size_t filled;  /* bytes of the frame that are read */
     uint8_t pixels[SIDE * SIDE];
 };
 
@@ -43,7 +43,7 @@ static void end_frame(struct looking *looking)
     uint64_t frames = looking->preparation->source.video.frames;
     uint64_t window = looking->frame * looking->windows / frames;
     double sharpness = laplacian_variance(looking->pixels);
-    /* A video that has more frames than packets gives its last window all of them. */
+    /* Frames beyond the packet count belong to the last window. */
     window = window < looking->windows ? window : looking->windows - 1;
     if (sharpness > looking->sharpness[window]) {
         looking->sharpness[window] = sharpness;

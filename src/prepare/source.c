@@ -1,4 +1,4 @@
-/* What was given: photographs with their masks, or a video. */
+/* Reads the input: photographs with their masks, or a video. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 
 #include "prepare/internal.h"
 
-#define LONGEST_NAME 200u /* bytes, of 255: copies and temporaries have longer names */
-#define MOST_TOLD    4u   /* photographs in a warning */
+#define LONGEST_NAME 200u /* bytes, of 255: copies and temporary files have longer names */
+#define MOST_TOLD    4u   /* photographs that a warning names */
 
-static const char own_endings[] = "jpg jpeg png"; /* of pictures in SCENE/images */
+static const char own_endings[] = "jpg jpeg png"; /* extensions in SCENE/images */
 static const char read_as_they_are[] = "jpg jpeg png jpe jfif";
 static const char heif[] = "heic heif hif avif";
 
@@ -22,9 +22,9 @@ static int by_nature(const void *a, const void *b)
                                ((const struct source_picture *)b)->file);
 }
 
-/* ---- their names ----------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-/* What every program takes for nothing but a name. */
+/* Returns whether a character has no special meaning to any program. */
 static bool is_plain(char c)
 {
     return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
@@ -38,20 +38,22 @@ static bool is_plain_name(const char *name)
     return plain;
 }
 
-/* "a.jpg" and "a.png": their smaller copies would have one name. */
+/* Returns whether two names differ only in their extension, so that their smaller copies would have
+ * the same name. */
 static bool same_stem(const char *a, const char *b)
 {
     size_t length = (size_t)(strrchr(a, '.') - a);
     return length == (size_t)(strrchr(b, '.') - b) && strncmp(a, b, length) == 0;
 }
 
-/* Of a name that does not say that it is JPEG or PNG. */
+/* Returns whether the name needs another extension to show that the file is JPEG or PNG. */
 static bool needs_ending(const struct source_picture *picture)
 {
     return picture->converted || !files_ends_with(picture->file, own_endings);
 }
 
-/* Names stay, if they are plain and sorted as texts too, as COLMAP and the loader sort them. */
+/* Returns whether names can be kept: all are plain and in byte order, in which COLMAP and the
+ * loader sort them. */
 static bool can_keep_names(const struct source *source)
 {
     const char *before = NULL;
@@ -69,7 +71,7 @@ static bool can_keep_names(const struct source *source)
     return true;
 }
 
-/* Else each gets its number in front. */
+/* Names the images: keeps the names, or prefixes each with its number. */
 static vkn_status name_pictures(struct source *source)
 {
     bool keep = can_keep_names(source);
@@ -89,9 +91,9 @@ static vkn_status name_pictures(struct source *source)
     return VKN_OK;
 }
 
-/* ---- what tells them from others ------------------------------------------------------------- */
+/* ---- content --------------------------------------------------------------------------------- */
 
-/* A message mostly begins with the path, of which the user knows the file. */
+/* Returns a message without the leading path, because the user knows the file. */
 static char *reason_of(const char *message, const char *path)
 {
     size_t length = strlen(path);
@@ -120,13 +122,13 @@ vkn_status source_reject_named(struct source *source, const char *name, const ch
     return VKN_OK;
 }
 
-/* What a file holds, whatever its name says. Of HEIF also the size of the whole picture, of which a
- * program that knows nothing of its tiles gives one. */
+/* Finds the format by the file's content. For HEIF also reads the size of the whole image, since
+ * programs without support for its tiles return only one. */
 static void find_format(struct source_picture *picture, const uint8_t *head, size_t size)
 {
     static const struct {
         size_t at;
-        const char *bytes, *demuxer; /* of ffmpeg; NULL: JPEG or PNG */
+        const char *bytes, *demuxer; /* demuxer: of ffmpeg; NULL: JPEG or PNG */
     } formats[] = {{0, "\xff\xd8\xff", NULL}, {0, "\x89PNG\r\n", NULL}, {8, "WEBPVP8", "webp_pipe"},
                    {0, "MM", "tiff_pipe"},    {0, "II*", "tiff_pipe"},  {4, "ftyphei", "mov"},
                    {4, "ftyphev", "mov"},     {4, "ftypmif1", "mov"},   {4, "ftypmsf1", "mov"},
@@ -183,7 +185,7 @@ static uint32_t add_sum(uint32_t sum, const char *name, uint64_t size, uint32_t 
     return files_checksum(files_checksum(sum, name), text);
 }
 
-/* Masks by their names and sizes alone. */
+/* Adds the masks' names and sizes, not their content, to the checksum. */
 static vkn_status sum_masks(struct source *source)
 {
     struct dirent **entries = NULL;
@@ -219,7 +221,7 @@ static vkn_status look_at_all(struct preparation *preparation, char *head)
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* `given`/name when there is such a folder; NULL: there is none. */
+/* Returns the path of the folder given/name; NULL: there is none. */
 static vkn_status find_folder(const char *given, const char *name, char **folder)
 {
     *folder = base_path_join(given, name);
@@ -236,9 +238,10 @@ static vkn_status find_masks(struct source *source, const char *given)
 {
     if (given != NULL) {
         source->masks = base_format("%s", given);
-        return source->masks == NULL   ? VKN_ERROR
-               : base_is_folder(given) ? VKN_OK
-                                       : base_fail(VKN_BAD_INPUT, "%s: no folder of masks", given);
+        return source->masks == NULL ? VKN_ERROR
+               : base_is_folder(given)
+                   ? VKN_OK
+                   : base_fail(VKN_BAD_INPUT, "%s: not a folder (masks)", given);
     }
     BASE_TRY(find_folder(source->folder, "masks", &source->masks));
     char *real = source->masks == NULL ? realpath(source->folder, NULL) : NULL;
@@ -250,13 +253,13 @@ static vkn_status find_masks(struct source *source, const char *given)
     return status;
 }
 
-/* Options of videos would have no effect. */
+/* Refuses options that only affect videos. */
 static vkn_status check_for_video(const struct vkn_prepare_params *params)
 {
     if (params->frames == 0 && !params->sharpest)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
-                     "%s: is for videos, and %s is a folder, whose photographs are all taken",
+                     "%s: is for videos, but %s is a folder, whose photographs are all used",
                      params->frames > 0 ? "frames" : "sharpest", params->pictures);
 }
 

@@ -1,4 +1,4 @@
-/* Frames of a video by ffprobe and ffmpeg. */
+/* Extracts frames from a video by ffprobe and ffmpeg. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define DEFAULT_FRAMES 150u
 
-/* ---- looking at it --------------------------------------------------------------------------- */
+/* ---- reading the video's properties ---------------------------------------------------------- */
 
 static void take_text(void *context, const char *data, size_t size)
 {
@@ -22,7 +22,8 @@ static vkn_status not_a_video(const char *path, const char *why)
                      why);
 }
 
-/* {"streams": [{"color_transfer": "bt709", "nb_read_packets": "240"}]}; a packet is a frame. */
+/* Reads {"streams": [{"color_transfer": "bt709", "nb_read_packets": "240"}]}; packets are frames.
+ */
 static vkn_status read_stream(const cJSON *json, const char *path, struct source_video *video)
 {
     const cJSON *streams = cJSON_GetObjectItemCaseSensitive(json, "streams");
@@ -79,9 +80,9 @@ vkn_status video_probe(struct preparation *preparation, const char *path)
     return status;
 }
 
-/* ---- taking frames --------------------------------------------------------------------------- */
+/* ---- extracting frames ----------------------------------------------------------------------- */
 
-/* Frames that were written so far: "frame=12" in a line of its own. */
+/* Progress: ffmpeg prints "frame=12" in a line of its own. */
 struct counting {
     struct preparation *preparation;
     uint32_t count;
@@ -94,18 +95,19 @@ static void count_frames(void *context, const char *line)
     if (strncmp(line, "frame=", 6) == 0)
         done = (size_t)strtoull(line + 6, NULL, 10);
     if (done > 0)
-        report_progress_count(counting->preparation->progress, "taking frames",
+        report_progress_count(counting->preparation->progress, "extracting frames",
                               done < counting->count ? done : counting->count, counting->count);
 }
 
-/* What a JPEG's colours mean is BT.601 in full range, whatever the video's are. HDR is brought to
- * what a screen shows: linear light, tones compressed, BT.709. */
+/* Filters that convert colours to JPEG's, which are BT.601 in full range, and HDR to BT.709 by tone
+ * mapping of linear light. */
 static const char to_jpeg[] = "scale=flags=accurate_rnd+full_chroma_int,format=gbrp,"
                               "scale=out_color_matrix=bt601:out_range=pc,format=yuvj444p";
 static const char from_hdr[] = "zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,"
                                "tonemap=mobius:desat=0,zscale=t=bt709:m=bt709:r=tv,format=yuv444p,";
 
-/* Whether n is one of these, halved again and again: ffmpeg takes no sum of more than 100 parts. */
+/* Appends an expression that is true if n is one of `frames`, by binary search: ffmpeg limits sums
+ * to 100 terms. */
 static void add_choice(struct base_text *text, const uint64_t *frames, uint32_t count)
 {
     if (count == 1) {
@@ -119,7 +121,7 @@ static void add_choice(struct base_text *text, const uint64_t *frames, uint32_t 
     base_text_add(text, ")");
 }
 
-/* Numbers of the frames, from 0 in order. */
+/* Makes the filter that selects and converts the frames with these sorted numbers. */
 static char *selection(const uint64_t *frames, uint32_t count, bool hdr)
 {
     struct base_text text = {0};
@@ -132,7 +134,7 @@ static char *selection(const uint64_t *frames, uint32_t count, bool hdr)
     return NULL;
 }
 
-/* Percent signs count as themselves in front of the frame's number. */
+/* Makes the pattern of the frames' paths; percent signs of the folder are escaped. */
 static char *pattern_in(const char *folder)
 {
     struct base_text text = {0};
@@ -177,7 +179,7 @@ static vkn_status extract(struct preparation *preparation, const uint64_t *frame
 
 vkn_status video_extract_frames(struct preparation *preparation, const char *folder)
 {
-    BASE_TRY(program_require("ffmpeg", "to take frames of videos"));
+    BASE_TRY(program_require("ffmpeg", "to extract frames of videos"));
     BASE_TRY(video_probe(preparation, preparation->params->pictures));
     uint64_t there = preparation->source.video.frames;
     uint32_t count = preparation->params->frames ? preparation->params->frames : DEFAULT_FRAMES;
@@ -185,7 +187,7 @@ vkn_status video_extract_frames(struct preparation *preparation, const char *fol
     uint64_t *frames = base_alloc(count, sizeof(*frames));
     if (frames == NULL)
         return VKN_ERROR;
-    /* The middle of each of as many windows. */
+    /* Start with the middle frame of each time window. */
     for (uint32_t i = 0; i < count; i++)
         frames[i] = (2 * i + 1) * there / (2 * (uint64_t)count);
     vkn_status status = preparation->params->sharpest && count < there

@@ -1,4 +1,4 @@
-/* From parsed transforms.json files to the scene: splits, training space, cameras. */
+/* Assembles a scene from parsed files: splits, training space and cameras. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,9 @@
 #include "scene/keys.h"
 #include "scene/space.h"
 
-#define HOLD_OUT 8u /* of a single file, every 8th frame in order of path is for testing */
+#define HOLD_OUT 8u /* in a single file every 8th frame, in order of path, is for testing */
 
-/* instant-ngp's transform of Blender scenes: cameras 4 units from the object come to lie 1.32 from
- * the middle of the unit cube. */
+/* instant-ngp's transform of Blender scenes: cameras move from a distance of 4 to 1.32. */
 #define DEFAULT_SCALE  0.33
 #define DEFAULT_OFFSET 0.5
 
@@ -43,7 +42,7 @@ static bool belongs(const struct transforms *file, const struct transforms_frame
     return split == (held_out ? SCENE_TEST : SCENE_TRAIN);
 }
 
-/* `selections` come with room for all frames of their file. */
+/* Lists the frames of each split. The arrays have the capacity of all frames of their file. */
 static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool single,
                                 struct selection selections[SCENE_SPLITS])
 {
@@ -85,8 +84,9 @@ static vkn_status wrong_size(const struct transforms *file, const struct transfo
                      frame->height, reason, width, height, exif);
 }
 
-/* Where w and h are not given, intrinsics at the top of the file still hold for one shape (a field
- * of view) or one size (focal lengths in pixels): that of the first such frame. */
+/* Checks the size of an image without w and h. Intrinsics at the top level of the file are valid
+ * for one aspect ratio (a field of view) or one size (focal lengths in pixels): that of the first
+ * image that uses them. */
 static vkn_status check_shared_size(const struct transforms *file,
                                     const struct transforms_frame *frame,
                                     const struct transforms_frame **first)
@@ -166,7 +166,7 @@ static vkn_status check_space(const struct scene_options *options)
     return VKN_OK;
 }
 
-/* The shortest decimal of the nearest number of single precision. */
+/* Returns the shortest decimal of the nearest single-precision number. */
 static double shorten(double number)
 {
     char text[40];
@@ -174,9 +174,9 @@ static double shorten(double number)
     return strtod(text, NULL);
 }
 
-/* `offset`: NULL puts the space's centre into the cube's. Near the dataset's origin scale and
- * offset are what single precision has, which moves a scene by less than 1e-6; far from it that
- * would be more than the scene is large. */
+/* Sets scale and offset; `offset` NULL maps the space's centre to the middle of the cube. Near the
+ * dataset's origin both are rounded to single precision, which moves a scene by less than 1e-6. Far
+ * from the origin rounding could move it by more than its size. */
 static void set_space(struct vkn_scene *scene, const struct space *space, const double *offset)
 {
     scene->scale = space->scale;
@@ -190,7 +190,8 @@ static void set_space(struct vkn_scene *scene, const struct space *space, const 
     scene->scale = shorten(space->scale);
 }
 
-/* The file's space, or where it has none and its dialect leaves that to us, a measured one. */
+/* Takes the space of the options or the file, or measures one when the file has none and its
+ * dialect calls for it. */
 static vkn_status choose_space(struct vkn_scene *scene, const struct selection *train,
                                const struct scene_options *options)
 {
@@ -219,30 +220,31 @@ static vkn_status choose_space(struct vkn_scene *scene, const struct selection *
     return VKN_OK;
 }
 
-/* Whatever chose the space, a run can record it and read it again. */
+/* Checks that a run's configuration can hold the space. */
 static vkn_status check_chosen(const struct vkn_scene *scene, const struct transforms *file)
 {
     double scale = scene->scale;
     if (!(scale >= VKN_LEAST_SCENE_SCALE && scale <= VKN_MOST_SCENE_SCALE))
         return base_fail(VKN_BAD_INPUT,
-                         "%s: %s: by their positions and depths the training space has a scale of "
-                         "%.3g, out of range (%g to %g)",
+                         "%s: %s: the training space measured on their positions and depths has a "
+                         "scale of %.3g, out of range (%g to %g)",
                          file->file, file->list, scale, VKN_LEAST_SCENE_SCALE,
                          VKN_MOST_SCENE_SCALE);
     for (int i = 0; i < 3; i++)
         if (!(fabs(scene->offset[i]) <= VKN_MOST_SCENE_OFFSET))
             return base_fail(VKN_BAD_INPUT,
-                             "%s: %s: by their positions and depths the training space has an "
-                             "offset of %.3g, out of range (%g to %g)",
+                             "%s: %s: the training space measured on their positions and depths "
+                             "has an offset of %.3g, out of range (%g to %g)",
                              file->file, file->list, scene->offset[i], -VKN_MOST_SCENE_OFFSET,
                              VKN_MOST_SCENE_OFFSET);
     if (!isfinite(scene->near))
-        return base_fail(VKN_BAD_INPUT, "%s: %s: their nearest depths are too large for a number",
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %s: their nearest depths are too large for single precision",
                          file->file, file->list);
     return VKN_OK;
 }
 
-/* `count` of them in fresh memory; NULL: there are none, or no memory. */
+/* Converts points to training space, in fresh memory; NULL: no points, or out of memory. */
 static struct scene_point *place(const struct vkn_scene *scene,
                                  const struct transforms_point *points, size_t count)
 {
@@ -299,7 +301,7 @@ static vkn_status make_split(struct vkn_scene *scene, const struct selection *se
     for (size_t i = 0; i < selection->count; i++) {
         const struct transforms_frame *frame = selection->frames[i];
         struct scene_camera *camera = &split->cameras[i];
-        split->camera_count = i + 1; /* scene_close frees what there is */
+        split->camera_count = i + 1; /* scene_close frees the cameras made so far */
         BASE_TRY(make_camera(scene, frame, camera));
         camera->first_pixel = split->pixel_count;
         split->pixel_count += (uint64_t)camera->width * camera->height;
@@ -309,8 +311,8 @@ static vkn_status make_split(struct vkn_scene *scene, const struct selection *se
     }
     if (short_lenses > 0)
         base_log(BASE_LOG_WARNING,
-                 "%s: the lens (k1 k2 ...) does not reach the corners of %zu of %zu %s images; "
-                 "what lies beyond does not count",
+                 "%s: the lens (k1 k2 ...) does not reach the corners of %zu of %zu %s images; the "
+                 "pixels beyond are ignored",
                  selection->file->file, short_lenses, split->camera_count,
                  scene_split_names[split - scene->splits]);
     return VKN_OK;

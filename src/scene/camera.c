@@ -1,5 +1,4 @@
-/* Cameras in double precision: rays through image positions, and where points are in the picture.
- */
+/* Computes rays through image positions and projects points, in double precision. */
 #include <math.h>
 
 #include "scene/transforms.h"

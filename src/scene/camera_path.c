@@ -1,4 +1,4 @@
-/* Camera paths from a file; those like transforms.json. */
+/* Reads camera paths from files of all kinds, and makes cameras from those like transforms.json. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
-/* Size of a frame's picture: its own w and h, or those of `like`. */
+/* Returns the size of a frame's image: its own w and h, or those of `like`. */
 static vkn_status frame_size(const struct transforms *camera_path,
                              const struct transforms_frame *frame, const struct scene_camera *like,
                              uint32_t size[2])
@@ -23,7 +23,7 @@ static vkn_status frame_size(const struct transforms *camera_path,
     return VKN_OK;
 }
 
-/* The pinhole *like for another size: the vertical field of view stays. */
+/* Resizes the pinhole camera *like; the vertical field of view stays. */
 static void lens_like(const struct scene_camera *like, const uint32_t size[2],
                       struct scene_camera *camera)
 {
@@ -89,8 +89,10 @@ vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file,
     if (camera_path_is_keyframes(json))
         return camera_path_parse_keyframes(scene, file, json, like, camera_path);
     if (cJSON_IsObject(json) && !cJSON_HasObjectItem(json, "frames"))
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: none of camera_path, keyframes, path and frames is there", file);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: no camera path: it has none of the keys camera_path, keyframes, path and frames",
+            file);
     return parse_frames(scene, file, json, like, camera_path);
 }
 

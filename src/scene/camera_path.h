@@ -1,71 +1,79 @@
-/* Inside of the scene room: what camera paths are made of. */
+/* Reads and computes camera paths (internal to the module scene). */
 #ifndef SCENE_CAMERA_PATH_H
 #define SCENE_CAMERA_PATH_H
 
 #include "scene/transforms.h"
 
-/* ---- vectors (vectors.c) ----------------------------------------------------------------------
+/* ---- vectors (vectors.c) ------------------------------------------------------------------------
  */
 
+/* Return the dot product; compute the cross product. */
 double vector_dot(const double a[3], const double b[3]);
 void vector_cross(const double a[3], const double b[3], double result[3]);
-/* To unit length, unless it is 0; returns the length. */
+/* Normalises a vector unless it is 0; returns its length. */
 double vector_normalize(double v[3]);
 
-/* Camera to world, 3 rows x 4 columns, of a camera at `position` that looks along -`back` with `up`
- * upwards in its picture; any roll when it looks along `up`. `back` must not be 0. */
+/* Computes the camera-to-world pose (3 rows x 4 columns) of a camera at `position` that looks along
+ * -`back`, which must not be 0, with `up` upwards in its image. The roll is arbitrary when the
+ * camera looks along `up`. */
 void look_along(const double position[3], const double back[3], const double up[3],
                 double pose[12]);
 
-/* ---- splines (spline.c) -------------------------------------------------------------------- */
+/* ---- splines (spline.c) ---------------------------------------------------------------------- */
 
-/* A smooth curve through points: cubic Hermite pieces whose tangent at a point is the slope between
- * its neighbours (Catmull and Rom 1974), one-sided at the ends. */
+/* A smooth curve through points: cubic Hermite segments whose tangent at a point is the slope
+ * between its neighbours (Catmull and Rom 1974), one-sided at the ends. */
 struct spline {
     size_t count, channels; /* at least 1 */
     const double *values;   /* [count][channels] */
-    const double *times; /* [count], increasing; with `loop` [count + 1]: when the first returns */
+    const double *times;    /* [count], increasing; with `loop` [count + 1]: the last is the time of
+                               the return to point 0 */
     bool loop;
 };
-#define SPLINE_CHANNELS 12 /* at most */
-/* The curve at `time` within times[0] .. the last time: `channels` values. */
+#define SPLINE_CHANNELS 12 /* largest number of channels */
+/* Evaluates the curve at `time`, from times[0] to the last time. values: [channels]. */
 void spline_at(const struct spline *spline, double time, double *values);
 
-/* ---- camera paths -------------------------------------------------------------------------- */
+/* ---- camera paths ---------------------------------------------------------------------------- */
 
-/* A camera that sees `angle` radians vertically, in the middle of the picture, as `like` otherwise:
- * where size is 0 it is that of `like`, or in proportion to the other. */
+/* Returns a camera with the vertical field of view `angle` (radians) and its centre in the middle
+ * of the image. A size of 0 is that of `like`, or follows from the other one by its aspect ratio.
+ */
 struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
                                        double angle);
-/* A pinhole of the size of *like, with its lens but for the distortion, without a place or time.
- * One like a fisheye has the fisheye's scale in the middle, but sees at most 90 degrees along the
- * longer side: beyond, a pinhole's picture is all stretched border. */
+/* Returns a pinhole camera with size and intrinsics of *like, without distortion, pose or time. For
+ * a fisheye or a panorama it has the lens's scale in the middle, but sees at most 90 degrees along
+ * the longer side: a pinhole's image is stretched beyond. */
 struct scene_camera camera_path_undistorted(const struct scene_camera *like);
-double camera_path_angle(const struct scene_camera *camera); /* its vertical field of view */
-/* Reads the array `name` of so many numbers; VKN_BAD_INPUT for another, or where it is required and
- * absent. */
+double camera_path_angle(const struct scene_camera *camera); /* vertical field of view, radians */
+/* Reads the array `name` of `count` numbers. Returns VKN_BAD_INPUT for anything else, and when the
+ * array is required and absent. */
 vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
                                bool required, int count, double *values);
 
-/* From nerfstudio's space to the dataset's. */
+/* Transform from nerfstudio's space to the dataset's. */
 struct camera_path_space {
-    double pose[12]; /* the dataset's = pose * (factor * nerfstudio's) */
+    double pose[12]; /* dataset = pose * (factor * nerfstudio) */
     double factor;
 };
+/* The identity: both spaces are the same. */
 extern const struct camera_path_space camera_path_same_space;
 
-/* Camera paths by content: see scene_read_camera_path. The caller frees camera_path->cameras. */
+/* Parses a camera path of any kind, which it recognises by the keys (scene_read_camera_path). The
+ * caller frees camera_path->cameras. */
 vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file,
                              const struct cJSON *json, const struct camera_path_space *space,
                              const struct scene_camera *like,
                              struct scene_camera_path *camera_path);
+/* camera_path_is_... tells by the keys whether a file is of a kind; camera_path_parse_... parses
+ * it. */
 bool camera_path_is_nerfstudio(const struct cJSON *json);
 vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const char *file,
                                         const struct cJSON *json,
                                         const struct camera_path_space *space,
                                         struct scene_camera_path *camera_path);
-/* The box of its `crop`, an object of "crop_center", "crop_scale", "crop_rot" (radians) and
- * "crop_bg_color"; VKN_BAD_INPUT where the box does not lie along the dataset's axes. */
+/* Reads the box of `crop`, an object of "crop_center", "crop_scale", "crop_rot" (radians) and
+ * "crop_bg_color". Returns VKN_BAD_INPUT when the box does not lie along the dataset's axes. */
 vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
                                  const struct camera_path_space *space,
                                  struct scene_camera_path *camera_path);
@@ -77,8 +85,9 @@ bool camera_path_is_keyframes(const struct cJSON *json);
 vkn_status camera_path_parse_keyframes(const struct vkn_scene *scene, const char *file,
                                        const struct cJSON *json, const struct scene_camera *like,
                                        struct scene_camera_path *camera_path);
-/* The space of a nerfstudio export: from `dataparser`, a dataparser_transforms.json, by default the
- * one in the folder of `file`, and what the scene's transforms.json says was applied before. */
+/* Reads the transform of a nerfstudio export from `dataparser`, a dataparser_transforms.json, by
+ * default the one in the folder of `file`, and from the applied_transform of the scene's
+ * transforms.json. */
 vkn_status camera_path_read_space(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, struct camera_path_space *space);
 

@@ -1,5 +1,5 @@
-/* The crop of a nerfstudio camera path (get_crop_from_json in its scripts/render.py): a box that
- * pictures show alone. */
+/* Reads the crop of a nerfstudio camera path (get_crop_from_json in its scripts/render.py): a box
+ * outside of which nothing is rendered. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 #include "scene/camera_path.h"
 
-#define TURNED 1e-3 /* what the sine of an angle may be that counts as none */
+#define TURNED 1e-3 /* largest sine of a rotation angle that is treated as 0 */
 
 struct crop {
     double center[3], size[3], rotation[3]; /* roll, pitch and yaw in radians */
@@ -35,11 +35,11 @@ static vkn_status read_values(const cJSON *json, const char *where, struct crop 
     BASE_TRY(camera_path_numbers(json, "crop_rot", where, false, 3, crop->rotation));
     for (int i = 0; i < 3; i++)
         if (!(crop->size[i] > 0))
-            return base_json_fail(where, "crop_scale", "%g is no side of a box", crop->size[i]);
+            return base_json_fail(where, "crop_scale", "%g is not positive", crop->size[i]);
     return read_color(json, where, crop->color);
 }
 
-/* About z by yaw after y by pitch after x by roll. */
+/* Computes Rz(yaw) Ry(pitch) Rx(roll). */
 static void rotation_matrix(const double rotation[3], double r[3][3])
 {
     double cx = cos(rotation[0]), sx = sin(rotation[0]), cy = cos(rotation[1]),
@@ -51,7 +51,7 @@ static void rotation_matrix(const double rotation[3], double r[3][3])
         r[i / 3][i % 3] = made[i / 3][i % 3];
 }
 
-/* From nerfstudio's space to the dataset's, where it has to have the axes for its sides. */
+/* Converts the box to the dataset's space; its sides must be parallel to the dataset's axes. */
 static vkn_status place(const char *where, const struct crop *crop,
                         const struct camera_path_space *space, double box[6])
 {
@@ -66,8 +66,8 @@ static vkn_status place(const char *where, const struct crop *crop,
             half += fabs(axis) * 0.5 * space->factor * crop->size[k];
             if (fabs(axis) > TURNED && fabs(axis) < 1 - TURNED)
                 return base_json_fail(where, "crop_rot",
-                                      "the box does not lie along the dataset's axes, as only "
-                                      "such can be shown: take `crop` out, and give --crop");
+                                      "the box is not parallel to the dataset's axes, which is not "
+                                      "supported; remove `crop` and use --crop");
         }
         box[i] = center - half;
         box[3 + i] = center + half;
@@ -75,7 +75,7 @@ static vkn_status place(const char *where, const struct crop *crop,
     return VKN_OK;
 }
 
-/* White or black can be behind pictures. */
+/* Sets the background: only white and black can be rendered. */
 static void choose_background(const char *file, const double color[3],
                               struct scene_camera_path *camera_path)
 {
@@ -88,7 +88,8 @@ static void choose_background(const char *file, const double color[3],
         camera_path->background = white ? VKN_BACKGROUND_WHITE : VKN_BACKGROUND_BLACK;
     else
         base_log(BASE_LOG_WARNING,
-                 "%s: crop.crop_bg_color: %g %g %g is not rendered; --background says what is",
+                 "%s: crop.crop_bg_color: %g %g %g is neither black nor white and is ignored; "
+                 "--background sets the background",
                  file, color[0], color[1], color[2]);
 }
 

@@ -1,4 +1,4 @@
-/* A smooth way through the training cameras. */
+/* Interpolates a smooth path through the training cameras. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,26 +6,27 @@
 
 #include "scene/camera_path.h"
 
-/* The names' order is kept unless it is this much longer than a tour. */
+/* The order of names is used unless its path is this many times longer than the computed tour. */
 #define MAX_DETOUR    1.5
-#define MOST_ROUNDS   50    /* of improving a tour, each of which looks at every pair of cameras */
-#define MOST_IMPROVED 1000u /* cameras */
+#define MOST_ROUNDS   50    /* iterations of improving a tour, each over every pair of cameras */
+#define MOST_IMPROVED 1000u /* cameras beyond which a tour is not improved */
 
-/* A camera's values along the way, in this order; the quaternion is w x y z. */
+/* Indices of a camera's values; the quaternion is w x y z. */
 enum { POSITION = 0, ROTATION = 3, CHANNELS = 7 };
 
 struct camera_order {
     const struct scene_split *train;
     size_t count;
-    size_t *order;  /* cameras */
-    double reach;   /* what a turn by one radian counts as: the cameras' spread */
+    size_t *order;  /* [count] indices of cameras */
+    double reach;   /* distance that equals a rotation by one radian: mean distance of the cameras
+                       from their centre */
     double *values; /* [count][CHANNELS] */
-    double *times;  /* [count + 1]: lengths of the way so far */
+    double *times;  /* [count + 1]: path length up to each camera */
 };
 
-/* ---- order --------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
-/* As people sort names: numbers by their value. */
+/* Compares names in natural order: numbers by their value. */
 static int compare_names(const char *a, const char *b)
 {
     while (*a != '\0' && *b != '\0') {
@@ -75,7 +76,7 @@ static vkn_status order_by_name(struct camera_order *camera_order)
     return VKN_OK;
 }
 
-/* From one camera to another: the way, and the turn of the viewing axis. */
+/* Returns the distance of two cameras: translation plus weighted rotation of the viewing axis. */
 static double distance(const struct camera_order *camera_order, size_t from, size_t to)
 {
     const float *a = camera_order->train->cameras[from].pose,
@@ -96,7 +97,7 @@ static double length_of(const struct camera_order *camera_order, const size_t *o
     return sum;
 }
 
-/* Mean distance from the cameras' mean position. */
+/* Returns the mean distance of the cameras from their mean position. */
 static double spread(const struct scene_split *train)
 {
     double mean[3] = {0}, sum = 0, count = (double)train->camera_count;
@@ -111,7 +112,7 @@ static double spread(const struct scene_split *train)
     return fmax(sum / count, 1e-6);
 }
 
-/* Always on to the nearest camera that is left; begins where `order` does. */
+/* Orders the cameras greedily: always the nearest remaining one, from order[0] on. */
 static void order_greedily(const struct camera_order *camera_order, size_t *order)
 {
     for (size_t i = 1; i < camera_order->count; i++) {
@@ -126,7 +127,7 @@ static void order_greedily(const struct camera_order *camera_order, size_t *orde
     }
 }
 
-/* Turns order[first .. last] round where that shortens the way (2-opt: Croes 1958). */
+/* Reverses order[first .. last] if that shortens the path (2-opt: Croes 1958). */
 static bool shorten(const struct camera_order *camera_order, size_t *order, size_t first,
                     size_t last)
 {
@@ -171,9 +172,9 @@ static vkn_status find_order(struct camera_order *camera_order)
     return VKN_OK;
 }
 
-/* ---- the way ------------------------------------------------------------------------------- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
-/* The rotation's quaternion with the largest of its parts first found (Shepperd 1978). */
+/* Computes the quaternion of a rotation, its largest component first (Shepperd 1978). */
 static void to_quaternion(const float pose[12], double q[4])
 {
     double m[3][3];
@@ -214,8 +215,9 @@ static void to_pose(const double values[CHANNELS], float pose[12])
     }
 }
 
-/* A rotation has two quaternions: of each camera the one nearer to that of the camera before. Time
- * is the way's length, so that the camera moves evenly; cameras in one place are a moment apart. */
+/* Sets the spline's points. Of the two quaternions of a rotation, uses the one nearer to the
+ * previous camera's. Time is the path length, so that the camera moves evenly; a small constant
+ * separates cameras at the same position. */
 static vkn_status set_spline_points(struct camera_order *camera_order)
 {
     camera_order->values =
@@ -259,7 +261,7 @@ vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count,
     struct camera_order camera_order;
     *cameras = NULL;
     if (count == 0)
-        return base_fail(VKN_BAD_INPUT, "interpolate: 0 views are asked for");
+        return base_fail(VKN_BAD_INPUT, "interpolate: the number of views is 0");
     vkn_status status = order_cameras(&scene->splits[SCENE_TRAIN], &camera_order);
     if (status == VKN_OK)
         *cameras = base_alloc(count, sizeof(**cameras));

@@ -1,4 +1,4 @@
-/* Camera paths of our own: a few cameras, and a spline through them. */
+/* Reads vknerf's own camera paths: keyframes with a spline through them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define LEAST_ANGLE   1.0 /* degrees */
 #define LARGEST_ANGLE 175.0
 
-/* A keyframe's values, in this order. */
+/* Indices of a keyframe's values. */
 enum { POSITION = 0, LOOK_AT = 3, UP = 6, ANGLE = 9, TIME = 10, CHANNELS = 11 };
 
 struct keyframes {
@@ -31,7 +31,7 @@ bool camera_path_is_keyframes(const struct cJSON *json)
     return cJSON_IsObject(json) && cJSON_HasObjectItem(json, "keyframes");
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static vkn_status read_keyframe(const cJSON *json, const char *where, double values[CHANNELS])
 {
@@ -51,14 +51,14 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, double val
         up[i] = values[UP + i];
     }
     if (!(vector_normalize(back) > 0))
-        return base_json_fail(where, "look_at", "is where the camera is");
+        return base_json_fail(where, "look_at", "equals the camera's position");
     if (!(vector_normalize(up) > 0))
         return base_json_fail(where, "up", "is 0 0 0");
     memcpy(values + UP, up, sizeof(up));
     return VKN_OK;
 }
 
-/* Every keyframe begins with what the one before has for up, fov and time. */
+/* Reads all keyframes. Each starts with up, fov and time of the one before. */
 static vkn_status read_all(const cJSON *list, const double first[CHANNELS], struct keyframes *keys)
 {
     size_t length = strlen(keys->file) + 48;
@@ -81,7 +81,7 @@ static vkn_status read_all(const cJSON *list, const double first[CHANNELS], stru
     return status;
 }
 
-/* How many frames, from frames alone or seconds times fps. */
+/* Reads the number of frames, from `frames` or from `seconds` times fps. */
 static vkn_status read_length(const cJSON *json, struct keyframes *keys)
 {
     double frames = 0, seconds = 0;
@@ -90,7 +90,8 @@ static vkn_status read_length(const cJSON *json, struct keyframes *keys)
     BASE_TRY(base_json_number(json, "seconds", keys->file, false, 1e-3, 1e6, &seconds));
     if ((frames > 0) == (seconds > 0))
         return base_json_fail(keys->file, "frames", "%s",
-                              frames > 0 ? "beside seconds, which says the same" : "missing");
+                              frames > 0 ? "given besides seconds; give only one of them"
+                                         : "missing");
     if (frames != floor(frames))
         return base_json_fail(keys->file, "frames", "%g is not a whole number", frames);
     if (seconds > 0)
@@ -132,10 +133,10 @@ static vkn_status read_file(const struct vkn_scene *scene, const cJSON *json,
     return read_all(list, first, keys);
 }
 
-/* ---- frames -------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
-/* The spline can lead a camera through the very point that it looks at: then it looks where it did
- * before. */
+/* Sets a camera's pose from the spline's values. Where the spline passes through the target itself,
+ * the camera keeps its previous direction (`back`). */
 static void place(const struct vkn_scene *scene, const double values[CHANNELS], double back[3],
                   struct scene_camera *camera)
 {
@@ -162,7 +163,7 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct keyfra
     camera_path->fps = keys->fps;
     for (size_t i = 0; i < keys->frames; i++) {
         double values[SPLINE_CHANNELS];
-        /* A loop ends before its begin comes again. */
+        /* A loop ends one step before its first camera returns. */
         double pieces = (double)(spline.loop ? keys->count : keys->count - 1);
         double steps = (double)(spline.loop || keys->frames == 1 ? keys->frames : keys->frames - 1);
         spline_at(&spline, (double)i / steps * pieces, values);

@@ -1,5 +1,5 @@
-/* Camera paths that nerfstudio's viewer writes (nerfstudio/cameras/camera_paths.py,
- * get_path_from_json), and the way from its space back to the dataset's. */
+/* Reads camera paths of nerfstudio's viewer (nerfstudio/cameras/camera_paths.py,
+ * get_path_from_json), and the transform from nerfstudio's space to the dataset's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 const struct camera_path_space camera_path_same_space = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, 1};
 
-/* Its keyframes have a matrix, ours a position. */
+/* nerfstudio's keyframes have a matrix, vknerf's a position. */
 bool camera_path_is_nerfstudio(const struct cJSON *json)
 {
     const cJSON *keys = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
@@ -22,9 +22,9 @@ bool camera_path_is_nerfstudio(const struct cJSON *json)
                                     cJSON_HasObjectItem(cJSON_GetArrayItem(keys, 0), "matrix"));
 }
 
-/* ---- spaces -------------------------------------------------------------------------------- */
+/* ---- spaces ---------------------------------------------------------------------------------- */
 
-/* result = a * b, both rotation and translation. */
+/* result = a * b for poses (rotation and translation). */
 static void pose_multiply(const double a[12], const double b[12], double result[12])
 {
     for (int i = 0; i < 3; i++)
@@ -47,7 +47,8 @@ static void pose_invert(const double a[12], double result[12])
     }
 }
 
-/* What was done to the captured cameras before they became the scene's transforms.json. */
+/* Reads the transform that nerfstudio applied to the captured cameras when it wrote
+ * transforms.json. */
 static vkn_status read_applied(const struct vkn_scene *scene, double pose[12], double *scale)
 {
     char *file = base_is_folder(scene->path) ? base_path_join(scene->path, "transforms.json")
@@ -66,9 +67,9 @@ static vkn_status read_applied(const struct vkn_scene *scene, double pose[12], d
     return status;
 }
 
-/* nerfstudio (nerfstudio_dataparser.py) brings a position x of the transforms.json to
- * own scale * (own transform * x). The file has the product of own and applied transform, and that
- * of the scales. */
+/* Reads a dataparser_transforms.json. nerfstudio (nerfstudio_dataparser.py) maps a position x of
+ * the transforms.json to own scale * (own transform * x). The file holds the product of own and
+ * applied transform, and the product of own and applied scale. */
 static vkn_status read_dataparser(const struct vkn_scene *scene, const char *file,
                                   struct camera_path_space *space)
 {
@@ -102,7 +103,7 @@ vkn_status camera_path_read_space(const struct vkn_scene *scene, const char *fil
         status = read_dataparser(scene, beside, space);
     else if (status == VKN_OK)
         base_log(BASE_LOG_WARNING,
-                 "%s: without a dataparser_transforms.json its cameras are taken to be in the "
+                 "%s: no dataparser_transforms.json: its cameras are assumed to be in the "
                  "dataset's coordinates",
                  file);
     free(beside);
@@ -110,28 +111,27 @@ vkn_status camera_path_read_space(const struct vkn_scene *scene, const char *fil
     return status;
 }
 
-/* ---- the file ------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
-/* What all cameras of a file share. */
+/* Properties that all cameras of a file share. */
 struct export
 {
     const struct vkn_scene *scene;
     const char *file;
     const struct camera_path_space *space;
     struct scene_camera like; /* size and lens */
-    bool timed;               /* all cameras say their time; else none counts */
-    double fov, fps, seconds; /* degrees, where a keyframe does not say; 0: not given */
+    bool timed;               /* all cameras have a render_time; else times are ignored */
+    double fov, fps, seconds; /* fov: degrees, the default of keyframes; 0: not given */
 };
 
-/* Two pictures for two eyes cannot be made; of what else it does not know nerfstudio makes a
- * perspective. */
+/* Stereo images are not supported. Unknown types become perspective, as in nerfstudio. */
 static vkn_status read_lens(const cJSON *json, const char *file, enum vkn_lens *lens)
 {
     const char *type = "perspective";
     BASE_TRY(base_json_string(json, "camera_type", file, false, &type));
     if (strcasecmp(type, "omnidirectional") == 0 || strcasecmp(type, "vr180") == 0)
         return base_json_fail(file, "camera_type",
-                              "%s, a picture for each eye, is not supported; equirectangular is",
+                              "%s (an image for each eye) is not supported; use equirectangular",
                               type);
     for (unsigned kind = 0; kind < SCENE_LENSES; kind++)
         if (strcasecmp(type, lens_kinds[kind].camera_type) == 0) {
@@ -140,7 +140,8 @@ static vkn_status read_lens(const cJSON *json, const char *file, enum vkn_lens *
         }
     *lens = VKN_LENS_PERSPECTIVE;
     base_log(BASE_LOG_WARNING,
-             "%s: camera_type: %.40s is taken for perspective, as nerfstudio does", file, type);
+             "%s: camera_type: %.40s is unknown and read as perspective, as in nerfstudio", file,
+             type);
     return VKN_OK;
 }
 
@@ -163,7 +164,7 @@ static bool is_panorama(const struct export *export)
     return lens_kinds[export->like.lens].around;
 }
 
-/* The old viewer's keyframes have matrices as JSON in a string, column by column. */
+/* Reads the matrix of the old viewer's keyframes: JSON in a string, column by column. */
 static vkn_status read_text_matrix(const char *text, const char *name, const char *where,
                                    double pose[12])
 {
@@ -182,7 +183,7 @@ static vkn_status read_text_matrix(const char *text, const char *name, const cha
     return status;
 }
 
-/* 16 numbers in one list or in rows. */
+/* Reads 16 numbers in one list or in rows. */
 static vkn_status read_matrix(const cJSON *json, const char *name, const char *where,
                               double pose[12])
 {
@@ -219,8 +220,9 @@ static vkn_status read_view(const struct export *export, const cJSON *json, cons
     return VKN_OK;
 }
 
-/* The focal length of either lens is that of a perspective with this fov; a panorama is all around.
- * Splines lead times a little beyond 0 and 1. */
+/* Makes a camera. The focal lengths of a perspective lens and of a fisheye are those of a
+ * perspective with this fov; a panorama is always full. Times are clamped because splines overshoot
+ * 0 and 1 a little. */
 static struct scene_camera make_camera(const struct export *export, const struct view *view)
 {
     static const uint32_t same_size[2] = {0, 0};
@@ -258,14 +260,14 @@ static vkn_status read_views(struct export *export, const cJSON *list, const cha
     return status;
 }
 
-/* ---- keyframes alone ----------------------------------------------------------------------- */
+/* ---- keyframes without a camera_path --------------------------------------------------------- */
 
 static void add_vector(cJSON *json, const char *name, const double v[3])
 {
     cJSON_AddItemToObject(json, name, cJSON_CreateDoubleArray(v, 3));
 }
 
-/* Such keyframes as one of our own paths, which are splines through them as well. */
+/* Converts the keyframes to vknerf's own kind of path, which is a spline through keyframes too. */
 static cJSON *own_path(const struct export *export, const struct view *views, size_t count,
                        bool loop)
 {
@@ -295,7 +297,7 @@ static vkn_status interpolate(const struct export *export, const struct view *vi
                               bool loop, struct scene_camera_path *camera_path)
 {
     cJSON *json = own_path(export, views, count, loop);
-    char *text = base_json_print_unformatted(json); /* fails where memory was short */
+    char *text = base_json_print_unformatted(json); /* fails if an earlier call ran out of memory */
     vkn_status status = VKN_ERROR;
     if (text != NULL)
         status = camera_path_parse_keyframes(export->scene, export->file, json, &export->like,
@@ -311,9 +313,9 @@ static vkn_status interpolate(const struct export *export, const struct view *vi
     return status;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole path -------------------------------------------------------------------------- */
 
-/* nerfstudio gives a video so many frames a second that it lasts for `seconds`. */
+/* nerfstudio chooses the frame rate so that the video lasts for `seconds`. */
 static double frame_rate(const struct export *export, size_t count)
 {
     double fps = export->seconds > 0 ? (double)count / export->seconds : export->fps;

@@ -1,5 +1,5 @@
-/* Camera paths of instant-ngp (its base_cam.json), read and interpolated as its run.py
- * --video_camera_path does (src/camera_path.cu and include/neural-graphics-primitives/camera_path.h
+/* Reads and interpolates camera paths of instant-ngp (base_cam.json) like its run.py
+ * --video_camera_path (src/camera_path.cu and include/neural-graphics-primitives/camera_path.h
  * there). */
 #include <math.h>
 #include <stdlib.h>
@@ -11,23 +11,18 @@
 
 #define PI            3.14159265358979323846
 #define LARGEST       1e9
-#define FPS           60.0 /* run.py's --video_fps and --video_n_seconds */
+#define FPS           60.0 /* defaults of run.py's --video_fps and --video_n_seconds */
 #define SECONDS       1.0
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
-/* A keyframe's values, in this order: camera to world in instant-ngp's space, its axes right, down
- * and forwards. */
-enum {
-    ROTATION = 0,
-    POSITION = 4,
-    ANGLE = 7,
-    VALUES = 8
-}; /* quaternion x y z w; degrees, vertical */
+/* Indices of a keyframe's values: rotation (quaternion x y z w) and position, camera to world in
+ * instant-ngp's space with the camera's axes right, down and forwards; vertical field of view,
+ * degrees. */
+enum { ROTATION = 0, POSITION = 4, ANGLE = 7, VALUES = 8 };
 
 struct keyframe {
     double values[VALUES];
-    double timestamp; /* when the keyframe is left for the next; increasing from one to the next,
-                         above 0 */
+    double timestamp; /* end of this keyframe's interval; increasing, above 0 */
 };
 
 struct path {
@@ -35,15 +30,15 @@ struct path {
     struct keyframe *keys;
     size_t count;
     bool loop;
-    unsigned order; /* of the spline, 0 to 3 */
+    unsigned order; /* order of the spline, 0 to 3 */
     double seconds;
     bool blurred, glowing;
 };
 
-/* How instant-ngp brings the dataset into its unit cube. */
+/* instant-ngp's transform of the dataset into its unit cube. */
 struct ngp_space {
     double scale, offset[3];
-    bool mitsuba; /* axes in another order */
+    bool mitsuba; /* Mitsuba's convention: axes are not permuted */
 };
 
 bool camera_path_is_ngp(const struct cJSON *json)
@@ -81,7 +76,7 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, struct pat
                : base_json_fail(where, "R", "its quaternion is no rotation");
 }
 
-/* Without times that increase, keyframes are equally far apart. */
+/* Spaces keyframes evenly unless their times increase. */
 static void check_timestamps(struct path *path)
 {
     double before = 0;
@@ -145,8 +140,8 @@ static const double *key_at(const struct path *path, ptrdiff_t index)
     return path->keys[index].values;
 }
 
-/* Where a playback time of 0 to 1 is: the keyframe before it, and the share of the way to the next.
- * An open path ends with the last but one keyframe's time, so that it ends at the last keyframe. */
+/* Finds the keyframe before a playback time (0..1), and the fraction of the way to the next. An
+ * open path ends with the interval of its last keyframe but one, at the last keyframe. */
 static size_t find_keyframe(const struct path *path, double time, double *share)
 {
     size_t index = 0, last = path->count - (path->loop ? 1 : 2);
@@ -162,7 +157,7 @@ static size_t find_keyframe(const struct path *path, double time, double *share)
     return index;
 }
 
-/* Adds a keyframe times its weight; of a rotation's two quaternions the one on the sum's side. */
+/* Adds a weighted keyframe; of a rotation's two quaternions it adds the one nearer to the sum. */
 static void add_weighted(const double *key, double weight, double sum[VALUES])
 {
     double along = 0;
@@ -172,7 +167,7 @@ static void add_weighted(const double *key, double weight, double sum[VALUES])
         sum[i] += (i < POSITION && along < 0 ? -weight : weight) * key[i];
 }
 
-/* Uniform B-splines of the given order, which pass near keyframes but for order 0 and 1. */
+/* Evaluates a uniform B-spline; only those of order 0 and 1 pass through the keyframes. */
 static void evaluate(const struct path *path, double time, double values[VALUES])
 {
     double t = 0, weights[4] = {0};
@@ -207,7 +202,7 @@ static void evaluate(const struct path *path, double time, double values[VALUES]
 
 /* ---- spaces ---------------------------------------------------------------------------------- */
 
-/* The scene's file, as instant-ngp reads it; *json is NULL where there is none. */
+/* Reads the scene's transforms.json, as instant-ngp does; *json is NULL when there is none. */
 static vkn_status read_scene_file(const struct vkn_scene *scene, char **file, struct cJSON **json)
 {
     static const char *const names[] = {"transforms.json", "transforms_train.json"};
@@ -237,10 +232,10 @@ static vkn_status read_space(const struct vkn_scene *scene, const char *path,
     if (status == VKN_OK && json != NULL)
         status = transforms_parse(file, json, false, &transforms);
     else if (status == VKN_OK)
-        base_log(BASE_LOG_WARNING,
-                 "%s: without a transforms.json its space is taken to be the dataset's times 0.33, "
-                 "plus 0.5",
-                 path);
+        base_log(
+            BASE_LOG_WARNING,
+            "%s: no transforms.json: its space is assumed to be the dataset's times 0.33, plus 0.5",
+            path);
     space->mitsuba = transforms.mitsuba;
     if (transforms.has_scale)
         space->scale = transforms.scale;
@@ -252,7 +247,7 @@ static vkn_status read_space(const struct vkn_scene *scene, const char *path,
     return status;
 }
 
-/* Columns are the camera's axes. */
+/* Computes the rotation matrix of a quaternion x y z w; its columns are the camera's axes. */
 static void rotation_matrix(const double q[4], double r[3][3])
 {
     double length = rotation_length(q), x = q[0] / length, y = q[1] / length, z = q[2] / length,
@@ -265,8 +260,9 @@ static void rotation_matrix(const double q[4], double r[3][3])
     memcpy(r, made, sizeof(made));
 }
 
-/* To the dataset's axes, of which instant-ngp has y z x as its x y z, and to a camera with y up
- * that looks along -z. With from_mitsuba the axes stay, and x and z of the camera are reversed. */
+/* Converts a pose to the dataset's space and to a camera with y up that looks along -z.
+ * instant-ngp's x y z are the dataset's y z x. With from_mitsuba axes are not permuted, and x and z
+ * of the camera are reversed. */
 static void to_dataset(const struct ngp_space *space, const double values[VALUES], double pose[12])
 {
     double r[3][3];
@@ -283,7 +279,7 @@ static void to_dataset(const struct ngp_space *space, const double values[VALUES
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* One keyframe is a still picture. */
+/* A single keyframe makes a single frame. */
 static vkn_status make_frames(const struct vkn_scene *scene, const struct path *path,
                               const struct ngp_space *space, const struct scene_camera *like,
                               struct scene_camera_path *camera_path)
@@ -303,7 +299,8 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct path *
         double values[VALUES], pose[12];
         evaluate(path, (double)i / frames, values);
         if (!(rotation_length(values + ROTATION) > 1e-6))
-            return base_fail(VKN_BAD_INPUT, "%s: path: frame %zu: opposite rotations have no mean",
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: path: frame %zu: opposite rotations cannot be interpolated",
                              path->file, i);
         to_dataset(space, values, pose);
         camera_path->cameras[i] = camera_path_camera(like, same_size, values[ANGLE] * PI / 180);

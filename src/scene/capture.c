@@ -1,4 +1,4 @@
-/* Folders of images. */
+/* Finds the image folder of a capture and lists its images. */
 #include "scene/capture.h"
 
 #include <dirent.h>
@@ -10,9 +10,9 @@
 
 #include "scene/pictures.h"
 
-/* ---- which folder ---------------------------------------------------------------------------- */
+/* ---- the image folder ------------------------------------------------------------------------ */
 
-/* folder/images, or folder/images_N; NULL when there is none (or no memory, which sets *failed). */
+/* Returns folder/images (factor 1) or images_N; NULL: none, or out of memory (sets *failed). */
 static char *find_factor(const char *folder, uint32_t factor, bool *failed)
 {
     char *path = factor == 1 ? base_format("%s/images", folder)
@@ -24,7 +24,7 @@ static char *find_factor(const char *folder, uint32_t factor, bool *failed)
     return NULL;
 }
 
-/* The first of folder/images, folder/images_2, ..., and its number. */
+/* Returns the first of folder/images, folder/images_2, ... and its number. */
 static char *find_first(const char *folder, uint32_t *factor, bool *failed)
 {
     char *images = NULL;
@@ -76,7 +76,7 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
     return VKN_OK;
 }
 
-/* Which folders of those names there are; the second in found->other. */
+/* Finds the folders of image_folders; a second one becomes found->other. */
 static vkn_status find_places(struct finder *finder, struct found *found)
 {
     for (size_t i = 0; image_folders[i] != NULL && found->other == NULL; i++) {
@@ -183,7 +183,7 @@ vkn_status capture_find_images(const char *folder, uint32_t downscale,
     return status;
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- listing a folder ------------------------------------------------------------------------ */
 
 static bool is_image(const char *name, const char *const *endings)
 {
@@ -193,7 +193,8 @@ static bool is_image(const char *name, const char *const *endings)
     return dot != NULL && name[0] != '.' && *endings != NULL;
 }
 
-/* Neither a folder nor a pipe or device. What cannot be looked at is told of when it is opened. */
+/* Returns whether an entry is a regular file. An entry whose type cannot be read counts as one;
+ * opening it reports the error. */
 static bool is_regular(DIR *stream, const char *name)
 {
     struct stat status;

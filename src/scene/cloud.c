@@ -1,4 +1,4 @@
-/* The point cloud beside a nerfstudio capture: its ply_file_path. */
+/* Reads a nerfstudio capture's point cloud (ply_file_path); finds the points that frames see. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,19 +6,19 @@
 #include "scene/ply.h"
 #include "scene/space.h"
 
-#define LEAST_POINTS 100u /* in a picture */
+#define LEAST_POINTS 100u /* in an image, for scene_nearest_point */
 
 #define MAX_FILE_SIZE ((size_t)16 << 30)
-/* Points: what a frame sees of so many is a good sample of what it sees of all. */
+/* Points that are tested for each frame: a sufficient sample. */
 #define MOST_TESTED   16384u
 
-/* ---- what frames see ------------------------------------------------------------------------- */
+/* ---- visible points -------------------------------------------------------------------------- */
 
 /* A frame's view of the cloud. */
 struct view {
-    struct scene_camera camera; /* in the dataset's axes and units, itself at 0 0 0 */
-    double limit;               /* of its lens */
-    double widest; /* cosine of the largest angle between its axis and a corner's ray */
+    struct scene_camera camera; /* in the dataset's axes and units, at the position 0 0 0 */
+    double limit;               /* scene_camera_limit(&camera) */
+    double widest; /* cosine of the largest angle between the viewing axis and a corner's ray */
 };
 
 static struct view view_of(const struct transforms_frame *frame)
@@ -41,7 +41,8 @@ static struct view view_of(const struct transforms_frame *frame)
     return view;
 }
 
-/* Distance of a point in the picture; 0 of others. The cone comes first because it is cheap. */
+/* Returns the distance of a point that is in the image, else 0. Tests the cone around the image
+ * first because the test is cheap. */
 static double distance_in_view(const struct view *view, const struct transforms_frame *frame,
                                const double point[3])
 {
@@ -61,7 +62,7 @@ static double distance_in_view(const struct view *view, const struct transforms_
 
 struct bounding {
     const struct transforms *transforms;
-    size_t stride; /* of the points every one in so many is tested */
+    size_t stride; /* every `stride`-th point is tested */
 };
 
 static vkn_status bound_frame(void *context, size_t index)
@@ -70,7 +71,7 @@ static vkn_status bound_frame(void *context, size_t index)
     const struct transforms *transforms = bounding->transforms;
     struct transforms_frame *frame = &transforms->frames[index];
     if (!lens_has_focal(&frame->lens))
-        return VKN_OK; /* which is refused soon */
+        return VKN_OK; /* scene_assemble refuses the frame */
     double *depths = base_alloc(transforms->point_count / bounding->stride + 1, sizeof(*depths));
     if (depths == NULL)
         return VKN_ERROR;
@@ -122,7 +123,7 @@ vkn_status cloud_read(struct transforms *transforms)
         status = read_points(file, transforms);
     else if (status == VKN_OK)
         base_log(BASE_LOG_WARNING,
-                 "%s: ply_file_path: there is no file %s; going on without points",
+                 "%s: ply_file_path: there is no file %s; the scene has no points",
                  transforms->file, file);
     free(file);
     free(folder);

@@ -1,4 +1,4 @@
-/* From a COLMAP sparse model to frames. */
+/* Makes frames from a COLMAP sparse model. */
 #include "scene/colmap.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "scene/space.h"
 
 #define MAX_FILE_SIZE ((size_t)16 << 30)
-#define MOST_TRACKED  512u /* points of a frame that are kept: what says enough of its pose */
+#define MOST_TRACKED  512u /* tracked points that are kept of a frame: enough to judge its pose */
 
 void colmap_free(struct colmap *model)
 {
@@ -33,8 +33,8 @@ static int by_camera_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* COLMAP's pose takes the world to a camera with y down and z forward; ours is its inverse, with y
- * and z turned round: columns right, up, backwards and the position -R^T t. */
+/* Converts COLMAP's pose, world to a camera with y down and z forward, to its inverse with y and z
+ * reversed: columns right, up, backwards and the position -R^T t. Returns NULL or the problem. */
 static const char *make_pose(const struct colmap_image *image, double pose[12])
 {
     double w = image->rotation[0], x = image->rotation[1], y = image->rotation[2],
@@ -59,7 +59,7 @@ static const char *make_pose(const struct colmap_image *image, double pose[12])
     return pose_from_rows((const double(*)[4])rows, pose);
 }
 
-/* Begins messages about an image. */
+/* Formats the beginning of messages about an image. */
 static void name_image(const char *file, const struct colmap_image *image, char where[512])
 {
     char line[48] = "";
@@ -123,7 +123,7 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The ids of the frames that are left, in order. */
+/* Returns the ids of the remaining frames, sorted. */
 static struct id_frame *list_ids(const struct colmap *model, const struct transforms *transforms)
 {
     struct id_frame *ids = base_alloc(transforms->count, sizeof(*ids));
@@ -134,7 +134,7 @@ static struct id_frame *list_ids(const struct colmap *model, const struct transf
     return ids;
 }
 
-/* The frame of an element of the tracks; NULL when it has been left out. */
+/* Returns the frame of an image id; NULL: the frame was dropped. */
 static struct transforms_frame *find_frame(const struct id_frame *ids,
                                            const struct transforms *transforms, uint32_t id)
 {
@@ -153,8 +153,8 @@ static double distance(const struct transforms_frame *frame, const double point[
     return sqrt(squared);
 }
 
-/* The distances of what each frame sees, frame after frame; ends[i] is where those of frame i end.
- * `depths` has room for all tracks. */
+/* Lists the distances of the points that each frame sees, frame after frame; ends[i] is the end of
+ * frame i's distances. `depths` has the capacity of all tracks. */
 static void list_depths(const struct colmap *model, const struct id_frame *ids,
                         const struct transforms *transforms, size_t *ends, double *depths)
 {
@@ -166,7 +166,7 @@ static void list_depths(const struct colmap *model, const struct id_frame *ids,
     }
     for (size_t i = 0, begin = 0; i < transforms->count; i++) {
         size_t seen = ends[i];
-        ends[i] = begin; /* grows to the end below */
+        ends[i] = begin; /* the loop below advances it to the end */
         begin += seen;
     }
     for (size_t i = 0, k = 0; i < model->point_count; i++) {
@@ -185,7 +185,7 @@ static void set_bounds(const struct transforms *transforms, const size_t *ends, 
         space_set_bounds(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
-/* Of what a frame sees, every one in so many points. */
+/* Allocates a frame's tracked points and sets the stride at which its visible points are kept. */
 static vkn_status make_tracked(struct transforms_frame *frame, size_t seen, size_t *stride)
 {
     *stride = 1 + seen / MOST_TRACKED;
@@ -193,7 +193,7 @@ static vkn_status make_tracked(struct transforms_frame *frame, size_t seen, size
     return frame->tracked != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* `ends` as set_bounds takes them. */
+/* Copies each frame's tracked points; `ends` as list_depths sets them. */
 static vkn_status list_tracked(const struct colmap *model, const struct id_frame *ids,
                                struct transforms *transforms, const size_t *ends)
 {
@@ -267,7 +267,7 @@ static vkn_status parse_file(const char *file, colmap_parser *parser, struct col
     return status;
 }
 
-/* The three files, of one kind. A model may come without points. */
+/* The files beside cameras, all binary or all text. The points file may be absent. */
 struct files {
     bool binary;
     char *images, *points;
@@ -341,8 +341,8 @@ vkn_status scene_check_model(const char *folder)
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* The model that has `cameras` (.../cameras.bin or cameras.txt) and the two others beside it, with
- * the images of the scene, which scene_capture_folder finds. */
+/* Reads the model of `cameras` (.../cameras.bin or cameras.txt) and the two other files beside it,
+ * with the images of the scene's folder (scene_capture_folder). */
 static vkn_status read_scene(const char *cameras, const struct scene_options *options,
                              struct transforms transforms[SCENE_SPLITS], bool *single)
 {
@@ -365,7 +365,7 @@ static vkn_status read_scene(const char *cameras, const struct scene_options *op
 const struct scene_reader scene_reader_colmap = {
     .looked_for = "cameras.bin or cameras.txt here or in sparse/0, sparse/1, ..., sparse, "
                   "colmap/sparse/0, ...",
-    .hold_out = "add pictures, or eval with --split train", /* of two, one is held out */
+    .hold_out = "add pictures, or eval with --split train", /* two images suffice to hold one out */
     .find = colmap_find,
     .read = read_scene,
 };

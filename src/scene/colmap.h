@@ -1,26 +1,28 @@
-/* Inside of the scene room: COLMAP's sparse models, as written in cameras, images and points3D
- * (.bin or .txt; the format is described in COLMAP's documentation, "Output Format"). */
+/* Reads COLMAP's sparse models: the files cameras, images and points3D (.bin or .txt; the format is
+ * described in COLMAP's documentation, "Output Format"). Internal to the module scene. */
 #ifndef SCENE_COLMAP_H
 #define SCENE_COLMAP_H
 
 #include "scene/transforms.h"
 
+/* A camera of cameras.bin or cameras.txt. */
 struct colmap_camera {
     uint32_t id;
-    size_t line; /* of the text; 0: binary */
+    size_t line; /* line of the text file; 0: binary */
     struct transforms_lens lens;
 };
 
+/* An image of images.bin or images.txt, with its pose. */
 struct colmap_image {
     uint32_t id, camera_id;
-    size_t line;           /* of the text; 0: binary */
+    size_t line;           /* line of the text file; 0: binary */
     double rotation[4];    /* quaternion w x y z, world to camera (x right, y down, z forward) */
-    double translation[3]; /* of the same */
+    double translation[3]; /* of the same transform */
     char *name;            /* owned */
 };
 
-/* A sparse model as its files have it. Zero-initialised, filled by the parsers below, one for each
- * of the three files; the caller frees it with colmap_free, after a failure too. */
+/* A sparse model as its files describe it. Start from zeros and fill it by one parser for each of
+ * the three files. The caller frees it with colmap_free, also after a failure. */
 struct colmap {
     struct colmap_camera *cameras;
     size_t camera_count;
@@ -28,35 +30,35 @@ struct colmap {
     size_t image_count;
     struct transforms_point *points;
     size_t point_count;
-    uint64_t *track_ends; /* of each point: where its ids end in `track` */
-    uint32_t *track;      /* ids of the images that see the points, point after point */
+    uint64_t *track_ends; /* [point]: index in `track` behind the point's last id */
+    uint32_t *track;      /* ids of the images that see each point, point after point */
     struct rejected_points left_out;
 };
 void colmap_free(struct colmap *model);
 
-/* From the bytes of a file, of which `file` is the name for messages; data[size] is readable and 0.
- * What a file claims to hold is checked against its size before memory is taken. */
+/* Parses the bytes of a file; `file` is its name for messages. data[size] must be readable and 0.
+ * Counts that the file claims are checked against its size before memory is allocated. */
 typedef vkn_status colmap_parser(const char *file, const char *data, size_t size,
                                  struct colmap *model);
 colmap_parser colmap_binary_cameras, colmap_binary_images, colmap_binary_points;
 colmap_parser colmap_text_cameras, colmap_text_images, colmap_text_points;
 
-/* VKN_BAD_INPUT where two have one id; the parsers call these. */
+/* Return VKN_BAD_INPUT when two cameras or images have the same id. The parsers call these. */
 vkn_status colmap_check_cameras(const char *file, const struct colmap *model);
 vkn_status colmap_check_images(const char *file, const struct colmap *model);
 
-/* Frames without images found, from cameras and images. `file` is that of the images. */
+/* Makes frames, without image files, from cameras and images. `file` is the file of the images. */
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms);
-/* Points, and each frame's bounds from those that it sees. frame->index is still the image's place
- * in the model; frames of other images have been dropped. */
+/* Copies the points, and sets each frame's depth bounds and tracked points from the tracks.
+ * frame->index must still be the image's index in the model; frames may have been dropped. */
 vkn_status colmap_points(struct colmap *model, struct transforms *transforms);
 
-/* The model to read in a scene's folder, or where COLMAP, instant-ngp and nerfstudio leave models
- * in it: its cameras.bin or cameras.txt, NULL when there is none. Of several (sparse/0, sparse/1,
- * ...) the one with the most images; *others says in words which and what else there is, else it is
- * NULL. The caller frees both, after a failure too. */
+/* Finds the model to read: cameras.bin or cameras.txt in the folder or in the subfolders that
+ * COLMAP, instant-ngp and nerfstudio use; NULL when there is none. Of several models (sparse/0,
+ * sparse/1, ...) the one with the most images is chosen, and *others describes the choice; else
+ * *others is NULL. The caller frees both, also after a failure. */
 vkn_status colmap_find(const char *folder, char **cameras, char **others);
-/* How many images the model has that has `cameras`. */
+/* Counts the images of the model whose cameras file is `cameras`. */
 vkn_status colmap_count_images(const char *cameras, size_t *count);
 
 #endif

@@ -1,5 +1,5 @@
-/* COLMAP's sparse models in binary: little-endian numbers without padding, a count before each
- * list. */
+/* Parses COLMAP's binary models: little-endian numbers without padding, a count before each list.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct bytes {
     const char *file;
     const uint8_t *at;
     size_t left;
-    bool short_of; /* something was to be read that is not there */
+    bool short_of; /* a read went beyond the end */
 };
 
 static uint64_t take_whole(struct bytes *bytes, size_t size)
@@ -48,7 +48,7 @@ static void take_doubles(struct bytes *bytes, double *values, size_t count)
     }
 }
 
-/* Steps over `count` elements; says whether they are there. */
+/* Skips `count` elements; returns false beyond the end. */
 static bool skip(struct bytes *bytes, uint64_t count, size_t size)
 {
     if (count > bytes->left / size) {
@@ -61,7 +61,7 @@ static bool skip(struct bytes *bytes, uint64_t count, size_t size)
     return true;
 }
 
-/* The count at the beginning of the file, which has at least `smallest` bytes for each element. */
+/* Reads the count at the beginning of the file; each element has at least `smallest` bytes. */
 static vkn_status take_count(struct bytes *bytes, const char *what, size_t smallest, size_t *count)
 {
     uint64_t claimed = take_u64(bytes);
@@ -91,7 +91,7 @@ static vkn_status check_end(const struct bytes *bytes, const char *what)
 
 /* ---- cameras.bin ----------------------------------------------------------------------------- */
 
-/* id (u32), model (i32), width and height (u64), parameters (f64). */
+/* Reads id (u32), model (i32), width and height (u64), parameters (f64). */
 static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
                               struct colmap_camera *camera)
 {
@@ -132,8 +132,8 @@ vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size
 
 /* ---- images.bin ------------------------------------------------------------------------------ */
 
-/* id (u32), quaternion and translation (f64), camera (u32), name with a zero byte, and a list of
- * points in the image (x and y as f64, point as u64), which points3D has as well. */
+/* Reads id (u32), quaternion and translation (f64), camera (u32) and name (zero-terminated); skips
+ * the list of points in the image (x and y as f64, point as u64), because points3D has it too. */
 static vkn_status read_image(struct bytes *bytes, size_t index, size_t count,
                              struct colmap_image *image)
 {
@@ -178,8 +178,8 @@ static bool is_valid_point(const struct transforms_point *point, double error)
     return isfinite(error);
 }
 
-/* id (u64), position (f64), colour (u8), error (f64), and the track: a list of image (u32) and
- * place in that image's list (u32). *usable: all of its numbers are finite. */
+/* Reads id (u64), position (f64), colour (u8), error (f64) and track: a list of image (u32) and
+ * index in that image's list (u32). *usable: position and error are valid. */
 static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
                              struct transforms_point *point, struct base_text *track, bool *usable)
 {
@@ -229,7 +229,7 @@ vkn_status colmap_binary_points(const char *file, const char *data, size_t size,
         model->track_ends[kept] = track.size / sizeof(uint32_t);
         model->point_count++;
     }
-    model->track = (uint32_t *)(void *)track.data; /* from malloc, so aligned for anything */
+    model->track = (uint32_t *)(void *)track.data; /* malloc aligns it for any type */
     if (status == VKN_OK && track.failed)
         status = VKN_ERROR;
     return status == VKN_OK ? check_end(&bytes, "point") : status;

@@ -1,5 +1,5 @@
-/* Which sparse model of a folder to read: COLMAP makes several, 0, 1, ..., where it cannot register
- * all images in one. */
+/* Chooses the sparse model of a folder to read. COLMAP makes several (0, 1, ...) when it cannot
+ * register all images in one. */
 #include "scene/colmap.h"
 
 #include <dirent.h>
@@ -8,13 +8,13 @@
 
 #include "scene/capture.h"
 
-#define MOST_NAMED 6 /* of the models that are not read */
+#define MOST_NAMED 6 /* models that the message about unread models names */
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
 struct candidate {
     unsigned long number;
-    char *name;    /* "sparse/1", inside of the scene's folder */
+    char *name;    /* "sparse/1", relative to the scene's folder */
     char *cameras; /* .../cameras.bin or cameras.txt */
     size_t images;
     bool readable;
@@ -39,7 +39,7 @@ static void free_candidates(struct candidates *candidates)
     *candidates = (struct candidates){0};
 }
 
-/* `name` has a model when candidate->cameras is set. */
+/* Finds the model of folder/name; candidate->cameras is NULL when there is none. */
 static vkn_status find_cameras(const char *folder, const char *name, struct candidate *candidate)
 {
     static const char *const names[] = {"cameras.bin", "cameras.txt"};
@@ -92,7 +92,7 @@ static int by_number(const void *a, const void *b)
                                   : strcmp(x->name, y->name);
 }
 
-/* The models in folder/group/0, folder/group/1, ... */
+/* Adds the models in folder/group/0, folder/group/1, ... */
 static vkn_status add_numbered(const char *folder, const char *group, struct candidates *candidates)
 {
     char *path = group[0] != '\0' ? base_path_join(folder, group) : base_format("%s", folder);
@@ -117,7 +117,7 @@ static vkn_status add_numbered(const char *folder, const char *group, struct can
     return status;
 }
 
-/* Where capture tools and users leave sparse models: the first place that has any. */
+/* Lists the models in the first of the usual places that has any. */
 static vkn_status list_candidates(const char *folder, struct candidates *candidates)
 {
     static const struct {
@@ -140,8 +140,8 @@ static vkn_status list_candidates(const char *folder, struct candidates *candida
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Models that cannot be read have no images; what is wrong with the model that is taken is said
- * when it is read. */
+/* Counts images when there are several models. Models that cannot be read have 0; an error in the
+ * chosen model is reported when it is read. */
 static vkn_status count_images(struct candidates *candidates)
 {
     for (size_t i = 0; i < candidates->count && candidates->count > 1; i++) {
@@ -171,7 +171,7 @@ static void describe(struct base_text *text, const struct candidate *candidate)
         base_text_add(text, "%s, which cannot be read", candidate->name);
 }
 
-/* "sparse/1 with 71 images is taken; there is also sparse/0 with 5 images". */
+/* Writes "sparse/1 with 71 images is taken; there is also sparse/0 with 5 images". */
 static vkn_status describe_choice(const struct candidates *candidates, size_t chosen, char **others)
 {
     struct base_text text = {0};
@@ -210,7 +210,8 @@ vkn_status colmap_find(const char *folder, char **cameras, char **others)
 
 /* ---- the capture's folder -------------------------------------------------------------------- */
 
-/* A folder that capture tools make for models, so that images are not in it but beside or above. */
+/* Returns whether capture tools make a folder of this name for models, so that images are not in it
+ * but beside or above it. */
 static bool holds_models(const char *path)
 {
     static const char *const names[] = {"sparse", "colmap", "colmap_sparse", "colmap_text"};

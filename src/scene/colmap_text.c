@@ -1,4 +1,4 @@
-/* COLMAP's sparse models as text: lines of words; those that begin with # are comments. */
+/* Parses COLMAP's text models: lines of words; lines that begin with # are comments. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 struct lines {
     const char *file;
-    const char *next;     /* NULL: no more */
-    const char *at, *end; /* what is left of the line */
+    const char *next;     /* NULL: at the end */
+    const char *at, *end; /* the rest of the line */
     size_t number;
 };
 
@@ -29,7 +29,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* The next line, without blanks at its ends. */
+/* Goes to the next line and trims its blanks. */
 static bool next_line(struct lines *lines)
 {
     if (lines->next == NULL || *lines->next == '\0')
@@ -45,7 +45,7 @@ static bool next_line(struct lines *lines)
     return true;
 }
 
-/* The same, but for comments. */
+/* Goes to the next line that is no comment. */
 static bool next_uncommented(struct lines *lines)
 {
     while (next_line(lines))
@@ -54,7 +54,7 @@ static bool next_uncommented(struct lines *lines)
     return false;
 }
 
-/* The next line that says something. */
+/* Goes to the next line that is neither empty nor a comment. */
 static bool next_record(struct lines *lines)
 {
     while (next_uncommented(lines))
@@ -63,7 +63,7 @@ static bool next_record(struct lines *lines)
     return false;
 }
 
-/* The next word's length, from lines->at; 0 at the end of the line. */
+/* Returns the length of the next word, which starts at lines->at; 0 at the end of the line. */
 static size_t find_word(struct lines *lines)
 {
     while (lines->at < lines->end && is_blank(*lines->at))
@@ -80,7 +80,7 @@ static vkn_status bad_word(const struct lines *lines, const char *what, const ch
                      problem);
 }
 
-/* Reads a decimal number, which may be infinite or NaN and has to end where the word does. */
+/* Reads a decimal number, infinity or NaN that fills the word. */
 static bool read_number(const char *word, size_t length, double *value)
 {
     char *end = NULL;
@@ -131,7 +131,7 @@ static vkn_status take_id(struct lines *lines, const char *what, uint32_t *id)
 
 /* ---- cameras.txt ----------------------------------------------------------------------------- */
 
-/* CAMERA_ID MODEL WIDTH HEIGHT PARAMETERS */
+/* Reads CAMERA_ID MODEL WIDTH HEIGHT PARAMETERS. */
 static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
 {
     static const char *const size_names[2] = {"WIDTH", "HEIGHT"};
@@ -181,7 +181,7 @@ vkn_status colmap_text_cameras(const char *file, const char *data, size_t size,
 
 /* ---- images.txt ------------------------------------------------------------------------------ */
 
-/* IMAGE_ID QW QX QY QZ TX TY TZ CAMERA_ID NAME, where NAME goes to the end of the line. */
+/* Reads IMAGE_ID QW QX QY QZ TX TY TZ CAMERA_ID NAME; NAME extends to the end of the line. */
 static vkn_status read_image(struct lines *lines, struct colmap_image *image)
 {
     static const char *const names[] = {"QW", "QX", "QY", "QZ", "TX", "TY", "TZ"};
@@ -199,7 +199,7 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
     return image->name != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Digits with at most one point, and a sign. */
+/* Returns whether a word is digits with at most one point and a sign. */
 static bool is_plain_number(const char *word, size_t length)
 {
     size_t digits = 0, points = 0, sign = length > 0 && word[0] == '-' ? 1 : 0;
@@ -210,8 +210,8 @@ static bool is_plain_number(const char *word, size_t length)
     return digits > 0 && points <= 1 && sign + digits + points == length;
 }
 
-/* Whether the word at lines->at is a number; it is stepped over. There are millions of them, mostly
- * plain. */
+/* Skips a word; returns whether it is a number. Files have millions of plain ones, which are tested
+ * without strtod. */
 static bool step_over_number(struct lines *lines, size_t length)
 {
     double value = 0;
@@ -220,8 +220,7 @@ static bool step_over_number(struct lines *lines, size_t length)
     return number;
 }
 
-/* The words of the line, and how many of them from the first on are numbers; no more than `most`
- * are looked at. */
+/* Counts the words of the line, at most `most`, and the leading ones that are numbers. */
 static void count_words(struct lines lines, size_t most, size_t *words, size_t *numbers)
 {
     *words = *numbers = 0;
@@ -230,7 +229,7 @@ static void count_words(struct lines lines, size_t most, size_t *words, size_t *
             ++*numbers;
 }
 
-/* An image's line has nine numbers before its name, and names are mostly no numbers. */
+/* Returns whether a line has an image's nine numbers and name (which is rarely a number). */
 static bool is_image_line(const struct lines *lines)
 {
     size_t words = 0, numbers = 0;
@@ -246,7 +245,7 @@ static bool has_only_images(struct lines lines)
     return true;
 }
 
-/* POINTS2D: X Y POINT3D_ID, any number of times, of the image above. */
+/* Checks the POINTS2D line of an image: X Y POINT3D_ID, any number of times. */
 static vkn_status check_points2d(const struct lines *lines, const struct colmap_image *image)
 {
     size_t words = 0, numbers = 0;
@@ -266,7 +265,7 @@ static vkn_status check_points2d(const struct lines *lines, const struct colmap_
                            lines->file, lines->number, words);
 }
 
-/* The message about a line that is none of an image's says so where it is one of points. */
+/* Replaces the error about an invalid image line when the line is one of points. */
 static vkn_status refuse_points(const struct lines *lines, vkn_status status)
 {
     size_t words = 0, numbers = 0;
@@ -280,8 +279,8 @@ static vkn_status refuse_points(const struct lines *lines, vkn_status status)
                      lines->file, lines->number);
 }
 
-/* An image has two lines, and its second is empty where it has no points. Programs that know no
- * points write the first alone: such a file, in which every line is an image's, is clear as well.
+/* Reads all images. An image has two lines; the second is empty when it has no points. Programs
+ * without points write only the first lines: a file in which every line is an image's is valid too.
  */
 static vkn_status read_images(struct lines *lines, struct base_text *images)
 {
@@ -318,7 +317,7 @@ vkn_status colmap_text_images(const char *file, const char *data, size_t size, s
 
 static const char *const point_names[] = {"POINT3D_ID", "X", "Y", "Z", "R", "G", "B", "ERROR"};
 
-/* Which number makes a point useless: NULL, or why, and *name. */
+/* Returns why a point cannot be used and the *name of the value; NULL: it can. */
 static const char *find_invalid(const double values[8], const char **name)
 {
     for (int i = 0; i < 8; i++) {
@@ -331,7 +330,7 @@ static const char *find_invalid(const double values[8], const char **name)
     return NULL;
 }
 
-/* IMAGE_ID POINT2D_IDX; *finite: false where one of them is no finite number. */
+/* Reads IMAGE_ID POINT2D_IDX; sets *finite to false when a value is not finite. */
 static vkn_status read_track(struct lines *lines, struct base_text *track, bool *finite)
 {
     uint32_t ids[2] = {0, 0};
@@ -347,8 +346,8 @@ static vkn_status read_track(struct lines *lines, struct base_text *track, bool 
     return VKN_OK;
 }
 
-/* POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times. *usable:
- * all of its numbers are finite. */
+/* Reads POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times.
+ * *usable: all values are finite, and coordinates are at most 1e9. */
 static vkn_status read_point(struct lines *lines, struct transforms_point *point,
                              struct base_text *track, bool *usable)
 {
@@ -376,7 +375,7 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
     return VKN_OK;
 }
 
-/* Of a model's points as they come. */
+/* Growing arrays of a model's points. */
 struct points {
     struct base_text points, ends, track;
 };
@@ -414,8 +413,7 @@ vkn_status colmap_text_points(const char *file, const char *data, size_t size, s
     return status == VKN_OK && failed ? VKN_ERROR : status;
 }
 
-/* ---- ids, of both forms
- * ------------------------------------------------------------------------------------- */
+/* ---- ids, in binary and text models ---------------------------------------------------------- */
 
 struct numbered {
     uint32_t id;
@@ -429,7 +427,7 @@ static int by_number(const void *a, const void *b)
     return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Sorts the list. */
+/* Checks that ids are unique. Sorts the list. */
 static vkn_status check_ids(const char *file, const char *what, struct numbered *list, size_t count)
 {
     if (count > 1)

@@ -1,24 +1,24 @@
-/* Scenes of photographs that are in memory. */
+/* Implements vkn_scene_create: makes a scene from images in memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/image.h"
 #include "scene/transforms.h"
 
-/* What a view is given as, complete. */
+/* A view as given, with complete structs. */
 struct view {
     struct vkn_view given;
     struct vkn_camera camera;
 };
 
-/* Of all splits; those of one are in the order in which they were given. */
+/* Views of all splits, in the order in which they were given. */
 struct views {
-    const char *name; /* of the scene */
+    const char *name; /* name of the scene */
     struct view *views;
     size_t count;
 };
 
-/* ---- what is given --------------------------------------------------------------------------- */
+/* ---- reading the caller's views -------------------------------------------------------------- */
 
 static vkn_status check_view(const struct vkn_view *given, struct view *view)
 {
@@ -27,9 +27,9 @@ static vkn_status check_view(const struct vkn_view *given, struct view *view)
     struct vkn_view *own = &view->given;
     BASE_TRY(BASE_READ("vkn_view", vkn_view, given, own, mask));
     if (!own->camera || !own->pixels)
-        return base_fail(VKN_BAD_INPUT, "%s: there is none", own->camera ? "pixels" : "camera");
+        return base_fail(VKN_BAD_INPUT, "%s: missing", own->camera ? "pixels" : "camera");
     if ((unsigned)own->split > VKN_SPLIT_TEST)
-        return base_fail(VKN_BAD_INPUT, "split: %u is none", (unsigned)own->split);
+        return base_fail(VKN_BAD_INPUT, "split: %u is not a split", (unsigned)own->split);
     BASE_TRY(scene_read_camera(own->camera, &view->camera));
     if (view->camera.width > SCENE_MAX_IMAGE_SIZE || view->camera.height > SCENE_MAX_IMAGE_SIZE)
         return base_fail(VKN_BAD_INPUT, "camera: width and height: more than %u pixels",
@@ -61,7 +61,7 @@ static enum scene_split_name split_of(const struct view *view)
                                                 : SCENE_TRAIN;
 }
 
-/* ---- frames, as a file would have them ------------------------------------------------------- */
+/* ---- frames, as a file would give them ------------------------------------------------------- */
 
 static vkn_status make_frame(const struct views *views, size_t index,
                              struct transforms_frame *frame)

@@ -1,4 +1,4 @@
-/* Which format a scene is written in: the first of the list whose files are there. */
+/* Detects the format of a scene: the first format of the list whose files exist. */
 #include "scene/detect.h"
 
 #include <stdlib.h>
@@ -18,11 +18,11 @@ const struct scene_reader *reader_of(enum vkn_scene_format format)
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-/* What is in a folder. */
+/* The scene found in a folder. */
 struct found {
     enum vkn_scene_format format;
-    char *file;   /* to read; NULL: nothing */
-    char *others; /* of scene_reader.find */
+    char *file;   /* file to read; NULL: none */
+    char *others; /* from scene_reader.find */
 };
 
 static vkn_status nothing_at_all(const char *folder)
@@ -62,7 +62,8 @@ static vkn_status detect(const char *folder, enum vkn_scene_format asked, struct
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What no format knows by its ending is read as a transforms.json, which says why it is none. */
+/* Returns the format by the file name's ending. Unknown endings are read as transforms.json, whose
+ * reader reports the problem. */
 static enum vkn_scene_format format_of(const char *path)
 {
     for (size_t i = VKN_SCENE_AUTO + 1; i < BASE_COUNT(readers); i++)
@@ -71,7 +72,7 @@ static enum vkn_scene_format format_of(const char *path)
     return VKN_SCENE_TRANSFORMS;
 }
 
-/* The format of a file that was named itself. */
+/* Detects the format of a path that is a file. */
 static vkn_status detect_file(const char *path, enum vkn_scene_format asked, struct found *found)
 {
     BASE_TRY(refuse_file(path));
@@ -87,7 +88,7 @@ static vkn_status detect_file(const char *path, enum vkn_scene_format asked, str
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* For those who look the scene over, else a warning. */
+/* Moves the message about several models to `findings` or, when it is NULL, logs it. */
 static void report_others(const char *path, struct found *found, struct scene_findings *findings)
 {
     if (found->others == NULL)

@@ -1,18 +1,19 @@
-/* Inside of the scene room: which format a scene is written in. */
+/* Detects the format of a scene (internal to the module scene). */
 #ifndef SCENE_DETECT_H
 #define SCENE_DETECT_H
 
 #include "scene/transforms.h"
 
-/* Finds the format of options->path, or checks that it has the one asked for, sets scene->format
- * and reads `files` as scene_assemble takes them, images found. The caller frees the files, after a
- * failure too. */
+/* Detects the format of options->path, or checks that it has the requested one, sets scene->format,
+ * and reads `files` as scene_assemble expects them, with their images found. The caller frees the
+ * files, also after a failure. */
 vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *options,
                            struct transforms files[SCENE_SPLITS], bool *single);
 
-/* VKN_BAD_INPUT for what is plainly no scene: a folder of photographs or a video, where the message
- * names the command that makes a scene of it; a run, an empty folder, one whose folders are scenes;
- * a picture, an archive, a mesh, a model. VKN_OK for all else (refuse.c). */
+/* Return VKN_BAD_INPUT, with a message that says what to do, for a path that is clearly no scene: a
+ * folder of photographs, a video (the message names the command that makes a scene), a run, an
+ * empty folder, a folder of scenes; an image, an archive, a mesh, a model. Return VKN_OK for
+ * anything else (refuse.c). */
 vkn_status refuse_folder(const char *folder);
 vkn_status refuse_file(const char *path);
 

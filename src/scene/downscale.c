@@ -1,19 +1,19 @@
-/* Premultiplied averages of pixel blocks. */
+/* Averages blocks of pixels into premultiplied pixels. */
 #include <string.h>
 
 #include "pixels/pixels.h"
 #include "scene/image.h"
 
 struct blocks {
-    const uint8_t *rgba, *used; /* straight alpha; which pixels count, NULL: all */
-    const uint32_t *pixels;     /* or, premultiplied already */
-    uint64_t weight;            /* that 1 has in sums of colours */
-    uint64_t sums[4], count;    /* of the pixels of a block that count */
+    const uint8_t *rgba, *used; /* straight alpha; used: pixels that are averaged, NULL: all */
+    const uint32_t *pixels;     /* instead of rgba: premultiplied input */
+    uint64_t weight;            /* factor of the colour sums: 255 for rgba (times alpha), else 1 */
+    uint64_t sums[4], count;    /* over the used pixels of a block */
     uint32_t *small;
     bool has_alpha;
 };
 
-/* sum / count to the nearest integer, halves up. */
+/* sum / count, rounded to nearest, halves up */
 static uint32_t rounded(uint64_t sum, uint64_t count)
 {
     return (uint32_t)((2 * sum + count) / (2 * count));
@@ -34,8 +34,8 @@ static inline void put(void *context, size_t pixel, uint64_t area)
     blocks->count = 0;
 }
 
-/* Colours are weighted with alpha in sRGB space, as images are composited there; the sums are
- * exact, so the only rounding is the last one. */
+/* Adds a straight-alpha pixel. Colours are weighted with alpha in sRGB space, because images are
+ * composited there; the sums are exact, so the only rounding is the last one. */
 static inline void add_straight(void *context, size_t pixel)
 {
     struct blocks *blocks = context;

@@ -1,6 +1,5 @@
-/* Reads what a camera writes into a picture beside the pixels: Exif 2.32 (CIPA DC-008), a TIFF
- * inside of JPEG's APP1 or PNG's eXIf; and keeps the problem that a reader of an image format
- * finds. */
+/* Reads EXIF data: Exif 2.32 (CIPA DC-008), a TIFF inside of JPEG's APP1 or PNG's eXIf. Also
+ * records the problem that a reader of an image format finds. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,20 +7,20 @@
 #include "scene/image.h"
 
 #define TAG_ORIENTATION 0x0112u
-#define TAG_EXIF        0x8769u /* where the folder of the camera's settings is */
+#define TAG_EXIF        0x8769u /* offset of the directory of the camera's settings */
 #define TAG_FOCAL       0x920au
 #define TYPE_SHORT      3u
 #define TYPE_RATIONAL   5u
 #define ENTRY_SIZE      12u
 
-/* The TIFF: offsets count from its start. */
+/* TIFF data; offsets count from its start. */
 struct tiff {
     const uint8_t *data;
     size_t size;
     bool little;
 };
 
-/* 0 beyond the end. */
+/* Reads an integer of `bytes` bytes; 0 beyond the end. */
 static uint32_t number(const struct tiff *tiff, size_t at, size_t bytes)
 {
     uint32_t value = 0;
@@ -32,7 +31,7 @@ static uint32_t number(const struct tiff *tiff, size_t at, size_t bytes)
     return value;
 }
 
-/* Where the folder at `at` has the tag of that type, 0: it has not. */
+/* Returns the offset of the directory entry with this tag and type (0: any); 0: none. */
 static size_t find_tag(const struct tiff *tiff, size_t at, uint32_t tag, uint32_t type)
 {
     uint32_t count = number(tiff, at, 2);
@@ -62,7 +61,7 @@ static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
     exif->focal = entry > 0 && below > 0 ? (double)above / below : 0.0;
 }
 
-/* A TIFF from its two letters on; `start` is where the file has it. */
+/* Reads TIFF data, which is at the offset `start` in the file. */
 static void read_block(const uint8_t *data, size_t size, size_t start, struct exif *exif)
 {
     struct tiff tiff = {data, size, size > 0 && data[0] == 'I'};
@@ -70,10 +69,10 @@ static void read_block(const uint8_t *data, size_t size, size_t start, struct ex
         read_tiff(&tiff, start, exif);
 }
 
-/* `size` bytes of an APP1 behind its length. */
+/* Reads the `size` bytes of an APP1 that follow its length. */
 static bool read_segment(const uint8_t *data, size_t size, size_t start, struct exif *exif)
 {
-    static const char name[6] = "Exif"; /* two zero bytes behind it */
+    static const char name[6] = "Exif"; /* followed by two zero bytes */
     if (size < 14 || memcmp(data, name, sizeof(name)) != 0)
         return false;
     read_block(data + sizeof(name), size - sizeof(name), start + sizeof(name), exif);
@@ -99,8 +98,8 @@ struct exif exif_read(const uint8_t *data, size_t size)
     return exif;
 }
 
-/* PNG's chunks: length, type, content, checksum (W3C PNG specification, section 5; eXIf is its
- * section 11.3.4.6). */
+/* Reads PNG's chunks: length, type, content, checksum (W3C PNG specification, section 5; eXIf is
+ * its section 11.3.4.6). */
 static unsigned png_orientation(const uint8_t *data, size_t size)
 {
     const struct tiff file = {data, size, false};

@@ -1,25 +1,25 @@
-/* What a camera writes into a picture beside the pixels; a part of scene.h, for the room prepare
- * too. */
+/* Reads EXIF data. A part of scene.h that the module prepare uses too. */
 #ifndef SCENE_EXIF_H
 #define SCENE_EXIF_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXIF_UPRIGHT 1u /* the orientation of pictures that are stored as they are looked at */
+#define EXIF_UPRIGHT 1u /* orientation of images that are stored upright */
 
-/* EXIF in the first bytes of a JPEG. */
+/* EXIF data of a JPEG. */
 struct exif {
-    unsigned orientation;         /* 1 to 8; EXIF_UPRIGHT without */
-    double focal;                 /* mm; 0: not known */
-    size_t segment, segment_size; /* where APP1 is, its marker included; 0: there is none */
-    size_t orientation_at;        /* where the value's byte is that is not zero */
+    unsigned orientation;         /* 1 to 8; EXIF_UPRIGHT: none is given */
+    double focal;                 /* mm; 0: unknown */
+    size_t segment, segment_size; /* offset and size of APP1 including its marker; 0: none */
+    size_t orientation_at;        /* offset of the orientation's byte that is not zero */
 };
+/* Reads the EXIF data from the first EXIF_BYTES bytes of a JPEG. */
 struct exif exif_read(const uint8_t *data, size_t size);
-#define EXIF_BYTES ((size_t)128 << 10) /* of a file, which hold it */
+#define EXIF_BYTES ((size_t)128 << 10) /* number of leading bytes that contain the EXIF data */
 
-/* The orientation of a JPEG, of a PNG whose chunk eXIf stands before the pixels, or of a TIFF, all
- * of which has to be there. */
+/* Returns the EXIF orientation of a JPEG, of a PNG whose chunk eXIf precedes the pixels, or of a
+ * TIFF. A TIFF must be complete. */
 unsigned exif_orientation(const uint8_t *data, size_t size);
 
 #endif

@@ -1,11 +1,10 @@
-/* Finds files by names that are not quite theirs. What is written goes first, then each relaxation
- * by itself, and only where it leaves one file to choose:
- *   1. the name as it is written, or with .png, .jpg or .jpeg added where it has no extension;
+/* Finds files by similar names. Each step is tried only when the steps before it found nothing:
+ *   1. the written name, or with .png, .jpg or .jpeg added when it has no extension;
  *   2. another Unicode form of it, then another case;
  *   3. another extension (.png, .jpg, .jpeg, then the others of image_endings), of the same form
- * and case first;
- *   4. the same of the name with / for \ and without file://, then with %20 and the like decoded;
- *   5. where nothing in the folder that is written was found: the name without its first folder,
+ *      and case first;
+ *   4. steps 1 to 3 for the name with / for \ and without file://, then with %20 etc. decoded;
+ *   5. when no file was found in the written folder of the name: the name without its first folder,
  *      without its first two, and so on, in the finder's folder and its places. */
 #include <limits.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "scene/capture.h"
 #include "scene/find_component.h"
 
-/* Of a name, counted from its end: what is further in front is taken away at once. */
+/* Components of a name that are searched, from its end; leading ones beyond are dropped. */
 #define MOST_PARTS 16u
 
 vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder)
@@ -46,7 +45,7 @@ void finder_close(struct finder **finder)
     free(closed);
 }
 
-/* What was found before a failure is nobody's. */
+/* Frees *found after a failure; returns `status`. */
 static vkn_status leave(struct found *found, vkn_status status)
 {
     if (status != VKN_OK) {
@@ -57,11 +56,10 @@ static vkn_status leave(struct found *found, vkn_status status)
     return status;
 }
 
-/* ---- the last part of a name --------------------------------------------------------------------
- */
+/* ---- the last component of a name ------------------------------------------------------------ */
 
-/* Without the extension: a dot, a letter and at most four more letters or digits; all of a name
- * that has none, such as r_0.5. */
+/* Returns the length of a name without its extension. An extension is a dot, a letter and at most
+ * four more letters or digits, so that r_0.5 has none. */
 static size_t stem_length(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -72,7 +70,7 @@ static size_t stem_length(const char *name)
     return has ? (size_t)(dot - name) : strlen(name);
 }
 
-/* The last part of a name. */
+/* Finds the last component of a name in a folder. */
 static vkn_status find_last(struct finder *finder, const char *folder, const char *name,
                             struct found *found)
 {
@@ -105,11 +103,10 @@ static vkn_status find_last(struct finder *finder, const char *folder, const cha
     return VKN_OK;
 }
 
-/* ---- a whole name ------------------------------------------------------------------------------
- */
+/* ---- a whole name ---------------------------------------------------------------------------- */
 
-/* From one folder into the next, in the place of *folder, which becomes NULL where there is none or
- * several: these are then in *found. */
+/* Replaces *folder by its subfolder of that name. *folder becomes NULL when there is none or
+ * several; several are returned in *found. */
 static vkn_status enter_folder(struct finder *finder, const char *name, char **folder,
                                struct found *found)
 {
@@ -130,7 +127,7 @@ static vkn_status enter_folder(struct finder *finder, const char *name, char **f
     return status;
 }
 
-/* folder/name, where the name may have folders. */
+/* Finds start/name, where the name may contain folders. */
 static vkn_status find_below(struct finder *finder, const char *start, const char *name,
                              struct found *found)
 {
@@ -151,7 +148,7 @@ static vkn_status find_below(struct finder *finder, const char *start, const cha
     return status;
 }
 
-/* A path of this machine. Folders that are nobody's of this scene are not looked through. */
+/* Finds an absolute path. Only its last component may differ: it is outside of the scene. */
 static vkn_status find_absolute(struct finder *finder, const char *name, struct found *found)
 {
     char *folder = base_path_folder(name);
@@ -175,7 +172,7 @@ static int hex(char digit)
     return digit != '\0' && at != NULL ? (int)(at - digits) % 16 : -1;
 }
 
-/* In place. What would be a control character or a separator stays. */
+/* Decodes %XX in place, except to control characters and separators; returns whether any was. */
 static bool decode_percent(char *name)
 {
     char *to = name;
@@ -191,7 +188,7 @@ static bool decode_percent(char *name)
     return changed;
 }
 
-/* Fresh memory: separators as here, and no scheme in front. */
+/* Returns the name with / as separator and without file://, in fresh memory. */
 static char *turn_separators(const char *name)
 {
     static const char scheme[] = "file://";
@@ -202,7 +199,7 @@ static char *turn_separators(const char *name)
     return turned;
 }
 
-/* The folder that a name has, written in one way; fresh memory. */
+/* Returns the folder part of a name in a normal form, in fresh memory. */
 static char *written_folder(const char *name)
 {
     char *turned = turn_separators(name), *slash = turned != NULL ? strrchr(turned, '/') : NULL;
@@ -272,11 +269,10 @@ vkn_status finder_find_as_written(struct finder *finder, const char *name, struc
     return leave(found, status);
 }
 
-/* ---- elsewhere ---------------------------------------------------------------------------------
- */
+/* ---- other folders --------------------------------------------------------------------------- */
 
-/* The parts of a name that can be looked for: no "..", no drive. Returns how many; they are written
- * into `name`. */
+/* Splits a name, in place, into its components without ".", ".." and drives; returns their number.
+ */
 static size_t split_parts(char *name, const char *parts[MOST_PARTS])
 {
     size_t count = 0;
@@ -300,8 +296,7 @@ static char *join_parts(const char *const *parts, size_t count)
     return text.failed ? NULL : text.data;
 }
 
-/* Looks in one place, which is a folder of the finder's ("": itself), and adds what is there to
- * *found. */
+/* Searches a subfolder of the finder's folder ("": the folder itself); adds matches to *found. */
 static vkn_status look_in(struct finder *finder, const char *place, const char *name,
                           struct found *found)
 {
@@ -321,7 +316,7 @@ static vkn_status look_in(struct finder *finder, const char *place, const char *
     return status;
 }
 
-/* images_2, images_3, ...: the first that has it. */
+/* Searches images_2, images_3, ... until one has the image. */
 static vkn_status look_in_smaller(struct finder *finder, const char *name, struct found *found)
 {
     for (unsigned factor = 2; factor <= CAPTURE_MAX_FACTOR && found->path == NULL; factor++) {

@@ -1,14 +1,14 @@
-/* Inside of the scene room: finding files by names that are not quite theirs (another extension,
- * case, Unicode form or folder), as capture tools and machines leave them. find.c has the order. */
+/* Finds files by similar names: with another extension, case, Unicode form or folder than written
+ * in the scene's files (internal to the module scene). find.c describes the order of the search. */
 #ifndef SCENE_FIND_H
 #define SCENE_FIND_H
 
 #include "scene/scene.h"
 
-/* How the name of a file that was found differs from the one that is written; 0: it does not, but
- * for separators and an extension where none is written. */
+/* Flags: how the name of the file differs from the written name. 0: the names are equal, apart from
+ * separators and an added extension. */
 enum {
-    FOUND_UNICODE_FORM = 1, /* Unicode's normal form: macOS decomposes names */
+    FOUND_UNICODE_FORM = 1, /* Unicode normal form: macOS decomposes names */
     FOUND_CASE = 2,
     FOUND_EXTENSION = 4,
     FOUND_ESCAPED = 8, /* %20 is written for a space */
@@ -16,40 +16,41 @@ enum {
     FOUND_DIFFERENCES = 5
 };
 
-/* `path` is NULL where there is no such file. Where two fit equally well `other` is the second, and
- * the caller says so. Both are fresh memory. */
+/* Result of a search. `path` is NULL when there is no such file. When two files match equally well,
+ * `other` is the second one and the caller reports the ambiguity. The caller frees both. */
 struct found {
     char *path, *other;
     unsigned differences;
 };
 
-/* Reads each folder once. */
+/* A search in one folder. Reads each folder once. */
 struct finder;
 
-/* Names are relative to `folder`; `places`, which ends with NULL, are folders in it where files may
- * be instead, with "" also in it itself. NULL: none. */
+/* Opens a search. Names are relative to `folder`. `places` (NULL: none) is a NULL-terminated list
+ * of its subfolders where files may be instead; "" stands for the folder itself. */
 vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder);
 void finder_close(struct finder **finder);
 
-/* Finds a picture where its name says: exactly, or with an extension added where the name has none,
- * else by another Unicode form, case or extension. */
+/* Finds an image at its written name: exactly, or with an extension added when the name has none,
+ * else with another Unicode form, case or extension. */
 vkn_status finder_find_as_written(struct finder *finder, const char *name, struct found *found);
-/* Finds a picture elsewhere, once finder_find_as_written has been asked for all names: only where
- * it found none of those in the folder that this name has. Leading folders of the name are taken
- * away one by one, and the rest is looked for in the finder's folder and places; with `any_size` in
- * images_2, images_3, ... as well. */
+/* Finds an image in another folder. Call it after finder_find_as_written has been called for all
+ * names: it searches only if finder_find_as_written found no file in the written folder of this
+ * name. Removes leading folders of the name one by one and searches the rest in the finder's folder
+ * and places and, with `any_size`, in images_2, images_3, ... */
 vkn_status finder_find_elsewhere(struct finder *finder, const char *name, bool any_size,
                                  struct found *found);
-/* Finds a file that has exactly this name. */
+/* Finds a file with exactly this name. */
 vkn_status finder_find_exact(struct finder *finder, const char *name, struct found *found);
-/* Finds a file of that name in a folder of any path, by another Unicode form or case at most. */
+/* Finds a file in the given folder by its name, or by another Unicode form or case of the name. */
 vkn_status finder_find_in_folder(struct finder *finder, const char *folder, const char *name,
                                  struct found *found);
-/* The same for a folder in the finder's: `path` is NULL where there is none. */
+/* Finds a subfolder of the finder's folder by its name, or by another Unicode form or case of it.
+ */
 vkn_status finder_find_folder(struct finder *finder, const char *name, struct found *found);
 
-/* A name in which all that has the same letters is the same, in fresh memory: decomposed
- * (name_key.c), and with `fold` in lower case. */
+/* Returns a key that is equal for names with the same letters: the decomposed name (name_key.c), in
+ * lower case with `fold`. The caller frees it; NULL: out of memory. */
 char *name_key(const char *name, bool fold);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a folder holds, read once, and one part of a name in it: exactly, or in another form, case
- * or extension. */
+/* Caches folder contents and finds one component of a path in a folder: exactly, or in another
+ * Unicode form, case or extension. */
 #include "scene/find_component.h"
 
 #include <dirent.h>
@@ -9,8 +9,7 @@
 
 #include "scene/image.h"
 
-/* ---- folders -----------------------------------------------------------------------------------
- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 struct entry {
     char *name, *key; /* name_key(name, true) */
@@ -18,7 +17,7 @@ struct entry {
 
 struct listing {
     char *folder;
-    struct entry *entries; /* by key, then by name */
+    struct entry *entries; /* sorted by key, then by name */
     size_t count;
 };
 
@@ -85,7 +84,7 @@ static vkn_status add_entry(struct listing *listing, size_t *capacity, const cha
     return entry->name != NULL && entry->key != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* A folder that cannot be read is empty. */
+/* Reads a folder's entries. A folder that cannot be read counts as empty. */
 static vkn_status read_folder(struct listing *listing)
 {
     DIR *stream = opendir(listing->folder);
@@ -122,7 +121,7 @@ static vkn_status list(struct finder *finder, const char *folder, const struct l
     return VKN_OK;
 }
 
-/* The entries with that key: `count` from the result on. */
+/* Returns the first of the `count` entries with that key. */
 static const struct entry *entries_of(const struct listing *listing, const char *key, size_t *count)
 {
     size_t low = 0, high = listing->count, end = 0;
@@ -156,8 +155,7 @@ void finder_free_listings(struct finder *finder)
     free(finder->listings.items);
 }
 
-/* ---- one part of a name ------------------------------------------------------------------------
- */
+/* ---- one component of a name ----------------------------------------------------------------- */
 
 static bool is_kind(const char *path, enum component_kind kind)
 {
@@ -197,10 +195,10 @@ vkn_status component_exact(const char *folder, const char *name, enum component_
     return VKN_OK;
 }
 
-/* A name, or its beginning without the extension, that entries are compared with. */
+/* A name, or a name without extension, to compare entries with. */
 struct wanted {
     const char *name;
-    char *key, *form; /* name_key: in lower case, and as it is */
+    char *key, *form; /* name_key in lower case; name_key in the given case */
 };
 
 static vkn_status prepare(const char *name, struct wanted *wanted)
@@ -215,8 +213,8 @@ static void forget(struct wanted *wanted)
     free(wanted->form);
 }
 
-/* Whether an entry that has the key begins as it is wanted but for what `way` allows: 0,
- * FOUND_UNICODE_FORM, or FOUND_CASE. */
+/* Sets *fits: whether the entry's name, whose key matches, begins like the wanted name apart from
+ * the difference that `way` allows (0, FOUND_UNICODE_FORM or FOUND_CASE). */
 static vkn_status begins(const struct entry *entry, const struct wanted *wanted, unsigned way,
                          bool *fits)
 {
@@ -229,7 +227,7 @@ static vkn_status begins(const struct entry *entry, const struct wanted *wanted,
     return form != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Of the entries that have the key those that begin so. */
+/* Adds the entries with that key that fit the wanted name. */
 static vkn_status take_entries(const struct listing *listing, const char *key,
                                const struct wanted *wanted, unsigned way, enum component_kind kind,
                                struct found *found)

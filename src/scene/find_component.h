@@ -1,40 +1,43 @@
-/* Inside of find.c: what a folder holds, and one part of a name in it. */
+/* Finds one component of a path in a folder (internal to find.c). */
 #ifndef SCENE_FIND_COMPONENT_H
 #define SCENE_FIND_COMPONENT_H
 
 #include "scene/find.h"
 
-/* Pointers in the order of the texts that they begin with. */
+/* A sorted array of structs whose first member is the string that they are sorted by. */
 struct sorted {
     void **items;
     size_t count, capacity;
 };
 
+/* The state of a search (find.h). */
 struct finder {
     char *folder;
     const char *const *places;
-    struct sorted listings; /* struct listing: what is in folders */
-    struct sorted filled;   /* char **: folders as written in which something has been found */
+    struct sorted listings; /* struct listing *: contents of folders */
+    struct sorted filled;   /* char **: written folders in which a file has been found */
 };
 
-/* Returns where `text` is, or has to be inserted. */
+/* Returns the index of `text` or, if it is not there, the index to insert it at. */
 size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *there);
+/* Inserts an item at an index. */
 vkn_status sorted_insert(struct sorted *sorted, size_t at, void *item);
-/* Whether the finder's folder has an entry of that name, in whatever case. */
+/* Sets *listed: whether the finder's folder has an entry of that name, in any case. */
 vkn_status finder_lists(struct finder *finder, const char *name, bool *listed);
+/* Frees the cached contents of folders. */
 void finder_free_listings(struct finder *finder);
 
 enum component_kind { COMPONENT_ANY_FILE, COMPONENT_REGULAR_FILE, COMPONENT_FOLDER };
 
-/* Takes `path`, fresh memory, for what is found, or for the second such. */
+/* Adds `path`, which *found then owns, as the first or the second match. */
 void found_add(struct found *found, char *path);
-/* These add to *found, which has nothing yet, what there is in the folder: the name as it is, */
+/* Adds the entry of exactly this name to *found, which must be empty. */
 vkn_status component_exact(const char *folder, const char *name, enum component_kind kind,
                            struct found *found);
-/* in another Unicode form, or else in another case, */
+/* Adds entries whose names differ in the Unicode form or, if there are none, in case. */
 vkn_status component_similar(struct finder *finder, const char *folder, const char *name,
                              enum component_kind kind, struct found *found);
-/* or a picture whose name begins with `stem`. */
+/* Adds images whose name without extension is `stem`. */
 vkn_status component_image(struct finder *finder, const char *folder, const char *stem,
                            struct found *found);
 

@@ -1,4 +1,4 @@
-/* What opening a scene passes over, and the problems that looking it over finds. */
+/* Collects what scene_open skips, and the problems that an inspection finds. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ vkn_status points_reject(struct rejected_points *left_out)
     return left_out->first != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Points help to place the scene, no more: those that are no place are told of and passed over. */
+/* Reports skipped points, which are no error: points only help to choose the training space. */
 static void report_rejected(struct scene_findings *findings, struct rejected_points *left_out,
                             size_t count)
 {
@@ -76,7 +76,7 @@ vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_
         return VKN_OK;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         findings->missing += files[split].missing;
-    findings->missing -= findings->broken; /* which were dropped with them */
+    findings->missing -= findings->broken; /* skipped frames were dropped as missing ones */
     return add_points(findings, scene, train);
 }
 
@@ -96,8 +96,6 @@ void scene_findings_free(struct scene_findings *findings)
     cJSON_Delete(findings->unread);
     *findings = (struct scene_findings){0};
 }
-
-/* rays along an edge of a view */
 
 const struct scene_camera *inspect_view(const struct vkn_scene *scene, size_t index,
                                         enum scene_split_name *split)

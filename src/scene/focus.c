@@ -1,9 +1,9 @@
-/* Where the cameras of a capture look. */
+/* Computes the focus point of cameras: the point nearest to all optical axes. */
 #include <math.h>
 
 #include "scene/transforms.h"
 
-/* Cramer's rule: replaces one column after the other. */
+/* Solves m x = b by Cramer's rule. */
 static void solve(const double m[3][3], const double b[3], double x[3])
 {
     double d = pose_determinant(m);
@@ -15,9 +15,9 @@ static void solve(const double m[3][3], const double b[3], double x[3])
     }
 }
 
-/* The squared distance of p to the line o + t d is |(I - d d^T) (p - o)|^2; summed over the lines
- * it is smallest where sum (I - d d^T) p = sum (I - d d^T) o. Positions count from the first
- * view's: of georeferenced ones, sums would have few digits left for the differences. */
+/* The squared distance of p to the line o + t d is |(I - d d^T) (p - o)|^2. The sum over the lines
+ * is smallest where sum (I - d d^T) p = sum (I - d d^T) o. Positions are taken relative to the
+ * first view: in georeferenced captures the sums would leave few digits for the differences. */
 bool scene_focus_point(const double (*views)[6], size_t count, double point[3])
 {
     double m[3][3] = {{0}}, b[3] = {0};

@@ -1,12 +1,11 @@
-/* Picture files: finds out their format, keeps to limits, decodes them by the format's library, and
- * encodes PNG. */
+/* Reads image files of all formats, within limits, and encodes PNG. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/image.h"
 
 #define MAX_FILE_SIZE ((size_t)1 << 30)
-#define FIRST_BYTES   65536u /* a header is nearly always within */
+#define FIRST_BYTES   65536u /* contains nearly every header */
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
@@ -35,7 +34,7 @@ static const struct image_format *format_of(struct image_file *file)
     return NULL;
 }
 
-/* *format: the file's, NULL after a failure. */
+/* Detects the format and reads the size. *format: NULL after a failure. */
 static vkn_status measure(const char *name, struct image_file *file,
                           const struct image_format **format)
 {
@@ -92,15 +91,15 @@ vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* `precise`: 16-bit samples stay as they are, where file->wide says so, else they are rounded. The
- * caller frees *pixels. */
+/* Decodes a file to 8-bit RGBA or, with `precise` and 16-bit samples (file->wide), to 16-bit RGBA.
+ * The caller frees *pixels. */
 static vkn_status decode(const char *name, struct image_file *file, bool precise, void **pixels)
 {
     const struct image_format *format;
     *pixels = NULL;
     file->whole = true;
     BASE_TRY(measure(name, file, &format));
-    /* A small file that promises a huge picture is refused before memory is spent on it. */
+    /* Refuses a small file that claims a huge image before memory is allocated. */
     if (file->size < file->min_size)
         return base_fail(VKN_BAD_INPUT, "%s: truncated (too little data)", name);
     file->is_16_bit = file->is_16_bit && precise;
@@ -151,7 +150,7 @@ vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, u
 
 #define LARGEST(a, b) ((a) > (b) ? (a) : (b))
 
-/* struct image_mask in the place of 8-bit RGBA, which is as large, or of the 16-bit one. */
+/* Converts 8-bit or 16-bit RGBA to struct image_mask, in place. */
 static void reduce_to_mask(uint8_t *rgba, bool is_16_bit, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

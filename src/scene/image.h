@@ -1,93 +1,95 @@
-/* Inside of the scene room: image files in memory. */
+/* Decodes and encodes image files in memory (internal to the module scene). */
 #ifndef SCENE_IMAGE_H
 #define SCENE_IMAGE_H
 
 #include "scene/scene.h"
 
-/* ---- formats: png.c, jpeg.c, webp.c, tiff.c, stb.c ---------------------------------------------
- */
+/* ---- formats: png.c, jpeg.c, webp.c, tiff.c, stb.c ------------------------------------------- */
 
-/* The bytes of a picture's file and what its format says of them. */
+/* The bytes of an image file and what its format says of them. */
 struct image_file {
     const uint8_t *data;
     size_t size;
-    bool whole;             /* false: these are the first bytes of the file */
-    uint32_t width, height; /* as stored; 0: the header goes on behind the bytes */
-    size_t min_size;        /* that a whole file of this size of pixels has */
-    bool is_16_bit;         /* samples have 16 bits; set to false, they are rounded to 8 */
+    bool whole;             /* false: only the first bytes of the file are present */
+    uint32_t width, height; /* as stored; 0: the header is not complete yet */
+    size_t min_size;        /* bytes that a complete file of this many pixels has at least */
+    bool is_16_bit;         /* samples have 16 bits; decoding rounds them to 8 when set to false */
     bool out_of_memory;
-    char problem[256]; /* what is wrong with the file */
+    char problem[256]; /* error message; "": none */
 };
-/* Notes what is wrong, unless something is noted already; whether something is. */
+/* Records an error message if there is none yet; image_failed returns whether decoding failed. */
 __attribute__((format(printf, 2, 3))) void image_problem(struct image_file *file,
                                                          const char *format, ...);
 bool image_failed(const struct image_file *file);
 
+/* The functions of an image format. */
 struct image_format {
-    /* Whether a file that begins with these bytes, one at least, is of this format. */
+    /* Returns whether a file that begins with these bytes (at least one) has this format. */
     bool (*is)(const uint8_t *data, size_t size);
-    /* Reads the size from the header. False: image_failed says why. */
+    /* Reads the size from the header. Returns false after an error (image_failed). */
     bool (*measure)(struct image_file *file);
-    /* Decodes a whole file that was measured into RGBA of 8 or, where it is wide, 16 bits. Files
-     * that are cut off or damaged fail. */
+    /* Decodes a complete file, after `measure`, to RGBA of 8 bits or, when `wide` is set, 16 bits.
+     * Returns false for truncated or damaged files. */
     bool (*decode)(struct image_file *file, void *rgba);
 };
 extern const struct image_format image_png, image_jpeg, image_webp, image_tiff, image_stb;
 
-/* How names of pictures end. Where some files fit the first list, others are not looked at. */
+/* Lists of file name extensions. The second list is used only when no file matches the first. */
 #define IMAGE_ENDINGS 2
 extern const char *const *const image_endings[IMAGE_ENDINGS];
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* What the header of an image file says. */
 struct image_header {
     uint32_t width, height;
-    unsigned orientation; /* EXIF's, 1 to 8 (exif.h); the size is that of the pixels as stored */
+    unsigned orientation; /* of EXIF, 1 to 8 (exif.h); the size is the stored one */
 };
-/* Reads the header of a whole file, or of its first bytes: a width of 0 where it goes on behind
- * them. */
+/* Reads the header from a complete file or from its first bytes. The width is 0 when the header
+ * continues behind these bytes. */
 vkn_status image_read_header(const char *name, const uint8_t *data, size_t size, bool whole,
                              struct image_header *header);
-/* Reads as much of a file as its size and orientation take. */
+/* Reads the size and orientation of an image file, from its first bytes if they suffice. */
 vkn_status image_measure(const char *path, struct image_header *header);
-/* Turns pixels of `size` bytes each as EXIF's orientation says: into fresh memory, NULL without.
- * The sides change places for orientations from 5 on. */
+/* Applies an EXIF orientation to pixels of `size` bytes. Returns fresh memory; NULL: out of memory.
+ * Swaps *width and *height for orientations from 5 on. */
 uint8_t *image_apply_orientation(const uint8_t *stored, size_t size, unsigned orientation,
                                  uint32_t *width, uint32_t *height);
-#define IMAGE_FIRST_TRANSPOSED 5u /* the first orientation in which sides change places */
+#define IMAGE_FIRST_TRANSPOSED 5u /* first orientation that swaps width and height */
 
-/* What a mask is read from: of each pixel the largest of red, green and blue, and alpha, in full
- * precision. */
+/* A pixel of a mask: the largest of red, green and blue, and alpha, in the file's precision (0..255
+ * or 0..65535). */
 struct image_mask {
     uint16_t value, alpha;
 };
-/* The caller frees *pixels. */
+/* Reads a mask image. The caller frees *pixels. */
 vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_t *width,
                            uint32_t *height);
 
-/* scene_image_read from memory; `name` stands for the file in messages. */
+/* Like scene_image_read, but from memory; `name` is the name of the file for messages. */
 vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
                         uint32_t *width, uint32_t *height);
 
 /* ---- writing PNG ----------------------------------------------------------------------------- */
 
+/* An image to encode as PNG. */
 struct image_png {
-    const void *pixels; /* rows from the top, of 8-bit or 16-bit numbers */
+    const void *pixels; /* rows from the top, of 8-bit or 16-bit samples */
     uint32_t width, height;
-    uint32_t channels; /* 1 grey, 2 with alpha, 3 rgb, 4 with alpha */
+    uint32_t channels; /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
     uint32_t bits;     /* 8 or 16 */
 };
-/* Appends the file's bytes to *text; false on no memory. */
+/* Appends the file's bytes to *text. Returns false when out of memory. */
 bool image_png_encode(const struct image_png *image, struct base_text *text);
 
-/* Averages K x K blocks of straight-alpha RGBA into premultiplied pixels, width / K by height / K
- * (rounding down; the rest is dropped), each channel rounded to nearest once at the end. Of `used`
- * (width x height bytes; NULL: all 1) the pixels with 1 are averaged; a block of which they are
- * less than half becomes SCENE_IGNORED. Returns whether any other result has alpha < 255. */
+/* Averages k x k blocks of straight-alpha RGBA into premultiplied pixels, width / k by height / k
+ * (rounding down; remaining rows and columns are dropped); each channel is rounded to nearest once
+ * at the end. Averages the pixels whose byte in `used` (width x height bytes; NULL: all used) is 1.
+ * A block with fewer than half of its pixels used becomes SCENE_IGNORED. Returns whether any other
+ * result has alpha < 255. */
 bool image_downscale(const uint8_t *rgba, const uint8_t *used, uint32_t width, uint32_t height,
                      uint32_t k, uint32_t *pixels);
-/* The same of premultiplied pixels, as image_downscale makes them; SCENE_IGNORED ones are not used.
- */
+/* Like image_downscale for premultiplied pixels; SCENE_IGNORED pixels are not used. */
 void image_shrink(const uint32_t *pixels, uint32_t width, uint32_t height, uint32_t k,
                   uint32_t *small);
 

@@ -1,4 +1,4 @@
-/* Copies of pictures for the folder of a scene: smaller, turned upright, masks. */
+/* Writes copies of images and masks for a scene's folder: smaller ones, and upright ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "scene/image.h"
 #include "scene/transforms.h"
 
-/* What cannot be written is no fault of the picture that it is made from. */
+/* Turns VKN_BAD_INPUT into VKN_ERROR: a failed write is not the image's fault. */
 static vkn_status no_fault(vkn_status written)
 {
     return written == VKN_BAD_INPUT ? VKN_ERROR : written;
@@ -15,8 +15,8 @@ static vkn_status no_fault(vkn_status written)
 
 /* ---- smaller --------------------------------------------------------------------------------- */
 
-/* Straight alpha again, in place, as many channels as there have to be; what no pixel counts of is
- * black. */
+/* Converts premultiplied pixels to bytes with straight alpha, 3 or 4 channels (returned). Ignored
+ * pixels become black. */
 static uint32_t unpack(const uint32_t *pixels, size_t count, bool has_alpha, uint8_t *bytes)
 {
     uint32_t channels = has_alpha ? 4 : 3;
@@ -69,8 +69,8 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
 
 #define QUALITY 97 /* of 100 */
 
-/* Where the pixel (x, y) of the upright picture is in the stored one of width x height pixels
- * (Exif 2.32, tag 274: where the first row and the first column are). */
+/* Returns the index in the stored image (width x height pixels) of the pixel (x, y) of the upright
+ * one (Exif 2.32, tag 274: the position of the first row and the first column). */
 static size_t stored_at(unsigned orientation, uint32_t width, uint32_t height, uint32_t x,
                         uint32_t y)
 {
@@ -104,7 +104,7 @@ uint8_t *image_apply_orientation(const uint8_t *stored, size_t size, unsigned or
     return upright;
 }
 
-#define MARKER_SIZE 4 /* of a segment: what it is, and its length */
+#define MARKER_SIZE 4 /* bytes of a segment's marker and length */
 
 static vkn_status write_jpeg(const uint8_t *rgba, uint32_t width, uint32_t height,
                              const uint8_t *segment, size_t size, const char *path)

@@ -1,4 +1,4 @@
-/* Measures of a scene. */
+/* Measures a scene for inspect_scene. */
 #include "scene/inspect.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "scene/transforms.h"
 
 #define PI          3.14159265358979323846
-#define OUTERMOST   0.02 /* of the points on each side: sparse models have strays */
+#define OUTERMOST   0.02 /* outliers: fraction of the points on each side of point_box */
 #define MANY_POINTS 2000u
 #define RAY_GRID    9
 
@@ -19,8 +19,7 @@ static void widen(struct inspect_range *range, double value, bool first)
     range->high = first ? value : fmax(range->high, value);
 }
 
-/* ---- sizes and lenses --------------------------------------------------------------------------
- */
+/* ---- sizes and lenses ------------------------------------------------------------------------ */
 
 static int by_frequency(const void *a, const void *b)
 {
@@ -48,7 +47,7 @@ static vkn_status measure_sizes(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* Degrees between the rays through two image positions on opposite sides of the axis. */
+/* Returns the angle, in degrees, between the rays through two opposite edges of the image. */
 static double field_of_view(const struct scene_camera *view, bool vertical)
 {
     double middle[2] = {0.5 * view->width, 0.5 * view->height}, total = 0;
@@ -79,11 +78,11 @@ static void measure_lenses(struct inspection *inspection)
     }
 }
 
-/* ---- where cameras are -------------------------------------------------------------------------
- */
+/* ---- camera positions ------------------------------------------------------------------------ */
 
-/* Eigenvalues of a symmetric matrix, largest first (Smith 1961, "Eigenvalues of a symmetric 3 x 3
- * matrix": the characteristic polynomial's roots as cosines of thirds of an angle). */
+/* Computes the eigenvalues of a symmetric matrix, largest first (Smith 1961, "Eigenvalues of a
+ * symmetric 3 x 3 matrix": roots of the characteristic polynomial by cosines of thirds of an
+ * angle). */
 static void eigenvalues(double m[3][3], double values[3])
 {
     double off = m[0][1] * m[0][1] + m[0][2] * m[0][2] + m[1][2] * m[1][2];
@@ -137,8 +136,7 @@ static vkn_status measure_focus(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- the cube ----------------------------------------------------------------------------------
- */
+/* ---- the cube -------------------------------------------------------------------------------- */
 
 static bool in_cube(const struct vkn_scene *scene, const double point[3])
 {
@@ -148,7 +146,8 @@ static bool in_cube(const struct vkn_scene *scene, const double point[3])
     return true;
 }
 
-/* The half line from `origin`, by its entry and exit through each pair of faces. */
+/* Returns whether the half line from `origin` hits the cube, by its entry and exit through each
+ * pair of faces. */
 static bool meets_cube(const struct vkn_scene *scene, const double origin[3],
                        const double direction[3])
 {
@@ -182,8 +181,7 @@ double inspect_inside(const struct vkn_scene *scene, size_t stride)
     return rays > 0 ? (double)hits / (double)rays : 0;
 }
 
-/* ---- points ------------------------------------------------------------------------------------
- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -191,7 +189,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether a training camera has the point in its picture and nearer than rays begin. */
+/* Returns whether a training camera sees the point nearer than the start of its rays. */
 static bool is_too_near(const struct inspection *inspection, const double point[3])
 {
     const struct scene_split *train = &inspection->scene->splits[SCENE_TRAIN];
@@ -235,15 +233,14 @@ static vkn_status measure_points(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- masks -------------------------------------------------------------------------------------
- */
+/* ---- masks ----------------------------------------------------------------------------------- */
 
 struct masks {
     const struct inspection *inspection;
-    double *hidden; /* share of each view; negative: it has no mask */
+    double *hidden; /* [view] hidden fraction; negative: no mask */
 };
 
-/* Work of base_parallel. */
+/* Measures the mask of one view (callback of base_parallel). */
 static vkn_status measure_mask(void *context, size_t index)
 {
     const struct masks *masks = context;
@@ -285,8 +282,7 @@ static vkn_status measure_masks(struct inspection *inspection)
     return status;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all measurements ------------------------------------------------------------------------ */
 
 static vkn_status measure(struct inspection *inspection)
 {

@@ -1,4 +1,4 @@
-/* What an inspection found, as JSON. */
+/* Writes an inspection as JSON. */
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>
@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "scene/inspect.h"
 
-/* Six digits are more than a float's pose has, and read better than seventeen. */
+/* Rounds to six digits: about the precision of a float's pose, and more readable than seventeen. */
 static double short_number(double value)
 {
     char text[32];
@@ -96,8 +96,7 @@ static void add_space(cJSON *json, const struct inspection *inspection)
 {
     const struct vkn_scene *scene = inspection->scene;
     cJSON *space = cJSON_AddObjectToObject(json, "training_space");
-    /* As settings take them: scene.fixed_transform with these numbers is the same space to the last
-     * bit. */
+    /* Exact: scene.fixed_transform with these numbers gives the same space to the last bit. */
     cJSON_AddNumberToObject(space, "scale", scene->scale);
     cJSON_AddItemToObject(space, "offset", cJSON_CreateDoubleArray(scene->offset, 3));
     cJSON_AddNumberToObject(space, "aabb_scale", scene->aabb_scale);

@@ -10,7 +10,7 @@
 
 #include "scene/image.h"
 
-/* Files of few bytes can have scans without end, each of which takes as long as the picture. */
+/* A small file can have endless scans, each of which takes as long as the whole image. */
 #define MOST_SCANS 100
 
 struct reading {
@@ -37,8 +37,8 @@ static _Noreturn void fail(j_common_ptr info)
     longjmp(reading->leave, 1);
 }
 
-/* libjpeg makes up what damaged data lack, and warns. Other warnings are about headers, or about
- * bytes that do not belong to the picture. */
+/* Fails at warnings about damaged data, which libjpeg replaces by invented data. Other warnings are
+ * about headers or about bytes outside of the image. */
 static void warn(j_common_ptr info, int level)
 {
     int code = info->err->msg_code;
@@ -63,7 +63,7 @@ static void do_nothing(j_decompress_ptr info)
     (void)info;
 }
 
-/* Suspends libjpeg where the file goes on behind the bytes that are there. */
+/* Called at the end of the data: suspends libjpeg when the file continues, else fails. */
 static boolean reach_end(j_decompress_ptr info)
 {
     struct reading *reading = info->client_data;
@@ -85,7 +85,7 @@ static void skip(j_decompress_ptr info, long count)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* False where the bytes end before the header does. */
+/* Returns false when the data end inside of the header. */
 static bool read_header(struct reading *reading)
 {
     struct jpeg_decompress_struct *info = &reading->info;
@@ -103,7 +103,7 @@ static void measure(struct reading *reading)
     reading->file->height = reading->info.image_height;
 }
 
-/* Cyan, magenta, yellow and black, which Adobe's programs store inverted, become RGBA in place. */
+/* Converts CMYK, which Adobe's programs store inverted, to RGBA in place. */
 static void convert_cmyk(uint8_t *row, uint32_t width)
 {
     for (uint32_t x = 0; x < width; x++, row += 4) {
@@ -125,7 +125,7 @@ static void decode(struct reading *reading)
     read_header(reading);
     bool cmyk = info->num_components == 4;
     info->out_color_space = cmyk ? JCS_CMYK : JCS_EXT_RGBA;
-    if (jpeg_has_multiple_scans(info)) /* the coefficients of the whole picture are kept */
+    if (jpeg_has_multiple_scans(info)) /* libjpeg keeps the coefficients of the whole image */
         info->mem->max_memory_to_use = most_memory();
     jpeg_start_decompress(info);
     while (info->output_scanline < info->output_height) {

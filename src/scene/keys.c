@@ -1,7 +1,7 @@
-/* Keys of a transforms.json: a table of those that instant-ngp, nerfstudio and their converters,
- * D-NeRF, BlenderNeRF, Neuralangelo and ScanNet++ read or write. Facts are from their loaders:
- * instant-ngp's src/nerf_loader.cu, nerfstudio's data/dataparsers and process_data, as of 2026.
- * docs/scenes.md has the same table for users. */
+/* Checks the keys of a transforms.json against a table of the keys that instant-ngp, nerfstudio and
+ * their converters, D-NeRF, BlenderNeRF, Neuralangelo and ScanNet++ read or write. The facts are
+ * from their loaders: instant-ngp's src/nerf_loader.cu, nerfstudio's data/dataparsers and
+ * process_data, as of 2026. docs/scenes.md has the same table for users. */
 #include "scene/keys.h"
 
 #include <ctype.h>
@@ -11,17 +11,17 @@
 
 #include <cjson/cJSON.h>
 
-#define MOST_UNREAD 32 /* different keys that are listed for a file */
-#define MOST_NAMED  8  /* that a message names */
-#define SHORTEST    6  /* name that is compared letter by letter */
+#define MOST_UNREAD 32 /* different unread keys that are listed for a file */
+#define MOST_NAMED  8  /* unread keys that a message names */
+#define SHORTEST    6  /* shortest name that `nearly` compares */
 
 enum place { TOP = 1, FRAME = 2, BOTH = TOP | FRAME };
 
 enum use {
-    READ,    /* by the functions that fill struct transforms */
-    PASSED,  /* says nothing about cameras, colours or masks */
-    NOTED,   /* is not read, which changes something: listed, with `what` */
-    REFUSED, /* unless its value says nothing, with `what` */
+    READ,    /* read by the functions that fill struct transforms */
+    PASSED,  /* ignored silently: does not affect cameras, colours or masks */
+    NOTED,   /* ignored, although it would change the result: listed as unread, with `what` */
+    REFUSED, /* an error with `what`, unless the value is empty */
 };
 
 struct key {
@@ -34,7 +34,7 @@ struct key {
 static const char no_ftheta[] = "f-theta lenses are not supported";
 static const char no_skew[] = "lenses with skew are not supported; undistort the images first";
 static const char no_latent[] = "appearance is not learnt for each image";
-static const char region[] = "is not used; scale and offset say where the scene is";
+static const char region[] = "is not used; scale and offset define the training space";
 static const char near[] = "is not used; rays begin at march.near_distance";
 static const char far[] = "is not used; rays end at march.far_distance";
 
@@ -118,7 +118,7 @@ static const struct key keys[] = {
     {"black_transparent", TOP, REFUSED,
      "black pixels are not made transparent; give the images an alpha channel"},
     {"sharpen", TOP, NOTED, "the images are not sharpened"},
-    {"fix_premult", TOP, PASSED, NULL}, /* of OpenEXR images, which are not read */
+    {"fix_premult", TOP, PASSED, NULL}, /* applies to OpenEXR images, which are not read */
     {"envmap", TOP, NOTED, "is not read; the background is a colour"},
     {"n_extra_learnable_dims", TOP, NOTED, no_latent},
     {"driver_parameters", FRAME, NOTED, "directions of light are not read"},
@@ -150,9 +150,9 @@ static const struct key *find(const char *name)
     return NULL;
 }
 
-/* ---- names that are nearly a key ------------------------------------------------------------- */
+/* ---- misspelt keys --------------------------------------------------------------------------- */
 
-/* The same letters and digits, whatever their case and what stands between them: Fl-X for fl_x. */
+/* Compares letters and digits only, regardless of case: Fl-X equals fl_x. */
 static bool same_letters(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -167,7 +167,7 @@ static bool same_letters(const char *a, const char *b)
     }
 }
 
-/* At most two neighbouring letters differ, are missing or are too many. */
+/* Returns whether at most two neighbouring letters differ, are missing or are added. */
 static bool nearly(const char *a, const char *b)
 {
     size_t size_a = strlen(a), size_b = strlen(b);
@@ -193,7 +193,7 @@ static const char *similar(const char *name)
     return NULL;
 }
 
-/* ---- keys that nothing reads ----------------------------------------------------------------- */
+/* ---- unread keys ----------------------------------------------------------------------------- */
 
 static cJSON *entry_of(const cJSON *list, const char *name)
 {
@@ -250,8 +250,8 @@ bool keys_is_empty_value(const struct cJSON *value)
            (cJSON_IsString(value) && value->valuestring[0] == '\0');
 }
 
-/* Masks have many names; one that is not read would let through what it hides. What names no file
- * is something else, such as a colour. */
+/* Returns whether an unknown key may name a mask file. Ignoring such a key would use pixels that
+ * the mask hides. A value that is no file name is something else, such as a colour. */
 static bool names_mask(const cJSON *item)
 {
     const char *at = item->string;
@@ -260,8 +260,8 @@ static bool names_mask(const cJSON *item)
     return *at != '\0' && cJSON_IsString(item) && strpbrk(item->valuestring, "./") != NULL;
 }
 
-/* first[i]: the item that has keys[i], or NULL. Where a key is given twice cJSON finds the first,
- * and the loaders of other tools the last. */
+/* Checks a known key. *first: its first item, or NULL. cJSON finds the first item of a duplicate
+ * key, other tools' loaders the last. */
 static vkn_status check_known(const struct key *key, const cJSON *item, const char *where,
                               const cJSON **first, struct transforms *transforms)
 {
@@ -269,7 +269,7 @@ static vkn_status check_known(const struct key *key, const cJSON *item, const ch
         return base_json_fail(where, item->string, "%s", key->what);
     const cJSON *before = *first;
     *first = item;
-    bool deep = cJSON_IsArray(item) || cJSON_IsObject(item); /* would take too long to compare */
+    bool deep = cJSON_IsArray(item) || cJSON_IsObject(item); /* comparing could take too long */
     if (before != NULL && (deep || !cJSON_Compare(before, item, true)))
         return keys_add_unread(item->string, "given twice; the first is read", transforms);
     bool noted = key->use == NOTED && !keys_is_empty_value(item);
@@ -283,12 +283,12 @@ static vkn_status check_key(const cJSON *item, bool top, const char *where, cons
     if (key != NULL && (key->place & (top ? TOP : FRAME)) != 0)
         return check_known(key, item, where, &first[key - keys], transforms);
     if (names_mask(item))
-        return base_json_fail(where, item->string,
-                              "not read: a mask, bright where pixels count, is the mask_path of a "
-                              "frame");
+        return base_json_fail(
+            where, item->string,
+            "not read: masks are given by the mask_path of each frame, bright at used pixels");
     const char *note = key == NULL         ? unknown
-                       : key->place == TOP ? "is read at the top of the file alone"
-                                           : "is read in frames alone";
+                       : key->place == TOP ? "is only read at the top level of the file"
+                                           : "is only read in frames";
     return keys_add_unread(item->string, note, transforms);
 }
 
@@ -302,7 +302,7 @@ vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
     return VKN_OK;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 static void give(struct transforms *transforms, struct scene_findings *findings)
 {
@@ -316,7 +316,7 @@ static void give(struct transforms *transforms, struct scene_findings *findings)
                                                    transforms->unread, transforms->unread->child));
 }
 
-/* Each key once, whichever of the files have it. */
+/* Lists each key once, even if several files have it. */
 static void list(const struct cJSON *unread, struct base_text *text)
 {
     int named = 0, left = 0;

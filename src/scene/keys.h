@@ -1,5 +1,4 @@
-/* Inside of the scene room: the keys of a transforms.json, which programs write them, and what
- * becomes of each. */
+/* Checks the keys of a transforms.json (internal to the module scene). */
 #ifndef SCENE_KEYS_H
 #define SCENE_KEYS_H
 
@@ -7,23 +6,23 @@
 
 struct cJSON;
 
-/* Checks the keys of one object of a file: its top, or one of its frames. Refuses keys that change
- * cameras, colours or masks in a way that is not supported, unless their value says nothing (false,
- * null, 0, ""). Counts in transforms->unread the keys that nothing reads. `where` is the message
- * prefix (base_json_number). */
+/* Checks the keys of one JSON object: the top level of the file (`top`) or a frame. Returns
+ * VKN_BAD_INPUT for keys that change cameras, colours or masks in an unsupported way, unless their
+ * value is empty (false, null, 0, ""). Counts unread keys in transforms->unread. `where` is the
+ * prefix of messages (base_json_number). */
 vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
                       struct transforms *transforms);
-/* Counts a key in transforms->unread; the note of its first time is kept, by value. */
+/* Counts an unread key in transforms->unread. `note` of its first occurrence is copied. */
 vkn_status keys_add_unread(const char *name, const char *note, struct transforms *transforms);
-/* Tells of the keys that nothing reads: moves them to findings->unread, or, where findings is NULL,
- * logs one warning about those of all files. */
+/* Reports unread keys: moves them to findings->unread or, when `findings` is NULL, logs one warning
+ * for all files. */
 vkn_status keys_report(struct transforms files[SCENE_SPLITS], struct scene_findings *findings);
-/* "; keys that are not read: ..." for a message about what is missing, or "", in fresh memory; NULL
- * without memory. */
+/* Returns "; keys that are not read: ...", to append to a message about something missing, or "".
+ * The caller frees it; NULL: out of memory. */
 char *keys_hint(const struct transforms *transforms);
-/* Records that a key is missing, with that hint. */
+/* Fails with the message that a key is missing, with the hint of keys_hint. */
 vkn_status keys_missing(const char *where, const char *name, const struct transforms *transforms);
-/* Whether a value says nothing: false, null, 0, an empty text, or a list of such values. */
+/* Returns whether a value is empty: false, null, 0, an empty string, or a list of zeros. */
 bool keys_is_empty_value(const struct cJSON *value);
 
 #endif

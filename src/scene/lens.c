@@ -1,4 +1,4 @@
-/* Intrinsics: reading them from JSON, applying them to an image, pinhole cameras like another. */
+/* Reads intrinsics from JSON, applies them to an image, and makes pinhole cameras like another. */
 #include <math.h>
 #include <string.h>
 
@@ -10,14 +10,14 @@
 
 const struct transforms_lens lens_none = {.center = {NAN, NAN}};
 
-/* A fisheye of any distortion. */
+/* Returns whether the kind is a fisheye, of any distortion model. */
 static bool is_fisheye(enum vkn_lens kind)
 {
     return !lens_kinds[kind].perspective && !lens_kinds[kind].around;
 }
 
-/* The kind of lens, from COLMAP's names as nerfstudio writes them or instant-ngp's is_fisheye and
- * latlong; where none is given, that from further up holds. */
+/* Reads the kind of lens: COLMAP's names as nerfstudio writes them, or instant-ngp's is_fisheye and
+ * latlong. Without any of them the kind stays. */
 static vkn_status read_kind(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
     const char *name = NULL;
@@ -38,7 +38,7 @@ static vkn_status read_kind(const cJSON *object, const char *where, struct trans
     return VKN_OK;
 }
 
-/* instant-ngp's name for a panorama all around. */
+/* Reads instant-ngp's flag for a full panorama. */
 static vkn_status read_panorama(const cJSON *object, const char *where,
                                 struct transforms_lens *lens)
 {
@@ -51,7 +51,7 @@ static vkn_status read_panorama(const cJSON *object, const char *where,
     return VKN_OK;
 }
 
-/* nerfstudio trains on the pixels of a fisheye that are nearer to the image's middle. */
+/* Refuses fisheye_crop_radius, beyond which nerfstudio ignores the pixels of a fisheye. */
 static vkn_status refuse_crop(const cJSON *object, const char *where,
                               const struct transforms_lens *lens)
 {
@@ -65,7 +65,7 @@ static vkn_status refuse_crop(const cJSON *object, const char *where,
                           "(mask_path)");
 }
 
-/* nerfstudio's list in the order k1 k2 k3 k4 p1 p2, which replaces the single keys. */
+/* Reads nerfstudio's list k1 k2 k3 k4 p1 p2, which overrides the single keys. */
 static vkn_status read_params(const cJSON *object, const char *where, double *values)
 {
     static const unsigned order[] = {0, 1, 4, 5, 2, 3};
@@ -87,7 +87,7 @@ static vkn_status read_params(const cJSON *object, const char *where, double *va
 static vkn_status read_distortion(const cJSON *object, const char *where,
                                   struct transforms_lens *lens)
 {
-    /* OpenCV's k4 k5 k6 of a perspective lens make its model rational. */
+    /* k4 k5 k6 of OpenCV's perspective model make it rational. */
     static const char *const names[] = {SCENE_COEFFICIENTS(LENS_NAME)
                                             SCENE_OTHER_COEFFICIENTS(LENS_NAME)};
     const char *has = lens_kinds[lens->kind].distortion;
@@ -108,9 +108,10 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
     return VKN_OK;
 }
 
-/* One axis. A focal length and an angle in the same object agree or nearly so, and the focal length
- * is the better measured; an angle alone replaces a focal length from further up. x_fov, in
- * degrees, comes before both, as in instant-ngp. *given: any of them is there. */
+/* Reads the focal length of one axis. A focal length and an angle in the same object agree roughly,
+ * and the focal length is more accurate; an angle alone overrides a focal length from the top
+ * level. x_fov, in degrees, overrides both, as in instant-ngp. *given: the object has any of them.
+ */
 static vkn_status read_focal(const cJSON *object, const char *where, int axis,
                              struct transforms_lens *lens, bool *given)
 {
@@ -136,7 +137,7 @@ static vkn_status read_focal(const cJSON *object, const char *where, int axis,
     return VKN_OK;
 }
 
-/* An angle for one axis alone makes pixels square, whatever the other axis has from further up. */
+/* Reads the focal lengths. An angle for one axis only overrides the other axis: square pixels. */
 static vkn_status read_focals(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
     bool given[2];
@@ -185,9 +186,9 @@ static double focal_of_axis(const struct transforms_lens *lens, int axis, double
     return lens->angle[axis] > 0 ? 0.5 * size / tan(0.5 * lens->angle[axis]) : 0;
 }
 
-/* Of a panorama, pixels to a radian. nerfstudio's u is (x - cx) / fl_x and the longitude pi u, v
- * likewise, so that both are fl / pi (nerfstudio, cameras.py); where no focal length is given it is
- * all around. */
+/* Converts a panorama's focal lengths to pixels per radian. nerfstudio's u is (x - cx) / fl_x and
+ * its longitude pi u, and v likewise, so the result is fl / pi (nerfstudio, cameras.py). Without
+ * focal lengths the panorama is full. */
 static void panorama_focal(const struct transforms_lens *lens, const double given[2],
                            double focal[2])
 {
@@ -211,7 +212,7 @@ void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t hei
     }
     if (panorama)
         panorama_focal(lens, given, focal);
-    for (int axis = 0; axis < 2; axis++) /* one axis alone: pixels are square */
+    for (int axis = 0; axis < 2; axis++) /* only one axis is given: pixels are square */
         focal[axis] = focal[axis] > 0 ? focal[axis] : focal[1 - axis];
     for (int axis = 0; axis < 2; axis++) {
         double ratio = actual[axis] / given[axis] / k;
@@ -265,7 +266,8 @@ struct scene_camera camera_path_undistorted(const struct scene_camera *like)
         return pinhole;
     float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
                         0.5F * (float)like->height / like->focal_y);
-    float longer = fmaxf(1.0F, reach); /* tan 45 degrees at the longer side's end */
+    float longer =
+        fmaxf(1.0F, reach); /* at least 1: tan 45 degrees at the end of the longer side */
     pinhole.focal_x *= longer;
     pinhole.focal_y *= longer;
     pinhole.center_x = 0.5F * (float)like->width;

@@ -1,13 +1,12 @@
-/* All kinds of lenses and their models in files: from rays to ideal coordinates and back, in double
- * precision: the definition that shaders are tested against.
+/* Implements all kinds of lenses, from rays to ideal coordinates and back, in double precision (the
+ * reference that shaders are tested against), and the lens models of files.
  *
  * The camera looks down -z with y up, and ideal coordinates (u, v) have y down. Those of a
  * perspective lens belong to the camera-space direction (u, -v, -1). OpenCV's distortion is defined
  * on exactly these y-down coordinates (its camera has y down and z forward), so k1 k2 p1 p2 k3 of
- * instant-ngp and nerfstudio files apply without sign changes. A fisheye's (u, v) have the
- * direction of that vector and as their length the (distorted) angle to the axis; those of a
- * panorama are its longitude and its latitude below the horizontal plane.
- */
+ * instant-ngp and nerfstudio files apply without sign changes. The (u, v) of a fisheye have the
+ * direction of that vector and, as their length, the (distorted) angle to the axis. The (u, v) of a
+ * panorama are its longitude and its latitude below the horizontal plane. */
 #include "scene/lens.h"
 
 #include <math.h>
@@ -43,7 +42,7 @@ bool lens_is_distorted(const struct scene_camera *camera)
 
 /* ---- the range of a lens --------------------------------------------------------------------- */
 
-/* Of the radial distortion r (1 + k1 r2 + k2 r4 + k3 r6 + k4 r8): its derivative by r. */
+/* Returns the derivative by r of the radial distortion r (1 + k1 r2 + k2 r4 + k3 r6 + k4 r8). */
 static double radial_slope(const struct scene_camera *c, double r)
 {
     double r2 = r * r;
@@ -56,14 +55,14 @@ static double radial_value(const struct scene_camera *c, double r)
     return r * (1 + r2 * (c->k1 + r2 * (c->k2 + r2 * (c->k3 + r2 * c->k4))));
 }
 
-/* The angle in ideal coordinates. */
+/* Returns the radius in ideal coordinates of an angle to the axis. */
 static double radius_of(const struct scene_camera *c, double angle)
 {
     return lens_kinds[c->lens].perspective ? tan(angle) : angle;
 }
 
-/* The first angle at which the slope is not positive, by steps and bisection: polynomials of
- * measured lenses turn slowly. */
+/* Finds the first angle at which the slope is not positive, by steps and bisection. Steps suffice
+ * because polynomials of measured lenses bend slowly. */
 double scene_camera_limit(const struct scene_camera *camera)
 {
     enum { STEPS = 256, ROUNDS = 50 };
@@ -90,8 +89,8 @@ double scene_camera_limit(const struct scene_camera *camera)
 
 /* ---- perspective ----------------------------------------------------------------------------- */
 
-/* What COLMAP's THIN_PRISM_FISHEYE (src/colmap/sensor/models.h) adds to OpenCV's model: k4 r8 in
- * the radial part, sx1 r2 and sy1 r2. */
+/* Adds the terms of COLMAP's THIN_PRISM_FISHEYE (src/colmap/sensor/models.h) to OpenCV's model: k4
+ * r8 in the radial part, sx1 r2 and sy1 r2. */
 static void add_prism(const struct scene_camera *c, const double u[2], double d[2], double j[4])
 {
     double x = u[0], y = u[1], r2 = x * x + y * y, r6 = r2 * r2 * r2;
@@ -104,15 +103,15 @@ static void add_prism(const struct scene_camera *c, const double u[2], double d[
     j[3] += radial + y * y * slope + 2 * c->sy1 * y;
 }
 
-/* Undistorted to distorted ideal coordinates, and the Jacobian (OpenCV, "Camera Calibration and 3D
- * Reconstruction": x'' = x (1 + k1 r2 + k2 r4 + k3 r6) + 2 p1 x y + p2 (r2 + 2 x2), y'' likewise).
+/* Computes distorted ideal coordinates d of u, and the Jacobian j (OpenCV, "Camera Calibration and
+ * 3D Reconstruction": x'' = x (1 + k1 r2 + k2 r4 + k3 r6) + 2 p1 x y + p2 (r2 + 2 x2); y'' alike).
  */
 static void distort(const struct scene_camera *c, const double u[2], double d[2], double j[4])
 {
     double x = u[0], y = u[1], k1 = c->k1, k2 = c->k2, k3 = c->k3, p1 = c->p1, p2 = c->p2;
     double r2 = x * x + y * y;
     double radial = 1 + r2 * (k1 + r2 * (k2 + r2 * k3));
-    /* of radial: slope * x along x, slope * y along y */
+    /* the gradient of `radial` is (slope * x, slope * y) */
     double slope = 2 * (k1 + r2 * (2 * k2 + r2 * 3 * k3));
     d[0] = x * radial + 2 * p1 * x * y + p2 * (r2 + 2 * x * x);
     d[1] = y * radial + p1 * (r2 + 2 * y * y) + 2 * p2 * x * y;
@@ -124,8 +123,8 @@ static void distort(const struct scene_camera *c, const double u[2], double d[2]
         add_prism(c, u, d, j);
 }
 
-/* Inverts distort by Newton's method, each step halved until it helps. Returns the distance that
- * remains in distorted coordinates (about 1e-16 where the model can be inverted). */
+/* Inverts `distort` by Newton's method; halves each step until the error decreases. Returns the
+ * remaining distance in distorted coordinates (about 1e-16 where the model is invertible). */
 static double undistort(const struct scene_camera *c, const double d[2], double u[2])
 {
     double at[2], j[4];
@@ -183,8 +182,8 @@ static bool perspective_project(const struct scene_camera *camera, double limit,
 
 /* ---- fisheye --------------------------------------------------------------------------------- */
 
-/* Inverts radial_value on 0..limit, where it grows, by bisection until Newton's step stays inside
- * the bracket. */
+/* Inverts radial_value on 0..limit, where it increases: Newton steps, or bisection while a step
+ * leaves the bracket. */
 static double fisheye_angle(const struct scene_camera *camera, double distorted, double limit)
 {
     double low = 0, high = limit, angle = fmin(distorted, limit);
@@ -199,7 +198,7 @@ static double fisheye_angle(const struct scene_camera *camera, double distorted,
     return angle;
 }
 
-/* The direction at an angle to the axis, towards a position in the picture. */
+/* Computes the direction at an angle to the axis, towards an image position. */
 static void turn(double angle, const double towards[2], double local[3])
 {
     double length = hypot(towards[0], towards[1]), ratio = length > 0 ? sin(angle) / length : 1;
@@ -216,8 +215,7 @@ static bool fisheye_ray(const struct scene_camera *camera, const double d[2], do
     return reached;
 }
 
-/* The position towards `local` at the distance of its angle, or the distorted one; false beyond
- * `limit`. */
+/* Projects a direction to the radius of its angle, distorted or not; false beyond `limit`. */
 static bool project_angle(const struct scene_camera *camera, double limit, const double local[3],
                           bool distorted, double d[2])
 {
@@ -257,7 +255,7 @@ static bool thin_prism_project(const struct scene_camera *camera, double limit,
 
 /* ---- equirectangular ------------------------------------------------------------------------- */
 
-/* Focal lengths are rounded: what is this much beyond the ends belongs to the picture. */
+/* Tolerance at the ends of the image, because focal lengths are rounded. */
 #define ENDS (1 + 1e-6)
 
 static bool equirectangular_ray(const struct scene_camera *camera, const double d[2],
@@ -275,7 +273,7 @@ double lens_focal_panorama(double size, int axis)
     return size / (2 - axis) / PI;
 }
 
-/* What is right behind the camera is at the picture's edges, inside of them. */
+/* Projects a direction; one straight behind the camera goes just inside of an edge. */
 static bool equirectangular_project(const struct scene_camera *camera, double limit,
                                     const double local[3], double d[2])
 {
@@ -315,9 +313,9 @@ const struct lens_kind lens_kinds[SCENE_LENSES] = {
                                      .project = thin_prism_project},
 };
 
-/* src/colmap/sensor/models.h of COLMAP's repository lists ids and parameters: f is the focal length
- * of both axes, w and h are the size once more, of a panorama all around. Models that are not
- * supported are here for the message. */
+/* Lists COLMAP's models (ids and parameters: src/colmap/sensor/models.h of its repository). f is
+ * the focal length of both axes; w and h repeat the image size, of a full panorama. Unsupported
+ * models are listed for the message. */
 static const struct lens_model models[] = {
     {0, "SIMPLE_PINHOLE", 3, VKN_LENS_PERSPECTIVE, "f cx cy"},
     {1, "PINHOLE", 4, VKN_LENS_PERSPECTIVE, "fx fy cx cy"},
@@ -361,14 +359,14 @@ const struct lens_model *lens_model_by_name(const char *name, size_t length)
 
 /* ---- lenses from parameters ------------------------------------------------------------------ */
 
-/* Whether `names` begins with that one. */
+/* Returns whether the list `names` begins with `name`. */
 static bool is_next(const char *names, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(names, name, length) == 0 && strchr(" ", names[length]) != NULL;
 }
 
-/* Stores the parameter that `names` begins with; false where it is out of range. */
+/* Stores the value of the first parameter in `names`. Returns false when it is out of range. */
 static bool store(const char *names, double value, struct transforms_lens *lens)
 {
     for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)

@@ -1,11 +1,10 @@
-/* LLFF captures: poses_bounds.npy beside a folder of images (Mildenhall et al., "Local Light Field
- * Fusion", 2019; the layout is described in its repository's README).
+/* Reads LLFF captures: poses_bounds.npy beside a folder of images (Mildenhall et al., "Local Light
+ * Field Fusion", 2019; the layout is described in its repository's README).
  *
  * A row of 17 numbers per image, in the order of the images' names: a 3x5 matrix by rows, whose
  * columns are the camera's axes down, right and backwards in the world, its position, and (height,
  * width, focal length in pixels) of the image at full size; then the depths of the nearest and the
- * farthest content in view.
- */
+ * farthest visible content. */
 #include "scene/llff.h"
 
 #include <math.h>
@@ -20,7 +19,7 @@
 static vkn_status read_row(const char *file, const double row[COLUMNS],
                            struct transforms_frame *frame)
 {
-    /* right, up and backwards are (y, -x, z) of the file's axes. */
+    /* right, up and backwards are (y, -x, z) of the file's axes */
     double rows[3][4];
     for (int i = 0; i < 3; i++) {
         const double *from = row + (ptrdiff_t)5 * i;
@@ -36,19 +35,19 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
                     width <= LENS_MAX_PIXELS && focal >= 1e-3 && focal <= LENS_MAX_PIXELS;
     if (!possible)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: poses[%zu]: height %g, width %g and focal length %g make no camera",
+                         "%s: poses[%zu]: height %g, width %g and focal length %g are out of range",
                          file, frame->index, height, width, focal);
     frame->lens.size[0] = width;
     frame->lens.size[1] = height;
     frame->lens.focal[0] = frame->lens.focal[1] = focal;
     bool bounded = isfinite(row[15]) && isfinite(row[16]);
-    frame->bounds[0] = bounded ? row[15] : (double)NAN; /* until check_bounds */
+    frame->bounds[0] = bounded ? row[15] : (double)NAN; /* replaced by check_bounds */
     frame->bounds[1] = bounded ? row[16] : (double)NAN;
     return VKN_OK;
 }
 
-/* Depths that were measured differ from image to image and increase; others were made up by who
- * had none (0.1 and 500 for all images, say) and are forgotten. */
+/* Resets bounds that are not measured. Measured ones differ between images and increase;
+ * placeholders are equal for all images (0.1 and 500, say). */
 static void check_bounds(struct transforms *transforms)
 {
     const double *first = NULL;
@@ -71,7 +70,7 @@ static void check_bounds(struct transforms *transforms)
     }
     if (unknown > 0)
         base_log(BASE_LOG_WARNING,
-                 "%s: the depth bounds of %zu of %zu poses are not finite and do not count",
+                 "%s: the depth bounds of %zu of %zu poses are not finite and are ignored",
                  transforms->file, unknown, transforms->count);
 }
 
@@ -85,8 +84,8 @@ vkn_status llff_frames(const char *file, const struct npy *array, struct transfo
     if (transforms->file == NULL)
         return VKN_ERROR;
     if (array->columns != COLUMNS || array->rows == 0)
-        return base_json_fail(file, "shape", "(%zu, %zu) is not that of poses (images, 17)",
-                              array->rows, array->columns);
+        return base_json_fail(file, "shape", "(%zu, %zu) is not (images, 17)", array->rows,
+                              array->columns);
     transforms->frames = base_alloc(array->rows, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;
@@ -164,7 +163,7 @@ static vkn_status read_capture(const char *file, const struct scene_options *opt
 const struct scene_reader scene_reader_llff = {
     .looked_for = "poses_bounds.npy",
     .ending = ".npy",
-    .hold_out = "add pictures, or eval with --split train", /* of two, one is held out */
+    .hold_out = "add pictures, or eval with --split train", /* two images suffice to hold one out */
     .find = find,
     .read = read_capture,
 };

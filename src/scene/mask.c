@@ -1,4 +1,4 @@
-/* Masks: pictures that say which pixels of a view count. */
+/* Finds and reads masks: images that select the used pixels of a view. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,17 +6,16 @@
 #include "scene/image.h"
 #include "scene/transforms.h"
 
-/* ---- finding them ------------------------------------------------------------------------------
- */
+/* ---- finding masks --------------------------------------------------------------------------- */
 
-/* The length of `name` without its extension. */
+/* Returns the length of `name` without its extension. */
 static size_t stem_length(const char *name)
 {
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
     return dot != NULL && (slash == NULL || dot > slash) ? (size_t)(dot - name) : strlen(name);
 }
 
-/* Two masks for one image are an error. */
+/* Returns the found mask. Two masks for one image are an error. */
 static vkn_status take_mask(const char *image_name, const struct found *found, char **path)
 {
     *path = found->path;
@@ -48,7 +47,7 @@ vkn_status mask_find(struct finder *masks, const char *image_name, char **path)
     return status == VKN_OK ? take_mask(image_name, &found, path) : status;
 }
 
-/* instant-ngp: beside NAME.jpg, white where something moved. */
+/* Finds instant-ngp's mask beside NAME.jpg, which is white at moving objects. */
 static vkn_status find_dynamic_mask(struct finder *finder, struct transforms_frame *frame)
 {
     const char *slash = strrchr(frame->image_path, '/');
@@ -78,11 +77,10 @@ vkn_status transforms_find_mask(const struct transforms *transforms, struct find
     return frame->mask_path != NULL ? mask_check(frame) : VKN_OK;
 }
 
-/* ---- reading them ------------------------------------------------------------------------------
- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* How many times a mask is larger or smaller than its image; one of the two is 1, both are 0 where
- * no whole factor fits. */
+/* Integer factor by which a mask is larger or smaller than its image; one of the two is 1. Both are
+ * 0 when no integer factor fits. */
 struct factor {
     uint32_t larger, smaller;
 };
@@ -101,8 +99,8 @@ static vkn_status wrong_size(const char *path, const uint32_t mask[2], uint32_t 
                              uint32_t height)
 {
     return base_fail(VKN_BAD_INPUT,
-                     "%s: this mask of %ux%u pixels does not fit its image of %ux%u, of which it "
-                     "has to be a whole multiple or a whole fraction",
+                     "%s: this mask of %ux%u pixels does not fit its image of %ux%u: its size must "
+                     "be an integer multiple or fraction of the image's",
                      path, mask[0], mask[1], width, height);
 }
 
@@ -115,18 +113,16 @@ vkn_status mask_check(const struct transforms_frame *frame)
     return fits ? VKN_OK : wrong_size(frame->mask_path, size, width, height);
 }
 
-/* ---- what of it says which pixels count -------------------------------------------------------
- */
+/* ---- used pixels ----------------------------------------------------------------------------- */
 
 #define MOST_BETWEEN \
-    8u /* of the visible pixels of a drawn mask, one in so many is neither dark nor bright */
+    8u /* at most one in so many pixels of a drawn mask is neither dark nor bright */
 
-/* What a mask's pixels are compared with. */
+/* Thresholds and rules for a mask's pixels. */
 struct measure {
     uint32_t brightest, most_opaque;
-    bool by_alpha; /* alpha says which pixels count, and colours, but where `drawn`, nothing */
-    bool drawn; /* colours are black and white, as masks are drawn: such pixels have to be bright as
-                   well */
+    bool by_alpha; /* alpha selects the used pixels; colours matter only if `drawn` */
+    bool drawn;    /* visible colours are black and white: used pixels must also be bright */
 };
 
 static bool is_visible(const struct image_mask *pixel, const struct measure *measure)
@@ -150,7 +146,7 @@ static bool is_one_color(const struct image_mask *pixels, size_t count)
     return same >= count;
 }
 
-/* Whether what is visible is black and white, as masks are drawn. */
+/* Returns whether the visible pixels are black and white, as in drawn masks. */
 static bool is_drawn(const struct image_mask *pixels, size_t count, const struct measure *measure)
 {
     size_t visible = 0, dark = 0, between = 0;
@@ -165,9 +161,9 @@ static bool is_drawn(const struct image_mask *pixels, size_t count, const struct
     return measure->brightest > 0 && dark > 0 && between <= visible / MOST_BETWEEN;
 }
 
-/* Alpha is believed where it varies: some pixels have more than half of the most, others not; and
- * where a mask of one colour is all transparent. Where colours vary, too, they are a mask's (GIMP)
- * if what is visible is black and white, else a picture's that was cut out (rembg). */
+/* Chooses the rules. Alpha selects pixels when some have more than half of the largest alpha and
+ * others do not, and when a mask of one colour is fully transparent. If colours vary too, black and
+ * white visible pixels mean a drawn mask (GIMP), other colours a cut-out photograph (rembg). */
 static struct measure measure_mask(const struct image_mask *pixels, size_t count)
 {
     struct measure measure = {0};
@@ -189,7 +185,8 @@ static struct measure measure_mask(const struct image_mask *pixels, size_t count
     return measure;
 }
 
-/* Masks are written as 0 and 1 as well as 0 and 255: bright is more than half of the brightest. */
+/* Returns whether a mask pixel is set. Masks have values 0 and 1, or 0 and 255: bright means more
+ * than half of the brightest value. */
 static bool is_set(const struct image_mask *pixel, const struct measure *measure)
 {
     bool bright = 2u * pixel->value > measure->brightest;
@@ -198,7 +195,7 @@ static bool is_set(const struct image_mask *pixel, const struct measure *measure
     return is_visible(pixel, measure) && (bright || !measure->drawn);
 }
 
-/* Whether the pixel (x, y) of the image is set in the mask, which may be smaller or larger. */
+/* Returns whether the mask, which may be smaller or larger, is set at the image's pixel (x, y). */
 static bool is_bright(const struct image_mask *pixels, size_t row_size, struct factor factor,
                       uint32_t x, uint32_t y, const struct measure *measure)
 {
@@ -211,6 +208,7 @@ static bool is_bright(const struct image_mask *pixels, size_t row_size, struct f
     return 2 * (uint64_t)bright >= (uint64_t)n * n;
 }
 
+/* Returns one byte per pixel of the image: 1 if used. */
 static uint8_t *spread(const struct image_mask *pixels, const uint32_t size[2], bool hides,
                        uint32_t width, uint32_t height)
 {

@@ -1,14 +1,14 @@
-/* Names of files as keys: decomposed and in lower case, so that names which look the same are the
- * same. */
+/* Makes keys of file names: decomposed and in lower case, so that names which look the same have
+ * the same key. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/find.h"
 
-/* The canonical decompositions of Latin, Greek, Cyrillic, kana and Arabic into two characters, of
- * UnicodeData.txt 14: by the second, which is a mark, the first and what both make. Hangul's are
- * computed; what other scripts have is compared as it is. macOS stores names decomposed, most other
- * systems as they are typed, which is composed. */
+/* Canonical decompositions of UnicodeData.txt 14, for Latin, Greek, Cyrillic, kana and Arabic: for
+ * each mark (the second character) pairs of a first character and the composed character. Hangul is
+ * computed; other scripts are compared as they are. macOS stores names decomposed; most other
+ * systems store them as typed, which is composed. */
 static const struct {
     uint16_t mark;
     const char *pairs;
@@ -60,7 +60,7 @@ static const struct {
     {0x309a, "はぱひぴふぷへぺほぽハパヒピフプヘペホポ"},
 };
 
-/* UTF-8 of a character below U+10000. */
+/* Appends the UTF-8 of a character below U+10000. */
 static void add_character(struct base_text *key, uint32_t c)
 {
     const char bytes[3] = {(char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3f)),
@@ -74,7 +74,7 @@ static void add_character(struct base_text *key, uint32_t c)
         base_text_add_bytes(key, bytes, sizeof(bytes));
 }
 
-/* Of the letters that are left after decomposing, all but few that nobody tells apart by case. */
+/* Returns the lower case of a decomposed letter; a few rare letters are not covered. */
 static uint32_t lower(uint32_t c)
 {
     bool latin = (c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7);
@@ -90,7 +90,7 @@ static uint32_t lower(uint32_t c)
     return (even && c % 2 == 0) || (odd && c % 2 == 1) ? c + 1 : c;
 }
 
-/* Whether a character is made of two, and of which. */
+/* Returns whether a character is composed of two, and which. */
 static bool split(uint32_t c, uint32_t *first, uint32_t *mark)
 {
     for (size_t i = 0; i < BASE_COUNT(decompositions); i++) {
@@ -113,7 +113,7 @@ static void add_letter(struct base_text *key, uint32_t c, bool fold)
     add_character(key, fold ? lower(c) : c);
 }
 
-/* Unicode 14, section 3.12. */
+/* Appends a decomposed Hangul syllable (Unicode 14, section 3.12). */
 static void add_hangul(struct base_text *key, uint32_t syllable)
 {
     add_character(key, 0x1100 + syllable / (21 * 28));

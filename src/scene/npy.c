@@ -1,4 +1,4 @@
-/* NumPy's .npy files: a magic, a version, a Python dictionary as text, the numbers. */
+/* Reads NumPy's .npy files: a magic, a version, a Python dictionary as text, the numbers. */
 #include "scene/npy.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@ static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 struct header {
     char *text;  /* the dictionary, ended by a zero byte */
-    size_t size; /* of everything before the numbers */
-    size_t item; /* bytes of a number: 4 or 8 */
+    size_t size; /* bytes before the numbers */
+    size_t item; /* bytes per number: 4 or 8 */
     bool big_endian;
     bool fortran;
     size_t shape[2];
@@ -24,7 +24,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Behind the colon of 'key':, or NULL. */
+/* Returns the text behind 'key': or NULL. */
 static const char *find_value(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -103,8 +103,8 @@ static vkn_status read_header(const char *name, const uint8_t *data, size_t size
     if (version > 1)
         length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
     if (length > size - start)
-        return base_fail(VKN_BAD_INPUT, "%s: header: says %zu bytes, of which %zu are there", name,
-                         length, size - start);
+        return base_fail(VKN_BAD_INPUT, "%s: header: of its %zu bytes only %zu are in the file",
+                         name, length, size - start);
     header->size = start + length;
     header->text = base_format("%.*s", (int)(length < 65536 ? length : 65536), data + start);
     if (header->text == NULL)
@@ -141,7 +141,7 @@ static vkn_status read_numbers(const char *name, const uint8_t *data, size_t siz
     size_t there = (size - header->size) / header->item;
     if (columns == 0 || rows > there / columns)
         return base_json_fail(name, "shape",
-                              "(%zu, %zu) does not go with the %zu numbers that are there", rows,
+                              "(%zu, %zu) does not match the %zu numbers in the file", rows,
                               columns, there);
     array->rows = rows;
     array->columns = columns;

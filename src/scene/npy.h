@@ -1,17 +1,18 @@
-/* Inside of the scene room: matrices in NumPy's .npy files. */
+/* Reads matrices from NumPy's .npy files (internal to the module scene). */
 #ifndef SCENE_NPY_H
 #define SCENE_NPY_H
 
 #include "base/base.h"
 
+/* A matrix. */
 struct npy {
-    double *values; /* rows x columns, row-major */
+    double *values; /* [rows][columns] */
     size_t rows, columns;
 };
 
-/* A two-dimensional array of float32 or float64 in either byte order, C or Fortran order, from
- * bytes of format version 1, 2 or 3 (NumPy Enhancement Proposal 1). `name` stands for the file in
- * messages. The caller calls npy_free, after a failure too. */
+/* Parse a two-dimensional array of float32 or float64, in either byte order, C or Fortran order,
+ * format version 1, 2 or 3 (NumPy Enhancement Proposal 1). `name` is the name of the file for
+ * messages. The caller calls npy_free, also after a failure. */
 vkn_status npy_parse(const char *name, const uint8_t *data, size_t size, struct npy *array);
 vkn_status npy_read(const char *file, struct npy *array);
 void npy_free(struct npy *array);

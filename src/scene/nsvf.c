@@ -1,18 +1,18 @@
-/* NSVF's captures, in which Synthetic-NSVF, Tanks and Temples and BlendedMVS are handed on (Liu et
- * al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare your own dataset"):
+/* Reads NSVF's captures, the format of Synthetic-NSVF and its copies of Tanks and Temples and
+ * BlendedMVS (Liu et al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare
+ * your own dataset"):
  *
- *   intrinsics.txt  or intrinsic.txt, for all images, in pixels of theirs: a 3x3 or 4x4 matrix, or
- *                   a first line f cx cy 0 as in Scene Representation Networks, whose further lines
- *                   say nothing of the camera
+ *   intrinsics.txt  or intrinsic.txt, for all images, in their pixels: a 3x3 or 4x4 matrix, or a
+ *                   first line f cx cy 0 as in Scene Representation Networks, whose further lines
+ *                   do not describe the camera
  *   rgb/NAME.png    or .jpg, or in a folder color; NAME begins with 0_ for training, 1_ for
  *                   validation, 2_ for testing
  *   pose/NAME.txt   a 4x4 or 3x4 matrix, camera to world, of a camera with x right, y down and z
  *                   forwards; or extrinsic/NAME.txt, world to camera
- *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; need not be there
+ *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; optional
  *
- * A line of two numbers in a matrix's file is a size, which NSVF passes over as well
- * (fairnr/data/data_utils.py).
- */
+ * A line of two numbers in a matrix's file is a size, which NSVF skips as well
+ * (fairnr/data/data_utils.py). */
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -23,22 +23,22 @@
 #include "scene/find.h"
 #include "scene/reader.h"
 
-#define MAX_FILE_SIZE ((size_t)64 << 10) /* of a text with a few numbers */
+#define MAX_FILE_SIZE ((size_t)64 << 10) /* of a text file */
 #define MOST_NUMBERS  16u
-#define LARGEST       1e9  /* coordinate */
-#define ZERO          1e-3 /* what a matrix may have where a camera's has 0 or 1 */
+#define LARGEST       1e9  /* largest coordinate */
+#define ZERO          1e-3 /* tolerance for a matrix's elements that should be 0 or 1 */
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 struct numbers {
-    double values[MOST_NUMBERS]; /* the first of them */
-    size_t count, rows;          /* rows: lines with numbers */
-    size_t columns;              /* numbers in the first */
-    bool even;                   /* as many in every one */
+    double values[MOST_NUMBERS]; /* the first numbers */
+    size_t count, rows;          /* rows: number of lines with numbers */
+    size_t columns;              /* numbers in the first line */
+    bool even;                   /* all lines have as many numbers */
     size_t odd_line, odd_count;  /* the first line with more or fewer */
-    /* The first number that is not finite: 0, and more than there are. */
+    /* Line and index of the first number that is not finite; 0 and SIZE_MAX: all are finite. */
     size_t bad_line, bad_index;
-    bool skips_sizes; /* lines of two numbers are passed over */
+    bool skips_sizes; /* lines of two numbers are skipped */
 };
 
 #define BLANKS " \t\r\v\f"
@@ -48,7 +48,7 @@ static bool ends_word(char c)
     return c == '\0' || strchr(BLANKS "\n#", c) != NULL;
 }
 
-/* The numbers up to the line's end, where *text is left. */
+/* Reads the numbers of a line; leaves *text at the line's end. */
 static vkn_status read_line(const char *file, size_t line, const char **text,
                             struct numbers *numbers, size_t *found)
 {
@@ -102,7 +102,7 @@ static vkn_status parse_numbers(const char *file, const char *text, struct numbe
     return VKN_OK;
 }
 
-/* The first `needed` numbers have to be finite. */
+/* Checks that the first `needed` numbers are finite. */
 static vkn_status check_finite(const char *file, const struct numbers *numbers, size_t needed)
 {
     if (numbers->bad_index >= needed)
@@ -133,7 +133,7 @@ static vkn_status read_numbers(const char *file, bool skips_sizes, struct number
 
 /* ---- intrinsics.txt -------------------------------------------------------------------------- */
 
-/* What is left of the matrix has to be that of a pinhole without skew. */
+/* Checks that the other elements are those of a pinhole camera without skew. */
 static vkn_status check_matrix(const char *file, const struct numbers *matrix, size_t columns)
 {
     for (size_t i = 0; i < matrix->count; i++) {
@@ -163,8 +163,8 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
                          "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
                          file);
     BASE_TRY(check_finite(file, &numbers, matrix ? SIZE_MAX : 3));
-    if (lines && !numbers.even && k[1] == 0) /* a matrix without skew rather than a centre at the
-                                                edge */
+    if (lines && !numbers.even && k[1] == 0) /* likely a damaged matrix without skew, since no
+                                                optical centre is at the image's edge */
         return fail_uneven(file, &numbers);
     if (matrix)
         BASE_TRY(check_matrix(file, &numbers, columns));
@@ -180,8 +180,8 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
     return VKN_OK;
 }
 
-/* Nothing says which size of the images the file is for: one that was left as it is when they were
- * made smaller is noticed here. */
+/* Checks that the optical centre is inside of the image. It is outside when images were downscaled
+ * and the file, which does not give their size, was not adapted. */
 static vkn_status check_center(const char *file, const struct transforms_frame *frame)
 {
     const double *center = frame->lens.center;
@@ -193,8 +193,8 @@ static vkn_status check_center(const char *file, const struct transforms_frame *
 
 /* ---- bbox.txt -------------------------------------------------------------------------------- */
 
-/* NSVF puts centres of voxels at the box's corners, so that content reaches half a voxel further.
- * All of that goes into the unit cube. */
+/* Sets a space in which the whole box is in the unit cube. NSVF puts voxel centres at the box's
+ * corners, so the content extends half a voxel beyond the box. */
 static vkn_status place_box(const char *file, const struct numbers *box, double wanted_scale,
                             struct transforms *transforms)
 {
@@ -204,7 +204,7 @@ static vkn_status place_box(const char *file, const struct numbers *box, double 
     double voxel = has_voxel ? box->values[6] : 0, side = 0;
     BASE_TRY(check_finite(file, box, 6));
     if (box->bad_line > 0)
-        base_log(BASE_LOG_WARNING, "%s: line %zu: voxelsize is not finite: taken for 0", file,
+        base_log(BASE_LOG_WARNING, "%s: line %zu: voxelsize is not finite; 0 is used", file,
                  box->bad_line);
     if (box->count != 6 && box->count != 7)
         return base_fail(VKN_BAD_INPUT,
@@ -216,14 +216,14 @@ static vkn_status place_box(const char *file, const struct numbers *box, double 
     for (int i = 0; i < 3; i++) {
         if (!(low[i] >= -LARGEST && high[i] <= LARGEST && high[i] - low[i] >= 1 / LARGEST))
             return base_fail(VKN_BAD_INPUT,
-                             "%s: %cmin %g and %cmax %g are no side of a box (%g to %g)", file,
+                             "%s: %cmin %g and %cmax %g are not the side of a box (%g to %g)", file,
                              axes[i], low[i], axes[i], high[i], -LARGEST, LARGEST);
         side = fmax(side, high[i] - low[i] + voxel);
     }
     transforms->has_scale = transforms->has_offset = true;
     transforms->scale = 1 / side;
     transforms->aabb_scale = 1;
-    /* With another scale the box's middle is still that of the cube. */
+    /* Another scale keeps the box's middle at the cube's. */
     double scale = wanted_scale > 0 ? wanted_scale : transforms->scale;
     for (int i = 0; i < 3; i++)
         transforms->offset[i] = 0.5 - 0.5 * (low[i] + high[i]) * scale;
@@ -246,11 +246,11 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Where a capture has what. */
+/* Folders of a capture. */
 struct layout {
     char *folder;
-    char *images, *poses; /* folders */
-    bool inverse;         /* poses are of the world in the camera's coordinates */
+    char *images, *poses; /* folders of the images and of the poses */
+    bool inverse;         /* poses are world to camera */
 };
 
 static vkn_status read_pose(const char *file, bool inverse, double pose[12])
@@ -268,7 +268,7 @@ static vkn_status read_pose(const char *file, bool inverse, double pose[12])
     memcpy(rows, matrix.values, matrix.count * sizeof(double));
     if (inverse)
         pose_invert_matrix(rows);
-    /* The axes right, up and backwards are (x, -y, -z) of the file's. */
+    /* right, up and backwards are (x, -y, -z) of the file's axes */
     for (int i = 0; i < 3; i++) {
         rows[i][1] = -rows[i][1];
         rows[i][2] = -rows[i][2];
@@ -277,7 +277,7 @@ static vkn_status read_pose(const char *file, bool inverse, double pose[12])
     return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", file, problem);
 }
 
-/* The pose of an image: in NAME.txt, which a name in another case or Unicode form stands for. */
+/* Reads the pose of an image from NAME.txt; the file name may differ in case or Unicode form. */
 static vkn_status find_pose(struct finder *poses, const struct layout *layout, const char *name,
                             double pose[12])
 {
@@ -288,7 +288,7 @@ static vkn_status find_pose(struct finder *poses, const struct layout *layout, c
     vkn_status status =
         path != NULL ? finder_find_in_folder(poses, layout->poses, file, &found) : VKN_ERROR;
     if (status == VKN_OK && found.other != NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s is not there, and both %s and %s may be meant", path,
+        status = base_fail(VKN_BAD_INPUT, "%s does not exist, and both %s and %s match it", path,
                            found.path, found.other);
     if (status == VKN_OK)
         status = read_pose(found.path != NULL ? found.path : path, layout->inverse, pose);
@@ -310,7 +310,7 @@ static vkn_status read_frame(struct finder *poses, const struct layout *layout, 
     return status;
 }
 
-/* A split, or SCENE_SPLITS where the name says none. */
+/* Returns the split that a name gives; SCENE_SPLITS: none. */
 static unsigned split_of(const struct transforms_frame *frame)
 {
     const char *name = frame->file_path;
@@ -318,8 +318,8 @@ static unsigned split_of(const struct transforms_frame *frame)
     return says ? (unsigned)(name[0] - '0') : SCENE_SPLITS;
 }
 
-/* Tanks and Temples has 0_ and 1_ alone, and everyone tests on 1_. Where no name says anything,
- * splits are left to the rule for all captures. */
+/* Sets the splits by the images' names. Tanks and Temples has only 0_ and 1_, and 1_ is used for
+ * testing. Without such names the rule for all captures applies. */
 static vkn_status set_splits(const char *images, struct transforms *transforms)
 {
     size_t counts[SCENE_SPLITS + 1] = {0};
@@ -369,7 +369,7 @@ static vkn_status make_frames(const struct layout *layout, char *const *names, s
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Images that somebody has taken out leave their poses. */
+/* Counts poses without an image: users delete images but leave their poses. */
 static vkn_status count_poses(const char *path, size_t images, size_t *missing)
 {
     DIR *stream = opendir(path);
@@ -413,7 +413,7 @@ static const char *images_of(const char *folder)
     return !has_folder(folder, "rgb") && has_folder(folder, "color") ? "color" : "rgb";
 }
 
-/* A file intrinsic.txt alone tells little: the images have to be there as well. */
+/* Finds the intrinsics. intrinsic.txt is too common a name, so it also needs the image folder. */
 static vkn_status find(const char *folder, char **file, char **others)
 {
     (void)others;
@@ -436,8 +436,7 @@ static vkn_status read_capture(const struct layout *layout, const struct scene_o
     return status == VKN_OK ? read_images(layout, options->findings, transforms) : status;
 }
 
-/* The folders of a capture; that of the images is one of other formats where there is no `rgb` or
- * `color`. */
+/* Finds the folders of a capture; without `rgb` and `color` the images' as in other formats. */
 static vkn_status find_layout(const char *file, struct layout *layout)
 {
     layout->folder = base_path_folder(file);

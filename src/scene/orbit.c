@@ -1,4 +1,4 @@
-/* A camera that circles around what the training cameras look at. */
+/* Makes cameras on a circle around the focus point; finds a scene's focus point and up vector. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 
 #define PI 3.14159265358979323846
 
-/* The circle: around `center`, `radius` away from the axis `up` and `height` along it. */
+/* A circle around the axis through `center` along `up`. */
 struct circle {
-    double center[3], up[3], start[3], side[3]; /* start, side, up: orthonormal */
+    double center[3], up[3], start[3], side[3]; /* start, side and up are orthonormal */
     double radius, height;
 };
 
@@ -41,7 +41,7 @@ vkn_status scene_find_focus(const struct scene_split *train, bool *found, double
     size_t looking = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
         if (lens_kinds[train->cameras[n].lens].around)
-            continue; /* looks everywhere */
+            continue; /* a panorama has no viewing direction */
         for (int i = 0; i < 3; i++) {
             views[looking][i] = train->cameras[n].pose[4 * i + 3];
             views[looking][3 + i] = -train->cameras[n].pose[4 * i + 2];
@@ -53,7 +53,7 @@ vkn_status scene_find_focus(const struct scene_split *train, bool *found, double
     return VKN_OK;
 }
 
-/* What the cameras look at, else the middle of the reconstructed region. */
+/* Returns the cameras' focus point or, without one, the middle of the reconstructed region. */
 static vkn_status find_center(const struct scene_split *train, double center[3])
 {
     bool found = false;
@@ -104,8 +104,8 @@ vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up)
     return VKN_OK;
 }
 
-/* Mean height and distance of the training cameras; the first of them is where the circle starts.
- */
+/* Computes the circle from the mean height and distance of the training cameras. It starts at the
+ * first camera. */
 static vkn_status find_circle(const struct scene_split *train, struct circle *circle)
 {
     BASE_TRY(find_center(train, circle->center));
@@ -126,7 +126,7 @@ static vkn_status find_circle(const struct scene_split *train, struct circle *ci
     double along = vector_dot(circle->start, circle->up);
     for (int i = 0; i < 3; i++)
         circle->start[i] -= along * circle->up[i];
-    if (vector_normalize(circle->start) < 1e-6) { /* straight above: any direction will do */
+    if (vector_normalize(circle->start) < 1e-6) { /* camera on the axis: any direction */
         const double other[3] = {fabs(circle->up[0]) < 0.5 ? 1.0 : 0.0,
                                  fabs(circle->up[0]) < 0.5 ? 0.0 : 1.0, 0};
         vector_cross(circle->up, other, circle->start);
@@ -153,7 +153,7 @@ vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count, struct sce
 {
     *cameras = NULL;
     if (count == 0)
-        return base_fail(VKN_BAD_INPUT, "orbit: 0 views are asked for");
+        return base_fail(VKN_BAD_INPUT, "orbit: the number of views is 0");
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     struct circle circle;
     BASE_TRY(find_circle(train, &circle));

@@ -1,10 +1,10 @@
-/* Panoramas all around. */
+/* Makes full panoramas. */
 #include <math.h>
 #include <string.h>
 
 #include "scene/camera_path.h"
 
-/* The same direction as far as it is level. */
+/* Removes the pitch and roll of a pose, if its direction has a level part. */
 static void make_level(const double up[3], float pose[12])
 {
     double position[3], back[3], level[12], along = 0;

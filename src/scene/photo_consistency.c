@@ -1,5 +1,5 @@
-/* Photo-consistency: how far the sparse points' colours agree with the pictures under the views'
- * own poses, and under those of other views. */
+/* Measures photo-consistency: how well the colours of the sparse points agree with the images under
+ * the views' own poses, compared with the poses of other views. */
 #include "scene/photo_consistency.h"
 
 #include <math.h>
@@ -8,23 +8,24 @@
 #include "scene/space.h"
 #include "scene/transforms.h"
 
-#define LEAST_POINTS 24u  /* that a correlation is taken of */
-#define LEAST_SPREAD 5.0  /* standard deviation of colours, of 255, that say something */
-#define OPAQUE       128u /* alpha of pixels that are compared */
-#define MOST_GREY    4.0  /* between the channels of a colour, of 255, that is grey */
-#define LEAST_OTHERS 3u   /* poses that a view's own is compared with */
-#define SHIFTS       8    /* of a picture that there are no other poses for */
-/* A pose is another one where half of what a view sees is moved by so much of the picture, or
- * leaves it. */
+#define LEAST_POINTS 24u  /* points for a correlation */
+#define LEAST_SPREAD 5.0  /* smallest standard deviation of colours (0..255) for a correlation */
+#define OPAQUE       128u /* smallest alpha of compared pixels */
+#define MOST_GREY    4.0  /* largest difference between the channels (0..255) of a grey colour */
+#define LEAST_OTHERS 3u   /* other poses that are compared with a view's own */
+#define SHIFTS       8    /* shifts of an image that has no other poses */
+/* A pose counts as different when it moves half of the visible points by this fraction of the
+ * image, or out of it. */
 #define MOVED        0.05
 #define MOVED_TESTED 32u
-#define BLIND_SHARE  0.01 /* of the sparse points: a view that sees fewer sees hardly any */
-/* Nearest neighbours in a random cloud, as a start for splats, have a correlation near 0. */
+#define BLIND_SHARE  0.01 /* fraction of the sparse points; a view that sees fewer is blind */
+/* Smallest correlation between the colours of nearest neighbours. It is near 0 in a random cloud,
+ * as used to initialise splats. */
 #define COHERENT     0.1
 
 /* ---- correlation ----------------------------------------------------------------------------- */
 
-/* Of pairs of colours, by channel. */
+/* Sums over pairs of colours, by channel. */
 struct sums {
     double count, a[3], b[3], aa[3], bb[3], ab[3];
 };
@@ -41,7 +42,7 @@ static void add_pair(struct sums *sums, const double a[3], const double b[3])
     }
 }
 
-/* Pearson's, over all channels, each about its mean. *variance: of the first colours. */
+/* Returns Pearson's correlation, each channel about its mean. *variance: of the first colours. */
 static double correlation_of(const struct sums *s, double *variance)
 {
     double aa = 0, bb = 0, ab = 0, n = fmax(s->count, 1);
@@ -54,14 +55,14 @@ static double correlation_of(const struct sums *s, double *variance)
     return aa > 1e-6 && bb > 1e-6 ? ab / sqrt(aa * bb) : 0;
 }
 
-/* A position from 0 to 1 to a pixel along an edge of `size` pixels. */
+/* Returns the pixel at a position (0..1) along an edge of `size` pixels. */
 static uint32_t pixel_at(double position, uint32_t size)
 {
     double at = floor(position * size);
     return at < 0 ? 0 : at < size ? (uint32_t)at : size - 1;
 }
 
-/* Whether all three channels are alike, up to what JPEG adds. */
+/* Returns whether the three channels are equal, up to JPEG's errors. */
 static bool is_grey(const double color[3])
 {
     double least = fmin(color[0], fmin(color[1], color[2]));
@@ -74,7 +75,7 @@ static double mean_of(const double color[3])
     return (color[0] + color[1] + color[2]) / 3;
 }
 
-/* Colours, and their means for where either side is black and white. */
+/* Sums over colours, and over their means for comparisons with black and white images. */
 struct pairs {
     struct sums colors, means;
     size_t grey_a, grey_b;
@@ -120,7 +121,8 @@ double consistency_correlation(const struct consistency_sampled_view *sampled,
     return *count > 0 ? correlation : 0;
 }
 
-/* Tracked points are in the picture when the pose is right. */
+/* Returns the correlation times the fraction of points inside of the image, since tracked points
+ * are in the image when the pose is right. */
 static double agreement(const struct consistency_sampled_view *sampled,
                         const struct consistency_points *points, double shift, size_t *count)
 {
@@ -137,7 +139,7 @@ static const struct consistency_points *points_of(const struct consistency_sampl
     return tracked ? &sampled->tracked : &sampled->nearest;
 }
 
-/* Whether the points that one view sees are elsewhere in the picture of another. */
+/* Returns whether the points of one view are elsewhere in the image of another view. */
 static bool is_elsewhere(const struct consistency_points *points,
                          const struct consistency_sampled_view *other)
 {
@@ -154,8 +156,8 @@ static bool is_elsewhere(const struct consistency_points *points,
     return 2 * moved >= tested;
 }
 
-/* The agreements of a view's picture with what views of other poses see: the picture's content, in
- * their place. */
+/* Computes the agreements between a view's image and the projections of views with other poses.
+ * Returns their number. */
 static size_t compare_others(const struct consistency_sample *sample,
                              const struct consistency_sampled_view *sampled, bool tracked,
                              double *others)
@@ -175,7 +177,7 @@ static size_t compare_others(const struct consistency_sample *sample,
     return found;
 }
 
-/* Where there are no other poses, the picture is moved to the side. */
+/* Computes the agreements with the image shifted to the side, for lack of other poses. */
 static size_t compare_shifted(const struct consistency_sampled_view *sampled, bool tracked,
                               double *others)
 {
@@ -193,7 +195,7 @@ static void measure_fit(const struct consistency_sample *sample,
     const struct consistency_points *points = points_of(sampled, tracked);
     size_t count = 0;
     double own = agreement(sampled, points, 0, &count);
-    /* Tracked points that are not in the picture are evidence as well. */
+    /* Tracked points outside of the image are evidence too. */
     size_t evidence = count > 0 || points->count < LEAST_POINTS ? count + points->outside : 0;
     if (evidence < LEAST_POINTS)
         return;
@@ -210,7 +212,7 @@ static void measure_fit(const struct consistency_sample *sample,
     };
 }
 
-/* ---- what the points' colours say ------------------------------------------------------------ */
+/* ---- colours of the points ------------------------------------------------------------------- */
 
 static size_t nearest_to(const struct vkn_scene *scene, size_t point, size_t stride)
 {
@@ -229,7 +231,7 @@ static size_t nearest_to(const struct vkn_scene *scene, size_t point, size_t str
     return nearest;
 }
 
-/* Whether points that are near each other have like colours, as those on surfaces have. */
+/* Returns whether neighbouring points have similar colours, as on surfaces. */
 static bool is_coherent(const struct vkn_scene *scene)
 {
     enum { TESTED = 512, AMONG = 8192 };
@@ -248,15 +250,15 @@ static bool is_coherent(const struct vkn_scene *scene)
     return correlation_of(&sums, &variance) > COHERENT && variance >= LEAST_SPREAD * LEAST_SPREAD;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the measurement ------------------------------------------------------------------------- */
 
 struct measuring {
     const struct vkn_scene *scene;
     const struct consistency_sample *sample;
-    struct consistency_view *views; /* of the whole sample */
+    struct consistency_view *views; /* [sample.count] */
 };
 
-/* Work of base_parallel. */
+/* Measures one view of the sample (callback of base_parallel). */
 static vkn_status measure_view(void *context, size_t number)
 {
     const struct measuring *measuring = context;

@@ -1,119 +1,120 @@
-/* Inside of the scene room: photo-consistency, whether the sparse points have the colours of the
- * pictures that they are projected to. Where a view's pose belongs to its picture they have, up to
- * exposure, and far more so than under the poses of other views; what the poses are wrong by does
- * not matter. */
+/* Measures photo-consistency: whether the colours of the sparse points agree with the images at the
+ * points' projections (internal to the module scene). When a view's pose belongs to its image the
+ * colours agree up to exposure, and far better than under the poses of other views. The test is
+ * independent of the cause of a wrong pose. */
 #ifndef SCENE_PHOTO_CONSISTENCY_H
 #define SCENE_PHOTO_CONSISTENCY_H
 
 #include "scene/scene.h"
 
-/* A point in a view's picture. */
+/* A sparse point that is projected into a view's image. */
 struct consistency_point {
-    float x, y;         /* in the picture, from 0 to 1 */
-    float color[3];     /* the point's own, sRGB, 0..255 */
+    float x, y;         /* image position, from 0 to 1 */
+    float color[3];     /* of the point, sRGB, 0..255 */
     double position[3]; /* training space */
 };
 
+/* The points of a view. */
 struct consistency_points {
     struct consistency_point *list;
     size_t count;
-    size_t outside; /* tracked points that the view does not have in its picture */
+    size_t outside; /* number of tracked points that project outside of the image */
 };
 
-/* A view with a small picture, and what it sees of the sparse model. */
+/* A view of the sample: a small image, and the projections of sparse points. */
 struct consistency_sampled_view {
     enum scene_split_name split;
     size_t index;
     const struct scene_camera *camera;
-    double limit;           /* of its lens (scene_camera_limit) */
+    double limit;           /* scene_camera_limit(camera) */
     uint32_t width, height; /* of `pixels` */
-    uint32_t *pixels;       /* like those of scene_split; NULL: the picture cannot be read */
-    struct consistency_points tracked; /* points that the model's tracks say this view sees */
-    struct consistency_points nearest; /* the nearest point in each part of the picture */
+    uint32_t *pixels; /* [height][width], like scene_split.pixels; NULL: the image cannot be read */
+    struct consistency_points tracked; /* points whose tracks list this view */
+    struct consistency_points nearest; /* the nearest point in each cell of the image */
 };
 
-/* A sample of views of all splits, evenly spread. As many as decoding takes a few seconds for:
- * pictures that the scene holds in memory cost nothing, and a copy in a folder images_N is read
- * instead of a large picture. */
+/* A sample of views, evenly spaced over all splits. Its size is limited so that decoding takes a
+ * few seconds: images that the scene holds in memory cost nothing, and a copy in a folder images_N
+ * is read instead of a large image. */
 struct consistency_sample {
     struct consistency_sampled_view *sampled_views;
     size_t count;
-    size_t views; /* of all splits */
+    size_t views; /* number of views in all splits */
 };
-/* A picture that cannot be read is left out; only too little memory is an error. */
+/* Reads a sample. A view without a readable image has no pixels; VKN_ERROR: out of memory. */
 vkn_status consistency_sample_read(const struct vkn_scene *scene,
                                    struct consistency_sample *sample);
 void consistency_sample_free(struct consistency_sample *sample);
-/* A copy of an image that is `factor` times smaller: in a folder images_N beside the folder images
- * that it is in, with another extension as well. Fresh memory; NULL where there is none, or no
- * memory. */
+/* Finds a copy of an image that is `factor` times smaller: in a folder images_N beside the image's
+ * folder images, with any extension. The caller frees the path; NULL: none, or out of memory. */
 char *consistency_find_copy(const char *image_path, uint32_t factor);
 
-/* The correlation, from -1 to 1, of the points' colours with the picture's where they are, each
- * channel about its mean: exposure, by a factor or an offset, does not change it. The picture is
- * moved right by `shift` of its width, and what leaves it comes in on the left. *count: the points
- * compared; pixels that are transparent or do not count are left out. 0 where either side is of one
- * colour. */
+/* Returns the correlation, from -1 to 1, between the points' colours and the image's at the
+ * projections, each channel about its mean: a gain or an offset of the exposure does not change it.
+ * The image is shifted to the right, cyclically, by `shift` of its width. *count: number of
+ * compared points; transparent and ignored pixels are left out. Returns 0 when the points or the
+ * pixels have a single colour. */
 double consistency_correlation(const struct consistency_sampled_view *sampled,
                                const struct consistency_points *points, double shift,
                                size_t *count);
 
-/* How well a view's pose fits its picture. */
+/* How well a view's pose fits its image. */
 struct consistency_fit {
-    size_t points;    /* compared; 0: too few, or of one colour, and nothing else is known */
-    double agreement; /* their correlation with the picture, times the share of the tracked points
-                         in the picture */
-    double others;    /* the median of that under the poses of other views */
-    double fit;   /* (agreement - others) / (1 - others): 1 is perfect, 0 no better than any other
-                     pose */
+    size_t points;    /* number of compared points; 0: too few, or of one colour: the rest is 0 */
+    double agreement; /* correlation times the fraction of tracked points in the image */
+    double others;    /* median agreement under the poses of other views */
+    double fit;   /* (agreement - others) / (1 - others): 1 is perfect, 0 no better than others */
     double error; /* standard error of `fit` */
 };
 
+/* The result of a view. */
 struct consistency_view {
     enum scene_split_name split;
     size_t index;
-    struct consistency_fit tracked, nearest; /* of either kind of points */
+    struct consistency_fit tracked, nearest; /* by the tracked points, by the nearest points */
     bool blind;                              /* the view sees hardly any of the points */
     bool poor;                               /* the pose does not fit */
 };
 
+/* The result of a capture. */
 enum consistency_verdict {
-    CONSISTENCY_UNKNOWN, /* cannot be checked: `reason` */
+    CONSISTENCY_UNKNOWN, /* cannot be checked; `reason` says why */
     CONSISTENCY_GOOD,
     CONSISTENCY_SOME_WRONG, /* the poses of some views do not fit */
-    CONSISTENCY_MOST_WRONG, /* those of most do not */
+    CONSISTENCY_MOST_WRONG, /* the poses of most views do not fit */
     CONSISTENCY_BLIND,      /* most views see hardly any of the points */
-    CONSISTENCY_FOLDED, /* tracked points fit, but the nearest in view do not: parts of the model
-                           lie over others */
+    CONSISTENCY_FOLDED, /* tracked points fit, but the nearest visible points do not: parts of the
+                           model overlap */
 };
 
+/* The photo-consistency of a capture. */
 struct consistency {
     enum consistency_verdict verdict;
-    const char *reason; /* why it cannot be checked; static */
+    const char *reason; /* why poses cannot be checked; static */
     struct consistency_view *views;
-    size_t count; /* of `views`: the sample's pictures that could be read */
-    size_t sampled, total;
-    size_t scored;  /* of these, views with enough points */
-    size_t poor;    /* of these, views that do not fit */
-    size_t blind;   /* views that see hardly any of the points */
-    bool tracked;   /* the model has tracks, whose points decide */
-    double fit;     /* median over the views, of tracked points where there are tracks, else of the
-                       nearest */
-    double nearest; /* median over the views, of the nearest points */
+    size_t count;          /* length of `views`: views of the sample whose images could be read */
+    size_t sampled, total; /* views of the sample, views of the scene */
+    size_t scored;         /* views with enough points */
+    size_t poor;           /* views whose pose does not fit */
+    size_t blind;          /* views that see hardly any of the points */
+    bool tracked;          /* true: fits by tracked points decide; false: by the nearest points */
+    double fit;            /* median over the views of the fit by the deciding kind of points */
+    double nearest;        /* median over the views of the fit by the nearest points */
 };
-/* For consistency_free, after a failure too. VKN_ERROR: out of memory. */
+/* Measures the photo-consistency of a scene. The caller frees the result with consistency_free,
+ * also after a failure. VKN_ERROR: out of memory. */
 vkn_status consistency_measure(const struct vkn_scene *scene, struct consistency *consistency);
 void consistency_free(struct consistency *consistency);
-/* From the views' fits: which are poor, and what that means for the capture. */
+/* Sets the verdict, and which views are poor, from the views' fits. */
 vkn_status consistency_judge(struct consistency *consistency);
-/* The fit that a view's verdict is by. */
+/* Returns the fit of the kind of points that decides. */
 const struct consistency_fit *consistency_deciding_fit(const struct consistency *consistency,
                                                        const struct consistency_view *view);
-/* What is wrong in words, with up to so many views' names, and what to do; NULL where nothing is
- * wrong. The caller frees *problem; *advice is static. */
+/* Describes what is wrong, with the names of up to `names` views, and what to do. *problem is NULL
+ * when nothing is wrong; the caller frees it. *advice is static. */
 vkn_status consistency_explain(const struct vkn_scene *scene, const struct consistency *consistency,
                                size_t names, char **problem, const char **advice);
-/* The name of a view's image, from the scene's folder on; part of image_path. */
+/* Returns the name of a view's image relative to the scene's folder; a part of image_path. */
 const char *consistency_name(const struct vkn_scene *scene, const struct consistency_view *view);
 
 #endif

@@ -1,4 +1,4 @@
-/* Smaller copies of a capture's pictures, in folders images_N beside the folder images. */
+/* Finds smaller copies of a capture's images, in folders images_N beside the folder images. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "scene/find.h"
 #include "scene/photo_consistency.h"
 
-/* The last folder of the path that is called images, or images_N: where its name begins, where what
- * is in it begins, and its N. NULL: there is none. */
+/* Finds the last folder of the path that is called images or images_N. Returns its name in the path
+ * (NULL: none), *inside: the path within it, *factor: its N. */
 static const char *find_images_folder(const char *path, const char **inside, uint32_t *factor)
 {
     static const char name[] = "/images";
@@ -38,7 +38,7 @@ char *consistency_find_copy(const char *image_path, uint32_t factor)
     struct finder *finder = NULL;
     struct found found = {0};
     if (folder != NULL && base_is_folder(folder) && finder_open(folder, NULL, &finder) == VKN_OK)
-        (void)finder_find_as_written(finder, inside, &found); /* where it fails there is no copy */
+        (void)finder_find_as_written(finder, inside, &found); /* a failure counts as no copy */
     finder_close(&finder);
     free(folder);
     free(found.other);

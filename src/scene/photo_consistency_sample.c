@@ -1,5 +1,5 @@
-/* The sample of views that photo-consistency is measured on: their pictures, small, and what they
- * see of the sparse model. */
+/* Reads the sample of views that photo-consistency is measured on: small images, and projections of
+ * the sparse points. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,14 @@
 
 #define MOST_VIEWS      128u
 #define LEAST_VIEWS     6u
-#define PIXELS          96e6 /* that a processor decodes in 2 to 3 s */
-#define MOST_PROCESSORS 8u   /* beyond, reading files is what takes the time */
-#define LARGEST \
-    48e6 /* pixels of a picture: larger ones are left out, for the memory that threads take */
-#define PICTURE_SIZE 320u /* pixels along the longer side of a small picture, to twice as many */
-#define MOST_POINTS  65536u
-#define CELLS        24u /* along each side of a picture: in each the nearest point is taken */
-/* A point this much farther than the nearest in one of the neighbouring cells is likely behind its
- * surface. */
-#define BEHIND       (1 / 0.9)
+#define PIXELS          96e6 /* pixels that a processor decodes in 2 to 3 s */
+#define MOST_PROCESSORS 8u   /* with more, reading files is the bottleneck */
+#define LARGEST         48e6 /* pixels of an image; larger ones are skipped to save memory */
+#define PICTURE_SIZE    320u /* pixels along the longer side of a small image, up to twice as many */
+#define MOST_POINTS     65536u
+#define CELLS           24u /* cells along each side of an image; each holds its nearest point */
+/* A point this much farther than the nearest in a neighbouring cell is probably occluded. */
+#define BEHIND          (1 / 0.9)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
@@ -35,14 +33,14 @@ static double file_pixels(const struct vkn_scene *scene, const struct scene_came
     return (double)camera->width * camera->height * scene->load_downscale * scene->load_downscale;
 }
 
-/* A copy of the view's picture in a folder images_N beside that of its image, still as large as a
- * small picture; NULL: there is none, or it is not needed. Masks have the size of the image itself.
+/* Finds a copy of the view's image in a folder images_N that still has the size of a small image;
+ * NULL: none, or not needed. Masks have the size of the image itself, so views with masks use it.
  */
 static char *find_copy(const struct vkn_scene *scene, const struct scene_camera *camera)
 {
     uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
     char *copy = NULL;
-    /* Copies are read as they are stored. */
+    /* Copies are read without applying EXIF orientations. */
     if (camera->mask_path == NULL && camera->applied_orientation <= EXIF_UPRIGHT)
         for (uint32_t factor = 16; factor >= 2 && copy == NULL; factor /= 2)
             if (longer * scene->load_downscale / factor >= PICTURE_SIZE)
@@ -50,7 +48,7 @@ static char *find_copy(const struct vkn_scene *scene, const struct scene_camera 
     return copy;
 }
 
-/* Of a few views, the share whose picture has no copy. */
+/* Returns the fraction, of a few views, whose image has no copy. */
 static double share_without_copy(const struct vkn_scene *scene, size_t views)
 {
     size_t tried = views < LEAST_VIEWS ? views : LEAST_VIEWS, without = 0;
@@ -62,7 +60,7 @@ static double share_without_copy(const struct vkn_scene *scene, size_t views)
     return (double)without / (double)tried;
 }
 
-/* Pixels to decode for a view's picture, on average; copies are small enough to be free. */
+/* Returns the mean number of pixels to decode for a view; the cost of copies is neglected. */
 static double mean_cost(const struct vkn_scene *scene, size_t views)
 {
     double cost = 0;
@@ -111,8 +109,8 @@ static vkn_status read_copy(const char *path, struct consistency_sampled_view *s
     return sampled->pixels != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* The view's picture from its file. Which of the pixels a lens does not reach takes long to find,
- * and no point is projected there: the camera has no lens. */
+/* Decodes the view's image file. The camera has no distortion here: finding the pixels that a lens
+ * does not reach is slow, and no point is projected there. */
 static vkn_status decode_view(const struct vkn_scene *scene,
                               const struct consistency_sampled_view *sampled, uint32_t shrink)
 {
@@ -144,7 +142,7 @@ static vkn_status read_view(const struct vkn_scene *scene, struct consistency_sa
     return status;
 }
 
-/* What is wrong with a picture is told by those who need it. */
+/* Reads a view's image. Errors are dropped: other code reports broken images. */
 static void read_picture(const struct vkn_scene *scene, struct consistency_sampled_view *sampled)
 {
     BASE_KEEP_ERROR;
@@ -159,7 +157,7 @@ static void read_picture(const struct vkn_scene *scene, struct consistency_sampl
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-/* Where the view has it in its picture, from 0 to 1; false: it does not. */
+/* Projects a point to an image position (0..1); returns false outside of the image. */
 static bool project(const struct consistency_sampled_view *sampled, const struct scene_point *from,
                     struct consistency_point *point)
 {
@@ -190,7 +188,7 @@ static vkn_status list_tracked(struct consistency_sampled_view *sampled)
 }
 
 struct cell {
-    double distance; /* of the nearest point, squared; 0: there is none */
+    double distance; /* squared distance of the nearest point; 0: none */
     struct consistency_point point;
 };
 
@@ -214,7 +212,7 @@ static void fill_cells(const struct vkn_scene *scene,
     }
 }
 
-/* Whether a neighbouring cell has a point that is clearly nearer. */
+/* Returns whether a neighbouring cell has a point that is clearly nearer. */
 static bool is_behind(const struct cell *cells, uint32_t row, uint32_t column)
 {
     double own = cells[row * CELLS + column].distance;
@@ -244,14 +242,14 @@ static vkn_status list_nearest(const struct vkn_scene *scene,
     return VKN_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the sample ------------------------------------------------------------------------------ */
 
 struct reading {
     const struct vkn_scene *scene;
     struct consistency_sample *sample;
 };
 
-/* Work of base_parallel. */
+/* Reads one view of the sample (callback of base_parallel). */
 static vkn_status read_sampled_view(void *context, size_t number)
 {
     const struct reading *reading = context;

@@ -1,5 +1,4 @@
-/* What photo-consistency says of a capture: which views' poses do not fit their pictures, in words.
- */
+/* Decides from the fits which views' poses do not fit their images, and describes the result. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +6,11 @@
 #include "scene/space.h"
 
 #define LEAST_VIEWS  3u
-/* Median fits below these are of captures whose poses are wrong: sound ones had 0.82 and more by
- * tracks, and 0.68 and more by the nearest points (docs/experiments.md). */
+/* A median fit below these values means wrong poses: sound captures had 0.82 and more by tracks,
+ * and 0.68 and more by the nearest points (docs/experiments.md). */
 #define TRACKED_FITS 0.5
 #define NEAREST_FITS 0.4
-/* A view's fit below these shares of the median, by two standard errors, is of a wrong pose. */
+/* A view's fit below these fractions of the median, by two standard errors, means a wrong pose. */
 #define TRACKED_POOR 0.5
 #define NEAREST_POOR 0.35
 
@@ -23,7 +22,8 @@ const struct consistency_fit *consistency_deciding_fit(const struct consistency 
     return consistency->tracked ? &view->tracked : &view->nearest;
 }
 
-/* The median fit by either kind of points, of views that have one. `values` has room for all. */
+/* Returns the median fit by one kind of points, over the views that have one. `values` has the
+ * capacity of all views. */
 static double median_fit(const struct consistency *consistency, bool tracked, double *values,
                          size_t *count)
 {
@@ -37,7 +37,7 @@ static double median_fit(const struct consistency *consistency, bool tracked, do
     return *count > 0 ? space_quantile(values, *count, 0.5) : 0;
 }
 
-/* Views that are as wrong as the capture, or far below it. */
+/* Marks the views whose fit is below `least` by `errors` standard errors. */
 static void find_poor(struct consistency *consistency, double least, double errors)
 {
     for (size_t i = 0; i < consistency->count; i++) {
@@ -88,7 +88,7 @@ vkn_status consistency_judge(struct consistency *consistency)
     return VKN_OK;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- description ----------------------------------------------------------------------------- */
 
 const char *consistency_name(const struct vkn_scene *scene, const struct consistency_view *view)
 {
@@ -100,7 +100,7 @@ const char *consistency_name(const struct vkn_scene *scene, const struct consist
     return slash != NULL ? slash + 1 : path;
 }
 
-/* ": images/0007.jpg (0.02), images/0012.jpg (-0.11), ..." */
+/* Appends ": images/0007.jpg (0.02), images/0012.jpg (-0.11), ...". */
 static void add_names(const struct vkn_scene *scene, const struct consistency *consistency,
                       size_t names, struct base_text *text)
 {
@@ -126,16 +126,13 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
     switch (consistency->verdict) {
     case CONSISTENCY_MOST_WRONG:
         base_text_add(text,
-                      "the poses of %zu of %zu views%s do not fit their pictures: the sparse "
-                      "points have the colours "
-                      "of the pictures hardly more than under the poses of other views (fit %.2f "
-                      "in the median; 1 is "
-                      "perfect, 0 no better)",
+                      "the poses of %zu of %zu views%s do not fit their pictures: the colours of "
+                      "the sparse points agree with the pictures hardly better than under other "
+                      "views' poses (median fit %.2f; 1 is perfect, 0 no better than other poses)",
                       consistency->poor, consistency->scored, sampled, consistency->fit);
-        return "check that each pose belongs to the picture of its name, its convention (camera to "
-               "world or world to "
-               "camera, axes) and the focal length; or make new poses from the pictures (vknerf "
-               "prepare)";
+        return "check that each pose belongs to the picture of its name, the poses' convention "
+               "(camera to world or world to camera, axes) and the focal length; or find new poses "
+               "(vknerf prepare)";
     case CONSISTENCY_SOME_WRONG:
         base_text_add(text,
                       "the poses of %zu of %zu views%s do not fit their pictures, by the colours "
@@ -152,15 +149,13 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
                "poses (camera to "
                "world or world to camera, axes)";
     case CONSISTENCY_FOLDED:
-        base_text_add(text,
-                      "the points nearest to the views do not have the colours of the pictures "
-                      "(fit %.2f in the "
-                      "median; %.2f of the points that the views' tracks name): parts of the model "
-                      "may lie over others",
-                      consistency->nearest, consistency->fit);
-        return "look whether two sides that look alike were taken for one; if so, make new poses "
-               "without the pictures "
-               "of one of them, or with more pictures between the two";
+        base_text_add(
+            text,
+            "the nearest visible points do not have the colours of the pictures (median fit %.2f; "
+            "%.2f for the points of the views' tracks): parts of the model may overlap",
+            consistency->nearest, consistency->fit);
+        return "check whether two similar sides were mistaken for one; if so, find new poses "
+               "without the pictures of one of them, or with more pictures between the two";
     case CONSISTENCY_UNKNOWN:
     case CONSISTENCY_GOOD:
         break;

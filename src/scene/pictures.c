@@ -1,15 +1,13 @@
-/* The pictures and masks of frames: finding them, their size, which way up they are, and what is
- * said of it. */
+/* Finds and measures images and masks of frames, and decides on EXIF orientations. */
 #include "scene/pictures.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- finding -----------------------------------------------------------------------------------
- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
-/* What of a frame is looked for: its picture, or its mask. */
+/* A searched file of a frame: its image or its mask. */
 struct sought {
     const char *name;
     char **path;
@@ -31,7 +29,7 @@ static vkn_status take_found(const struct transforms *transforms,
         *sought->differences = found->path != NULL ? found->differences : 0;
         return VKN_OK;
     }
-    base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s is not there, and both %s and %s may be meant",
+    base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: %s does not exist, and both %s and %s match it",
               transforms->file, transforms->list, frame->index, sought->name, found->path,
               found->other);
     free(found->path);
@@ -72,8 +70,8 @@ static int by_path(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-/* A file that was found under another name is of one name alone: cam1/a.jpg and cam2/a.jpg are not
- * both a.jpg. */
+/* Checks that a file found under another name belongs to one name only: cam1/a.jpg and cam2/a.jpg
+ * cannot both be a.jpg. */
 static vkn_status check_shared(const struct transforms *transforms, bool masks)
 {
     struct sought *all = base_alloc(transforms->count, sizeof(*all));
@@ -89,14 +87,14 @@ static vkn_status check_shared(const struct transforms *transforms, bool masks)
         const struct sought *a = &all[i], *b = &all[i + 1];
         if (strcmp(*a->path, *b->path) == 0 && strcmp(a->name, b->name) != 0 &&
             (*a->differences | *b->differences) != 0)
-            status = base_fail(VKN_BAD_INPUT, "%s: %s: both %s and %s would be %s",
-                               transforms->file, transforms->list, a->name, b->name, *a->path);
+            status = base_fail(VKN_BAD_INPUT, "%s: %s: both %s and %s match %s", transforms->file,
+                               transforms->list, a->name, b->name, *a->path);
     }
     free(all);
     return status;
 }
 
-/* A mask that is not there is not the image, which its name may be like. */
+/* Drops masks that are the image itself, which a search for a similar name can find. */
 static void drop_images(struct transforms *transforms)
 {
     for (size_t i = 0; i < transforms->count; i++) {
@@ -125,7 +123,7 @@ static vkn_status find_all(const char *folder, const char *const *places, bool m
     return status == VKN_OK ? check_shared(transforms, masks) : status;
 }
 
-#define ITSELF "" /* the folder that names are relative to */
+#define ITSELF "" /* the folder itself */
 
 static const char *const all_places[] = {ITSELF, "images", "image", "input", "rgb", NULL};
 const char *const *const image_folders = all_places + 1;
@@ -144,12 +142,11 @@ vkn_status pictures_find_masks(const char *folder, struct scene_findings *findin
     return find_all(folder, places, true, findings, transforms);
 }
 
-/* ---- which way up ------------------------------------------------------------------------------
- */
+/* ---- EXIF orientation ------------------------------------------------------------------------ */
 
-/* Whether a picture of that size can be the camera's: by w and h, else by where the optical centre
- * is, which no camera has far from the middle. */
-#define OFF_CENTER 0.1 /* of the size */
+/* Returns whether an image of that size fits the lens: by w and h or, without them, by the optical
+ * centre, which is never far from the middle. */
+#define OFF_CENTER 0.1 /* largest distance from the middle, as a fraction of the size */
 
 static bool fits(const struct transforms_lens *lens, double width, double height)
 {
@@ -187,8 +184,8 @@ vkn_status pictures_measure(struct transforms_frame *frame)
     return VKN_OK;
 }
 
-/* Intrinsics of all frames that say no size hold for one shape: that of the first picture that is
- * not on its side. */
+/* Returns whether a frame shares the top-level intrinsics and gives no size. Such frames have one
+ * aspect ratio: that of the first image whose orientation does not swap its sides. */
 static bool shares_lens(const struct transforms *transforms, const struct transforms_frame *frame)
 {
     const struct transforms_lens *lens = &frame->lens, *shared = &transforms->lens;
@@ -219,8 +216,7 @@ void pictures_orient_like_first(struct transforms *transforms)
     }
 }
 
-/* ---- what is said ------------------------------------------------------------------------------
- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 static const char *file_name(const char *path)
 {
@@ -228,7 +224,7 @@ static const char *file_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Frames of all files of a scene, and those of them that are like `first`. */
+/* Number of frames of a scene, and number and first of those that match. */
 struct tally {
     size_t all, counted;
     unsigned differences;
@@ -257,7 +253,7 @@ static struct tally tally_names(const struct transforms files[SCENE_SPLITS], boo
     return tally;
 }
 
-/* What comes of an EXIF orientation. */
+/* Treatment of an EXIF orientation. */
 enum way { TURNED, STORED, ORIENTATION_UNKNOWN, WAYS };
 
 static struct tally tally_orientations(const struct transforms files[SCENE_SPLITS], enum way way)
@@ -274,7 +270,7 @@ static struct tally tally_orientations(const struct transforms files[SCENE_SPLIT
     return tally;
 }
 
-/* "9 of 9 images are found under another extension: a.png for a.jpg" */
+/* Appends "9 of 9 images are found under another extension: a.png for a.jpg". */
 static void say_names(struct base_text *text, const struct transforms files[SCENE_SPLITS],
                       bool masks)
 {
@@ -297,7 +293,7 @@ static void say_names(struct base_text *text, const struct transforms files[SCEN
     if (name == NULL || path == NULL)
         return;
     bool moved = ((masks ? first->mask_found : first->found) & FOUND_FOLDER) != 0 ||
-                 strcmp(file_name(path), file_name(name)) == 0; /* a folder's case */
+                 strcmp(file_name(path), file_name(name)) == 0; /* only a folder differs */
     base_text_add(text, ": %s for %s", moved ? path : file_name(path),
                   moved ? name : file_name(name));
 }
@@ -319,9 +315,9 @@ static vkn_status describe_orientations(const struct transforms files[SCENE_SPLI
                                         char **text)
 {
     static const char *const words[WAYS] = {
-        [TURNED] = "and are turned upright: only so they have the size that their cameras have",
-        [STORED] = "and are taken as stored: only so they have the size that their cameras have",
-        [ORIENTATION_UNKNOWN] = "that their cameras' sizes do not confirm, and are taken as stored",
+        [TURNED] = "and are rotated upright, because only then they have their cameras' sizes",
+        [STORED] = "and are used as stored, because only then they have their cameras' sizes",
+        [ORIENTATION_UNKNOWN] = "that their cameras' sizes do not confirm, and are used as stored",
     };
     const struct tally tally = tally_orientations(files, way);
     *text = NULL;
@@ -353,7 +349,7 @@ vkn_status pictures_report(const char *path, const struct transforms files[SCENE
         status = describe_orientations(files, ORIENTATION_UNKNOWN, &told->orientation_unknown);
     log_and_free(BASE_LOG_INFO, path, own.other_names);
     log_and_free(BASE_LOG_INFO, path, own.turned);
-    free(own.as_stored); /* as other programs take them: nothing to say while training */
+    free(own.as_stored); /* other programs do the same: not worth a message in training */
     log_and_free(BASE_LOG_WARNING, path, own.orientation_unknown);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Inside of the scene room: the pictures and masks of frames. */
+/* Finds and measures the images and masks of frames (internal to the module scene). */
 #ifndef SCENE_PICTURES_H
 #define SCENE_PICTURES_H
 
@@ -6,27 +6,26 @@
 #include "scene/image.h"
 #include "scene/transforms.h"
 
-/* Folders that may hold the pictures of a scene where the one that is written is absent; ends with
- * NULL. */
+/* NULL-terminated names of subfolders to search for images whose written folder does not exist. */
 extern const char *const *const image_folders;
 
 /* Sets image_path of the frames by file_path (find.h), relative to `folder`; with `in_places` also
- * where it is in one of image_folders instead. Frames without a picture keep NULL. VKN_BAD_INPUT
- * where a name may mean two files, which with `findings` (may be NULL) is counted there, or a file
- * two names. */
+ * searches image_folders. Frames without an image keep NULL. Returns VKN_BAD_INPUT when a name
+ * matches two files or a file matches two names; with `findings` (may be NULL) the former is
+ * counted there instead. */
 vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
                          struct transforms *transforms);
-/* The same of mask_path by mask_name. */
+/* Sets mask_path by mask_name in the same way. */
 vkn_status pictures_find_masks(const char *folder, struct scene_findings *findings,
                                struct transforms *transforms);
-/* Sets size and orientation of a frame whose image has been found. It is turned, so that width and
- * height are those of the upright picture, where EXIF has it on its side and only so it fits the
- * frame's lens. */
+/* Sets size and orientation of a frame whose image has been found. If EXIF rotates the image by 90
+ * degrees and only the rotated image fits the frame's lens, applies the orientation: width and
+ * height are then those of the upright image. */
 vkn_status pictures_measure(struct transforms_frame *frame);
-/* The same by the size of the other pictures, for those whose lens says none. */
+/* Applies the orientation of images whose lens gives no size, if that makes them fit the first
+ * image with the same lens. */
 void pictures_orient_like_first(struct transforms *transforms);
-/* Says once what was found under other names and what EXIF says: in `findings`, or where it is NULL
- * in the log. */
+/* Reports other names and EXIF orientations: in `findings` or, when it is NULL, in the log. */
 vkn_status pictures_report(const char *path, const struct transforms files[SCENE_SPLITS],
                            struct scene_findings *findings);
 

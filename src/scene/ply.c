@@ -1,4 +1,4 @@
-/* The values of a PLY file. */
+/* Reads the values of a PLY file. */
 #include "scene/ply.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ struct values {
     const char *file;
     enum ply_format format;
     const char *at, *end;
-    const char *begin; /* of the file */
+    const char *begin; /* start of the file */
 };
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -19,7 +19,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Of the character that is read last; one of a text. */
+/* Returns the line number of the current position in a text file. */
 static size_t line_number(const struct values *values)
 {
     size_t line = 1;
@@ -28,7 +28,7 @@ static size_t line_number(const struct values *values)
     return line;
 }
 
-/* Whether nothing but blanks is left of the line, or of the file. */
+/* Returns whether the rest of the line, or of the file, is blank. */
 static bool at_line_end(const struct values *values)
 {
     const char *at = values->at;
@@ -37,7 +37,7 @@ static bool at_line_end(const struct values *values)
     return at == values->end || is_space(*at);
 }
 
-/* Why there is none, or NULL. */
+/* Reads a number from text. Returns NULL or the problem. */
 static const char *take_text(struct values *values, double *value)
 {
     while (values->at < values->end && is_space(*values->at))
@@ -120,7 +120,7 @@ static uint8_t color_of(enum ply_type type, double value)
     return (uint8_t)(level >= 0 ? fmin(level, 255) + 0.5 : 0);
 }
 
-/* Why the point is of no use, or NULL. */
+/* Stores a value in a point. Returns NULL, or why the point cannot be used. */
 static const char *store(const struct ply_property *property, double value,
                          struct transforms_point *point)
 {
@@ -171,7 +171,8 @@ static vkn_status read_item(struct values *values, const struct ply_header *head
     return VKN_OK;
 }
 
-/* A number takes a digit and a blank at least, but for the file's last. */
+/* Checks an element's count against the bytes that follow. In text a number takes at least a digit
+ * and a blank, but the file's last number only a digit. */
 static vkn_status check_count(const struct values *values, const struct ply_header *header,
                               const struct ply_element *element)
 {
@@ -214,7 +215,7 @@ static vkn_status read_element(struct values *values, const struct ply_header *h
     if (element->properties == 0)
         return VKN_OK;
     BASE_TRY(check_count(values, header, element));
-    struct transforms_point other = {0}; /* nothing has a role to be stored in it */
+    struct transforms_point other = {0}; /* unused: only vertices have properties with a role */
     bool usable = true;
     if (element->is_vertex)
         return read_vertices(values, header, element, cloud);

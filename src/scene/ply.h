@@ -1,30 +1,31 @@
-/* Inside of the scene room: point clouds in PLY files (Turk, "The PLY Polygon File Format", 1994):
- * a header of lines that names elements and their properties, then the elements' values, as text or
- * in binary of either byte order. */
+/* Reads point clouds from PLY files (Turk, "The PLY Polygon File Format", 1994; internal to the
+ * module scene): a header of lines names elements and their properties; the elements' values follow
+ * as text or in binary of either byte order. */
 #ifndef SCENE_PLY_H
 #define SCENE_PLY_H
 
 #include "scene/transforms.h"
 
+/* A point cloud. ply_free frees what it owns. */
 struct ply {
     struct transforms_point *points;
     size_t count;
-    struct rejected_points left_out; /* a coordinate or colour is not finite, or a coordinate beyond
-                                        1e9 */
+    struct rejected_points left_out; /* a value is not finite, or a coordinate is beyond 1e9 */
 };
 void ply_free(struct ply *cloud);
 
-/* The positions and, where it has them, colours of the element `vertex`, from the bytes of a file,
- * of which `file` is the name for messages; data[size] is readable and 0. x y z may be of any type;
- * other properties and elements, lists too, are stepped over. The caller frees with ply_free, after
- * a failure too. VKN_BAD_INPUT where something is missing, cut off, or no number; what a file
- * claims to hold is checked against its size before memory is taken. */
+/* Reads the positions and, when present, colours of the element `vertex` from the bytes of a file;
+ * `file` is its name for messages, and data[size] must be readable and 0. x y z may have any type;
+ * other properties and elements, lists too, are skipped. The caller frees the cloud with ply_free,
+ * also after a failure. Returns VKN_BAD_INPUT when something is missing, cut off or not a number.
+ * Counts that the file claims are checked against its size before memory is allocated. */
 vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply *cloud);
 
 /* ---- the header (ply_header.c) --------------------------------------------------------------- */
 
 enum ply_format { PLY_ASCII, PLY_LITTLE, PLY_BIG };
 
+/* Types of a property. ply_type_sizes has their bytes in binary files. */
 enum ply_type {
     PLY_INT8,
     PLY_UINT8,
@@ -38,36 +39,39 @@ enum ply_type {
 };
 extern const size_t ply_type_sizes[PLY_TYPES];
 
-/* What a vertex's property is to us. */
+/* Meaning of a vertex property. */
 enum ply_role { PLY_X, PLY_Y, PLY_Z, PLY_RED, PLY_GREEN, PLY_BLUE, PLY_ROLES };
 extern const char *const ply_role_names[PLY_ROLES];
 
+/* A property of an element. */
 struct ply_property {
     enum ply_type type;
-    enum ply_type count_type; /* of a list: that of the number of its values */
+    enum ply_type count_type; /* of a list: type of its length */
     bool list;
-    enum ply_role role; /* PLY_ROLES: none */
+    enum ply_role role; /* PLY_ROLES: ignored */
 };
 
+/* An element: a list of equal records. */
 struct ply_element {
     bool is_vertex;
     uint64_t count;
-    size_t first, properties; /* of ply_header.properties */
+    size_t first, properties; /* index in ply_header.properties, and number */
 };
 
 #define PLY_MAX_ELEMENTS   32u
 #define PLY_MAX_PROPERTIES 512u
 
+/* A parsed header. */
 struct ply_header {
     enum ply_format format;
     struct ply_element elements[PLY_MAX_ELEMENTS];
     size_t element_count;
     struct ply_property properties[PLY_MAX_PROPERTIES];
     size_t property_count;
-    size_t size; /* bytes: the values begin there */
+    size_t size; /* bytes of the header; the values follow */
 };
 
-/* There is one vertex element, with x, y and z. */
+/* Reads the header and checks that it has one vertex element with x, y and z. */
 vkn_status ply_read_header(const char *file, const char *data, size_t size,
                            struct ply_header *header);
 

@@ -1,4 +1,4 @@
-/* The header of a PLY file. */
+/* Reads the header of a PLY file. */
 #include <string.h>
 
 #include "scene/ply.h"
@@ -6,7 +6,7 @@
 const size_t ply_type_sizes[PLY_TYPES] = {1, 1, 2, 2, 4, 4, 4, 8};
 const char *const ply_role_names[PLY_ROLES] = {"x", "y", "z", "red", "green", "blue"};
 
-#define MAX_WORDS 6u /* of a line; there is none with so many that says something to us */
+#define MAX_WORDS 6u /* words of a line that are kept; the lines that are used have fewer */
 
 struct word {
     const char *text;
@@ -16,7 +16,7 @@ struct word {
 struct lines {
     const char *file;
     const char *at, *end;
-    char ending; /* of every line, or '\0' before the first */
+    char ending; /* last character of every line; '\0' before the first line is read */
     size_t number;
     struct word words[MAX_WORDS];
     size_t count;
@@ -27,9 +27,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Behind the header there may be binary numbers, so the first line decides how all of them end:
- * with a line feed, before which a carriage return may stand, or with a carriage return alone, as
- * Turk has it. */
+/* Finds the line ending by the first line, because binary data may follow the header: a line feed,
+ * possibly after a carriage return, or a carriage return alone, as in Turk's text. */
 static char find_ending(const char *at, const char *end)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -103,7 +102,7 @@ static vkn_status read_element(const struct lines *lines, struct ply_header *hea
     for (size_t i = 0; i < word->size; i++) {
         unsigned digit = (unsigned)(word->text[i] - '0');
         if (digit > 9 || count > (UINT64_MAX - digit) / 10)
-            return bad_line(lines, "element", "its number is not one from 0 to 2^64 - 1");
+            return bad_line(lines, "element", "its number is not from 0 to 2^64 - 1");
         count = 10 * count + digit;
     }
     *element = (struct ply_element){is_word(lines, 1, "vertex"), count, header->property_count, 0};
@@ -150,7 +149,7 @@ static vkn_status read_property(const struct lines *lines, struct ply_header *he
     return VKN_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the header ------------------------------------------------------------------------------ */
 
 static vkn_status check_vertices(const char *file, const struct ply_header *header)
 {
@@ -190,7 +189,7 @@ vkn_status ply_read_header(const char *file, const char *data, size_t size,
             BASE_TRY(read_property(&lines, header));
         } else if (lines.count > 0 && !is_word(&lines, 0, "comment") &&
                    !is_word(&lines, 0, "obj_info")) {
-            return bad_line(&lines, "header", "none of the lines that there are in PLY files");
+            return bad_line(&lines, "header", "not a line of a PLY header");
         }
     }
     if (!is_word(&lines, 0, "end_header"))

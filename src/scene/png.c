@@ -7,20 +7,19 @@
 
 #include "scene/image.h"
 
-/* Pictures are written as fast as they are rendered, or faster: what higher levels save, a few
- * percent, takes several times as long (BENCHMARKS.md). Rows of pictures are like those above them.
- */
+/* Compression must be as fast as rendering: higher levels save a few percent and take several times
+ * as long (BENCHMARKS.md). Rows of images are similar to the rows above them. */
 #define LEVEL  2
 #define FILTER PNG_FILTER_UP
 
-/* Deflate shrinks at most so many times. */
+/* Largest compression factor of deflate. */
 #define MOST_SHRUNK 1032
 
 struct work {
     png_structp png;
     png_infop info;
     jmp_buf leave;
-    struct image_file *file; /* that is read; NULL: writing */
+    struct image_file *file; /* file to read; NULL: writing */
     size_t at;
     uint8_t *rgba;
     const struct image_png *image;
@@ -29,7 +28,7 @@ struct work {
 
 /* ---- what libpng calls ----------------------------------------------------------------------- */
 
-/* Writing can only fail for want of memory: the pictures are what they should be. */
+/* Called at errors. Writing has no message because it only fails when out of memory. */
 static _Noreturn void fail(png_structp png, png_const_charp message)
 {
     struct work *work = png_get_error_ptr(png);
@@ -101,7 +100,7 @@ static bool attempt(struct work *work, void (*step)(struct work *))
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Chunks that pixels do not depend on are passed over. Limits of the size are those of image.c. */
+/* Reads the header; skips unknown chunks. image.c limits the size. */
 static void read_header(struct work *work)
 {
     png_structp png = work->png;
@@ -118,7 +117,7 @@ static void measure(struct work *work)
     file->width = png_get_image_width(work->png, work->info);
     file->height = png_get_image_height(work->png, work->info);
     file->is_16_bit = png_get_bit_depth(work->png, work->info) == 16;
-    size_t row = png_get_rowbytes(work->png, work->info) + 1; /* with its filter's number */
+    size_t row = png_get_rowbytes(work->png, work->info) + 1; /* plus the filter's byte */
     file->min_size = row * file->height / MOST_SHRUNK;
 }
 
@@ -161,7 +160,7 @@ static bool png_is(const uint8_t *data, size_t size)
     return memcmp(data, signature, size < sizeof(signature) ? size : sizeof(signature)) == 0;
 }
 
-/* The first bytes of a file may end before its pixels begin, which is no error. */
+/* Reads the size. It is no error if the first bytes of a file end before the pixels. */
 static bool png_measure(struct image_file *file)
 {
     return read_file(file, NULL, measure) || (!file->whole && !image_failed(file));
@@ -191,7 +190,7 @@ static void write_rows(struct work *work)
     png_set_filter(png, PNG_FILTER_TYPE_BASE, FILTER);
     png_write_info(png, work->info);
     if (image->bits == 16 && is_little_endian())
-        png_set_swap(png); /* files have the high byte first */
+        png_set_swap(png); /* PNG is big-endian */
     for (uint32_t y = 0; y < image->height; y++)
         png_write_row(png, (png_const_bytep)image->pixels + y * row);
     png_write_end(png, work->info);

@@ -1,4 +1,4 @@
-/* Camera poses: 4x4 or 3x4 matrices of numbers, and their place in training space. */
+/* Reads camera poses from 4x4 or 3x4 matrices and converts them to training space. */
 #include <math.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 
 #include "scene/transforms.h"
 
-#define LARGEST   1e9  /* coordinates beyond are no longer exact to a ten-millionth */
-#define TOLERANCE 0.02 /* how far from orthonormal a rotation may be written */
+#define LARGEST   1e9  /* beyond, coordinates are less accurate than 1e-7 */
+#define TOLERANCE 0.02 /* largest deviation from orthonormality of a rotation in a file */
 
 static vkn_status read_row(const cJSON *row, const char *name, const char *where, int index,
                            double values[4])
@@ -32,7 +32,7 @@ double pose_determinant(const double m[3][3])
            m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
 }
 
-/* The inverse's transpose: cofactors over the determinant. */
+/* Computes the inverse transpose: cofactors over the determinant. */
 static void inverse_transpose(const double m[3][3], double result[3][3])
 {
     double d = pose_determinant(m);
@@ -44,7 +44,7 @@ static void inverse_transpose(const double m[3][3], double result[3][3])
     }
 }
 
-/* Largest deviation of m^T m from the identity. */
+/* Returns the largest deviation of m^T m from the identity. */
 static double skewness(const double m[3][3])
 {
     double worst = 0;
@@ -57,8 +57,9 @@ static double skewness(const double m[3][3])
     return worst;
 }
 
-/* The nearest rotation, by Newton's iteration for the polar decomposition: m <- (m + m^-T) / 2
- * (Higham 1986). Starts near the answer, so it has converged long before the last round. */
+/* Replaces m by the nearest rotation, by Newton's iteration for the polar decomposition: m <- (m +
+ * m^-T) / 2 (Higham 1986). Starting near the result, it converges long before the last iteration.
+ * Returns NULL or the problem. */
 static const char *make_rotation(double m[3][3])
 {
     double d = pose_determinant(m);

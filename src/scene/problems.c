@@ -1,4 +1,4 @@
-/* What is wrong with a scene, and what to do about it. */
+/* Lists the problems of a scene, with advice. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,22 +8,21 @@
 #include "scene/inspect.h"
 #include "scene/reader.h"
 
-/* Cameras count as being in a plane or on a line when they leave it by less than this share of
- * their spread along it. */
+/* Cameras count as coplanar or collinear when their spread across is below this fraction of their
+ * largest spread. */
 #define FLAT           0.01
-#define LEAST_SPREAD   0.004 /* of the cameras, as a share of the cube's side */
-#define LEAST_POINTS   0.7   /* share of the points that the cube should hold */
-#define MANY_NEAR      0.02  /* share of the points that rays may miss */
-#define WIDEST         150   /* degrees: a perspective lens beyond is likely a wrong focal length */
+#define LEAST_SPREAD   0.004 /* smallest spread of the cameras, as a fraction of the cube's side */
+#define LEAST_POINTS   0.7   /* smallest fraction of the points inside of the cube */
+#define MANY_NEAR      0.02  /* largest fraction of the points that are nearer than rays start */
+#define WIDEST         150 /* degrees; a wider perspective lens probably has a wrong focal length */
 #define NARROWEST      3
-#define FAR_OFF_CENTER 0.25 /* of the image's size */
-#define COARSE_STEP    1e-3 /* of positions, in sides of the unit cube: larger ones show */
+#define FAR_OFF_CENTER 0.25 /* as a fraction of the image's size */
+#define COARSE_STEP    1e-3 /* smallest visible rounding step of positions, in unit cube sides */
 #define LEAST_ROUNDED  4    /* views whose positions are not multiples of a step by chance */
 
-/* ---- masks ------------------------------------------------------------------------------------
- */
+/* ---- masks ----------------------------------------------------------------------------------- */
 
-/* Whether the scene has a folder of that name; *text is its path then. */
+/* Sets *text to the path of the scene's folder of that name; NULL: there is none. */
 static vkn_status find_folder(const struct vkn_scene *scene, const char *name, char **text)
 {
     char *folder = NULL;
@@ -41,8 +40,7 @@ static vkn_status find_folder(const struct vkn_scene *scene, const char *name, c
     return VKN_OK;
 }
 
-/* A folder of masks none of which is a view's. What NSVF has in `mask` its training does not use.
- */
+/* Reports a folder of masks that no view uses, but not `mask` of NSVF, which ignores it too. */
 static vkn_status check_unused_masks(struct inspection *inspection)
 {
     const struct vkn_scene *scene = inspection->scene;
@@ -66,8 +64,7 @@ static vkn_status check_unused_masks(struct inspection *inspection)
     return status;
 }
 
-/* ---- images ------------------------------------------------------------------------------------
- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 static vkn_status check_images(struct inspection *inspection)
 {
@@ -111,7 +108,7 @@ static vkn_status check_images(struct inspection *inspection)
     return check_unused_masks(inspection);
 }
 
-/* A key that is nearly one that is read. */
+/* Reports unread keys that are similar to known ones. */
 static vkn_status check_keys(struct inspection *inspection)
 {
     const cJSON *entry = NULL;
@@ -127,14 +124,14 @@ static vkn_status check_keys(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* Most fields do not know of time. */
+/* Reports different times, which only dynamic models use. */
 static vkn_status check_times(struct inspection *inspection)
 {
     if (!inspection->scene->dynamic)
         return VKN_OK;
     return inspect_add_problem(inspection,
                                "nothing, if what they show does not move; else train --model "
-                               "dynamic, or the frames of one moment",
+                               "dynamic, or use only the frames of one time",
                                "frames have different times: the scene may move, and most models "
                                "do not");
 }
@@ -143,19 +140,18 @@ static vkn_status check_splits(struct inspection *inspection)
 {
     const struct scene_split *splits = inspection->scene->splits;
     if (splits[SCENE_TRAIN].camera_count < 3)
-        BASE_TRY(inspect_add_problem(inspection, "add pictures; some twenty are a beginning",
+        BASE_TRY(inspect_add_problem(inspection, "add pictures; about twenty are a good start",
                                      "only %zu views to train on",
                                      splits[SCENE_TRAIN].camera_count));
     const struct scene_reader *reader = reader_of(inspection->scene->format);
     if (splits[SCENE_TEST].camera_count == 0 && splits[SCENE_VAL].camera_count == 0)
         BASE_TRY(inspect_add_problem(
             inspection, reader != NULL ? reader->hold_out : "eval with --split train",
-            "no view is held out: how good unseen views are cannot be measured"));
+            "no view is held out: the quality of unseen views cannot be measured"));
     return VKN_OK;
 }
 
-/* ---- lenses ------------------------------------------------------------------------------------
- */
+/* ---- lenses ---------------------------------------------------------------------------------- */
 
 static vkn_status check_lenses(struct inspection *inspection)
 {
@@ -180,11 +176,10 @@ static vkn_status check_lenses(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- poses -------------------------------------------------------------------------------------
- */
+/* ---- poses ----------------------------------------------------------------------------------- */
 
 struct placed {
-    double key; /* position along a direction in general position */
+    double key; /* position along a direction that is parallel to no axis or symmetry plane */
     size_t view;
     enum scene_split_name split;
 };
@@ -195,7 +190,7 @@ static int by_key(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Equal but for rounding, and at the same time. */
+/* Returns whether two views have the same pose, up to rounding, and time. */
 static bool same_pose(const struct scene_camera *a, const struct scene_camera *b, double slack)
 {
     for (int i = 0; i < 12; i++)
@@ -205,11 +200,12 @@ static bool same_pose(const struct scene_camera *a, const struct scene_camera *b
 }
 
 struct duplicates {
-    size_t count, across; /* pairs; of views in different splits */
+    size_t count, across; /* pairs; pairs in different splits */
     const char *first[2]; /* images of the first pair */
 };
 
-/* Equal positions have nearly equal keys, so that only neighbours have to be compared. */
+/* Counts duplicates. Equal positions have nearly equal keys, so only neighbours in the sorted order
+ * are compared. */
 static void find_duplicates(const struct inspection *inspection, const struct placed *placed,
                             double slack, struct duplicates *duplicates)
 {
@@ -226,12 +222,12 @@ static void find_duplicates(const struct inspection *inspection, const struct pl
                 duplicates->first[1] = other->image_path;
             }
             duplicates->across += placed[a].split != placed[b].split ? 1 : 0;
-            break; /* ten views in one place are nine pairs */
+            break; /* ten equal views count as nine pairs */
         }
     }
 }
 
-/* Validation and testing often share their views: such a pair is none. */
+/* Treats validation and testing as one split, because they often share views. */
 static enum scene_split_name held_out(enum scene_split_name split)
 {
     return split == SCENE_VAL ? SCENE_TEST : split;
@@ -264,7 +260,7 @@ static vkn_status check_duplicates(struct inspection *inspection)
                                 "makes the result look "
                                 "better than it is"
                               : "take one of each pair out, or correct its pose",
-        "%zu views have the pose of another (%zu of them in another split), as %s and %s",
+        "%zu views have the pose of another (%zu of them in another split), such as %s and %s",
         duplicates.count, duplicates.across, duplicates.first[0], duplicates.first[1]);
 }
 
@@ -288,8 +284,7 @@ static vkn_status check_arrangement(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* ---- points ------------------------------------------------------------------------------------
- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 static vkn_status check_points(struct inspection *inspection)
 {
@@ -306,8 +301,7 @@ static vkn_status check_points(struct inspection *inspection)
         findings->bad_points + findings->point_count, findings->first_bad_point);
 }
 
-/* ---- scale -------------------------------------------------------------------------------------
- */
+/* ---- scale ----------------------------------------------------------------------------------- */
 
 static vkn_status check_focus(struct inspection *inspection)
 {
@@ -318,11 +312,9 @@ static vkn_status check_focus(struct inspection *inspection)
     if (inspection->has_focus && farthest > half)
         return inspect_add_problem(
             inspection,
-            "make scale smaller or aabb_scale larger, or set offset so that it comes to lie at 0.5 "
-            "0.5 0.5",
-            "what the cameras look at, (%.3g, %.3g, %.3g) in training space, is outside of the "
-            "cube "
-            "that is reconstructed",
+            "make scale smaller or aabb_scale larger, or set offset so that it lies at 0.5 0.5 0.5",
+            "the cameras' focus point, (%.3g, %.3g, %.3g) in training space, is outside of the "
+            "cube that is reconstructed",
             point[0], point[1], point[2]);
     if (inspection->inside < INSPECT_MIN_INSIDE)
         return inspect_add_problem(
@@ -352,10 +344,10 @@ static vkn_status check_near(struct inspection *inspection)
     static const char advice[] =
         "make scale larger, or --set march.near_distance=... smaller in training";
     if (inspection->has_focus && inspection->distance < 2 * inspection->near)
-        return inspect_add_problem(
-            inspection, advice,
-            "what the cameras look at is %.3g away from them and rays begin at %.3g: it is cut off",
-            inspection->distance, inspection->near);
+        return inspect_add_problem(inspection, advice,
+                                   "the cameras' focus point is %.3g away from them, but rays "
+                                   "begin at %.3g: it is cut off",
+                                   inspection->distance, inspection->near);
     if (inspection->points_near > MANY_NEAR)
         return inspect_add_problem(
             inspection, advice,
@@ -364,8 +356,9 @@ static vkn_status check_near(struct inspection *inspection)
     return VKN_OK;
 }
 
-/* The largest step of single precision among the cameras' coordinates, in dataset units, where all
- * that are coarse are multiples of theirs, as rounded ones are; 0: they are not. */
+/* Returns the largest single-precision step among the cameras' coordinates, in dataset units, if
+ * all coordinates with coarse steps are multiples of their step, which means that they were
+ * rounded. 0: they were not. */
 static double single_precision_step(const struct inspection *inspection)
 {
     const struct vkn_scene *scene = inspection->scene;

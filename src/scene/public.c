@@ -1,4 +1,4 @@
-/* Scenes and cameras as those who use the library have them: in the dataset's units. */
+/* Implements the public functions of scenes and cameras, in the dataset's units. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static vkn_status refuse_infinite(const struct vkn_camera *camera)
 
 #define SQUARE_TOLERANCE 1e-3
 
-/* Whether the columns are of unit length and square to each other. */
+/* Returns whether the first three columns are orthonormal and the fourth is finite. */
 static bool is_pose(const double pose[12])
 {
     bool good = true;
@@ -167,7 +167,7 @@ static bool is_pose(const double pose[12])
 static vkn_status check_camera(const struct vkn_camera *camera)
 {
     if (camera->width == 0 || camera->height == 0)
-        return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels are none",
+        return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels: must not be 0",
                          camera->width, camera->height);
     bool known = (unsigned)camera->lens < SCENE_LENSES;
     bool all_around = known && lens_kinds[camera->lens].around && camera->focal_x == 0.0 &&
@@ -175,10 +175,11 @@ static vkn_status check_camera(const struct vkn_camera *camera)
     if (!is_finite(camera))
         return refuse_infinite(camera);
     if ((camera->focal_x <= 0.0 && !all_around) || camera->focal_y < 0.0)
-        return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: not of a lens",
+        return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: must be positive",
                          camera->focal_x, camera->focal_y);
     if (!known)
-        return base_fail(VKN_BAD_INPUT, "camera: lens: %u is none", (unsigned)camera->lens);
+        return base_fail(VKN_BAD_INPUT, "camera: lens: %u is not a known lens",
+                         (unsigned)camera->lens);
     if (!(camera->time >= 0.0 && camera->time <= 1.0))
         return base_fail(VKN_BAD_INPUT, "camera: time: %g is not from 0 to 1", camera->time);
     if (!is_pose(camera->pose))
@@ -243,8 +244,7 @@ vkn_status vkn_camera_look_at(struct vkn_camera *camera, const double *eye, cons
                              __func__, eye[i], target[i], up[i], "xyz"[i]);
     const double back[3] = {eye[0] - target[0], eye[1] - target[1], eye[2] - target[2]};
     if (!(vector_dot(back, back) > 0.0) || !(vector_dot(up, up) > 0.0))
-        return base_fail(VKN_BAD_INPUT, "%s: the target is where the eye is, or `up` is zero",
-                         __func__);
+        return base_fail(VKN_BAD_INPUT, "%s: the target equals the eye, or `up` is zero", __func__);
     look_along(eye, back, up, camera->pose);
     return VKN_OK;
 }

@@ -1,22 +1,23 @@
-/* Inside of the scene room: readers of the formats that scenes are written in. The list of them is
- * VKN_SCENE_FORMATS (vknerf/choices.h); each is in a file of its own. */
+/* Interface of the readers of scene formats (internal to the module scene). VKN_SCENE_FORMATS
+ * (vknerf/choices.h) lists the formats; each reader is in a file of its own. */
 #ifndef SCENE_READER_H
 #define SCENE_READER_H
 
 #include "scene/transforms.h"
 
+/* The reader of one scene format. */
 struct scene_reader {
-    /* What a folder of the format has, for messages that there is none: "poses_bounds.npy". */
+    /* Files that identify a folder of the format, for messages: "poses_bounds.npy". */
     const char *looked_for;
-    /* How the name of a file ends that stands for a scene by itself; NULL: none does. */
+    /* Ending of the name of a file that is a scene by itself; NULL: none. */
     const char *ending;
-    /* What to do about a scene without views that are held out. */
+    /* Advice for a scene without views that are held out. */
     const char *hold_out;
-    /* The file in a folder that reading begins with, NULL when there is none; `others` are those of
-     * scene_findings. Both are NULL before. The caller frees them, after a failure too. */
+    /* Sets *file to the file where reading starts, NULL when there is none, and *others as
+     * scene_findings.others. Both are NULL before. The caller frees them, also after a failure. */
     vkn_status (*find)(const char *folder, char **file, char **others);
-    /* Reads `files` and `single` as scene_assemble takes them, images found. The caller frees the
-     * files, after a failure too. */
+    /* Reads `files` and `single` as scene_assemble expects them, with images found. The caller
+     * frees the files, also after a failure. */
     vkn_status (*read)(const char *file, const struct scene_options *options,
                        struct transforms files[SCENE_SPLITS], bool *single);
 };
@@ -25,12 +26,13 @@ struct scene_reader {
 VKN_SCENE_FORMATS(SCENE_READER)
 #undef SCENE_READER
 
-/* NULL: of VKN_SCENE_AUTO. */
+/* Returns the reader of a format; NULL for VKN_SCENE_AUTO. */
 const struct scene_reader *reader_of(enum vkn_scene_format format);
 
-/* For `find` of a format that one file tells: folder/name in fresh memory, NULL when it is not
- * there. */
+/* Implements `find` for a format that one file identifies: sets *file to folder/name, or NULL when
+ * there is no such file. */
 vkn_status reader_find(const char *folder, const char *name, char **file);
+/* Returns whether a text ends with `end`. */
 bool reader_ends_with(const char *text, const char *end);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is given instead of a scene: photographs or a video, whose poses nobody has found yet. */
+/* Explains what a path is that is no scene, such as photographs or a video without poses. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "scene/capture.h"
 #include "scene/detect.h"
 
-#define PREPARED         "prepare.json" /* of vknerf prepare, see src/prepare/record.c */
+#define PREPARED         "prepare.json" /* file of vknerf prepare, see src/prepare/record.c */
 #define CONVERTED        "heic heif webp tif tiff bmp avif"
 #define VIDEOS           "mp4 mov m4v avi mkv webm mpg mts 3gp"
-#define DEEPEST          3u /* folders below one another that vknerf prepare looks into */
+#define DEEPEST          3u /* depth of subfolders that vknerf prepare searches */
 #define MOST_LOOKED_INTO 2000u
 
-/* Without what stands behind the name: slashes, or a video's ending. "scene" for folders without a
- * name. */
+/* Returns a name for the scene: the path without trailing slashes or a video's extension, plus
+ * "-scene"; "scene" for nameless folders. */
 static char *scene_beside(const char *path, bool video)
 {
     size_t length = strlen(path);
@@ -31,7 +31,7 @@ static char *scene_beside(const char *path, bool video)
     return nameless ? base_format("scene") : base_format("%.*s-scene", (int)length, path);
 }
 
-/* A word for a shell, which no command takes for an option. */
+/* Quotes a path for a shell so that no command takes it for an option. */
 static char *word_of(const char *path)
 {
     char *apart = base_format("%s%s", path[0] == '-' ? "./" : "", path);
@@ -55,7 +55,7 @@ static vkn_status say(const char *path, bool video, const char *what)
     return status;
 }
 
-/* As one of "mp4 mov", in whatever case. */
+/* Returns whether a path has one of the extensions "mp4 mov", in any case. */
 static bool has_ending(const char *path, const char *endings)
 {
     const char *dot = strrchr(path, '.');
@@ -69,8 +69,8 @@ static bool has_ending(const char *path, const char *endings)
     return false;
 }
 
-/* Files of the folder with one of these endings; `first`, unless NULL, becomes the first one's path
- * in fresh memory. */
+/* Counts the folder's files with one of the extensions. *first (unless NULL): the path of the first
+ * one, in fresh memory. */
 static size_t count_endings(const char *folder, const char *endings, char **first)
 {
     struct dirent **entries = NULL;
@@ -86,7 +86,7 @@ static size_t count_endings(const char *folder, const char *endings, char **firs
     return found;
 }
 
-/* Those that vknerf reads, and those that vknerf prepare converts. */
+/* Counts the images that vknerf reads and those that vknerf prepare converts. */
 static vkn_status count_pictures(const char *folder, size_t *count)
 {
     char **names = NULL;
@@ -105,7 +105,7 @@ static vkn_status count_pictures(const char *folder, size_t *count)
 static bool holds(const char *folder, const char *name)
 {
     char *path = base_path_join(folder, name);
-    bool there = path != NULL && access(path, F_OK) == 0; /* what cannot be looked at is no hint */
+    bool there = path != NULL && access(path, F_OK) == 0; /* inaccessible files count as absent */
     free(path);
     return there;
 }
@@ -121,11 +121,11 @@ static bool is_scene(const char *folder)
     return scene;
 }
 
-/* The first folder below that is a scene or has photographs. */
+/* The first subfolder that is a scene or has photographs. */
 struct below {
     const char *what;
     char *path;  /* NULL: there is none */
-    size_t left; /* folders that may still be looked into */
+    size_t left; /* remaining number of folders to search */
 };
 
 static vkn_status look_below(const char *folder, uint32_t depth, struct below *below)
@@ -137,14 +137,14 @@ static vkn_status look_below(const char *folder, uint32_t depth, struct below *b
         char *path =
             entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
         size_t pictures = 0;
-        bool turns = depth > 1 && entries[i]->d_type ==
-                                      DT_LNK; /* a link may lead anywhere, and round in a circle */
+        bool turns = depth > 1 &&
+                     entries[i]->d_type == DT_LNK; /* links may lead anywhere, also in circles */
         bool looks = path != NULL && below->path == NULL && below->left > 0 && status == VKN_OK &&
                      !turns && base_is_folder(path);
         bool scene = looks && is_scene(path);
         below->left -= looks;
-        if (looks && !scene && count_pictures(path, &pictures) == VKN_ERROR) /* one that cannot be
-                                                                                read holds none */
+        if (looks && !scene && count_pictures(path, &pictures) == VKN_ERROR) /* unreadable folders
+                                                                                count as empty */
             status = VKN_ERROR;
         if (scene || pictures > 0) {
             below->what = scene ? "a scene" : "photographs without poses";
@@ -183,7 +183,7 @@ static bool is_empty(const char *folder)
     return empty;
 }
 
-/* Why a folder without photographs or a scene is none. */
+/* Fails with the reason why a folder without photographs is no scene. */
 static vkn_status refuse_other(const char *folder)
 {
     char *word = word_of(folder), *video = NULL;
@@ -206,14 +206,14 @@ static vkn_status refuse_other(const char *folder)
     return status;
 }
 
-/* Photographs of a scene, in a folder of it. */
+/* Fails if the folder is the image folder of a scene. */
 static vkn_status refuse_part(const char *folder)
 {
     char *above = base_path_join(folder, ".."),
          *scene = above != NULL ? realpath(above, NULL) : NULL;
     vkn_status status = VKN_OK;
     if (scene != NULL && is_scene(scene))
-        status = base_fail(VKN_BAD_INPUT, "%s: no scene but the photographs of one: name %s",
+        status = base_fail(VKN_BAD_INPUT, "%s: the photographs of a scene, not the scene: name %s",
                            folder, scene);
     free(above);
     free(scene);
@@ -226,9 +226,10 @@ vkn_status refuse_folder(const char *folder)
     size_t count = 0;
     vkn_status status = record != NULL && images != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && base_file_exists(record))
-        status = base_fail(VKN_BAD_INPUT,
-                           "%s: this scene was prepared in part; the same vknerf prepare goes on",
-                           folder);
+        status = base_fail(
+            VKN_BAD_INPUT,
+            "%s: this scene is only partly prepared; run the same vknerf prepare again to continue",
+            folder);
     if (status == VKN_OK)
         status = count_pictures(folder, &count);
     if (status == VKN_OK && count == 0)
@@ -243,7 +244,7 @@ vkn_status refuse_folder(const char *folder)
     return say(folder, false, what);
 }
 
-/* What a file is that its ending shows to be no scene, and what to do. */
+/* Fails, with advice, if the extension shows that a file is no scene. */
 vkn_status refuse_file(const char *path)
 {
     static const struct {

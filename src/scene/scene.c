@@ -1,4 +1,4 @@
-/* Opening, loading and closing a scene. */
+/* Opens, loads and closes scenes. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ void scene_close(struct vkn_scene **scene)
     *scene = NULL;
 }
 
-/* ---- shares ---------------------------------------------------------------------------------- */
+/* ---- shares of a split ----------------------------------------------------------------------- */
 
 static bool is_whole(struct scene_share share)
 {
@@ -132,7 +132,7 @@ struct loading {
     const struct vkn_scene *scene;
     const struct scene_split *split;
     uint32_t *pixels;
-    atomic_bool has_alpha, counts; /* any pixel does */
+    atomic_bool has_alpha, counts; /* any pixel has alpha < 255; any pixel is used */
     void (*progress)(void *context, size_t done, size_t total);
     void *progress_context;
 };
@@ -155,7 +155,7 @@ static vkn_status shrink_image(const struct vkn_scene *scene, const struct scene
     return VKN_OK;
 }
 
-/* A view as its file has it, made as small as the scene asks for. */
+/* Reads a view's file and downscales it as the scene's settings say. */
 static vkn_status read_image(const struct vkn_scene *scene, const struct scene_camera *camera,
                              uint32_t *pixels, bool *has_alpha)
 {
@@ -230,7 +230,7 @@ vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
 
 /* ---- single views ---------------------------------------------------------------------------- */
 
-/* From the file, all of which has to be decoded. */
+/* Decodes the file, which is always decoded whole, and shrinks some rows. */
 static vkn_status decode_rows(const struct vkn_scene *scene, const struct scene_camera *camera,
                               uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels)
 {

@@ -1,4 +1,4 @@
-/* scene: datasets become cameras and images; nothing here knows Vulkan. */
+/* Reads datasets into cameras and images. The module does not use Vulkan. */
 #ifndef SCENE_SCENE_H
 #define SCENE_SCENE_H
 
@@ -13,297 +13,312 @@
 /* Largest width or height of an image, in pixels. */
 #define SCENE_MAX_IMAGE_SIZE 16384u
 
-/* A pixel that does not count: masked out, or out of the lens's reach. Premultiplied colours
- * without alpha are black. */
+/* Value of an ignored pixel: masked out, or not reached by the lens. Premultiplied colours with
+ * alpha 0 are black, so no other pixel has this value. */
 #define SCENE_IGNORED 0x00ffffffu
 
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
-/* X(name): coefficients of lenses' distortion, which vkn_camera and the device's Camera have too;
- * and others that files name and no lens has. */
+/* X(name): the distortion coefficients that lenses use; struct vkn_camera and the device's Camera
+ * have the same. SCENE_OTHER_COEFFICIENTS are named by files, but no supported lens has them. */
 #define SCENE_COEFFICIENTS(X)       X(k1) X(k2) X(p1) X(p2) X(k3) X(k4) X(sx1) X(sy1)
 #define SCENE_OTHER_COEFFICIENTS(X) X(k5) X(k6)
 #define SCENE_COEFFICIENT(name)     SCENE_##name,
 enum { SCENE_COEFFICIENTS(SCENE_COEFFICIENT) SCENE_COEFFICIENT_COUNT };
-#define SCENE_LENSES (VKN_LENS_THIN_PRISM_FISHEYE + 1) /* kinds of lenses */
+#define SCENE_LENSES (VKN_LENS_THIN_PRISM_FISHEYE + 1) /* number of kinds of lenses */
 
 /* One view. Pixel (x, y) has its centre at (x + 0.5, y + 0.5), y down. The camera looks down its
  * -z, y up (OpenGL / Blender convention). A pixel's ideal coordinates are u = (x + 0.5 - center_x)
- * / focal_x, v likewise; the lens maps undistorted to distorted ideal coordinates, so ray
- * generation inverts it. All values are for the image as loaded (after downscaling). */
+ * / focal_x, and v likewise. The lens maps undistorted to distorted ideal coordinates, so ray
+ * generation inverts the lens. All values are for the image as loaded (after downscaling). */
 struct scene_camera {
     uint32_t width, height;                     /* pixels */
     float focal_x, focal_y, center_x, center_y; /* pixels */
     enum vkn_lens lens;
-    union { /* distortion, 0: none */
+    union { /* distortion coefficients, 0: none */
         struct {
-            float k1, k2, p1, p2, k3, k4, sx1, sy1; /* the order of SCENE_COEFFICIENTS */
+            float k1, k2, p1, p2, k3, k4, sx1, sy1; /* in the order of SCENE_COEFFICIENTS */
         };
         float distortion[SCENE_COEFFICIENT_COUNT];
     };
     float time;           /* 0..1 for dynamic scenes, else 0 */
     float pose[12];       /* camera to world, 3 rows x 4 columns, in training space */
-    uint64_t first_pixel; /* index of this view's first pixel in its split's `pixels`, or 0 */
-    char *image_path;     /* for messages; owned by the scene */
-    char *mask_path;      /* NULL: every pixel counts; owned by the scene */
-    bool mask_inverted;   /* the mask is bright where pixels do not count, instead of dark */
-    unsigned applied_orientation; /* EXIF orientation by which pixels are turned; 0, 1: as stored */
-    struct scene_point *tracked;  /* points of the sparse model that its tracks say are seen here,
-                                     some of many; */
-    size_t tracked_count;         /* owned by the scene; NULL and 0: no tracks, or not in a split */
+    uint64_t first_pixel; /* index in the split's `pixels`; 0 outside of the share */
+    char *image_path;     /* image file, or a name for messages; owned by the scene */
+    char *mask_path;      /* mask file; NULL: every pixel is used; owned by the scene */
+    bool mask_inverted;   /* the mask is bright at the ignored pixels instead of the used ones */
+    unsigned applied_orientation; /* EXIF orientation that is applied to the pixels; 0, 1: none */
+    struct scene_point *tracked;  /* a subset of the sparse model's points whose tracks list this
+                                     view; owned by the scene */
+    size_t tracked_count; /* 0 and NULL: the model has no tracks, or the camera is not of a split */
 };
 
-/* The views that a split holds the pixels of: of every `of` in a row `count`, from `first` on; of
- * 0, or `count`: all. */
+/* The subset of a split's views whose pixels are loaded: of each run of `of` consecutive views the
+ * `count` views from `first` on. All views when `of` is 0 or equals `count`. */
 struct scene_share {
     uint32_t first, count, of;
 };
 
+/* The views of one split. */
 struct scene_split {
     struct scene_camera *cameras;
     size_t camera_count;
     struct scene_share share;
     uint32_t *pixels;     /* R | G << 8 | B << 16 | A << 24, sRGB, premultiplied by alpha, or
-                             SCENE_IGNORED; row-major from the top; NULL until loaded */
-    uint64_t pixel_count; /* width * height of all the share's views; before loading, too */
-    bool has_alpha;       /* any pixel that counts with alpha < 255; known after loading */
+                             SCENE_IGNORED; rows from the top, view after view; NULL until loaded */
+    uint64_t pixel_count; /* pixels of all views of the share, also before they are loaded */
+    bool has_alpha;       /* any used pixel has alpha < 255; known after loading */
 };
 
-/* A point of a sparse model: roughly where a surface is. */
+/* A point of a sparse model. */
 struct scene_point {
     float position[3]; /* training space */
     uint8_t color[3];  /* sRGB */
 };
 
-/* Training space: the region that is reconstructed is the cube with centre (0.5, 0.5, 0.5) and side
- * aabb_scale; training = dataset * scale + offset (axes kept, so that exports keep the dataset's),
- * both of single precision unless scene_needs_double. */
+/* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
+ * side aabb_scale. training = dataset * scale + offset: axes are kept, so exports keep the
+ * dataset's axes. scale and offset are rounded to single precision unless scene_needs_double. */
 struct vkn_scene {
-    char *path; /* the folder or .json file as given */
+    char *path; /* folder or .json file, as given */
     struct scene_split splits[SCENE_SPLITS];
     double scale, offset[3];
     uint32_t aabb_scale;        /* power of two, 1..128 */
-    struct scene_point *points; /* of a COLMAP model or nerfstudio's ply_file_path, else none */
+    struct scene_point *points; /* of a COLMAP model or nerfstudio's ply_file_path; NULL: none */
     size_t point_count;
-    float near;                   /* the nearest content's depth in training units; 0: not known */
-    enum vkn_scene_format format; /* never AUTO after scene_open */
+    float near;                   /* depth of the nearest content in training units; 0: unknown */
+    enum vkn_scene_format format; /* never VKN_SCENE_AUTO after scene_open */
     uint32_t downscale;
-    uint32_t load_downscale;     /* what of it is left for loading: images_N folders are smaller */
-    bool dynamic;                /* frames carry different times */
-    _Atomic uint32_t references; /* beside the one who opened it: the last to close it frees it */
+    uint32_t load_downscale;     /* the factor left for loading: images_N are smaller */
+    bool dynamic;                /* frames have different times */
+    _Atomic uint32_t references; /* reference count minus 1 */
 };
 
-/* What opening a scene passes over. */
+/* What scene_open skipped or found worth reporting. Strings are owned; NULL: nothing to report. */
 struct scene_findings {
-    size_t broken;        /* frames left out because their image or mask is missing or broken */
-    char *first_broken;   /* the message about the first of them; NULL: none */
-    char **broken_images; /* theirs, where there are files */
+    size_t broken;        /* frames skipped because their image or mask is missing or broken */
+    char *first_broken;   /* message about the first of these frames; NULL: none */
+    char **broken_images; /* image files of the skipped frames, where they exist */
     size_t broken_image_count;
-    size_t missing; /* frames without an image that training leaves out as well */
-    char *others;   /* in words, which of several sparse models is taken; NULL: there is one */
-    /* In words, images under other names, and with an EXIF orientation; or NULL. */
+    size_t missing; /* frames without an image, which training skips too */
+    char *others;   /* names the sparse model that is read and the others, when there are several */
+    /* Describe images under other names; images rotated as their EXIF orientation says; images kept
+     * as stored in spite of one; images for which the camera does not tell which is right. */
     char *other_names, *turned, *as_stored, *orientation_unknown;
     double (*points)[3];            /* of the sparse model, in training space; NULL: none */
-    size_t point_count, bad_points; /* bad: left out, as a number of theirs is not finite */
-    char *first_bad_point;          /* the message about the first of them; NULL: none */
-    struct cJSON *unread; /* keys of a transforms.json that nothing reads, as inspect_json has them;
-                             NULL: none */
+    size_t point_count, bad_points; /* bad: not finite or beyond 1e9, skipped */
+    char *first_bad_point;          /* message about the first of these points; NULL: none */
+    struct cJSON *unread;           /* unread keys, as in inspect_json; NULL: none */
 };
+/* Frees what the struct owns. */
 void scene_findings_free(struct scene_findings *findings);
 
+/* How scene_open opens a scene. */
 struct scene_options {
-    const char *path; /* folder of a scene or of a sparse model of it, or a transforms.json or
-                         poses_bounds.npy */
+    const char *path; /* folder of a scene or of a sparse model, or a transforms.json,
+                         poses_bounds.npy or intrinsics.txt */
     enum vkn_scene_format format;
-    uint32_t downscale; /* 0 means 1; image sizes divide rounding down (edge rows dropped) */
+    uint32_t downscale; /* 0 means 1; image sizes are divided and rounded down (edge rows and
+                           columns are dropped) */
     double scale;       /* 0: from the file or the dialect's default */
     double offset[3];
-    uint32_t aabb_scale; /* 0: from the file or the dialect's default */
-    bool placed;         /* scale, offset and aabb_scale are all given: those of a run */
-    struct scene_findings *findings; /* NULL: missing and broken images are errors, as training
-                                        wants them */
+    uint32_t aabb_scale;             /* 0: from the file or the dialect's default */
+    bool placed;                     /* scale, offset and aabb_scale are all given */
+    struct scene_findings *findings; /* NULL: missing and broken images are errors */
 };
 
-/* Detects the format, reads cameras of all splits and checks that every image exists and has the
- * size it should (image headers only). The caller owns *scene; scene_close(scene) frees it and
- * nulls the pointer.
+/* Detects the format, reads the cameras of all splits, and checks that every image exists and has
+ * the expected size (reads image headers only). The caller owns *scene; scene_close(scene) frees it
+ * and sets the pointer to NULL.
  *
  * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the
- * first); else transforms.json, whose train_filenames, val_filenames and test_filenames decide, or
- * without them every 8th frame in order of file_path is for testing and nothing for validation. No
- * other file is read. Captures of formats without splits are split in the same way, by the names of
- * the images. Frames with a "sharpness" (instant-ngp) and those of COLMAP may lack their image:
- * they are left out, with a warning.
+ * first); else transforms.json with its train_filenames, val_filenames and test_filenames. Without
+ * these lists every 8th frame in order of file_path is for testing, and none for validation. No
+ * other file is read. Captures in formats without splits are split in the same way, by image names.
+ * Frames of COLMAP and frames with a "sharpness" (instant-ngp) are skipped with a warning when
+ * their image is missing.
  *
- * Masks: a frame's mask_path (nerfstudio) is bright where pixels count; a dynamic_mask_NAME.png
- * beside NAME.jpg (instant-ngp) where they do not. Bright is more than half of the mask's brightest
- * value. A mask is as large as its image, or a whole number of times larger or smaller.
+ * Masks: a frame's mask_path (nerfstudio) is bright at used pixels; a dynamic_mask_NAME.png beside
+ * NAME.jpg (instant-ngp) is bright at ignored pixels. Bright means more than half of the mask's
+ * brightest value. A mask has the size of its image, or an integer multiple or fraction of it.
  *
- * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. A nerfstudio file
- * without any of them (whose ply_file_path may give points), and a capture of a format without one,
- * gets a space measured on its training cameras and what is known of the depths in view (space.h):
- * what they look at in the middle, the cameras at the mean distance 1.32 from it, and an aabb_scale
- * that holds both, 16 when no depths are known. Not with options->placed. */
+ * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. For a nerfstudio
+ * file without any of them (whose ply_file_path may give points), and for formats that have none,
+ * the space is measured on the training cameras and the known depths (space.h): the focus point is
+ * put in the middle, the cameras at the mean distance 1.32 from it, and aabb_scale includes both
+ * (16 when no depths are known). options->placed overrides the file and the measurement. */
 vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene);
-/* Another share: pixels that are loaded are freed, unless the same views stay. */
+/* Sets the share. Frees pixels that are loaded, unless the share stays the same. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split,
                      struct scene_share share);
-/* How many of `views` views it has; the number of one of these; whether it has a view. */
+/* Return the number of views of the share, of `views` views in the split; the view with index
+ * `index` in the share; whether the share has a view. */
 size_t scene_share_count(struct scene_share share, size_t views);
 size_t scene_share_view(struct scene_share share, size_t index);
 bool scene_share_has(struct scene_share share, size_t view);
-/* Decodes one split's share in parallel; `progress` may be NULL. VKN_BAD_INPUT for training images
- * of which no pixel counts. */
+/* Decodes the images of a split's share in parallel; `progress` may be NULL. Returns VKN_BAD_INPUT
+ * when masks hide every pixel of the training images. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
-/* One view, made `shrink` times smaller than its camera (rounding down), as rows of pixels like
- * those of scene_split: from there when that holds it, else from its file, with the same result.
- * Views can be read by several threads at once. */
+/* Writes one view, `shrink` times smaller than its camera (rounding down), as rows of pixels like
+ * those of scene_split. Takes the pixels from the split when they are loaded, else decodes the
+ * file; both give the same result. Several threads may read views at once. */
 vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels);
-/* The same of its rows first_row .. first_row + rows - 1 alone. */
+/* Like scene_read_view, but only for the rows first_row .. first_row + rows - 1. */
 vkn_status scene_read_rows(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels);
-/* The camera of such a view; first_pixel and image_path stay. */
+/* Returns the camera of a shrunk view (scene_read_view); keeps first_pixel and image_path. */
 struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink);
-/* The camera of those rows, which first_pixel is still not that of. */
+/* Returns the camera of the rows that scene_read_rows reads. first_pixel is not adapted to them. */
 struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row,
                                       uint32_t rows);
-struct scene_camera scene_fit_camera(const struct scene_camera *camera,
-                                     uint64_t most); /* in about `most` pixels at most */
+/* Returns the camera at a reduced size of about `most` pixels at most. */
+struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most);
+/* Drops a reference, frees the scene with the last one, and sets the pointer to NULL. */
 void scene_close(struct vkn_scene **scene);
-struct vkn_scene *scene_retain(struct vkn_scene *scene); /* for one more to close */
-bool scene_needs_double(const double offset[3]); /* dataset coordinates are too large for single
-                                              precision: an offset of 16 or more */
-/* The default is the first with views of test, val, train. VKN_BAD_INPUT when it has none. */
+/* Adds a reference for another scene_close. */
+struct vkn_scene *scene_retain(struct vkn_scene *scene);
+/* Returns whether the offset is 16 or more: single precision is too coarse for the coordinates. */
+bool scene_needs_double(const double offset[3]);
+/* Translates a public split. The default is the first of test, val and train that has views.
+ * Returns VKN_BAD_INPUT when the split has none. */
 vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
                             enum scene_split_name *name);
-/* The same, and that it has this view. */
+/* Like scene_find_split; also checks that the split has this view. */
 vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t view,
                            enum scene_split_name *name);
-/* From the dataset's space to training space; VKN_BAD_INPUT names what is wrong with it. */
+/* Converts a public camera (dataset space) to training space. Returns VKN_BAD_INPUT, with a message
+ * that names the field, for an invalid camera. */
 vkn_status scene_camera_from_public(const struct vkn_camera *given, double scale,
                                     const double offset[3], struct scene_camera *camera);
-/* The folder of a scene's images: `path`, or above a model's, such as SCENE/sparse/1. The caller
- * frees *folder. */
+/* Returns the folder of the capture: `path`, or its parent when `path` is a folder of models such
+ * as SCENE/sparse/1. The caller frees *folder. */
 vkn_status scene_capture_folder(const char *path, char **folder);
 
-/* ---- looking a scene over: what is in it and what is wrong with it (vknerf info SCENE) ------- */
+/* ---- inspection of a scene (vknerf info SCENE) ----------------------------------------------- */
 
 struct inspection;
-/* `near`: rays start this far from the camera. Reads masks, no images. `scene` and `findings` must
- * outlive *inspection, which the caller frees with inspect_free; NULL after a failure. */
+/* Measures a scene and lists its problems. `near`: distance from the camera at which rays start.
+ * Reads masks, and a sample of the images. `scene` and `findings` must outlive *inspection, which
+ * the caller frees with inspect_free; NULL after a failure. */
 vkn_status inspect_scene(const struct vkn_scene *scene, const struct scene_findings *findings,
                          double near, struct inspection **inspection);
+/* Frees an inspection and sets the pointer to NULL. */
 void inspect_free(struct inspection **inspection);
-/* What `vknerf info SCENE --json` prints, for cJSON_Delete; NULL without memory. */
+/* Returns the output of `vknerf info SCENE --json`, for cJSON_Delete; NULL: out of memory. */
 struct cJSON *inspect_json(const struct inspection *inspection);
 
-/* What a drawing shows of an inspection. Positions are in training space. */
+/* The part of an inspection that a drawing of the scene shows. Positions are in training space. */
 struct inspect_overview {
     const struct vkn_scene *scene;
     const struct scene_findings *findings;
     size_t views, problems;
-    uint32_t width, height; /* of most views */
+    uint32_t width, height; /* most frequent size */
     bool sizes_differ;
-    double fov[2];          /* the largest, degrees */
-    double low[3], high[3]; /* box of the camera positions */
-    bool has_focus;         /* the training cameras look at `attention` */
+    double fov[2];          /* largest horizontal and vertical field of view, degrees */
+    double low[3], high[3]; /* bounding box of the camera positions */
+    bool has_focus;         /* the training cameras have the focus point `attention` */
     double focus[3];
 };
+/* Returns the overview of an inspection. Its scene and findings must outlive the result. */
 struct inspect_overview inspect_overview(const struct inspection *inspection);
 
-/* The share of the training views' rays that meet the cube, from every view in so many. */
+/* Returns the fraction of rays that hit the cube, over every `stride`-th training view. */
 double inspect_inside(const struct vkn_scene *scene, size_t stride);
-#define INSPECT_MIN_INSIDE 0.25 /* less is a problem */
-/* A warning where poses do not belong to their pictures, by a sample of these: a few seconds
- * (photo_consistency.h). */
+#define INSPECT_MIN_INSIDE 0.25 /* smaller fractions are reported as a problem */
+/* Logs a warning when poses do not fit their images, measured on a sample of the views
+ * (photo_consistency.h). Takes a few seconds. */
 void scene_warn_consistency(const struct vkn_scene *scene);
 
-/* ---- camera paths --------------------------------------------------------------------------- */
+/* ---- camera paths ---------------------------------------------------------------------------- */
 
-#define SCENE_MAX_FRAMES 100000 /* of a camera path that is made up: an hour of video */
+#define SCENE_MAX_FRAMES 100000 /* limit of computed paths: about an hour of video */
 struct scene_camera_path {
-    struct scene_camera *cameras; /* no image_path; the caller frees */
+    struct scene_camera *cameras; /* without image_path; the caller frees the array */
     size_t count;
-    /* Frames a second, 0: not given; box that is shown, as vkn_render_params has it. */
+    /* Frames per second, 0: not given; the box to render, as in vkn_render_params. */
     double fps, crop[6];
     enum vkn_background background;
 };
 
 /* Reads one of four kinds of JSON file, told apart by their keys:
- *   path         what instant-ngp writes (base_cam.json), in the space that it puts the scene into
- *   camera_path  what nerfstudio's viewer writes. Positions are in nerfstudio's own space: `dataparser`,
- *                or else a dataparser_transforms.json in the file's folder, leads back to the
- *                dataset's; without either, the two are taken to be the same, with a warning
- *   keyframes    few cameras with a spline through them: docs/rendering.md
- *   frames       like a transforms.json, but without need for images
+ *   path         instant-ngp's (base_cam.json), in its unit cube's space
+ *   camera_path  nerfstudio's, in its own space. `dataparser`, or else dataparser_transforms.json in
+ *                the file's folder, has the transform to the dataset's space; without either, the
+ *                spaces are assumed to be equal, with a warning
+ *   keyframes    a few cameras with a spline through them: docs/rendering.md
+ *   frames       like a transforms.json, but images are not needed
  * Sizes and lenses that the file does not give are those of `like` (NULL: the first training
- * camera), without distortion; of a fisheye or a panorama those of a pinhole with at most 90
+ * camera), without distortion; for a fisheye or a panorama those of a pinhole with at most 90
  * degrees. */
 vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, const struct scene_camera *like,
                                   struct scene_camera_path *camera_path);
-/* `count` views on a smooth way through all training cameras, in the order of their file names, or,
- * when that goes to and fro, of a short tour from the first. Its lens as scene_orbit has it. The
- * caller frees *cameras. */
+/* Makes `count` views on a smooth path through all training cameras, in the order of their file
+ * names, or in the order of a short tour from the first camera when the order of the names is much
+ * longer. Intrinsics as for scene_orbit. The caller frees *cameras. */
 vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count,
                              struct scene_camera **cameras);
-/* `count` views on a circle around the centre of the training cameras' point of attention, looking
- * at it, at their mean height and distance, with the intrinsics (without distortion) of the first,
- * as of scene_read_camera_path's `like`. */
+/* Makes `count` views on a circle around the training cameras' focus point, looking at the focus
+ * point, at the cameras' mean height and distance. Intrinsics are those of the first training
+ * camera without distortion, as for `like` of scene_read_camera_path. The caller frees *cameras. */
 vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count,
                        struct scene_camera **cameras);
-/* All around from where a camera is, level unless `up` (unit length) is NULL or it looks along
- * that. A side of 0: twice as wide as high, with both as high as the camera's picture. */
+/* Returns an equirectangular camera at the position of `camera`. It is levelled to `up` (unit
+ * length) unless `up` is NULL or the camera looks along it. A side of 0 is chosen so that the image
+ * is twice as wide as high; when both are 0 the height is that of `camera`. */
 struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t width,
                                    uint32_t height, const double *up);
 
-/* The mean of the training cameras' up vectors, of unit length; the nearest axis when that is
- * within 30 degrees: cameras that look down on an object all tilt, and datasets have an axis up. */
+/* Returns the training cameras' mean up vector, of unit length, or the nearest axis when it is
+ * within 30 degrees: cameras that look down on an object all tilt, but datasets have an up axis. */
 void scene_up(const struct scene_split *train, double up[3]);
 
-/* CPU camera model, the definition that shaders are tested against. Direction of the ray through
- * image position (x, y) (pixel units, 0..width), in training space, unit length, double precision.
- * False where no ray meets that position, beyond the range of the lens; the ray then is one at the
- * end of that range or nearby. */
+/* Computes the ray through image position (x, y) (pixel units, 0..width), in training space, with a
+ * unit direction, in double precision. This is the reference that the shaders are tested against.
+ * Returns false when no ray passes through the position because it is beyond the range of the lens;
+ * the ray is then at or near the end of the range. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
                       double direction[3]);
-bool scene_is_perspective(enum vkn_lens lens), scene_is_panoramic(enum vkn_lens lens); /* lens.h */
-/* The range of the lens: where its radial distortion, followed outwards, stops growing. In the
- * undistorted ideal coordinates of a perspective lens, SCENE_NO_LIMIT where it never stops; an
- * angle, at most pi, of others. */
+/* Return whether a lens is a perspective one; whether it is a panorama. */
+bool scene_is_perspective(enum vkn_lens lens), scene_is_panoramic(enum vkn_lens lens);
+/* Returns the range of the lens: where its radial distortion stops growing outwards. For a
+ * perspective lens in undistorted ideal coordinates, SCENE_NO_LIMIT when it never stops; for other
+ * lenses an angle, at most pi. */
 double scene_camera_limit(const struct scene_camera *camera);
-/* The distance that 1 % of the points in the picture do not exceed; 0: fewer than 100 are there. */
+/* Returns the 1 % quantile of the distances of the sparse points in the image; 0 when there are
+ * fewer than 100. */
 double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
+/* The range of a lens that reaches everywhere. */
 #define SCENE_NO_LIMIT 1e9
 
-/* Image files. 8-bit RGBA rows from the top, R first in memory; PNG, JPEG, WebP, TIFF, BMP, TGA,
- * GIF or HDR; 1 to 4 channels, or a palette, become RGBA; 16-bit samples are rounded. The caller
- * frees *rgba. Truncated or hostile files: VKN_BAD_INPUT names the file. */
+/* Read image files: PNG, JPEG, WebP, TIFF, BMP, TGA, GIF or HDR. Pixels are 8-bit RGBA, rows from
+ * the top; 1 to 4 channels or a palette become RGBA; 16-bit samples are rounded. The caller frees
+ * *rgba. Truncated or hostile files return VKN_BAD_INPUT with a message that names the file. */
 vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height);
 vkn_status scene_image_read(const char *path, uint8_t **rgba, uint32_t *width, uint32_t *height);
-/* PNG with 1 (grey), 3 or 4 channels, or grey of 16 bits, written atomically. */
+/* Write a PNG file atomically: 8 bits with 1 (grey), 3 or 4 channels, or 16 bits grey. */
 vkn_status scene_image_write_png(const char *path, const uint8_t *pixels, uint32_t width,
                                  uint32_t height, uint32_t channels);
 vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint32_t width,
                                    uint32_t height);
-/* The 8-bit one into memory for embedding in a report; the caller frees *png. */
+/* Encodes an 8-bit PNG in memory, for embedding in a report; the caller frees *png. */
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
                                   uint32_t channels, uint8_t **png, size_t *size);
-/* Copies (image_copies.c): PNG files `factors` times smaller, the pixels those of training with
- * --downscale; mask: may be NULL. */
+/* Writes the image as PNG files that are `factors` times smaller, with the pixels that training
+ * with --downscale uses. mask: may be NULL. (image_copies.c) */
 vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors,
                               char *const *paths, size_t count);
-/* A JPEG turned as EXIF's orientation says, with a segment (its exif) behind its start; a PNG where
- * `size` is 0. */
+/* Writes an upright copy of an image that has an EXIF orientation: a JPEG with the EXIF segment
+ * `segment`, or a PNG when `size` is 0. */
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment,
                               size_t size, const char *path);
-vkn_status scene_check_model(const char *folder); /* of COLMAP's, binary; VKN_BAD_INPUT: a file of
-                                                     it is cut off */
-/* The mask in that folder for an image once `name`, black and white in the image's size; *found:
- * there is one. */
+/* Reads a binary COLMAP model; VKN_BAD_INPUT: a file is cut off. */
+vkn_status scene_check_model(const char *folder);
+/* Writes the mask that the folder `masks` has for an image of the original name `name`, in black
+ * and white and in the image's size. *found: there is one. */
 vkn_status scene_copy_mask(const char *masks, const char *name, const char *image,
                            unsigned orientation, const char *path, bool *found);
 

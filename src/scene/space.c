@@ -1,18 +1,18 @@
-/* A training space from cameras, points and depths. */
+/* Measures a training space from cameras, points and depths. */
 #include "scene/space.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DISTANCE      1.32 /* of the cameras from what they look at */
-#define SPREAD        0.33 /* of cameras of which nothing is known */
+#define DISTANCE      1.32 /* mean distance of the cameras from the focus point, training units */
+#define SPREAD        0.33 /* distance of the farthest camera when no focus point or depth is known */
 #define PARALLEL      0.9
 #define CONTENT_SHARE 0.98
 #define UNKNOWN_SIDE  16u
 #define LARGEST_SIDE  128u
 
-/* ---- small things ---------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -31,7 +31,7 @@ static double position(const struct transforms_frame *frame, int axis)
     return frame->pose[4 * axis + 3];
 }
 
-/* Of the unit vector that the camera looks along, its -z. */
+/* Returns a component of the viewing direction, the camera's -z. */
 static double direction(const struct transforms_frame *frame, int axis)
 {
     return -frame->pose[4 * axis + 2];
@@ -45,7 +45,7 @@ static double distance_to(const struct transforms_frame *frame, const double poi
     return sqrt(squared);
 }
 
-/* Quantile of the near (0) or far (1) bounds of frames that have them; 0 when none has. */
+/* Computes a quantile of the known near (0) or far (1) bounds; 0 when there are none. */
 static vkn_status bound_quantile(const struct transforms_frame *const *frames, size_t count,
                                  int bound, double share, double *depth)
 {
@@ -63,12 +63,12 @@ static vkn_status bound_quantile(const struct transforms_frame *const *frames, s
 
 /* ---- centre and scale ------------------------------------------------------------------------ */
 
-/* What the rule is decided by. */
+/* Properties of the cameras that the rule depends on. */
 struct view_summary {
     double position[3], direction[3]; /* means */
     double focus[3];
     bool has_focus;
-    double depth; /* harmonic mean of the median bounds; 0: not known */
+    double depth; /* harmonic mean of the median bounds; 0: unknown */
 };
 
 static vkn_status summarize_views(const struct transforms_frame *const *frames, size_t count,
@@ -80,7 +80,8 @@ static vkn_status summarize_views(const struct transforms_frame *const *frames, 
         return VKN_ERROR;
     size_t looking = 0;
     for (size_t n = 0; n < count; n++) {
-        bool looks = !lens_kinds[frames[n]->lens.kind].around; /* else everywhere */
+        bool looks =
+            !lens_kinds[frames[n]->lens.kind].around; /* a panorama has no viewing direction */
         for (int i = 0; i < 3; i++) {
             view_summary->position[i] +=
                 (position(frames[n], i) - position(frames[0], i)) / (double)count;
@@ -132,7 +133,8 @@ vkn_status space_measure(const struct transforms_frame *const *frames, size_t co
 
 /* ---- extent ---------------------------------------------------------------------------------- */
 
-/* Distance from the middle in the largest coordinate, which is what a cube asks for. */
+/* Returns the Chebyshev distance from the centre, in training units: half the side of the cube that
+ * contains the point. */
 static double reach(const struct space *space, const double point[3])
 {
     double largest = 0;
@@ -141,8 +143,8 @@ static double reach(const struct space *space, const double point[3])
     return largest * space->scale;
 }
 
-/* The corners of the picture at a depth: along the axis, or of a fisheye along the ray; where its
- * lens does not reach them, at its end. */
+/* Computes a corner of the image at a depth, along the axis or, for a fisheye, along the ray. Where
+ * the lens does not reach the corner, uses the end of its range. */
 static void corner_at(const struct transforms_frame *frame, unsigned corner, double depth,
                       double point[3])
 {
@@ -158,7 +160,7 @@ static void corner_at(const struct transforms_frame *frame, unsigned corner, dou
         point[i] = position(frame, i) + distance * direction[i];
 }
 
-/* How far the content reaches; 0 when nothing is known of it. */
+/* Computes half the side of the cube around CONTENT_SHARE of the content; 0: unknown. */
 static vkn_status content_reach(const struct transforms *file,
                                 const struct transforms_frame *const *frames, size_t count,
                                 const struct space *space, double *result)

@@ -1,48 +1,49 @@
-/* Inside of the scene room: a training space for captures that come without one. */
+/* Measures a training space for captures that come without one (internal to the module scene). */
 #ifndef SCENE_SPACE_H
 #define SCENE_SPACE_H
 
 #include "scene/transforms.h"
 
-/* What goes to the middle of the unit cube, in the dataset's units, and dataset units to training
- * units. */
+/* The dataset's point for the middle of the unit cube; training units per dataset unit. */
 struct space {
     double center[3], scale;
 };
 
-/* Centre and scale from training frames, of which there is at least one. A rule that puts what the
- * cameras look at into the unit cube, in the finest cascade, and the cameras at the mean distance
- * 1.32 from it: where instant-ngp's defaults put the cameras of a Blender scene, and what they were
- * tuned for.
+/* Computes centre and scale from at least one training frame. The rule puts the focus point into
+ * the unit cube, which the finest cascade covers, and the cameras at the mean distance 1.32 from
+ * it. instant-ngp's defaults put the cameras of a Blender scene at this distance and are tuned for
+ * it.
  *
- * 1. Cameras that all look one way (mean of their unit directions longer than 0.9) while the depths
- *    of what they see are known: the middle of the disparities in view, at the harmonic mean of the
- *    nearest and the farthest depth. The point where nearly parallel axes meet is far less certain.
- * 2. Cameras that look at one point (scene_focus_point): that point.
- * 3. Cameras that look around, depths known: their mean position, and the harmonic mean of the
- * depths counts as the distance.
- * 4. Else the mean position, and the farthest camera 0.33 away from it. */
+ *   1. All cameras look one way (the mean of their unit directions is longer than 0.9) and depths
+ *      are known: the centre lies at the harmonic mean of the nearest and the farthest depth. The
+ *      point where nearly parallel axes meet is far less certain.
+ *   2. The cameras have a focus point (scene_focus_point): it is the centre.
+ *   3. The cameras look around and depths are known: the centre is their mean position, and the
+ *      harmonic mean of the depths counts as the distance.
+ *   4. Else the centre is the mean position, and the farthest camera is 0.33 away from it. */
 vkn_status space_measure(const struct transforms_frame *const *frames, size_t count,
                          struct space *space);
 
-/* Side of the cube: the power of two from 1 to 128 that holds the cameras and 98 % of the content,
- * which are the file's points or, without, the corners of what each frame sees between its bounds.
- * Without either 16. The cameras have to be inside because behind what one of them looks at, others
- * stand: what is seen past it is no nearer than those. */
+/* Computes the side of the cube: the smallest power of two from 1 to 128 that contains the cameras
+ * and 98 % of the content; 16 when no content is known. The content is the file's points or,
+ * without points, the far corners of each frame's view frustum. The cube must contain the cameras
+ * because a camera sees other cameras' positions behind its target: the content there is at least
+ * as far away. */
 vkn_status space_cube_side(const struct transforms *file,
                            const struct transforms_frame *const *frames, size_t count,
                            const struct space *space, uint32_t *aabb_scale);
 
-/* Depth of the nearest content in dataset units, 0 when not known: of 98 % of the frames all
- * content begins there or farther. */
+/* Computes the depth of the nearest content in dataset units, 0 when unknown: in 98 % of the frames
+ * all content is at least as far away. */
 vkn_status space_nearest_depth(const struct transforms_frame *const *frames, size_t count,
                                double *near);
 
-/* Sets the frame's bounds from distances of what it sees, which are sorted: of a hundred points in
- * view one may be wrongly near, and one wrongly far. Too few or equal ones leave them. */
+/* Sets the frame's depth bounds to the 1 % and 99 % quantiles of the distances of visible points,
+ * so that single outliers do not matter. Sorts the distances. Keeps the bounds when there are too
+ * few or only equal distances. */
 void space_set_bounds(struct transforms_frame *frame, double *distances, size_t count);
 
-/* The value that `share` of the values do not exceed; sorts them. At least one value. */
+/* Returns the quantile `share` (0..1) of at least one value. Sorts the values. */
 double space_quantile(double *values, size_t count, double share);
 
 #endif

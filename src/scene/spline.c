@@ -1,4 +1,4 @@
-/* Smooth curves through points in time. */
+/* Evaluates smooth curves through points in time. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,8 @@ static double channel(const struct spline *spline, size_t point, size_t c)
     return spline->values[point % spline->count * spline->channels + c];
 }
 
-/* Slope between the neighbours of a point; of an open curve's end, to its only one. */
+/* Returns the slope between the neighbours of a point; at an end of an open curve, the slope to its
+ * only neighbour. */
 static double tangent(const struct spline *spline, size_t point, size_t c)
 {
     size_t last = spline->count - 1;

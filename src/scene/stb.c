@@ -1,15 +1,14 @@
-/* Reads by stb what has no library of its own here: BMP, TGA, GIF (its first picture) and Radiance
- * HDR (as sRGB). */
+/* Reads BMP, TGA, GIF (the first frame) and Radiance HDR (as sRGB) by stb. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/image.h"
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static _Thread_local bool out_of_memory;
 
-/* Zeroed: stb 2.27 would read what happened to be there where a file leaves out a part. */
+/* Zeroed: stb 2.27 would read uninitialised memory where a file lacks a part. */
 static void *decoder_alloc(size_t size)
 {
     void *memory = base_realloc(NULL, size ? size : 1);
@@ -24,7 +23,7 @@ static void *decoder_realloc(void *memory, size_t size)
     return moved;
 }
 
-/* ---- stb ------------------------------------------------------------------------------------ */
+/* ---- stb ------------------------------------------------------------------------------------- */
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
@@ -44,7 +43,7 @@ static void *decoder_realloc(void *memory, size_t size)
 #define STBI_MALLOC(size)           decoder_alloc(size)
 #define STBI_REALLOC(pointer, size) decoder_realloc(pointer, size)
 #define STBI_FREE(pointer)          free(pointer)
-/* stb's assertions are about corrupt files, which must not end the program. */
+/* stb asserts on corrupt files, which must not end the program. */
 #define STBI_ASSERT(condition)      ((void)0)
 
 #define STBI_ONLY_BMP
@@ -61,17 +60,17 @@ static void *decoder_realloc(void *memory, size_t size)
 #pragma GCC diagnostic pop
 #endif
 
-/* ---- the source of bytes --------------------------------------------------------------------- */
+/* ---- reading callbacks ----------------------------------------------------------------------- */
 
 struct source {
     const struct image_file *file;
     size_t at;
-    bool cut_off; /* stb asked for bytes behind the end */
-    int made_up;  /* bytes that it got from there */
+    bool cut_off; /* stb read beyond the end */
+    int made_up;  /* bytes that were returned beyond the end */
 };
 
-/* Behind the end stb takes zeros for ever, and its reader of HDR waits for ever for a run of pixels
- * that is not empty. So many bytes of all ones before them are runs enough for the widest row. */
+/* Number of 0xff bytes returned beyond the end before zeros. stb's HDR reader would loop forever on
+ * zeros, which are empty runs; this many 0xff bytes fill the widest row. */
 #define MADE_UP 4096
 
 static int make_up(struct source *source, char *data, int size)

@@ -1,4 +1,4 @@
-/* Reads TIFF files by libtiff, where it is installed: the first picture, in 8 bits. */
+/* Reads TIFF files (the first image, in 8 bits) by libtiff, if it is installed. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 enum { TAG_WIDTH = 256, TAG_HEIGHT = 257, TAG_ORIENTATION = 274 };
 enum { TOP_LEFT = 1 };
 
-/* A hostile file does not make libtiff allocate more at once. */
+/* Largest single allocation of libtiff, against hostile files. */
 #define MOST_AT_ONCE ((ptrdiff_t)1 << 30)
 
 struct tiff;
@@ -25,8 +25,7 @@ typedef uint64_t measurer(void *source);
 typedef int handler(struct tiff *tiff, void *source, const char *module, const char *format,
                     va_list arguments);
 
-/* NAME, result, parameters: what is used of tiffio.h (libtiff 4.5), which is not needed to build.
- */
+/* X(NAME, result, parameters): functions used from tiffio.h (libtiff 4.5; not needed to build). */
 #define FUNCTIONS(X)                                                                               \
     X(OpenOptionsAlloc, struct options *, (void))                                                  \
     X(OpenOptionsFree, void, (struct options *))                                                   \
@@ -58,7 +57,7 @@ static void load(void)
     FUNCTIONS(FIND)
 }
 
-/* ---- what libtiff calls ---------------------------------------------------------------------- */
+/* ---- callbacks of libtiff -------------------------------------------------------------------- */
 
 struct source {
     struct image_file *file;
@@ -142,14 +141,14 @@ static bool tiff_is(const uint8_t *data, size_t size)
                          memcmp(data, "II+", 4) == 0 || memcmp(data, "MM\0+", 4) == 0);
 }
 
-/* The header may stand at the end of the file. */
+/* Reads the size, only from a complete file: the header may be at the end. */
 static bool tiff_measure(struct image_file *file)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct source source = {.file = file};
     pthread_once(&once, load);
     if (!loaded)
-        image_problem(file, "TIFF takes " FILE_NAME " 4.5, which is not there: install libtiff6");
+        image_problem(file, "TIFF needs " FILE_NAME " 4.5, which is missing: install libtiff6");
     struct tiff *tiff = loaded && file->whole ? open_tiff(&source) : NULL;
     if (tiff == NULL)
         return !image_failed(file);
@@ -159,7 +158,7 @@ static bool tiff_measure(struct image_file *file)
     return true;
 }
 
-/* libtiff's pixels are premultiplied, with red in the lowest byte. */
+/* Converts libtiff's premultiplied pixels, red in the lowest byte, to straight alpha. */
 static void straighten(uint8_t *pixels, size_t count)
 {
     for (size_t i = 0; i < count; i++, pixels += 4) {
@@ -175,7 +174,7 @@ static void straighten(uint8_t *pixels, size_t count)
     }
 }
 
-/* Rows stay as they are stored: who turns the picture does it by its orientation. */
+/* Decodes rows as they are stored; the caller applies the orientation. */
 static bool tiff_decode(struct image_file *file, void *rgba)
 {
     struct source source = {.file = file};

@@ -1,4 +1,4 @@
-/* transforms.json: the file, its lists of names and its images. */
+/* Reads transforms.json files: their top level, their file name lists and their images. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void free_frame(struct transforms_frame *frame)
     free(frame->tracked);
 }
 
-/* ---- filename lists (nerfstudio) ----------------------------------------------------------- */
+/* ---- filename lists (nerfstudio) ------------------------------------------------------------- */
 
 static const char *plain(const char *path)
 {
@@ -38,7 +38,8 @@ static int by_file_path(const void *a, const void *b)
     return order != 0 ? order : ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
 }
 
-/* Marks every frame of that path; `sorted` is ordered by_file_path. */
+/* Marks every frame of that path for the split; returns whether there is one. `sorted` is ordered
+ * by by_file_path. */
 static bool mark(struct transforms_frame **sorted, size_t count, const char *name, unsigned split)
 {
     size_t low = 0, high = count;
@@ -77,7 +78,7 @@ static vkn_status read_list(const cJSON *list, const char *name, struct transfor
     return VKN_OK;
 }
 
-/* Without train_filenames, what no other list names is for training; with them it is left out. */
+/* Completes the splits: unlisted frames are for training or, with train_filenames, dropped. */
 static void complete_lists(struct transforms *transforms, bool has_train)
 {
     size_t kept = 0, shared = 0, count = transforms->count;
@@ -124,7 +125,7 @@ static vkn_status read_lists(const cJSON *json, struct transforms *transforms)
     return status;
 }
 
-/* ---- the top of the file ------------------------------------------------------------------- */
+/* ---- the top level of the file --------------------------------------------------------------- */
 
 static vkn_status read_cloud_name(const cJSON *json, struct transforms *transforms)
 {
@@ -179,9 +180,9 @@ void transforms_free(struct transforms *transforms)
     *transforms = (struct transforms){0};
 }
 
-/* ---- images -------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
-/* What instant-ngp reads beside an image without being told to. */
+/* Refuses files that instant-ngp reads beside an image without being told to. */
 static vkn_status refuse_companions(const struct transforms *transforms, const char *folder,
                                     const struct transforms_frame *frame)
 {
@@ -194,8 +195,8 @@ static vkn_status refuse_companions(const struct transforms *transforms, const c
     vkn_status status = rays != NULL && alpha != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && transforms->reads_ray_files && base_file_exists(rays))
         status = base_fail(VKN_BAD_INPUT,
-                           "%s: rays of single pixels are not supported; enable_ray_loading: false "
-                           "in %s says that the cameras are right without",
+                           "%s: rays of single pixels are not supported; if the cameras are right "
+                           "without them, set enable_ray_loading: false in %s",
                            rays, transforms->file);
     if (status == VKN_OK && base_file_exists(alpha))
         status = base_fail(VKN_BAD_INPUT,
@@ -287,7 +288,7 @@ vkn_status transforms_find_images(struct transforms *transforms, struct scene_fi
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-#define SPLIT_FILE  "transforms_train.json" /* of three */
+#define SPLIT_FILE  "transforms_train.json" /* one of three files */
 #define SINGLE_FILE "transforms.json"
 
 static vkn_status find(const char *folder, char **file, char **others)
@@ -304,8 +305,8 @@ static vkn_status read_file(const char *path, struct scene_findings *findings,
     return transforms_find_images(transforms, findings);
 }
 
-/* The file of one split in `folder`; absent ones stay empty, except for training. Nothing but the
- * three names is ever looked at: a folder may hold other json files, with the test set in them. */
+/* Reads the file of one split. Absent files stay empty, except for training. No other names are
+ * tried: a folder may contain other JSON files, with the test set in them. */
 static vkn_status read_split_file(const char *folder, unsigned split,
                                   struct scene_findings *findings, struct transforms *transforms)
 {
@@ -319,13 +320,13 @@ static vkn_status read_split_file(const char *folder, unsigned split,
     return status;
 }
 
-/* Poses of all files are in one space. */
+/* Checks that all files have the same convention of poses. */
 static vkn_status check_mitsuba(const struct transforms files[SCENE_SPLITS])
 {
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         if (files[split].count > 0 && files[split].mitsuba != files[SCENE_TRAIN].mitsuba)
             return base_json_fail(files[split].file, "from_mitsuba",
-                                  "other than in the file for training");
+                                  "differs from the training file");
     return VKN_OK;
 }
 
@@ -340,7 +341,7 @@ static vkn_status read_split_files(const char *path, struct scene_findings *find
     return status == VKN_OK ? check_mitsuba(files) : status;
 }
 
-/* All three files when `path` is the first of them. */
+/* Reads one file, or all three if `path` is the training file. */
 static vkn_status read_scene(const char *path, const struct scene_options *options,
                              struct transforms files[SCENE_SPLITS], bool *single)
 {

@@ -1,4 +1,4 @@
-/* transforms.json: its frames. */
+/* Reads the frames of a transforms.json. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static vkn_status read_mask(const cJSON *json, const char *where, struct transfo
     return frame->mask_name != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* instant-ngp's poses at the beginning and at the end of an exposure: without a rolling shutter, at
- * the top of the file or in the frame, all of an image is of the beginning. */
+/* Checks instant-ngp's poses at the start and the end of an exposure. Without a rolling shutter,
+ * given at the top level or in the frame, the start pose holds for the whole image. */
 static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const char *where,
                                 const cJSON *start)
 {
@@ -33,10 +33,10 @@ static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const ch
         cJSON_Compare(start, end, true))
         return VKN_OK;
     return base_json_fail(where, "transform_matrix_end",
-                          "another pose than at the beginning: a rolling shutter is not supported");
+                          "differs from the pose at the start: rolling shutters are not supported");
 }
 
-/* Mitsuba's cameras have x left, y up and z forwards. */
+/* Converts a pose from Mitsuba's camera axes: x left, y up and z forwards. */
 static void convert_from_mitsuba(double pose[12])
 {
     for (int i = 0; i < 12; i += 4) {
@@ -60,7 +60,8 @@ static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char 
     return VKN_OK;
 }
 
-/* instant-ngp takes what a frame says before what the file says, nerfstudio the other way round. */
+/* Notes intrinsics of a frame that override those of the file, as in instant-ngp; nerfstudio
+ * ignores the frame's. */
 static vkn_status note_overrides(const struct transforms_lens *own, struct transforms *transforms)
 {
     static const char *const names[] = {"fl_x", "fl_y", "cx", "cy", "w", "h"};
@@ -72,16 +73,16 @@ static vkn_status note_overrides(const struct transforms_lens *own, struct trans
     };
     for (size_t i = 0; i < BASE_COUNT(names) && transforms->measures_space; i++)
         if (pairs[i][0] > 0 && pairs[i][0] != pairs[i][1])
-            BASE_TRY(keys_add_unread(
-                names[i],
-                "other than at the top of the file; the frame's is read, not so in nerfstudio",
-                transforms));
+            BASE_TRY(keys_add_unread(names[i],
+                                     "differs from the top level of the file; the frame's value is "
+                                     "read (nerfstudio reads the other)",
+                                     transforms));
     return VKN_OK;
 }
 
-/* What read_frame needs beside the frame itself. */
+/* File-level inputs of read_frame. */
 struct frames_context {
-    const cJSON *shutter; /* at the top of the file */
+    const cJSON *shutter; /* rolling_shutter of the top level */
     bool needs_images, masked;
 };
 
@@ -112,7 +113,7 @@ static vkn_status read_frame(const struct frames_context *context, const cJSON *
     return read_pose(context->shutter, json, where, transforms, frame->pose);
 }
 
-/* instant-ngp takes the first n_frames alone, by name. */
+/* Refuses n_frames, with which instant-ngp uses only the first frames by name. */
 static vkn_status check_count(const cJSON *json, const struct transforms *transforms, size_t count)
 {
     double most = (double)count;
@@ -120,8 +121,7 @@ static vkn_status check_count(const cJSON *json, const struct transforms *transf
     return most >= (double)count
                ? VKN_OK
                : base_json_fail(transforms->file, "n_frames",
-                                "%g of %zu frames: not supported; take the others out", most,
-                                count);
+                                "%g of %zu frames: not supported; remove the others", most, count);
 }
 
 vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,

@@ -1,4 +1,4 @@
-/* transforms.json: the training space that the file names, or that its dialect implies. */
+/* Reads the training space that a transforms.json names or that its dialect implies. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #include "scene/reader.h"
 
-/* instant-ngp's space of scenes from Mitsuba. */
+/* instant-ngp's space for scenes from Mitsuba. */
 #define MITSUBA_SCALE  0.66
 #define MITSUBA_OFFSET (0.25 * MITSUBA_SCALE)
 
@@ -15,9 +15,9 @@ static bool has(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
 }
 
-/* ---- whose file it is ------------------------------------------------------------------------ */
+/* ---- dialects -------------------------------------------------------------------------------- */
 
-/* Keys that only nerfstudio's converters write. */
+/* Returns whether the file has keys that only nerfstudio's converters write. */
 static bool is_nerfstudio(const cJSON *json, const cJSON *frame)
 {
     static const char *const keys[] = {
@@ -36,8 +36,8 @@ static bool is_nerfstudio(const cJSON *json, const cJSON *frame)
     return false;
 }
 
-/* What nerfstudio's loader asks for, at the top of the file or in each frame. Blender's files have
- * camera_angle_x instead, and instant-ngp's an aabb_scale as well. */
+/* Returns whether the file has the intrinsics that nerfstudio's loader requires, at the top level
+ * or in each frame. Blender's files have camera_angle_x, and instant-ngp's an aabb_scale too. */
 static bool has_all_intrinsics(const cJSON *json, const cJSON *frame)
 {
     static const char *const keys[] = {"fl_x", "fl_y", "cx", "cy", "w", "h"};
@@ -47,8 +47,8 @@ static bool has_all_intrinsics(const cJSON *json, const cJSON *frame)
     return true;
 }
 
-/* One file for each split and a field of view for all of it is Blender's and D-NeRF's layout,
- * whatever the frames say. */
+/* Returns whether the file has Blender's and D-NeRF's layout: a file for each split with one field
+ * of view, whatever the frames contain. */
 static bool is_blender(const cJSON *json, const char *file)
 {
     bool split = reader_ends_with(file, "_train.json") || reader_ends_with(file, "_val.json") ||
@@ -74,14 +74,14 @@ static vkn_status read_offset(const cJSON *json, struct transforms *transforms)
     transforms->has_offset = true;
     if (cJSON_IsArray(offset))
         return pose_read_numbers(offset, "offset", transforms->file, 3, transforms->offset);
-    /* instant-ngp takes one number for all three axes */
+    /* instant-ngp uses one number for all three axes */
     BASE_TRY(base_json_value(offset, "offset", transforms->file, -1e9, 1e9, transforms->offset));
     transforms->offset[1] = transforms->offset[2] = transforms->offset[0];
     return VKN_OK;
 }
 
-/* instant-ngp puts the box [[xmin, ymin, zmin], [xmax, ymax, zmax]] into the unit cube, whatever
- * scale and offset say. */
+/* Reads the box [[xmin, ymin, zmin], [xmax, ymax, zmax]], which instant-ngp maps to the unit cube,
+ * overriding scale and offset. */
 static vkn_status read_box(const cJSON *json, struct transforms *transforms)
 {
     const cJSON *box = cJSON_GetObjectItemCaseSensitive(json, "aabb");

@@ -1,11 +1,11 @@
-/* Images that lie beside those of the views and have no pose. */
+/* Finds images without a pose beside the images of the views. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene/capture.h"
 #include "scene/inspect.h"
 
-/* A file that the views use; `path` is theirs. */
+/* An image or mask that a view uses; `path` is owned by the view. */
 struct used_file {
     const char *path, *name;
     size_t folder_length;
@@ -32,8 +32,8 @@ static bool same_folder(const struct used_file *a, const struct used_file *b)
     return a->folder_length == b->folder_length && strncmp(a->path, b->path, a->folder_length) == 0;
 }
 
-/* Used itself, or a map that belongs to a used image: r_0_depth.png and r_0.alpha.png to r_0.png.
- */
+/* Returns whether a file is used, or is a map of a used image: r_0_depth.png and r_0.alpha.png
+ * belong to r_0.png. */
 static bool belongs(const char *name, const struct used_file *files, size_t count,
                     const struct used_file *folder)
 {

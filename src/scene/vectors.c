@@ -1,4 +1,4 @@
-/* Vectors, and cameras that look somewhere. */
+/* Provides vector operations, and the pose of a camera that looks in a direction. */
 #include <math.h>
 
 #include "scene/camera_path.h"

@@ -1,4 +1,4 @@
-/* Reads WebP files by libwebp, where it is installed. */
+/* Reads WebP files by libwebp, if it is installed. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define FILE_NAME "libwebp.so.7"
 
-/* NAME, result, parameters: what is used of webp/decode.h, which is not needed to build. */
+/* X(NAME, result, parameters): functions used from webp/decode.h (not needed to build). */
 #define FUNCTIONS(X)                                                        \
     X(WebPGetInfo, int, (const uint8_t *data, size_t size, int *w, int *h)) \
     X(WebPDecodeRGBAInto, uint8_t *,                                        \
@@ -40,7 +40,7 @@ static bool webp_measure(struct image_file *file)
     int width = 0, height = 0;
     pthread_once(&once, load);
     if (!loaded)
-        image_problem(file, "WebP takes " FILE_NAME ", which is not there: install libwebp7");
+        image_problem(file, "WebP needs " FILE_NAME ", which is missing: install libwebp7");
     else if (!WebPGetInfo(file->data, file->size, &width, &height))
         image_problem(file, "cannot be decoded (no header of a WebP picture)");
     file->width = (uint32_t)width;
@@ -53,8 +53,7 @@ static bool webp_decode(struct image_file *file, void *rgba)
     int row = 4 * (int)file->width;
     size_t room = (size_t)row * file->height;
     if (!WebPDecodeRGBAInto(file->data, file->size, rgba, room, row))
-        image_problem(file,
-                      "cannot be decoded (a WebP picture that is cut off, damaged or moving)");
+        image_problem(file, "cannot be decoded (a truncated, damaged or animated WebP image)");
     return !image_failed(file);
 }
 
