@@ -19,14 +19,14 @@ contains err '^idle between passes '
 contains err '^floors from this device.s peaks: '
 contains err '^training images  *[0-9.]* *[0-9.]*%  device$'
 contains err '^all buffers  *[0-9.]* *100.0%$'
-contains run/report.html '>What is in device memory<'
+contains run/report.html '>Device memory by buffer<'
 contains run/trace.json '"traceEvents"'
 contains run/report.html '>GFLOP/s<'
 has run/config.json run/metrics.jsonl run/checkpoint.safetensors run/summary.json run/report.html \
     run/views/test_000.png run/views/test_011.png run/views/test_011_target.png \
     run/views/test_011_error.png run/views/test_011_depth.png run/views/test_011_opacity.png run/views/step_000032_test_003.png \
     run/views/step_000040_test_009.png run/events.out.tfevents.*
-contains run/report.html '>How the views formed<'
+contains run/report.html '>Test views during training<'
 contains run/summary.json '"status":.*"finished"'
 contains run/summary.json '"color_space":.*"sRGB"'
 contains run/summary.json '"views":.4,' # of the quick evaluation
@@ -56,7 +56,7 @@ contains err '^no pass was timed: the device gives no timestamps$'
 has untimed/trace.json
 contains untimed/summary.json '"policy":.*"policy.compositing=f16, policy.master_parameters=f16"'
 contains untimed/config.json '"masters":.*"f16"'
-contains untimed/report.html 'Not as by default'
+contains untimed/report.html 'Changed defaults'
 rm -r untimed
 refuses 2 'config: policy.matmul: f16 needs precision fp16 or coopmat' train "$demo" --out refused   \
     --downscale 8 --precision fp32 --set policy.matmul=f16 --quiet
@@ -253,7 +253,7 @@ contains report.json '"report":.*"run/report.html"'
 rm run/report.html
 succeeds report run
 contains out '^report: run/report.html$'
-contains run/report.html '>How the views formed<'
+contains run/report.html '>Test views during training<'
 cp -r run other
 rm other/summary.json
 succeeds report run other --out both.html
@@ -358,7 +358,7 @@ contains err '^vknerf: /dev/full: ends in neither'
 child=$!
 wait_until 300 sh -c 'ls b.ply.*'
 end_child TERM 130 "interrupted export"
-contains err 'interrupted while \(meshing\|looking from the views\)'
+contains err 'interrupted while \(meshing\|rendering visibility maps\)'
 ls b.ply* 2>/dev/null && fail "an interrupted export left a file"
 
 # ---- going on ------------------------------------------------------------------------------------

@@ -711,7 +711,7 @@ static void test_crop_errors(void **state)
     struct vkn_picture_params params = {.size = sizeof params, .crop = {0, 0, 0, 1, 0, 1}};
     struct vkn_picture *picture;
     assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
-    assert_message("crop: 0 to 0 along y: nothing is between");
+    assert_message("crop: 0 to 0 along y is empty");
     params.crop[4] = (double)NAN;
     assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
     params.crop[4] = (double)INFINITY;
@@ -1185,11 +1185,11 @@ static void test_grid_errors(void **state)
     params.resolution = 2049;
     refuse(&params, "resolution: 2049 is not");
     params = (struct render_mesh_params){.high = {1, 1, 0}, .resolution = 8};
-    refuse(&params, "crop: 0 to 0 along z: nothing is between");
+    refuse(&params, "crop: 0 to 0 along z is empty");
     params = (struct render_mesh_params){.low = {2, 0, 0}, .high = {3, 1, 1}, .resolution = 8};
     refuse(&params, "crop: 2 to 3 along x is outside of what was trained, -2 to 2");
     params = (struct render_mesh_params){.resolution = 8, .threshold = (double)INFINITY};
-    refuse(&params, "threshold: inf is no density");
+    refuse(&params, "threshold: inf is not a density");
 }
 
 #define HOLLOW_TEST(test) cmocka_unit_test_setup_teardown(test, make_hollow, make_full)

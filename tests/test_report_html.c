@@ -119,15 +119,15 @@ static void complete_run(void **state)
         "31.23",
         "0.9500",
         "mean of 2 test views",
-        "<dt>Samples a ray</dt><dd class=\"value\">13.0</dd>",
-        "<dd class=\"more\">occupancy: 93.1% left out, 8.1 live, 29.7 k rays/s</dd>",
+        "<dt>Samples per ray</dt><dd class=\"value\">13.0</dd>",
+        "<dd class=\"more\">occupancy: 93.1% of steps skipped, 8.1 live, 29.7 k rays/s</dd>",
         "white background, srgb",
         ">finished<",
         "Card",
         "Driver 1",
         "packed halves",
         "f32, added atomically",
-        "<dt>Not as by default</dt><dd>policy.master_parameters=f16</dd>",
+        "<dt>Changed defaults</dt><dd>policy.master_parameters=f16</dd>",
         "fp16",
         "id=\"loss\"",
         "id=\"psnr\"",
@@ -194,7 +194,7 @@ static void quality_curves(void **state)
     free(page);
 }
 
-/* Of a scene with times: in their order, beside what a blank page comes to. */
+/* Of a scene with times: in their order, beside the background alone. */
 static void quality_by_time(void **state)
 {
     (void)state;
@@ -208,11 +208,12 @@ static void quality_by_time(void **state)
         "\"background_psnr\": "
         "15.5}]}");
     page = make_page();
-    assert_has(page, "mean of the test views; a blank page: 15.25 dB");
+    assert_has(page, "mean of the test views; background alone: 15.25 dB");
     assert_has(page, "<figure class=\"chart\" id=\"psnr-by-time\">");
     assert_has(page, "PSNR by the view's time against time");
-    assert_has(page, "test views: lowest 23, highest 26, last 26. a blank page: lowest 15, highest "
-                     "15.5, last 15.");
+    assert_has(page,
+               "test views: lowest 23, highest 26, last 26. background alone: lowest 15, highest "
+               "15.5, last 15.");
     assert_has(page, "<title>time 0.25: 23</title>");
     assert_has(page, "test views</span>");
     free(page);
@@ -220,7 +221,7 @@ static void quality_by_time(void **state)
     write_text("summary.json", "{\"psnr\": 24.5, \"per_view\": [{\"time\": 0.75, \"psnr\": 26}]}");
     page = make_page();
     assert_has(page, "id=\"psnr-by-time\"");
-    assert_null(strstr(page, "blank page"));
+    assert_null(strstr(page, "background alone"));
     free(page);
 }
 
@@ -314,7 +315,7 @@ static void memory(void **state)
                "{\"buffers\": [{\"name\": \"a < b\", \"bytes\": 3145728, \"on_host\": false},"
                "{\"name\": \"control\", \"bytes\": 1048576}]}");
     char *page = make_page();
-    assert_has(page, "What is in device memory");
+    assert_has(page, "Device memory by buffer");
     assert_has(page, "<th scope=\"row\">a &lt; b</th><td class=\"bar\">");
     assert_has(page, "<td class=\"number\">75.0 %</td><td class=\"number\">3.000 MiB</td>");
     assert_has(page, "<rect width=\"33.33\"");

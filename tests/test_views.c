@@ -171,7 +171,7 @@ static void panoramas_of_views(void **state)
     assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
     params = (struct vkn_render_params){.lens = VKN_LENS_FISHEYE};
     assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
-    assert_string_equal(vkn_last_error(), "lens: 1 cannot be asked for, equirectangular can");
+    assert_string_equal(vkn_last_error(), "lens: 1 is not supported; only equirectangular is");
     assert_null(views.cameras);
 }
 

@@ -1,3 +1,4 @@
+/* Cuts a mesh into charts by growing them triangle by triangle. */
 #include "render/atlas.h"
 
 #include <math.h>
@@ -8,24 +9,26 @@
 
 #define NONE        UINT32_MAX
 #define MIN_COSINE  0.5 /* cosine between a triangle's normal and its chart's axis */
-#define GOOD_FACING 0.9 /* of those that charts begin with as long as there are some */
-/* Cells along the edge of squares that charts end at: large ones leave more of a texture empty. */
+#define GOOD_FACING 0.9 /* the same for triangles that start charts in the first pass */
+/* Edge, in cells, of the squares that a chart must not leave: large charts waste texture space. */
 #define TILE        64.0
-#define APART       1e-4 /* cells that triangles may overlap by */
+#define APART       1e-4 /* overlap of projected triangles that is tolerated, cells */
 
-/* ---- what a mesh looks like from an axis ----------------------------------------------------- */
+/* ---- projection of triangles along an axis --------------------------------------------------- */
 
+/* A projected triangle. */
 struct projected {
-    double at[3][2]; /* corners, in cells; counterclockwise */
+    double at[3][2]; /* corners, in cells, counterclockwise */
 };
 
 struct cutter {
     const struct render_mesh *mesh;
     struct atlas *atlas;
-    uint32_t *first, *adjacent; /* triangles around each vertex */
-    uint32_t *chart_of;         /* of each triangle; NONE: in none yet */
+    uint32_t *first,
+        *adjacent;      /* triangles of vertex v: around[first[v]] to around[first[v + 1]] */
+    uint32_t *chart_of; /* [triangle]; NONE: not in a chart yet */
     size_t chart_room;
-    /* Triangles by the cells that they are seen in: chains of hashes of chart and cell. */
+    /* Hash table from chart and cell to the projected triangles in the cell: chains of links. */
     uint32_t *heads, mask;
     struct link {
         uint32_t triangle, next;
@@ -47,7 +50,7 @@ static void corners_of(const struct cutter *cutter, uint32_t triangle, double co
                 cutter->mesh->vertices[cutter->mesh->triangles[triangle][corner]].position, i);
 }
 
-/* Twice the area; its normal's direction. */
+/* Returns twice the triangle's area, and its unit normal. */
 static double normal_of(const struct cutter *cutter, uint32_t triangle, double normal[3])
 {
     double p[3][3], a[3], b[3], squares = 0;
@@ -66,7 +69,7 @@ static double normal_of(const struct cutter *cutter, uint32_t triangle, double n
     return length;
 }
 
-/* Twice the area, positive where b is to the left of the way from o to a. */
+/* Returns twice the signed area of o, a, b: positive where b is left of the line from o to a. */
 static double cross(const double o[2], const double a[2], const double b[2])
 {
     return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
@@ -89,7 +92,7 @@ static struct projected project(const struct cutter *cutter, uint32_t triangle, 
     return projected;
 }
 
-/* Whether an edge of `a` has all of `b` on its other side: separating axes of convex shapes. */
+/* Returns whether an edge of `a` has all of `b` on its outer side (separating axis theorem). */
 static bool separates(const struct projected *a, const struct projected *b)
 {
     for (int i = 0; i < 3; i++) {
@@ -113,7 +116,8 @@ static uint32_t *head_of(const struct cutter *cutter, uint32_t chart, long x, lo
     return &cutter->heads[(hash ^ hash >> 16) & cutter->mask];
 }
 
-/* The cells that a triangle is seen in; edges on their sides count for one. */
+/* Returns the range of cells that a projected triangle covers. A triangle whose edge lies on the
+ * border of two cells counts for one. */
 static void cells_of(const struct projected *projected, long low[2], long high[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -171,7 +175,7 @@ static vkn_status link_triangle(struct cutter *cutter, uint32_t chart,
 
 /* ---- growing charts -------------------------------------------------------------------------- */
 
-/* The chart's bounds with a triangle more; false: its middle is in another square. */
+/* Extends the chart's bounds by a triangle. False: the triangle's centre is in another square. */
 static bool extend_bounds(struct atlas_chart *chart, const struct projected *projected)
 {
     for (int i = 0; i < 2; i++) {
@@ -189,8 +193,8 @@ static bool extend_bounds(struct atlas_chart *chart, const struct projected *pro
     return true;
 }
 
-/* Takes a triangle into the last chart if it fits. `sign`: the side of the axis that the chart is
- * seen from. A triangle without an area fits anywhere. */
+/* Adds a triangle to the last chart if it faces the axis and overlaps no other triangle of the
+ * chart. `sign`: direction of the axis that the chart faces. A triangle of area 0 always fits. */
 static vkn_status add_if_it_fits(struct cutter *cutter, uint32_t triangle, double sign)
 {
     struct atlas *atlas = cutter->atlas;
@@ -228,7 +232,7 @@ static vkn_status begin_chart(struct cutter *cutter, uint32_t axis)
     return VKN_OK;
 }
 
-/* All that fits and hangs together with the triangle, nearest first. */
+/* Starts a chart with the triangle `seed` and grows it breadth-first over adjacent triangles. */
 static vkn_status grow(struct cutter *cutter, uint32_t seed, uint32_t axis, double sign)
 {
     BASE_TRY(begin_chart(cutter, axis));
@@ -245,7 +249,7 @@ static vkn_status grow(struct cutter *cutter, uint32_t seed, uint32_t axis, doub
     return VKN_OK;
 }
 
-/* Begins charts where the mesh faces an axis, then where something is left. */
+/* Starts charts at triangles that face an axis, in a second pass at all that are left. */
 static vkn_status grow_all(struct cutter *cutter)
 {
     for (int late = 0; late < 2; late++)
@@ -273,7 +277,7 @@ static void list_adjacent(struct cutter *cutter)
         cutter->first[mesh->triangles[i / 3][i % 3] + 1]++;
     for (size_t v = 0; v < mesh->vertex_count; v++)
         cutter->first[v + 1] += cutter->first[v];
-    for (size_t i = 3 * mesh->triangle_count; i-- > 0;) /* from each one's end to its beginning */
+    for (size_t i = 3 * mesh->triangle_count; i-- > 0;) /* fills each vertex's range from its end */
         cutter->adjacent[--cutter->first[mesh->triangles[i / 3][i % 3] + 1]] = (uint32_t)(i / 3);
     memmove(cutter->first, cutter->first + 1, mesh->vertex_count * sizeof *cutter->first);
     cutter->first[mesh->vertex_count] = (uint32_t)(3 * mesh->triangle_count);

@@ -1,22 +1,22 @@
-/* Inside of the render room: where in a texture a mesh's triangles lie. */
+/* Cuts a mesh into charts and packs the charts into a texture. Private to render. */
 #ifndef RENDER_ATLAS_H
 #define RENDER_ATLAS_H
 
 #include "render/render.h"
 
-#define ATLAS_GUTTER 2u /* pixels around every chart that show it as well */
+#define ATLAS_GUTTER 2u /* pixels around every chart that repeat its border */
 
-/* Triangles that are connected and lie side by side when looked at along an axis. */
+/* A chart: connected triangles that do not overlap when projected along an axis. */
 struct atlas_chart {
-    uint32_t axis;          /* 0..2: it is looked at along x, y or z */
-    uint32_t first, count;  /* of the atlas's order */
-    double low[2], high[2]; /* of the other two coordinates, in cells */
-    double tile[2];         /* of the squares that they are cut by, the one it is in */
-    uint32_t x, y;          /* of its gutter's corner, pixels */
+    uint32_t axis;          /* 0..2: projection along x, y or z */
+    uint32_t first, count;  /* range of the chart's triangles in atlas.order */
+    double low[2], high[2]; /* bounds of the projected coordinates, cells */
+    double tile[2];         /* square of the plane that the chart must stay in, see TILE */
+    uint32_t x, y;          /* top left corner of the gutter, pixels */
 };
 
 struct atlas {
-    double cell, origin[3]; /* edge of a cell; where one has its corner */
+    double cell, origin[3]; /* edge of a voxel (cell) and a corner of one */
     uint32_t *order;        /* the mesh's triangles, chart by chart */
     struct atlas_chart *charts;
     uint32_t count;
@@ -24,16 +24,16 @@ struct atlas {
     double density; /* pixels along a cell's edge */
 };
 
-/* Cuts the mesh into charts. Triangles of charts that look flatter than 60 degrees from the axis
- * are in others. Any mesh, but with triangles within cells, such as marching cubes make, it is
- * quick. The caller destroys *atlas, also after a failure. */
+/* Cuts the mesh into charts. The normals of a chart's triangles are within 60 degrees of its axis.
+ * Takes any mesh; fast for meshes whose triangles lie within cells, such as those of marching
+ * cubes. The caller destroys *atlas, also after a failure. */
 vkn_status atlas_cut(const struct render_mesh *mesh, double cell, const double origin[3],
                      struct atlas *atlas);
-/* Places the charts; `size` as render_mesh_unwrap takes it. */
+/* Packs the charts into the texture; `size` as in render_mesh_unwrap. */
 vkn_status atlas_pack(struct atlas *atlas, uint32_t size);
 void atlas_destroy(struct atlas *atlas);
 
-/* Of a point of the mesh in a chart: pixels from the texture's left and top. */
+/* Returns the texture position of a point of a chart, in pixels from the left and the top. */
 void atlas_texel(const struct atlas *atlas, const struct atlas_chart *chart,
                  const float position[3], float texel[2]);
 

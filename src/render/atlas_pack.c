@@ -1,22 +1,22 @@
-/* Charts side by side in a square. */
+/* Packs charts into a square texture, in rows. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "render/atlas.h"
 
-#define ATLAS_LEAST   256u  /* pixels along an edge, when nobody says */
-#define ATLAS_LARGE   8192u /* what graphics cards take, and more */
-#define ATLAS_DENSITY 4.0   /* pixels along a cell's edge, when nobody says; */
-#define LEAST_DENSITY 1.0   /* where there are fewer, vertices show as much; */
-#define MOST_DENSITY  64.0  /* and more show nothing */
-#define STEPS         24    /* of the bisection */
+#define ATLAS_LEAST   256u  /* least size chosen automatically, pixels along an edge */
+#define ATLAS_LARGE   8192u /* every graphics card supports this size */
+#define ATLAS_DENSITY 4.0   /* pixels along a cell's edge, chosen automatically */
+#define LEAST_DENSITY 1.0   /* with fewer, vertex colours show as much */
+#define MOST_DENSITY  64.0  /* more show no further detail */
+#define STEPS         24    /* of the bisection of the density */
 
 static uint32_t pixels(const struct atlas_chart *chart, int axis, double density)
 {
     return (uint32_t)ceil((chart->high[axis] - chart->low[axis]) * density) + 2 * ATLAS_GUTTER;
 }
 
-/* Highest first; then by number, so that the order is the same everywhere. */
+/* Sorts the highest chart first; equal heights by number, so that the order is deterministic. */
 static int compare_heights(const void *a, const void *b)
 {
     const struct atlas_chart *one = *(struct atlas_chart *const *)a;
@@ -27,7 +27,7 @@ static int compare_heights(const void *a, const void *b)
     return one->first < other->first ? -1 : one->first > other->first;
 }
 
-/* In rows from the top, each as high as its first. Whether they fit. */
+/* Places the charts in rows, each as high as its highest chart. Returns whether they fit. */
 static bool place(struct atlas_chart *const *sorted, uint32_t count, uint32_t size, double density)
 {
     uint32_t x = 0, y = 0, row = 0;
@@ -48,7 +48,7 @@ static bool place(struct atlas_chart *const *sorted, uint32_t count, uint32_t si
     return true;
 }
 
-/* The smallest power of two that has room. */
+/* Returns the smallest power of two that fits the charts, see render_mesh_unwrap. */
 static uint32_t choose_size(struct atlas_chart *const *sorted, uint32_t count)
 {
     uint32_t size = ATLAS_LEAST;
@@ -58,7 +58,7 @@ static uint32_t choose_size(struct atlas_chart *const *sorted, uint32_t count)
                                                                              : size;
 }
 
-/* The densest that fits. */
+/* Finds the highest density that fits and places the charts with it. */
 static vkn_status fit(struct atlas *atlas, struct atlas_chart *const *sorted)
 {
     double low = LEAST_DENSITY, high = MOST_DENSITY;

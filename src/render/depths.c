@@ -1,4 +1,4 @@
-/* Depth maps on one scale. */
+/* Stores depth maps and scales them by their common range. */
 #include "render/depths.h"
 
 #include <math.h>
@@ -57,11 +57,12 @@ vkn_status render_depths_add(struct render_depths *depths, const struct vkn_pict
     }
     if (depths->maps &&
         fwrite(depths->values, sizeof(*depths->values), pixels, depths->maps) != pixels)
-        return base_fail(VKN_ERROR, "%s: no room for the depth maps", depths->folder);
+        return base_fail(VKN_ERROR, "%s: cannot write the temporary depth maps; is the disk full?",
+                         depths->folder);
     return VKN_OK;
 }
 
-/* Also when nothing is in sight: the scale of an earlier rendering must not stay. */
+/* Writes depth_scale.json even without a surface, to replace that of an earlier rendering. */
 static vkn_status write_scale(const struct render_depths *depths)
 {
     char text[240];
@@ -84,7 +85,7 @@ vkn_status render_depths_rewind(struct render_depths *depths)
     return write_scale(depths);
 }
 
-/* Near is bright; black is where nothing was hit. */
+/* Maps near to bright. Black: no surface. */
 static float shade(float depth, float nearest, float farthest)
 {
     if (!(depth > 0.0F))
@@ -110,7 +111,7 @@ vkn_status render_depths_next(struct render_depths *depths, size_t pixels)
     return VKN_OK;
 }
 
-/* ---- of 16 bits ------------------------------------------------------------------------------ */
+/* ---- 16-bit depths --------------------------------------------------------------------------- */
 
 #define MOST_STEPS 65535.0
 
@@ -123,7 +124,7 @@ double render_depths_unit(const struct render_depths *depths)
     for (size_t i = 0; i < BASE_COUNT(factors); i++)
         if (factors[i] * power >= least)
             return factors[i] * power;
-    return 20.0 * power; /* the logarithm was rounded */
+    return 20.0 * power; /* the logarithm was rounded down */
 }
 
 void render_depths_count(const struct render_depths *depths, size_t pixels, uint16_t *steps)

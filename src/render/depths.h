@@ -1,5 +1,4 @@
-/* Inside of the render room: depth maps of many views on one scale, which is known once all are
- * there. */
+/* Stores depth maps until their common range is known, then scales them. Private to render. */
 #ifndef RENDER_DEPTHS_H
 #define RENDER_DEPTHS_H
 
@@ -8,29 +7,29 @@
 #include "base/base.h"
 
 struct render_depths {
-    const char *folder;       /* for messages and files */
-    double nearest, farthest; /* of all maps so far, dataset units; farthest 0: nothing in sight */
-    FILE *maps;               /* raw; NULL: not kept */
-    float *values;            /* the latest map, render_depths_next's after that; 0 nothing */
+    const char *folder;       /* of depth_scale.json; named in messages */
+    double nearest, farthest; /* range of all maps so far, dataset units; farthest 0: no surface */
+    FILE *maps;               /* raw maps, one after the other; NULL: not stored */
+    float *values;            /* current map, dataset units; 0: no surface */
     size_t capacity;          /* pixels */
 };
 
-/* `folder` is there, and outlives *depths. With `keep`, a file in it that has no name, so that it
- * goes whatever happens, takes the maps. Close it, whatever comes back. */
+/* Opens *depths. `folder` must exist and outlive *depths. `keep`: stores the maps in an unlinked
+ * file of the folder. The caller closes *depths, also after a failure. */
 vkn_status render_depths_open(const char *folder, bool keep, struct render_depths *depths);
-/* Leaves the picture's map in depths->values. Haze in front of the background is no surface: it
- * counts as nothing. */
+/* Copies the picture's depth map to depths->values, stores it and extends the range. Pixels below
+ * RENDER_SOLID_OPACITY count as no surface. */
 vkn_status render_depths_add(struct render_depths *depths, const struct vkn_picture *picture);
-/* After the last map: goes back to the first and writes depth_scale.json. */
+/* Returns to the first stored map and writes depth_scale.json. Call it after the last map. */
 vkn_status render_depths_rewind(struct render_depths *depths);
-/* The next of the maps, of `pixels` pixels, in depths->values. */
+/* Reads the next stored map, of `pixels` pixels, into depths->values. */
 vkn_status render_depths_next(struct render_depths *depths, size_t pixels);
-/* Turns that into greys 0..1: 1 is nearest, 1/255 farthest, 0 nothing. */
+/* Converts depths->values to greys: 1 nearest, 1/255 farthest, 0 no surface. */
 void render_depths_shade(struct render_depths *depths, size_t pixels);
-/* Dataset units that a step of 16-bit depths is: 1, 2 or 5 times a power of ten, of which fewer
- * than 65536 reach the farthest of all maps; 0: nothing in sight. */
+/* Returns the dataset units of one step of 16-bit depths: the smallest 1, 2 or 5 times a power of
+ * ten with which 65535 steps reach the farthest depth of all maps. 0: no surface. */
 double render_depths_unit(const struct render_depths *depths);
-/* depths->values in such steps, rounded; 0 nothing, and nothing else. */
+/* Converts depths->values to 16-bit steps, rounded to the nearest, at least 1; 0: no surface. */
 void render_depths_count(const struct render_depths *depths, size_t pixels, uint16_t *steps);
 void render_depths_close(struct render_depths *depths);
 

@@ -1,3 +1,4 @@
+/* Computes normals by differences of densities around each sample. */
 #include "render/difference_normals.h"
 
 #include <stdlib.h>
@@ -11,8 +12,8 @@ struct difference_normals {
     struct gpu_pipeline *pipeline;
 };
 
-/* Chooses fp32, since differences amplify rounding, unless the model packs its weights: the packed
- * copy has the picture's precision. */
+/* Chooses fp32, since differences amplify rounding errors. Models that pack their weights keep the
+ * renderer's precision, because the packed copy has it. */
 static vkn_status configure(const vkn_renderer *renderer, struct setup *setup)
 {
     struct vkn_config config = renderer->setup.config;

@@ -1,4 +1,5 @@
-/* Normals of models that have no pass for them: from densities around each sample. */
+/* Computes normals for models without a pass for normals, by differences of densities at the
+ * corners of a tetrahedron around each sample. */
 #ifndef RENDER_DIFFERENCE_NORMALS_H
 #define RENDER_DIFFERENCE_NORMALS_H
 
@@ -6,13 +7,15 @@
 
 struct difference_normals;
 
-/* For the renderer's rounds of samples. Follows its field and its buffers, NORMALS among them,
- * which have to outlive it. The caller destroys *corners. */
+/* Creates the passes for the samples of the renderer's march iterations. They use the renderer's
+ * field and buffers, NORMALS among them, so the renderer must outlive *corners. The caller destroys
+ * *corners, also after a failure. */
 vkn_status difference_normals_create(const vkn_renderer *renderer,
                                      struct difference_normals **difference_normals);
+/* Frees and nulls *corners, which may be NULL. */
 void difference_normals_destroy(struct difference_normals **difference_normals);
-/* From the round's BIND_SAMPLES and BIND_FIELD to BIND_NORMALS, in at most `groups` workgroups.
- * Barriers before and behind it. */
+/* Records the passes that read the renderer's BIND_SAMPLES and BIND_FIELD and write BIND_NORMALS
+ * ([sample] xyz, 0), in at most `groups` workgroups, with barriers before and after. */
 void difference_normals_record(const vkn_renderer *renderer, struct gpu_recording *recording,
                                uint32_t groups);
 

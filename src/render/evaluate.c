@@ -1,4 +1,4 @@
-/* Renders views and compares them with their images: PSNR, SSIM, pictures. */
+/* Renders views of a split, measures PSNR, SSIM and floaters, and writes pictures. */
 #include "render/internal.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "report/report.h"
 
-/* Views are rendered one after the other and then measured and written in parallel. */
+/* Limits of a batch. Its views are rendered one by one, then measured and written in parallel. */
 #define BATCH_VIEWS  8u
 #define BATCH_PIXELS ((uint64_t)8 << 20)
 
@@ -15,7 +15,7 @@ struct batch {
     const struct render_evaluation *request;
     const struct scene_split *split;
     struct vkn_picture pictures[BATCH_VIEWS];
-    size_t first, count; /* views of the evaluation */
+    size_t first, count; /* range of evaluated views */
     struct vkn_evaluation *evaluation;
 };
 
@@ -40,7 +40,8 @@ static float background_of(const struct render_evaluation *request)
     return request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
 }
 
-/* In pictures, pixels that do not count are without error and, in the target, grey. */
+/* Replaces pixels of the target that do not count: by `color`, so that the error picture is black
+ * there, or by grey where `color` is NULL. */
 static void fill_unused(const struct vkn_picture *target, size_t count, const float *color)
 {
     for (size_t i = 0; i < count; i++)
@@ -92,7 +93,7 @@ static vkn_status write_pictures(const struct render_evaluation *request, const 
     return status;
 }
 
-/* Whether some pixel that counts shows the background. */
+/* Returns whether a pixel that counts is not opaque. */
 static bool is_clear(const struct vkn_picture *target, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -101,7 +102,8 @@ static bool is_clear(const struct vkn_picture *target, size_t count)
     return false;
 }
 
-/* Of a picture without anything in it: NaN where it is not asked for or not known. */
+/* Measures the PSNR of a picture of the background alone, for dynamic scenes. NaN for other scenes,
+ * and for targets without transparency, whose background is unknown. */
 static vkn_status measure_blank(const struct render_evaluation *request,
                                 const struct vkn_picture *target, uint32_t width, uint32_t height,
                                 double *psnr)
@@ -120,7 +122,7 @@ static vkn_status measure_blank(const struct render_evaluation *request,
     return VKN_OK;
 }
 
-/* Work of base_parallel. */
+/* Measures a view of the batch and writes its pictures; called by base_parallel. */
 static vkn_status measure(void *context, size_t index)
 {
     struct batch *batch = context;
@@ -130,7 +132,7 @@ static vkn_status measure(void *context, size_t index)
     size_t view = batch->first + index;
     struct vkn_evaluated_view *result = batch->evaluation->views[view];
     struct vkn_picture target;
-    /* Images are read here, one by one: a split need not fit into memory. */
+    /* Images are read one by one here, since a split may not fit into memory. */
     vkn_status status = render_read_photograph(
         request->scene, request->split, view * request->stride, background_of(request), &target);
     if (status == VKN_OK) {
@@ -201,7 +203,7 @@ static vkn_status name_views(const struct render_evaluation *request,
     return VKN_OK;
 }
 
-/* Views of which no pixel counts, or too few for SSIM, are not in the mean; all of them so: NaN. */
+/* Adds a value unless it is NaN, as for views of which no pixel counts, or too few for SSIM. */
 static void add_to_mean(double value, double *sum, size_t *count)
 {
     if (isnan(value))

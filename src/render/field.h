@@ -1,4 +1,4 @@
-/* The field that a renderer holds, for other passes over it. */
+/* Gives other passes access to the buffers and the setup of a renderer's field. */
 #ifndef RENDER_FIELD_H
 #define RENDER_FIELD_H
 
@@ -6,12 +6,13 @@
 
 #include "step/step.h"
 
-/* Everything lives as long as the renderer. */
+/* Pointers into the renderer, valid as long as the renderer. */
 struct render_field {
     struct gpu_device *device;
     const struct setup *setup; /* of the renderer's batches of rays and samples */
     const struct gpu_buffer *buffers[GPU_BINDINGS]; /* the parameters and the occupancy grid */
 };
+/* Returns the renderer's field. */
 struct render_field render_field_of(const vkn_renderer *renderer);
 
 #endif

@@ -1,3 +1,4 @@
+/* Evaluates the field at samples that other passes write. */
 #include "render/field_query.h"
 
 #define CPU_SAMPLES (1u << 15)
@@ -7,7 +8,6 @@
     (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(FEATURES) | \
      BUFFERS(FIELD))
 
-/* The last pass of the field's forward recipe. */
 vkn_status field_query_create_forward(const struct render_field *of, bool density_only,
                                       struct gpu_pipeline **program)
 {

@@ -1,3 +1,4 @@
+/* Buffers elements in front of a file. */
 #include "render/file_buffer.h"
 
 #include <errno.h>

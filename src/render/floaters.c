@@ -1,4 +1,4 @@
-/* Floaters: what a field shows where nothing is. */
+/* Measures floaters: opacity that a field has in the empty space close to a camera. */
 #include "render/internal.h"
 
 #include <math.h>

@@ -1,17 +1,15 @@
-/* Inside of the render room: writers of files, called EXTENSION_write, and EXTENSION_write_splats.
- * The table of formats in mesh_file.c lists them. Each takes a writer that the caller has begun,
- * and commits or aborts. */
+/* Declares the writers of file formats, which mesh_file.c lists: EXTENSION_write for meshes and
+ * EXTENSION_write_splats. The caller begins and commits or aborts `writer`. Private to render. */
 #ifndef RENDER_FORMATS_H
 #define RENDER_FORMATS_H
 
 #include "render/render.h"
 
-/* Writes binary glTF 2.0 (Khronos Group 2021; section 4.4, GLB): one mesh, y up by its node's
- * rotation: positions and normals are those of the mesh. With its texture where it has one, else
- * with the colours of its vertices, and unlit (KHR_materials_unlit). VKN_BAD_INPUT: more than the
- * format's 4 GiB. */
+/* Writes binary glTF 2.0 (Khronos Group 2021; section 4.4, GLB): one mesh in dataset coordinates,
+ * turned to y up by its node's rotation, with the mesh's texture or else its vertex colours, unlit
+ * (KHR_materials_unlit). VKN_BAD_INPUT: the file would exceed the format's 4 GiB. */
 vkn_status glb_write(struct base_file_writer *writer, const struct render_mesh *mesh);
-/* Writes a PLY file in the layout of Kerbl et al. 2023; a comment says an origin. */
+/* Writes a PLY file in the layout of Kerbl et al. 2023. An origin other than 0 0 0 is a comment. */
 vkn_status ply_write_splats(struct base_file_writer *writer, const struct render_splats *splats);
 
 #endif

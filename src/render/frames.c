@@ -1,4 +1,4 @@
-/* Pictures and videos of a rendering. */
+/* Writes the picture files and the videos of a rendering. */
 #include "render/render.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum map { MAP_COLOR, MAP_DEPTH, MAP_OPACITY, MAP_NORMAL, MAPS };
 
-/* With bytes per pixel. */
+/* Kind of file and bytes per pixel of each map. */
 static const struct {
     enum render_kind kind;
     uint32_t channels;
@@ -25,11 +25,11 @@ struct render_frames {
     const struct scene_camera_path *views;
     bool wanted[MAPS];
     struct render_listing listing;
-    struct render_video *videos[MAPS]; /* NULL: none, no longer */
-    char *no_video;                    /* why the first is missing of those that are wanted */
+    struct render_video *videos[MAPS]; /* NULL: not wanted or failed */
+    char *no_video;                    /* error of the first video that failed */
     struct render_depths depths;
     struct render_writer writer;
-    size_t count; /* frames so far */
+    size_t count; /* frames added so far */
 };
 
 bool render_wants_color(const struct vkn_render_params *params)
@@ -40,7 +40,7 @@ bool render_wants_color(const struct vkn_render_params *params)
 
 /* ---- videos -------------------------------------------------------------------------------- */
 
-/* The frames go on without it; the error comes at the end. */
+/* Warns of a failed video. Frames are still written; end_videos returns the error. */
 static vkn_status fail_video(struct render_frames *frames)
 {
     base_log(BASE_LOG_WARNING, "%s", vkn_last_error());
@@ -74,7 +74,7 @@ static vkn_status begin_videos(struct render_frames *frames)
         .height = first->height,
         .fps = fps > 0.0 ? fps : RENDER_DEFAULT_FPS,
     };
-    /* What keeps ffmpeg from starting once will do so again. */
+    /* If ffmpeg cannot be started for one video, it cannot be started for the others. */
     for (unsigned map = 0; map < MAPS && !frames->no_video; map++) {
         if (!paths[map])
             continue;
@@ -92,7 +92,7 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
 {
     if (!frames->videos[map] || render_video_add(frames->videos[map], pixels) == VKN_OK)
         return VKN_OK;
-    render_video_end(&frames->videos[map], true); /* says why */
+    render_video_end(&frames->videos[map], true); /* records ffmpeg's error */
     return fail_video(frames);
 }
 
@@ -104,7 +104,7 @@ static size_t pixels_of(const struct render_frames *frames, size_t frame)
     return (size_t)camera->width * camera->height;
 }
 
-/* Takes over `pixels`, NULL on no memory. */
+/* Writes a picture file. Takes ownership of `pixels`; NULL means out of memory. */
 static vkn_status write_pixels(struct render_frames *frames, size_t frame, enum render_kind kind,
                                void *pixels, uint32_t channels, uint32_t bits)
 {
@@ -118,7 +118,7 @@ static vkn_status write_pixels(struct render_frames *frames, size_t frame, enum 
     return render_writer_add(&frames->writer, &file);
 }
 
-/* The same bytes as a picture and as a frame of the video. */
+/* Writes a map as a picture file and as a frame of its video. */
 static vkn_status write_map(struct render_frames *frames, size_t frame, enum map map,
                             const float *values)
 {
@@ -204,7 +204,7 @@ static vkn_status write_depths(struct render_frames *frames)
     return VKN_OK;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------------------------- */
 
 static vkn_status begin_listing(struct render_frames *frames)
 {
@@ -243,7 +243,7 @@ vkn_status render_frames_begin(const struct vkn_render_params *params,
 }
 
 struct outcome {
-    vkn_status status; /* the first that is not VKN_OK */
+    vkn_status status; /* first one that is not VKN_OK */
     char *message;
 };
 
@@ -255,7 +255,7 @@ static void keep_first_error(struct outcome *outcome, vkn_status status)
     outcome->message = base_format("%s", vkn_last_error());
 }
 
-/* Of the frames so far; with `keep` false none. */
+/* Ends all videos; `keep` false: discards them. */
 static vkn_status end_videos(struct render_frames *frames, bool keep)
 {
     for (unsigned map = 0; map < MAPS; map++)

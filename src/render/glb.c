@@ -1,3 +1,4 @@
+/* Writes meshes as binary glTF 2.0. */
 #include "render/formats.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #include "scene/scene.h"
 #include "shared/layout.h"
 
-/* Numbers of OpenGL, which glTF has taken over. */
+/* OpenGL's constants, which glTF uses. */
 enum {
     GL_UNSIGNED_SHORT = 5123,
     GL_UNSIGNED_INT = 5125,
@@ -27,7 +28,7 @@ enum {
 #define CHUNK_JSON 0x4e4f534au
 #define CHUNK_BIN  0x004e4942u
 
-/* What the binary chunk holds, in this order, each beginning at a multiple of 4. */
+/* Parts of the binary chunk, in this order, each at a multiple of 4 bytes. */
 enum part { POSITIONS, NORMALS, COLORS, INDICES, IMAGE, PARTS };
 
 struct glb {
@@ -53,8 +54,8 @@ static void add_numbers(cJSON *object, const char *name, const double *numbers, 
     cJSON_AddItemToObject(object, name, cJSON_CreateDoubleArray(numbers, count));
 }
 
-/* The quaternion x, y, z, w that turns `up` to +y. It is (up x y, 1 + up . y), normalized; where up
- * is -y a half turn around x. */
+/* Computes the quaternion x, y, z, w that rotates `up` to +y: (up x y, 1 + up . y), normalised; for
+ * up = -y a half turn around x. */
 static void upright(const double up[3], double rotation[4])
 {
     double w = 1.0 + up[1], length = sqrt(up[0] * up[0] + up[2] * up[2] + w * w);
@@ -63,7 +64,7 @@ static void upright(const double up[3], double rotation[4])
         rotation[i] = length < 1e-6 ? flip[i] : turn[i] / length;
 }
 
-/* Of a mesh whose positions count from an origin, a second node within the first adds that. */
+/* Adds a second node within the first that translates by the mesh's origin, if it is not 0 0 0. */
 static cJSON *add_origin(cJSON *root, cJSON *parent, const double origin[3])
 {
     const int second = 1;
@@ -194,7 +195,7 @@ static uint64_t add_views(cJSON *root, const struct glb *glb)
     return offset;
 }
 
-/* A mesh of nothing is a node without one: the format has no empty arrays. */
+/* Describes an empty mesh as a node without a mesh, because glTF allows no empty arrays. */
 static vkn_status describe(struct glb *glb, uint64_t *binary)
 {
     cJSON *root = cJSON_CreateObject(), *asset = cJSON_AddObjectToObject(root, "asset");
@@ -215,7 +216,7 @@ static vkn_status describe(struct glb *glb, uint64_t *binary)
 
 /* ---- the binary chunk ---------------------------------------------------------------------- */
 
-/* A byte of sRGB (IEC 61966-2-1) as a linear value of 16 bits, which is what COLOR_0 has. */
+/* Tabulates sRGB bytes (IEC 61966-2-1) as linear 16-bit values, which COLOR_0 requires. */
 static void make_linear(uint32_t linear[256])
 {
     for (int i = 0; i < 256; i++) {

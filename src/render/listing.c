@@ -1,3 +1,4 @@
+/* Reads and writes the list of a rendering's files, and removes files of earlier renderings. */
 #include "render/listing.h"
 
 #include <dirent.h>
@@ -11,9 +12,9 @@
 #define LIST        "vknerf_frames.json"
 #define DEPTH_SCALE "depth_scale.json"
 #define LIST_LIMIT  ((size_t)1 << 16)
-#define MOST_FRAMES 1e6 /* that a list is believed to have */
+#define MOST_FRAMES 1e6 /* lists with more frames are rejected */
 
-/* The name in the list, and what follows the frame's number in that of a file. */
+/* The kind's name in the list, and the suffix of its files after the frame number. */
 static const struct {
     const char *name, *suffix;
 } kinds[RENDER_KINDS] = {
@@ -77,15 +78,16 @@ static bool frame_exists(const struct render_listing *listing, size_t frame, enu
     return there;
 }
 
-/* A rendering that is killed leaves a list that has its frames, and none that was somebody else's.
- */
+/* The list is written before the first frame, so that it is right even if the process is killed:
+ * files that existed before and were in no list are never listed. */
 vkn_status render_listing_begin(struct render_listing *listing, size_t frames)
 {
     char *path = base_path_join(listing->folder, LIST);
     if (!path)
         return VKN_ERROR;
     if (base_file_exists(path) && read_list(path, listing) != VKN_OK) {
-        base_log(BASE_LOG_WARNING, "%s; older frames stay", vkn_last_error());
+        base_log(BASE_LOG_WARNING, "%s; frames of earlier renderings are not removed",
+                 vkn_last_error());
         memset(listing->counts, 0, sizeof(listing->counts));
     }
     free(path);
@@ -100,10 +102,10 @@ vkn_status render_listing_begin(struct render_listing *listing, size_t frames)
 
 struct older {
     size_t removed, kept;
-    char *example; /* of those that were kept */
+    char *example; /* one of the kept files */
 };
 
-/* Frees the path. */
+/* Removes the file and frees `path`. */
 static void remove_file(struct older *older, char *path)
 {
     if (path && unlink(path) == 0)
@@ -113,7 +115,7 @@ static void remove_file(struct older *older, char *path)
     free(path);
 }
 
-/* How many of a kind this rendering left, `frames` being those of each. */
+/* Returns how many files of a kind this rendering wrote. */
 static size_t written(const struct render_listing *listing, unsigned kind, size_t frames)
 {
     return listing->wanted[kind] ? frames : 0;
@@ -134,7 +136,7 @@ static void remove_listed(const struct render_listing *listing, size_t frames, s
             remove_file(older, render_frame_path(listing->folder, --frame, kind));
 }
 
-/* Named as a rendering's file is, and not one that this one wrote. */
+/* Returns whether the file has the name of a rendering's file but was not written by this one. */
 static bool looks_older(const struct render_listing *listing, const char *name, size_t frames)
 {
     static const char prefix[] = "frame_";
@@ -174,10 +176,10 @@ static void log_older_files(const struct render_listing *listing, const struct o
         base_log(BASE_LOG_INFO, "%s: %zu file%s of an earlier rendering removed", listing->folder,
                  older->removed, older->removed == 1 ? "" : "s");
     if (older->kept > 0)
-        base_log(BASE_LOG_WARNING, "%s: %zu older file%s, such as %s, stay%s: %s", listing->folder,
-                 older->kept, older->kept == 1 ? "" : "s", older->example ? older->example : "",
-                 older->kept == 1 ? "s" : "",
-                 whole ? LIST " does not list them" : "this rendering is not whole");
+        base_log(BASE_LOG_WARNING, "%s: %zu older file%s, such as %s, remain%s: %s",
+                 listing->folder, older->kept, older->kept == 1 ? "" : "s",
+                 older->example ? older->example : "", older->kept == 1 ? "s" : "",
+                 whole ? LIST " does not list them" : "this rendering is incomplete");
 }
 
 vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool whole)

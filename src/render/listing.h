@@ -1,15 +1,15 @@
-/* Which files of a folder are frames of ours: vknerf_frames.json beside them tells, so that those
- * of an earlier rendering go when there is a new one, and nothing else ever does. */
+/* Keeps vknerf_frames.json, the list of frame files in a folder that vknerf has written. A new
+ * rendering removes files of an earlier one by this list, and never removes any other file. */
 #ifndef RENDER_LISTING_H
 #define RENDER_LISTING_H
 
 #include "base/base.h"
 
-/* Kinds of files, named as --maps has them. */
+/* Kinds of files, named as in --maps. */
 enum render_kind {
     RENDER_KIND_COLOR,
     RENDER_KIND_DEPTH,   /* and depth_scale.json with the first */
-    RENDER_KIND_DEPTH16, /* the same */
+    RENDER_KIND_DEPTH16, /* likewise */
     RENDER_KIND_DEPTH_VALUES,
     RENDER_KIND_OPACITY,
     RENDER_KIND_NORMAL,
@@ -18,20 +18,20 @@ enum render_kind {
 
 struct render_listing {
     const char *folder;
-    bool wanted[RENDER_KINDS];   /* of this rendering */
-    size_t counts[RENDER_KINDS]; /* frames 0 to this that are ours, there or not */
+    bool wanted[RENDER_KINDS];   /* kinds that this rendering writes */
+    size_t counts[RENDER_KINDS]; /* files of frames below this number are vknerf's, if present */
 };
 
-/* folder/frame_0012_depth.png in fresh memory, which the caller frees. */
+/* Returns "FOLDER/frame_0012_depth.png", which the caller frees; NULL when out of memory. */
 char *render_frame_path(const char *folder, size_t frame, enum render_kind kind);
 
-/* Before the first frame: reads the list that is there, or none, and writes it with what is to
- * come. Files that are in the way of a frame are not listed before they are written over. `listing`
- * has folder (which outlives it) and wanted. VKN_BAD_INPUT when nothing can be written there. */
+/* Reads the folder's list, if any, and adds the files of the coming `frames` frames up to the first
+ * one that already exists. Call it before the first frame. The caller sets listing->folder (which
+ * must outlive *listing) and listing->wanted. VKN_BAD_INPUT: the folder cannot be written. */
 vkn_status render_listing_begin(struct render_listing *listing, size_t frames);
-/* After the last: `frames` of each wanted kind are there. With `whole`, listed files that are not
- * of this rendering are removed; else, or where a file is in no list, they stay. A message tells
- * how many. */
+/* Writes the final list after `frames` frames of each wanted kind are written. `whole`: the
+ * rendering is complete; removes listed files that it did not write. Files in no list stay. Logs
+ * the number of removed and of remaining older files. */
 vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool whole);
 
 #endif

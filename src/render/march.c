@@ -1,11 +1,11 @@
-/* Rays to their ends: each takes up to march_samples samples a round. */
+/* Marches rays until all have ended, in iterations of up to march_samples samples per ray. */
 #include "render/difference_normals.h"
 
 #include <math.h>
 
 #include "rays/rays.h"
 
-/* What of a field's samples is found out, with the bindings for that; NULL: nothing. */
+/* The passes of an iteration and their bindings. NULL passes are skipped. */
 struct march_passes {
     const struct setup *setup;
     struct gpu_pipeline *const *forward;
@@ -25,7 +25,6 @@ static struct Push iteration_push(const struct vkn_renderer *r, uint32_t rays, u
     return (struct Push){.a = samples, .b = rays, .c = round * samples};
 }
 
-/* The next samples of all rays, in round number `round`. */
 static void record_samples(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                            uint32_t round, const struct march_passes *march_passes)
 {
@@ -39,12 +38,12 @@ static void record_samples(struct vkn_renderer *r, struct gpu_recording *recordi
     gpu_record_compute_barrier(recording);
 }
 
-/* Adds them up, once they are evaluated. */
 static void record_composite(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                              uint32_t round, const struct march_passes *march_passes)
 {
     const struct Push push = iteration_push(r, rays, round);
-    bool alone = r->setup.specialization.values[SPEC_CPU_KERNELS]; /* an invocation for each ray */
+    /* One invocation per ray, else one subgroup. */
+    bool alone = r->setup.specialization.values[SPEC_CPU_KERNELS];
     gpu_record_dispatch(
         recording, march_passes->composite, march_passes->bindings, &push, sizeof push,
         alone ? (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE : ray_subgroup_groups(r, rays));
@@ -71,14 +70,14 @@ static void record_iteration(struct vkn_renderer *r, struct gpu_recording *recor
         record_composite(r, recording, rays, round, march_passes);
 }
 
-/* Until all rays have ended. */
+/* Returns the iterations after which every ray has ended. */
 static uint32_t count_iterations(const struct vkn_renderer *r)
 {
     uint32_t steps = rays_max_steps(&r->setup.config, &r->setup.constants);
     return (steps + r->march_samples - 1) / r->march_samples;
 }
 
-/* What a step's field leaves out depends on how far it is trained. */
+/* Copies the step's State: the occupancy threshold in it changes with training. */
 static void record_state(const struct vkn_renderer *r, struct gpu_recording *recording)
 {
     if (r->step)
@@ -137,7 +136,8 @@ vkn_status render_march_with_evaluator(struct vkn_renderer *r, uint32_t rays)
     return gpu_run_once(&recording);
 }
 
-/* As many rounds in 50 ms as fit when each takes four times the mean, as the first do: rays end. */
+/* Aims at submissions of 50 ms. The first iterations take about four times the mean, because all
+ * rays are still active then. march_iterations_per_submit 0 (CPU devices) stays. */
 void render_choose_submit_size(struct vkn_renderer *r, double seconds)
 {
     uint32_t rounds = count_iterations(r);

@@ -1,3 +1,4 @@
+/* Runs marching cubes slab by slab. */
 #include "render/marching_cubes.h"
 
 #include <stdlib.h>
@@ -5,7 +6,7 @@
 
 #define LOCAL_SIZE_MESH 64u
 #define TILE            (LOCAL_SIZE_MESH * MESH_TILE_STEPS)
-#define SLAB_POINTS     (1u << 20) /* about as many */
+#define SLAB_POINTS     (1u << 20) /* grid points of a slab, about */
 #define LEAST_LAYERS    4u         /* at least MESH_OVERLAP, so that copies do not overlap */
 
 static uint64_t layer_points(const struct marching *m)
@@ -107,7 +108,7 @@ void render_mesh_free(struct render_mesh *mesh)
     *mesh = (struct render_mesh){0};
 }
 
-/* Room for `more` elements behind the first `count`, half as much again when it has to grow. */
+/* Makes room for `more` elements after the first `count`; allocates half as many again. */
 static vkn_status make_room(void **elements, size_t size, size_t count, size_t more,
                             size_t *capacity)
 {
@@ -155,14 +156,13 @@ static vkn_status take_triangles(const struct marching *m, struct render_mesh *m
 
 struct slab {
     struct marching *marching;
-    int64_t lowest;   /* the grid's layer of its first own points; the first slab's is -1 */
+    int64_t lowest;   /* grid layer of the slab's lowest own layer; -1 in the first slab */
     uint32_t made[2]; /* vertices, triangles */
-    /* What record_window writes. */
+    /* Pipeline and range of record_window's dispatch. */
     const struct gpu_pipeline *pipeline;
     struct Push window;
 };
 
-/* Runs what `record` records. */
 static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gpu_recording *))
 {
     GPU_ONCE(slab->marching->device, "mesh slab");
@@ -170,7 +170,7 @@ static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gp
     return gpu_run_once(&recording);
 }
 
-/* The last slab's uppermost layers become this one's lowest; before the first slab all is empty. */
+/* Copies the previous slab's highest layers to this slab's lowest; empty for the first slab. */
 static void record_carry(struct slab *slab, struct gpu_recording *recording)
 {
     struct marching *m = slab->marching;
@@ -209,15 +209,16 @@ static uint32_t less(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* As many vertices at a time as there is room for, then triangles. */
+/* Makes the slab's vertices, then its triangles, as many at a time as the buffers hold. */
 static vkn_status make(struct slab *slab, const struct marching_source *source,
                        struct render_mesh *mesh)
 {
     struct marching *m = slab->marching;
     if (mesh->vertex_count + slab->made[0] > RENDER_MAX_VERTICES)
-        return base_fail(VKN_BAD_INPUT,
-                         "resolution: the mesh has more than %u vertices; a lower one is needed",
-                         RENDER_MAX_VERTICES);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "resolution: the mesh has more than %u vertices; choose a lower resolution",
+            RENDER_MAX_VERTICES);
     slab->pipeline = m->make_vertices;
     slab->window = (struct Push){.c = (uint32_t)mesh->vertex_count, .d = (uint32_t)slab->lowest};
     for (uint32_t first = 0; first < slab->made[0]; first += m->vertex_room) {
@@ -245,7 +246,7 @@ vkn_status marching_run(struct marching *marching, const struct marching_source 
                         struct render_mesh *mesh)
 {
     uint32_t total = marching->grid.points[2], layers = marching->grid.layers;
-    bool before = false; /* the slab before may hold positive values */
+    bool before = false; /* the previous slab may have positive values */
     for (struct slab slab = {.marching = marching, .lowest = -1}; slab.lowest < total;
          slab.lowest += layers) {
         bool any = false;

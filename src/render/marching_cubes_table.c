@@ -1,22 +1,23 @@
-/* The triangles of marching cubes, derived: in each face of a cell the surface runs from edge to
- * edge; end to end these lines make closed loops around the cell, and the loops are filled. */
+/* Derives the triangle table of marching cubes. In each face of a cell the surface is a set of
+ * lines from edge to edge. The lines of all faces join to closed loops around the cell, and each
+ * loop is filled with triangles. */
 #include "render/marching_cubes.h"
 
 #include <string.h>
 
 #define CORNERS  8u
 #define EDGES    12u
-#define MAX_LOOP 7u /* edges; the longest that there is */
+#define MAX_LOOP 7u /* edges of the longest loop */
 
-/* A corner's bits are its coordinates. Edge 4 * axis + k begins at the corner whose coordinates
- * along the two axes behind `axis` (cyclically) are the bits of k. */
+/* Returns the edge between two corners. A corner's bits are its coordinates. Edge 4 * axis + k
+ * starts at the corner whose coordinates along the next two axes (cyclically) are the bits of k. */
 static uint32_t edge_between(uint32_t a, uint32_t b)
 {
     uint32_t low = a & b, axis = (a ^ b) >> 1; /* 1, 2, 4 to 0, 1, 2 */
     return 4 * axis + (low >> (axis + 1) % 3 & 1u) + 2 * (low >> (axis + 2) % 3 & 1u);
 }
 
-/* A face's corners, counterclockwise seen from outside of the cell. */
+/* Lists a face's corners, counterclockwise seen from outside the cell. */
 static void face_corners(uint32_t axis, uint32_t side, uint32_t corners[4])
 {
     uint32_t first = side << axis;
@@ -26,12 +27,12 @@ static void face_corners(uint32_t axis, uint32_t side, uint32_t corners[4])
         corners[i] = around[side ? i : 3 - i];
 }
 
-/* Around a face, the surface leaves the face through an edge from an inside corner to an outside
- * one and comes in through the crossed edge before, so that every line cuts off the inside corners
- * that lie between the two. Where two inside corners face each other across the diagonal that keeps
- * them apart. The neighbouring cell sees the same corners and so the same lines, the other way
- * round. An edge lies in two faces: it is left in one and come to in the other. next[e]: the edge
- * that a line goes to from e; EDGES: the surface does not cross e. */
+/* Finds the lines of all faces. next[e]: the edge that the line from edge e leads to; EDGES: the
+ * surface does not cross e. Going around a face, a line starts at an edge from an inside to an
+ * outside corner and leads to the previous crossed edge: it cuts off the inside corners between
+ * both edges. Two inside corners at opposite ends of a face's diagonal are therefore separated. The
+ * neighbouring cell has the same corners in the face and so the same lines, reversed. Each crossed
+ * edge lies in two faces: a line starts at it in one face, another ends at it in the other. */
 static void trace_lines(uint32_t inside, uint32_t next[EDGES])
 {
     for (uint32_t e = 0; e < EDGES; e++)
@@ -50,13 +51,13 @@ static void trace_lines(uint32_t inside, uint32_t next[EDGES])
     }
 }
 
-/* Whether both edges lie in one face of the cell. */
+/* Returns whether both edges lie in one face of the cell. */
 static bool share_face(uint32_t a, uint32_t b)
 {
     for (uint32_t axis = 0; axis < 3; axis++) {
         uint32_t side[2], edge[2] = {a, b};
         for (uint32_t i = 0; i < 2; i++) {
-            uint32_t place = (axis + 2 - edge[i] / 4) % 3; /* bit of k that counts along `axis` */
+            uint32_t place = (axis + 2 - edge[i] / 4) % 3; /* bit of k for `axis` */
             side[i] = edge[i] / 4 == axis ? 2 + i : edge[i] >> place & 1u;
         }
         if (side[0] == side[1])
@@ -65,9 +66,9 @@ static bool share_face(uint32_t a, uint32_t b)
     return false;
 }
 
-/* A loop, which runs clockwise seen from outside, is filled by a fan from one of its corners. Its
- * inner lines must not lie in a face, where the neighbour's may lie as well: four triangles would
- * share them. Returns the corner to begin with; every loop has one. */
+/* Returns the loop's vertex that a triangle fan fills it from. The fan's inner lines must not lie
+ * in a face of the cell: the neighbouring cell's fan may have the same line, and four triangles
+ * would share it. Every loop has such a vertex. Loops run clockwise seen from outside. */
 static uint32_t fan_corner(const uint32_t *loop, uint32_t length)
 {
     for (uint32_t first = 0; first < length; first++) {

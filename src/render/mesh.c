@@ -1,5 +1,4 @@
-/* The field as the source of marching cubes: which grid points are evaluated, and what is seen of
- * the vertices. */
+/* Meshes a field: evaluates it at grid points for marching cubes, and colours the vertices. */
 #include "render/mesh.h"
 
 #include <math.h>
@@ -8,7 +7,7 @@
 #include "render/field_query.h"
 
 #define LOCAL_SIZE_MESH      64u
-/* What is a surface, by default, absorbs half of the light in this part of the unit cube's edge. */
+/* Default surface density: transmittance 1/2 over 1 / this of the unit cube's edge. */
 #define SURFACE_SIZE_INVERSE 128.0
 
 /* ---- the grid ------------------------------------------------------------------------------ */
@@ -21,8 +20,8 @@ bool render_box_given(const double low[3], const double high[3])
     return given;
 }
 
-/* The nearest multiple of the smallest power of ten that is not below `size`: programs that hold
- * such a number in single precision mostly have it exactly. */
+/* Rounds to a multiple of the smallest power of ten that is at least `size`. Single precision can
+ * mostly represent such a number exactly. */
 static double round_origin(double position, double size)
 {
     double step = pow(10, ceil(log10(size))), steps = pow(10, -ceil(log10(size)));
@@ -50,7 +49,7 @@ void render_local_offset(const struct vkn_scene *scene, float offset[3])
         offset[i] = (float)(origin[i] * scene->scale + scene->offset[i]);
 }
 
-/* The box in training space. */
+/* Transforms the box to training space; the unit cube where none is given. */
 static vkn_status place_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
                             double low[3], double high[3])
 {
@@ -59,14 +58,13 @@ static vkn_status place_box(const struct vkn_scene *scene, const struct render_m
         low[i] = given ? params->low[i] * scene->scale + scene->offset[i] : 0.0;
         high[i] = given ? params->high[i] * scene->scale + scene->offset[i] : 1.0;
         if (!(low[i] < high[i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c: nothing is between",
+            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c is empty",
                              params->low[i], params->high[i], "xyz"[i]);
     }
     return VKN_OK;
 }
 
-/* Some of the box, which in training space is from `low` to `high`, has to lie in the cube that was
- * trained. */
+/* Fails unless the box (`low` to `high` in training space) overlaps the trained cube. */
 static vkn_status check_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
                             const double low[3], const double high[3])
 {
@@ -86,9 +84,9 @@ static vkn_status check_box(const struct vkn_scene *scene, const struct render_m
     return VKN_OK;
 }
 
-/* Of training space, what corners of a box are multiples of: coarser than the rounding of dataset
- * coordinates there and back, so that the box that is told is, when it is asked for, the same to
- * the last bit. */
+/* Returns the step in training space that corners of a box are rounded to. The step is coarser than
+ * the rounding error of a conversion to dataset units and back: a box that was printed gives the
+ * same grid, bit for bit, when it is passed again. */
 static double corner_step(const struct vkn_scene *scene)
 {
     double largest = 1;
@@ -117,7 +115,8 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
     double step = corner_step(scene);
     double spacing = to_multiple(longest / params->resolution, step / MARCHING_MAX_POINTS);
     if (!(spacing > 0))
-        return base_fail(VKN_BAD_INPUT, "crop: a box of %g is too small so far from the origin",
+        return base_fail(VKN_BAD_INPUT,
+                         "crop: edges of %g are too small at this distance from the origin",
                          longest / scene->scale);
     *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = (float)scene->scale};
     render_local_offset(scene, grid->offset);
@@ -131,7 +130,7 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
                                                : SURFACE_SIZE_INVERSE * log(2.0);
     grid->threshold = (float)log(threshold);
     if (!isfinite(grid->threshold))
-        return base_fail(VKN_BAD_INPUT, "threshold: %g is no density", params->threshold);
+        return base_fail(VKN_BAD_INPUT, "threshold: %g is not a density", params->threshold);
     return VKN_OK;
 }
 
@@ -164,8 +163,8 @@ static const char *const pass_names[PASSES] = {"mesh_points", "mesh_samples", "m
 struct mesher {
     struct query query;
     struct marching marching;
-    const struct visibility_maps *visibility_maps; /* NULL: what is unseen is kept */
-    bool drop;                                     /* what is unseen is marked */
+    const struct visibility_maps *visibility_maps; /* NULL: unseen surfaces are kept as they are */
+    bool drop;                                     /* unseen vertices are marked MESH_UNSEEN */
     struct gpu_pipeline *pipelines[PASSES];
     struct report_progress *progress;
     const volatile sig_atomic_t *stop;
@@ -189,7 +188,7 @@ static vkn_status interrupted(const struct mesher *mesher)
                                          : VKN_OK;
 }
 
-/* Lists the points of the slab's new layers that lie in occupied cells. */
+/* Lists the grid points of the slab's new layers that lie in occupied cells. */
 static vkn_status list_points(struct mesher *mesher, uint32_t first_layer, uint32_t *count)
 {
     struct query *query = &mesher->query;
@@ -203,8 +202,8 @@ static vkn_status list_points(struct mesher *mesher, uint32_t first_layer, uint3
                         offsetof(struct State, live_count), count, sizeof *count);
 }
 
-/* Values of `count` listed points from `first` on, in layers of which the first new one is the
- * grid's layer `first_layer`. */
+/* Computes the values of `count` listed points from point `first` on. The slab's first new layer is
+ * the grid's layer `first_layer`. */
 static vkn_status evaluate(struct mesher *mesher, uint32_t first, uint32_t count,
                            uint32_t first_layer)
 {
@@ -216,7 +215,7 @@ static vkn_status evaluate(struct mesher *mesher, uint32_t first, uint32_t count
     return gpu_run_once(&recording);
 }
 
-/* Makes what no view sees solid. */
+/* Makes grid points that no training view sees solid. */
 static vkn_status fill_unseen(struct mesher *mesher, uint32_t first_layer)
 {
     GPU_ONCE(mesher->query.device, "mesh unseen");
@@ -266,7 +265,7 @@ static vkn_status report(void *context, uint32_t done, uint32_t total)
     return interrupted(mesher);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- entry point --------------------------------------------------------------------------- */
 
 static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *grid,
                          struct mesher *mesher)

@@ -1,10 +1,9 @@
-/* Taking vertices and triangles out of a mesh. */
+/* Removes unseen parts and small connected components from a mesh. */
 #include "render/mesh.h"
 
 #include <stdlib.h>
 
-/* Keeps those vertices, and the triangles that have no other; `numbers`, one for each vertex,
- * becomes the new numbers. */
+/* Removes vertices that are not `kept`, and their triangles. numbers[vertex]: the new index. */
 static void compact(struct render_mesh *mesh, const bool *kept, uint32_t *numbers)
 {
     uint32_t vertices = 0;
@@ -51,7 +50,7 @@ vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed)
     return status;
 }
 
-/* ---- connected parts -----------------------------------------------------------------------
+/* ---- connected components ------------------------------------------------------------------
  * Disjoint sets of vertices, joined by triangles (Tarjan 1975, with path halving). */
 
 static uint32_t find_root(uint32_t *parents, uint32_t vertex)
@@ -63,7 +62,7 @@ static uint32_t find_root(uint32_t *parents, uint32_t vertex)
     return vertex;
 }
 
-/* Afterwards every vertex's parent is its part's first vertex. */
+/* Sets the parent of every vertex to the first vertex of its component. */
 static void join(const struct render_mesh *mesh, uint32_t *parents)
 {
     for (uint32_t v = 0; v < mesh->vertex_count; v++)
@@ -78,7 +77,7 @@ static void join(const struct render_mesh *mesh, uint32_t *parents)
         parents[v] = find_root(parents, v);
 }
 
-/* Vertices of each part, at its first one. Returns the number of parts. */
+/* Counts each component's vertices in sizes[first vertex]. Returns the number of components. */
 static size_t count_components(const struct render_mesh *mesh, const uint32_t *parents,
                                uint32_t *sizes, uint32_t *largest)
 {
@@ -106,7 +105,7 @@ vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices
         join(mesh, parents);
         *parts = count_components(mesh, parents, sizes, &first);
         for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-            uint32_t root = parents[v]; /* no later than v: decided already where it is another */
+            uint32_t root = parents[v]; /* at most v: already decided unless it is v */
             kept[v] = root == v ? (largest ? v == first : sizes[v] >= vertices) : kept[root];
             *removed += root == v && !kept[v];
         }

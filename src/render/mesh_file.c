@@ -1,4 +1,4 @@
-/* Meshes and points as PLY (binary, little-endian), meshes as OBJ, and the table of all formats. */
+/* Writes meshes and points as PLY (binary, little-endian), meshes as OBJ; lists all formats. */
 #include "render/mesh.h"
 
 #include <string.h>
@@ -53,8 +53,8 @@ static void put_ply(struct file_buffer *file_buffer, const struct render_mesh *m
 
 /* ---- OBJ ----------------------------------------------------------------------------------- */
 
-/* Colours behind the coordinates, as MeshLab and Blender read and write them. Nine more digits than
- * those of single precision hold the larger part of a position far from the dataset's origin. */
+/* Writes colours after the coordinates, as MeshLab and Blender read and write them. With an origin,
+ * positions have nine more digits than single precision, for the large coordinates. */
 static void put_obj(struct file_buffer *file_buffer, const struct render_mesh *mesh)
 {
     int digits = render_has_origin(mesh->origin) ? 16 : 7;
@@ -104,11 +104,10 @@ static vkn_status obj_write(struct base_file_writer *writer, const struct render
     return write(writer, mesh, put_obj);
 }
 
-#define MESH(extension) {RENDER_MESH, "." #extension, extension##_write, NULL},
-#define TEXTURE(extension) \
-    {RENDER_TEXTURE, "." #extension, NULL, NULL}, /* a mesh is what is written */
-#define POINTS(extension) {RENDER_POINTS, "." #extension, extension##_write, NULL},
-#define SPLATS(extension) {RENDER_SPLATS, "." #extension, NULL, extension##_write_splats},
+#define MESH(extension)    {RENDER_MESH, "." #extension, extension##_write, NULL},
+#define TEXTURE(extension) {RENDER_TEXTURE, "." #extension, NULL, NULL}, /* as a mesh */
+#define POINTS(extension)  {RENDER_POINTS, "." #extension, extension##_write, NULL},
+#define SPLATS(extension)  {RENDER_SPLATS, "." #extension, NULL, extension##_write_splats},
 static const struct render_format formats[] = {
     VKN_EXPORT_FORMATS(MESH, TEXTURE, POINTS, SPLATS, VKN_NO_FORMAT)};
 

@@ -1,5 +1,5 @@
-/* A k-d tree without pointers: of a range of the points the middle one, in order along the widest
- * axis, is the root, what is below it on its left, what is above on its right (Bentley 1975). */
+/* Finds nearest neighbours by an implicit k-d tree (Bentley 1975): the root of a range of points is
+ * its median along the widest axis, with lower points in its left half, higher ones right. */
 #include "render/neighbours.h"
 
 #include <math.h>
@@ -8,11 +8,11 @@
 #include "shared/layout.h"
 
 #define NEAREST 3
-#define SHARE   4096u /* points that a thread asks for at a time */
+#define SHARE   4096u /* points of one task */
 
 struct node {
     double at[3];
-    uint32_t point, axis; /* that the range is cut along */
+    uint32_t point, axis; /* index of the point; axis that its range is split along */
 };
 
 struct tree {
@@ -30,8 +30,8 @@ static void swap(struct node *a, struct node *b)
     *b = kept;
 }
 
-/* Puts into the place `middle` what belongs there in order along the axis, smaller before, larger
- * behind it (Hoare's selection). */
+/* Moves the element of rank `middle` along the axis to index `middle`, smaller ones before it,
+ * larger ones after it (Hoare's selection). */
 static void select_middle(struct node *nodes, size_t count, size_t middle, uint32_t axis)
 {
     size_t low = 0, high = count - 1;
@@ -77,7 +77,7 @@ static uint32_t widest_axis(const struct node *nodes, size_t count)
     return found;
 }
 
-/* As deep as the logarithm of the number. */
+/* The recursion depth is logarithmic in the number of points. */
 static void build(struct node *nodes, size_t count) // NOLINT(misc-no-recursion)
 {
     while (count > 1) {
@@ -91,7 +91,7 @@ static void build(struct node *nodes, size_t count) // NOLINT(misc-no-recursion)
     }
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 struct found {
     double squares[NEAREST]; /* nearest first */
@@ -107,7 +107,7 @@ static void insert_distance(struct found *found, double square)
         }
 }
 
-/* The side that the point is on first; the other where it may be nearer than what is found. */
+/* Searches the point's side first, then the other side if it may have a nearer point. */
 static void search(const struct node *nodes, size_t count,
                    const struct node *from, // NOLINT(misc-no-recursion)
                    struct found *found)

@@ -1,11 +1,12 @@
-/* Inside of the render room: how far apart points are. */
+/* Measures the spacing of points. Private to render. */
 #ifndef RENDER_NEIGHBOURS_H
 #define RENDER_NEIGHBOURS_H
 
 #include "render/render.h"
 
-/* Of each point the root of the mean square of the distances to its three nearest neighbours (fewer
- * where there are fewer points; 0 of a single one), as the scales of Kerbl et al. 2023 begin. */
+/* Computes for each point the root mean square distance to its three nearest neighbours (to all
+ * others where there are fewer than four points, 0 for a single point): the initial scale of
+ * Kerbl et al. 2023. `spacing`: [count]. */
 vkn_status neighbours_spacing(const struct MeshVertex *points, size_t count, float *spacing);
 
 #endif

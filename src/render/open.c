@@ -1,11 +1,11 @@
-/* Renderers of checkpoints: the field that pictures are made of is read from a file. */
+/* Creates renderers of checkpoints: reads the field's tensors and uploads them. */
 #include <stdlib.h>
 
 #include "checkpoint/checkpoint.h"
 #include "rays/rays.h"
 #include "render/internal.h"
 
-/* What pictures need of a checkpoint, and the buffers it goes to. */
+/* Tensors of a checkpoint that pictures need, and the buffers that receive them. */
 static const struct {
     uint32_t kept, into;
 } shown[] = {

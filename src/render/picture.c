@@ -1,4 +1,4 @@
-/* Pictures as those who use the library have them: rendered, photographed, written. */
+/* Implements the library's functions on pictures: rendering, reading images, writing files. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "render/internal.h"
 #include "render/write_view.h"
 
-/* What it owns goes over to a picture of the caller's. */
+/* Moves *made into a new picture of the caller; frees it after a failure. */
 static vkn_status hand_over(struct vkn_picture *made, struct vkn_picture **picture)
 {
     *picture = base_alloc(1, sizeof **picture);
@@ -27,8 +27,8 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6])
         given |= box[i] != 0.0;
     for (int i = 0; i < 3 && given; i++)
         if (!(box[i] < box[3 + i]) || isinf(box[i]) || isinf(box[3 + i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c: nothing is between",
-                             box[i], box[3 + i], "xyz"[i]);
+            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c is empty", box[i],
+                             box[3 + i], "xyz"[i]);
     for (int i = 0; i < 3; i++) {
         double scale = config->scene.scale, offset = config->scene.offset[i];
         constants->crop_low[i] = given ? (float)(box[i] * scale + offset) : -FLT_MAX;
@@ -83,9 +83,9 @@ void vkn_picture_free(struct vkn_picture **picture)
     *picture = NULL;
 }
 
-/* ---- photographs ----------------------------------------------------------------------------- */
+/* ---- images of the scene --------------------------------------------------------------------- */
 
-/* Premultiplied pixels on the background, in sRGB space. */
+/* Composites premultiplied RGBA8 pixels on a grey background, in sRGB space. */
 static void composite(const uint32_t *pixels, size_t count, float background, float *rgb)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* The programs that pictures are made with. */
+/* Lists the pipelines that render pictures. */
 #include <string.h>
 
 #include "optim/optim.h"

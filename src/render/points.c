@@ -1,4 +1,4 @@
-/* Point clouds: random rays of the training views. */
+/* Samples point clouds: the surface points that random rays of the training views hit. */
 #include "render/mesh.h"
 
 #include <string.h>
@@ -6,12 +6,11 @@
 #include "render/internal.h"
 #include "volume/volume.h"
 
-/* When fewer of this many rays hit anything, there is not much to hit; nothing at all is known
- * sooner. */
+/* Sampling ends early if less than LEAST_SHARE of ENOUGH_RAYS rays hit, or none of EMPTY_RAYS. */
 #define LEAST_SHARE (1.0 / 256)
 #define ENOUGH_RAYS (1u << 16)
 #define EMPTY_RAYS  (1u << 14)
-#define LEAST_RAYS  256u /* of a batch */
+#define LEAST_RAYS  256u /* of a batch, at least */
 
 struct cloud {
     struct vkn_renderer *renderer;
@@ -58,7 +57,7 @@ static bool wanted(const struct cloud *cloud, const struct MeshVertex *point)
     return point->color != 0 && (inside || !render_box_given(params->low, params->high));
 }
 
-/* Rays of one view; the points that they hit are added until there are enough. */
+/* Marches `rays` rays of one view and adds the points that they hit until the cloud is complete. */
 static vkn_status collect_from_view(struct cloud *cloud, const struct scene_camera *camera,
                                     uint32_t rays, uint32_t batch)
 {
@@ -81,8 +80,8 @@ static bool hits_too_rarely(uint64_t rays, size_t have)
            (rays > ENOUGH_RAYS && (double)have < LEAST_SHARE * (double)rays);
 }
 
-/* About as many rays of every view as would do if all hit something, again and again; as many as
- * there is room for where none of all views has. */
+/* Goes through the views again and again, with as many rays each as would complete the cloud if all
+ * hit a surface. After a first round without a hit, batches have the most rays that fit. */
 static vkn_status collect_points(struct cloud *cloud, struct report_progress *progress,
                                  const volatile sig_atomic_t *stop)
 {

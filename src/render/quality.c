@@ -1,4 +1,4 @@
-/* How close a picture comes to its target: PSNR and SSIM. */
+/* Computes PSNR and SSIM of a picture against its target. */
 #include <vknerf/renderer.h>
 
 #include <math.h>
@@ -36,17 +36,17 @@ double vkn_psnr(const float *a, const float *b, const uint8_t *used, uint32_t wi
 #define C1     (0.01 * 0.01)
 #define C2     (0.03 * 0.03)
 
-/* What is averaged in a window: a, b, a a, b b, a b. */
+/* Quantities that are averaged over a window: a, b, a^2, b^2, a b. */
 enum { MEAN_A, MEAN_B, MEAN_AA, MEAN_BB, MEAN_AB, MOMENTS };
 
 struct ssim {
     double weights[WINDOW];
     size_t width;       /* values in a row: 3 per pixel */
-    size_t valid_width; /* the same of windows */
-    double *line;       /* MOMENTS rows of `width`: products of one image row */
-    double *rows;       /* a ring of WINDOW x MOMENTS rows of `valid_width`: blurred along x */
-    uint32_t *unused;   /* by column, of the last WINDOW rows: pixels that do not count */
-    size_t windows;     /* summed so far, three colours each */
+    size_t valid_width; /* windows in a row, times 3 */
+    double *line;       /* [MOMENTS][width]: moments of one image row */
+    double *rows;       /* [WINDOW][MOMENTS][valid_width]: ring of rows blurred along x */
+    uint32_t *unused;   /* [column]: pixels of the last WINDOW rows that do not count */
+    size_t windows;     /* windows summed so far; each colour counts as one */
 };
 
 static void set_weights(double weights[WINDOW])
@@ -78,7 +78,7 @@ static double *ring_row(const struct ssim *ssim, size_t y, int moment)
     return ssim->rows + (y % WINDOW * MOMENTS + (size_t)moment) * ssim->valid_width;
 }
 
-/* One image row into the ring, blurred along x. */
+/* Adds one image row to the ring, blurred along x. */
 static void add_row(const struct ssim *ssim, size_t y, const float *a, const float *b)
 {
     multiply_row(ssim, a, b);
@@ -95,7 +95,7 @@ static void add_row(const struct ssim *ssim, size_t y, const float *a, const flo
     }
 }
 
-/* Brings ssim->unused to the rows that end with `last`. */
+/* Updates ssim->unused for the WINDOW rows that end with row `last`. */
 static void count_unused(struct ssim *ssim, const uint8_t *used, size_t last)
 {
     size_t width = ssim->width / 3;
@@ -106,7 +106,7 @@ static void count_unused(struct ssim *ssim, const uint8_t *used, size_t last)
     }
 }
 
-/* Sum of the SSIM of the windows whose lowest row is `last`. */
+/* Returns the sum of the SSIM of the windows whose last row is `last`. */
 static double sum_windows(struct ssim *ssim, size_t last)
 {
     const double *rows[WINDOW];

@@ -10,7 +10,7 @@
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
-/* What pictures need besides the field, which is a step's or the renderer's own. */
+/* Buffers of pictures. The field's buffers belong to the step, or to the renderer without one. */
 #define OF_PICTURES                                                                           \
     (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(CAMERAS) | BUFFERS(RAYS) | BUFFERS(RESULTS) | \
      BUFFERS(SAMPLES) | BUFFERS(FEATURES) | BUFFERS(FIELD) | BUFFERS(OUTPUT))
@@ -23,11 +23,11 @@ static vkn_status allocate(struct vkn_renderer *r)
                           OF_PICTURES | (r->step ? 0 : BUFFERS_OF_FIELD), &counts, &r->buffers);
 }
 
-/* What a coarse field needs of its own. */
+/* Buffers that a coarse field has apart from the fine field. */
 #define OF_COARSE_FIELD (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS))
 #define OF_COARSE       (BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
 
-/* And what follows from a proposal's shape. */
+/* Further buffers whose size depends on the shape of a proposal. */
 #define OF_PROPOSAL (BUFFERS(CONFIG) | BUFFERS(FEATURES))
 
 static vkn_status allocate_coarse(struct vkn_renderer *r)
@@ -60,7 +60,8 @@ static vkn_status create_pipelines(struct vkn_renderer *r)
                                           PASS_LOCAL_SIZE, &r->coarse_setup.specialization);
 }
 
-/* What a step computes with was tested when it was made. */
+/* Configures the renderer for `config` without fallbacks. The backend of a step needs no self-test:
+ * it passed one when the step was created. */
 static vkn_status configure_as_is(struct vkn_renderer *r, struct vkn_config *config)
 {
     struct field_choice choice;
@@ -69,8 +70,8 @@ static vkn_status configure_as_is(struct vkn_renderer *r, struct vkn_config *con
     return setup_create_tuned(config, r->device, &r->setup);
 }
 
-/* A field may be shown on a device that cannot do what it was trained with: other matrices will do,
- * and where no precision is asked for, fp32. */
+/* Configures the renderer, with fallbacks where the device does not support the backend of the
+ * training: first other matrix shapes, then fp32 unless the caller `asked` for a precision. */
 static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, bool asked)
 {
     vkn_status status = configure_as_is(r, config);
@@ -86,7 +87,7 @@ static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, b
     return configure_as_is(r, config);
 }
 
-/* A step's average and occupancy grid, or the renderer's own. */
+/* Binds the averaged parameters and the occupancy grid of the step, or the renderer's own. */
 static void bind_field(const struct vkn_renderer *r, const struct gpu_buffer *bound[GPU_BINDINGS])
 {
     buffers_bind(r->step ? &r->step->buffers : &r->buffers, BUFFERS_OF_FIELD, bound);
@@ -118,7 +119,7 @@ static vkn_status bind_buffers(struct vkn_renderer *r)
     return gpu_bindings_create(r->device, bound, &r->bindings);
 }
 
-/* The coarse field and its samples; the rest is that of the fine one. */
+/* Binds the coarse field and its samples; all other buffers are those of the fine field. */
 static vkn_status bind_coarse(struct vkn_renderer *r)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
@@ -134,7 +135,8 @@ static vkn_status bind_coarse(struct vkn_renderer *r)
     return gpu_bindings_create(r->device, bound, &r->coarse_bindings);
 }
 
-/* Rays of a batch, and samples of each that a round takes: all of the coarse ones at once. */
+/* Sets the rays of a batch and the samples of a ray in a march iteration. With a coarse field an
+ * iteration takes all coarse samples at once. */
 static void size_batch(struct vkn_renderer *r, bool cpu)
 {
     struct Config *constants = &r->setup.constants;
@@ -156,7 +158,7 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
     struct vkn_config wanted = *config;
     if (precision != VKN_PRECISION_AUTO)
         wanted.precision = precision;
-    /* Nothing is summed, whatever the device trained with. */
+    /* No gradients are computed: settings of the training for them do not matter. */
     wanted.gradient_sums = VKN_SUMS_DEFAULT;
     wanted.mlp.activation_checkpointing = VKN_CHECKPOINTING_ON;
     BASE_TRY(configure(r, &wanted, precision != VKN_PRECISION_AUTO));
@@ -213,8 +215,7 @@ void render_hold_trainer(vkn_renderer *renderer, vkn_trainer *trainer)
     renderer->trainer = trainer;
 }
 
-/* ---- uploads ----------------------------------------------------------------------------------
- */
+/* ---- uploads --------------------------------------------------------------------------------- */
 
 vkn_status render_upload_constants(struct vkn_renderer *r)
 {
@@ -238,7 +239,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     struct vkn_renderer *r = renderer ? *renderer : NULL;
     if (!r)
         return;
-    if (base_guard_is_foreign(gpu_guard(r->device))) { /* nothing of it can be given back here */
+    if (base_guard_is_foreign(gpu_guard(r->device))) { /* in a forked process: leak it */
         *renderer = NULL;
         return;
     }
@@ -334,7 +335,7 @@ vkn_status render_want_points(struct vkn_renderer *r)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Rays [first, first + rays) of the view, counting sub-pixel rays; `pixels` of them to finish. */
+/* Rays [first, first + rays) of a view. A pixel has 4^log2_edge rays. */
 struct batch {
     struct vkn_renderer *r;
     uint32_t first, rays, log2_edge;
@@ -451,8 +452,8 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
         return base_fail(VKN_BAD_INPUT, "supersample: %u is not 1, 2 or 4", edge);
     if (camera->width == 0 || camera->height == 0 ||
         (uint64_t)camera->width * camera->height > UINT32_MAX / (edge * edge))
-        return base_fail(VKN_BAD_INPUT, "view of %u x %u pixels: cannot be rendered", camera->width,
-                         camera->height);
+        return base_fail(VKN_BAD_INPUT, "a view of %u x %u pixels cannot be rendered",
+                         camera->width, camera->height);
     float value = background == VKN_BACKGROUND_BLACK ? 0.0f : 1.0f;
     for (int c = 0; c < 3; c++)
         renderer->setup.constants.render_background[c] = value;

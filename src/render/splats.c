@@ -1,5 +1,5 @@
-/* The surface as Gaussians (Kerbl et al. 2023, 3D Gaussian Splatting for Real-Time Radiance Field
- * Rendering), for programs that show or train them to begin with. */
+/* Converts the field's surface to Gaussians (Kerbl et al. 2023, 3D Gaussian Splatting for Real-Time
+ * Radiance Field Rendering), for viewers of splats or as the start of their training. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +13,22 @@
 #define SAMPLES           (SPLAT_VIEWS + SPLAT_DEPTHS)
 #define OF_SPLATS         (BUFFERS(MESH) | BUFFERS(SPLATS))
 
-/* A Gaussian's standard deviation along the surface, of its spacing: pictures of the bundled scene
- * come nearest to the field's at 0.4 of 20000 and 0.3 of 60000. Across it, of that along. */
+/* Standard deviation along the surface / spacing. Renderings of the bundled scene are closest to
+ * the field's at 0.4 with 20000 splats and at 0.3 with 60000. */
 #define WIDTH      0.4
-#define FLATNESS   0.1
-#define LEAST      1e-7 /* of a standard deviation: two points may be one */
-#define MOST_SEEN  0.99 /* opacity; all of the light has no logit */
+#define FLATNESS   0.1  /* standard deviation along the normal / along the surface */
+#define LEAST      1e-7 /* least standard deviation: two points may coincide */
+#define MOST_SEEN  0.99 /* opacity is clamped to LEAST_SEEN..MOST_SEEN; 1 has no logit */
 #define LEAST_SEEN 0.005
 
-/* ---- from the field -------------------------------------------------------------------------- */
+/* ---- colours from the field ------------------------------------------------------------------ */
 
 struct splatter {
     struct query query;
     struct buffers buffers;
     struct gpu_bindings *bindings;
     struct gpu_pipeline *samples, *colors;
-    uint32_t room; /* splats at a time */
+    uint32_t room; /* splats of one batch */
 };
 
 static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *scene,
@@ -160,7 +160,7 @@ static void put_header(struct file_buffer *file_buffer, const struct render_spla
     const double *origin = splats->origin;
     static const struct {
         const char *name;
-        int count; /* numbered from 0 on; 0: without a number */
+        int count; /* properties numbered from 0 on; 0: one property without a number */
     } properties[] = {{"x", 0},       {"y", 0},     {"z", 0},    {"nx", 0},
                       {"ny", 0},      {"nz", 0},    {"f_dc", 3}, {"f_rest", 45},
                       {"opacity", 0}, {"scale", 3}, {"rot", 4}};
@@ -178,8 +178,8 @@ static void put_header(struct file_buffer *file_buffer, const struct render_spla
     fprintf(stream, "end_header\n");
 }
 
-/* The quaternion w, x, y, z that turns z to the normal: (1 + z . n, z x n), normalized; where n is
- * -z a half turn around x. */
+/* Writes the quaternion w, x, y, z that rotates z to the normal n: (1 + z . n, z x n), normalised;
+ * for n = -z a half turn around x. */
 static void put_rotation(struct file_buffer *file_buffer, const float normal[3])
 {
     double x = (double)normal[0], y = (double)normal[1], w = 1.0 + (double)normal[2];
@@ -189,14 +189,15 @@ static void put_rotation(struct file_buffer *file_buffer, const float normal[3])
         file_buffer_f32(file_buffer, (float)(length < 1e-6 ? flip[i] : turn[i] / length));
 }
 
-/* What the format has for zero is grey. */
+/* Writes the harmonics. The format's colour for all-zero coefficients is 0.5 grey. */
 static void put_harmonics(struct file_buffer *file_buffer, const struct Splat *splat)
 {
     const float grey = (float)(0.5 / 0.28209479177387814);
     for (int c = 0; c < 3; c++)
         file_buffer_f32(file_buffer, splat->harmonics[c] - grey);
     for (int c = 0; c < 3; c++) {
-        file_buffer_reserve(file_buffer); /* 240 bytes altogether, and more before */
+        file_buffer_reserve(file_buffer); /* each part is an element within FILE_BUFFER_MAX_ELEMENT
+                                           */
         for (int n = 1; n < SPLAT_HARMONICS; n++)
             file_buffer_f32(file_buffer, splat->harmonics[3 * n + c]);
     }

@@ -1,10 +1,10 @@
-/* The surface of a field, where it is worth looking for. */
+/* Extracts the surface of a field within a box: the given one, or that of the visible surface. */
 #include "render/mesh.h"
 
-#define PLACE_OUTLIERS 0.01 /* of what is seen, at either end of an axis */
+#define PLACE_OUTLIERS 0.01 /* share of the visible points ignored at each end of an axis */
 
-/* Around all that views see: of an object all of it, of a place without what lies far behind the
- * rest. */
+/* Finds the box of the visible surface. Scenes with aabb_scale above 1 have surroundings, so points
+ * far behind the rest are ignored there. */
 static vkn_status find_box(const struct vkn_scene *scene,
                            const struct visibility_maps *visibility_maps,
                            struct render_mesh_params *request)
@@ -23,8 +23,8 @@ static struct render_voxels voxels_of(const struct vkn_scene *scene, const struc
     return voxels;
 }
 
-/* What views see is asked for by all but a crop of the field as it is. What is wrong with the
- * request is told before that. */
+/* The first render_mesh_grid only checks the request, before visibility maps are rendered. The maps
+ * are needed unless a box is given and unseen parts are kept. */
 vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
                           const struct render_mesh_params *params, struct report_progress *progress,
                           const volatile sig_atomic_t *stop, struct render_mesh *mesh,

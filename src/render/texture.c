@@ -1,4 +1,4 @@
-/* A mesh's texture: every pixel is the field's colour on the surface, as the field says it. */
+/* Unwraps a mesh and paints its texture with the field's colours on the surface. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +9,16 @@
 #include "scene/scene.h"
 
 #define LOCAL_SIZE_TEXTURE 64u
-#define BAND_PIXELS        (1u << 18) /* of the rows that are painted together, about */
+#define BAND_PIXELS        (1u << 18) /* of a band of rows, about */
 
 /* ---- unwrapping ------------------------------------------------------------------------------ */
 
-/* The corners of a chart's triangles, each once: the mesh's vertices, and where they are in the
- * texture. */
+/* The unwrapped mesh: each chart has its own copy of its vertices, with texture positions. */
 struct unwrapped {
     const struct render_mesh *mesh;
     struct render_mesh made;
-    uint32_t *chart_of, *number_of; /* of each vertex: the last chart that had it, as what */
+    /* [vertex of mesh]: 1 + the last chart that has a copy of the vertex, and the copy's index. */
+    uint32_t *chart_of, *number_of;
 };
 
 static vkn_status add_corner(struct unwrapped *work, const struct atlas *atlas, uint32_t chart,
@@ -98,13 +98,13 @@ vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxe
 /* ---- bands of rows --------------------------------------------------------------------------- */
 
 struct bands {
-    uint32_t rows, count; /* of each; how many */
-    uint32_t *first;      /* of each one's in `triangles`; behind the last: of all */
-    uint32_t *triangles;  /* by band; those on the edge of two are in both */
-    uint32_t most;        /* of a band */
+    uint32_t rows, count; /* rows of a band; number of bands */
+    uint32_t *first;      /* [count + 1]: offset of each band in `triangles`, then the total */
+    uint32_t *triangles;  /* triangles of each band; one that touches two bands is in both */
+    uint32_t most;        /* most triangles of a band */
 };
 
-/* The bands that a triangle paints in. */
+/* Returns the first and the last band that a triangle covers, gutter included. */
 static void bands_of(const struct render_mesh *mesh, const struct bands *bands, size_t triangle,
                      uint32_t *low, uint32_t *high)
 {
@@ -165,10 +165,10 @@ struct painter {
     struct gpu_bindings *bindings;
     struct gpu_pipeline *pipelines[PASSES];
     struct bands bands;
-    struct TextureTriangle *triangles; /* of a band */
-    uint32_t *texels;                  /* the same */
-    uint8_t *shown;                    /* of all pixels, a bit each: whether it shows something */
-    uint64_t sums[3], painted;         /* of those that do */
+    struct TextureTriangle *triangles; /* of the current band */
+    uint32_t *texels;                  /* of the current band */
+    uint8_t *shown;                    /* one bit per texel of the texture: belongs to a chart */
+    uint64_t sums[3], painted;         /* sum of RGB and number of the texels of charts */
 };
 
 static void record(const struct painter *painter, struct gpu_recording *recording,
@@ -196,7 +196,7 @@ static vkn_status upload_triangles(struct painter *painter, uint32_t band, uint3
                       painter->triangles, count * sizeof *painter->triangles);
 }
 
-/* Which pixels of the band show which of its triangles; `listed`: how many show one. */
+/* Assigns the band's texels to its triangles. *listed: number of texels that belong to one. */
 static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed)
 {
     const struct bands *bands = &painter->bands;
@@ -221,7 +221,7 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
                         offsetof(struct State, live_count), listed, sizeof *listed);
 }
 
-/* The colours of listed pixels. */
+/* Computes the colours of `count` listed texels from texel `first` on. */
 static vkn_status color(struct painter *painter, uint32_t first, uint32_t count)
 {
     struct Push push = {.a = first, .b = count, .c = painter->mesh->texture_size};
@@ -233,7 +233,7 @@ static vkn_status color(struct painter *painter, uint32_t first, uint32_t count)
     return gpu_run_once(&recording);
 }
 
-/* Into the texture, the sums as well. */
+/* Downloads the band's colours to the texture and adds them to the sums. */
 static vkn_status read_band(struct painter *painter, uint32_t band)
 {
     struct render_mesh *mesh = painter->mesh;
@@ -319,7 +319,7 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     return VKN_OK;
 }
 
-/* What shows nothing, between the charts, gets the mean: small copies of a texture mix all. */
+/* Fills texels between charts with the mean colour, because mipmaps mix them into the charts. */
 static void fill_uncovered(struct painter *painter)
 {
     struct render_mesh *mesh = painter->mesh;

@@ -1,4 +1,4 @@
-/* Videos by ffmpeg. */
+/* Runs ffmpeg to write videos. */
 #include "render/video.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 
 struct render_video {
     char *path;
-    struct base_file_writer file; /* ffmpeg writes what it stands for */
-    FILE *words;                  /* ffmpeg's standard error; a file without a name */
-    int pipe;                     /* to its standard input; -1: closed */
+    struct base_file_writer file; /* ffmpeg writes its temporary file */
+    FILE *words;                  /* ffmpeg's standard error, an unnamed file */
+    int pipe;                     /* ffmpeg's standard input; -1: closed */
     pid_t process;                /* 0: none */
-    size_t frame_size;
-    bool broken; /* ffmpeg took not all frames */
+    size_t frame_size;            /* bytes */
+    bool broken;                  /* ffmpeg closed its input before the last frame */
 };
 
 enum render_video_kind render_video_kind(const char *path)
@@ -28,17 +28,16 @@ enum render_video_kind render_video_kind(const char *path)
                                           : RENDER_VIDEO_NONE;
 }
 
-/* ---- the program --------------------------------------------------------------------------- */
+/* ---- ffmpeg -------------------------------------------------------------------------------- */
 
-/* Players want 4:2:0 and so even sides: an odd last row or column is left out. BT.709 says what
- * most of them assume anyway. The GIF has one palette for all frames, which ffmpeg holds until the
- * end. */
+/* Players need 4:2:0 and therefore even sides: an odd last row or column is cropped. Most players
+ * assume BT.709. A GIF has one palette, so ffmpeg keeps all frames in memory until the end. */
 static char mp4_filter[] = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0,"
                            "scale=out_color_matrix=bt709:out_range=tv,format=yuv420p";
 static char gif_filter[] = "split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=sierra2_4a";
 
 #define MOST_ARGUMENTS 40
-#define MOST_WORDS     200 /* of a line */
+#define MOST_WORDS     200 /* bytes of a line of ffmpeg's messages */
 
 static char **append(char **at, char *const *arguments, size_t count)
 {
@@ -46,7 +45,7 @@ static char **append(char **at, char *const *arguments, size_t count)
     return at + count;
 }
 
-/* The arguments up to the first NULL. `size`, `fps` and `output` live as long as they. */
+/* Lists ffmpeg's arguments, NULL at the end. `size`, `fps` and `output` must outlive the list. */
 static void list_arguments(enum render_video_kind kind, uint32_t channels, char *size, char *fps,
                            char *output, char *arguments[MOST_ARGUMENTS])
 {
@@ -76,12 +75,12 @@ static vkn_status start(struct render_video *video, const char *program,
     const char *file = video->file.temporary != NULL ? video->file.temporary : video->path;
     snprintf(size, sizeof(size), "%ux%u", format->width, format->height);
     snprintf(rate, sizeof(rate), "%.6g", format->fps);
-    /* With a protocol in front, no name is taken for an option or another protocol. */
+    /* With the prefix "file:", ffmpeg takes no name for an option or another protocol. */
     char *output = base_format("file:%s", file);
     if (output == NULL)
         return VKN_ERROR;
     list_arguments(kind, format->channels, size, rate, output, arguments);
-    /* A socket, because writing to a pipe that nobody reads would end this process. */
+    /* A socket and not a pipe: MSG_NOSIGNAL avoids SIGPIPE, which would end this process. */
     int ends[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0;
     if (error == 0) {
         video->pipe = ends[0];
@@ -158,7 +157,7 @@ vkn_status render_video_add(struct render_video *video, const uint8_t *pixels)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* The first line that is not empty, which mostly names the cause, and the last. */
+/* Reads the first non-empty line, which mostly names the cause, and the last one. */
 static void read_words(FILE *words, char said[2 * MOST_WORDS])
 {
     char line[MOST_WORDS], last[MOST_WORDS] = "";
@@ -175,7 +174,7 @@ static void read_words(FILE *words, char said[2 * MOST_WORDS])
         snprintf(said + strlen(said), MOST_WORDS, " ... %s", last);
 }
 
-/* How ffmpeg ended. */
+/* Waits for ffmpeg and returns an error with its exit status and messages if it failed. */
 static vkn_status end_process(struct render_video *video)
 {
     char how[BASE_HOW_SIZE];
@@ -199,7 +198,7 @@ vkn_status render_video_end(struct render_video **ending, bool keep)
     if (video->process > 0 && !keep)
         kill(video->process, SIGTERM);
     if (video->pipe >= 0)
-        close(video->pipe); /* the end of its input */
+        close(video->pipe); /* ffmpeg sees the end of its input */
     if (video->process > 0)
         status = end_process(video);
     if (video->words != NULL)

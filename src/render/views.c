@@ -1,4 +1,4 @@
-/* Where rendered views are seen from: a split, a circle, a camera path. */
+/* Makes the cameras of a rendering: a split, an orbit, an interpolation or a camera path. */
 #include "render/render.h"
 
 #include <math.h>
@@ -20,7 +20,8 @@ static vkn_status split_views(const struct vkn_scene *scene, enum vkn_split spli
     return VKN_OK;
 }
 
-/* Panoramas from where the views are; those whose roll and tilt are made up, level. */
+/* Replaces the cameras by panoramas at their positions. Panoramas of generated cameras (orbit,
+ * interpolation) are level, since their roll and tilt have no meaning. */
 static vkn_status make_panoramas(const struct vkn_scene *scene,
                                  const struct vkn_render_params *params,
                                  struct scene_camera_path *views)
@@ -28,7 +29,7 @@ static vkn_status make_panoramas(const struct vkn_scene *scene,
     bool made_up = params->orbit > 0 || params->interpolate > 0;
     double up[3];
     if (params->lens != VKN_LENS_EQUIRECTANGULAR)
-        return base_fail(VKN_BAD_INPUT, "lens: %u cannot be asked for, equirectangular can",
+        return base_fail(VKN_BAD_INPUT, "lens: %u is not supported; only equirectangular is",
                          (unsigned)params->lens);
     if (params->width > SCENE_MAX_IMAGE_SIZE || params->height > SCENE_MAX_IMAGE_SIZE / 2)
         return base_fail(VKN_BAD_INPUT, "a panorama of %u x %u pixels is larger than %ux%u",
@@ -41,8 +42,8 @@ static vkn_status make_panoramas(const struct vkn_scene *scene,
     return VKN_OK;
 }
 
-/* Another size, the same vertical field of view, so that a wider picture shows more at its sides; a
- * panorama still shows what it does. */
+/* Sets another size with the same vertical field of view: a wider picture shows more at its sides.
+ * A panorama keeps its full field of view. */
 static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t height)
 {
     double aspect = (double)camera->width / camera->height;

@@ -1,3 +1,4 @@
+/* Renders visibility maps of the training views, and bounds the surface points in them. */
 #include "render/visibility_maps.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "volume/volume.h"
 
 #define MOST_VIEWS 1024u
-/* Pixels of all views together: 64 MiB; what a CPU device renders in half a minute. */
+/* Pixels of all maps together: 64 MiB on GPUs; on CPU devices half a minute of rendering. */
 #define GPU_PIXELS (1u << 24)
 #define CPU_PIXELS (1u << 20)
 
@@ -79,8 +80,7 @@ static vkn_status prepare(struct map_renderer *map_renderer)
 
 /* ---- maps ---------------------------------------------------------------------------------- */
 
-/* `rays` of the view that the renderer's camera is, from pixel `first` on, into the map at
- * `place`. */
+/* Renders `rays` pixels of the uploaded camera from `first` on, into the maps from `place` on. */
 static vkn_status render_rays(const struct map_renderer *map_renderer, uint32_t first,
                               uint32_t rays, uint64_t place)
 {
@@ -106,12 +106,12 @@ static vkn_status render_maps(const struct map_renderer *map_renderer,
         const struct scene_camera *camera = &map_renderer->visibility_maps->shown[i];
         uint32_t pixels = camera->width * camera->height, most = r->setup.constants.ray_capacity;
         if (progress)
-            report_progress_count(progress, "looking from the views", i,
+            report_progress_count(progress, "rendering visibility maps", i,
                                   map_renderer->visibility_maps->views);
         BASE_TRY(render_upload_camera(r, camera));
         for (uint32_t first = 0; first < pixels; first += most) {
             if (base_stop_asked(stop))
-                return base_fail(VKN_INTERRUPTED, "interrupted while looking from the views");
+                return base_fail(VKN_INTERRUPTED, "interrupted while rendering visibility maps");
             uint32_t rays = pixels - first < most ? pixels - first : most;
             BASE_TRY(render_rays(map_renderer, first, rays, camera->first_pixel + first));
         }
@@ -144,14 +144,14 @@ void visibility_maps_destroy(struct visibility_maps *visibility_maps)
     visibility_maps->shown = NULL;
 }
 
-/* ---- what is seen -------------------------------------------------------------------------- */
+/* ---- the box of surface points -------------------------------------------------------------- */
 
-#define BOX_POINTS (1u << 18) /* that a box is found from, about */
+#define BOX_POINTS (1u << 18) /* surface points that the box is computed from, at most */
 #define BOX_MARGIN (1.0 / 64)
 
 struct surface_points {
     size_t count;
-    float *along[3]; /* places, training space */
+    float *along[3]; /* [axis][count]: coordinates in training space */
 };
 
 static void add_pixel(struct surface_points *surface_points, const struct vkn_scene *scene,
@@ -193,7 +193,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* In training space, as all but the margin is. */
+/* Computes the box in training space, margin included. */
 static void bound(const struct surface_points *surface_points, double outliers, double low[3],
                   double high[3])
 {

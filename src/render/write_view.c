@@ -1,4 +1,4 @@
-/* Pictures as PNG files, depths as numbers. */
+/* Converts pictures and writes them as PNG and NumPy files. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "render/render.h"
 #include "render/write_view.h"
 
-/* lroundf, for which compilers call a function, takes more than twice as long. */
+/* Rounds to the nearest. lroundf, a library call, takes more than twice as long. */
 static uint8_t to_byte(float value)
 {
     if (value >= 1.0F)
@@ -23,8 +23,8 @@ void render_to_bytes(const float *values, size_t count, uint8_t *bytes)
         bytes[i] = to_byte(values[i]);
 }
 
-/* A colour is that of which the rounded alpha makes what the opacity makes of the true one: on any
- * background both roundings together are off by less than a byte's step. */
+/* Scales colours by opacity / rounded alpha, which keeps the premultiplied colour: composited on
+ * any background, the result is off by less than one step of a byte. */
 void render_rgba_bytes(const struct vkn_picture *picture, uint8_t *bytes)
 {
     size_t pixels = (size_t)picture->width * picture->height;
@@ -70,8 +70,7 @@ float *render_normal_colors(const struct vkn_picture *picture)
     return rgb;
 }
 
-/* Format 1.0 (numpy.lib.format): the header's length is such that the values begin at a multiple of
- * 64 bytes. */
+/* Format 1.0 (numpy.lib.format). The header is padded to a multiple of 64 bytes. */
 vkn_status render_write_npy(const char *path, const float *values, uint32_t width, uint32_t height)
 {
     char header[128] = "\x93NUMPY\x01", shape[96];
@@ -92,11 +91,11 @@ vkn_status render_write_npy(const char *path, const float *values, uint32_t widt
     return VKN_ERROR;
 }
 
-/* ---- errors as heat ------------------------------------------------------------------------ */
+/* ---- heat maps of errors ------------------------------------------------------------------- */
 
 #define LARGEST_ERROR 0.25F
 
-/* Dark means right, bright means wrong, and lightness alone tells them apart. */
+/* Maps 0..1 to dark..bright; lightness alone is enough to tell errors apart. */
 static void heat(float share, float rgb[3])
 {
     static const float stops[5][3] = {{0.00F, 0.00F, 0.02F},
@@ -104,7 +103,7 @@ static void heat(float share, float rgb[3])
                                       {0.74F, 0.22F, 0.33F},
                                       {0.98F, 0.56F, 0.04F},
                                       {0.99F, 1.00F, 0.64F}};
-    float at = share < 1.0F ? share * 4.0F : 4.0F; /* NaN is wrong as well */
+    float at = share < 1.0F ? share * 4.0F : 4.0F; /* NaN counts as the largest error */
     int stop = at >= 3.0F ? 3 : (int)at;
     for (int c = 0; c < 3; c++)
         rgb[c] = stops[stop][c] + (at - (float)stop) * (stops[stop + 1][c] - stops[stop][c]);

@@ -1,5 +1,4 @@
-/* PNG files written while the next pictures are rendered: a ring of files, each a task of its own.
- */
+/* Writes PNG files on other threads: a ring of files, each a task of its own. */
 #include "render/writer.h"
 
 #include <stdlib.h>
@@ -24,7 +23,7 @@ static vkn_status finish_slot(struct render_write_slot *place)
     return status;
 }
 
-/* In a row of so many files the first has to be there before there is a next. */
+/* Returns the size of the ring: the oldest file must be written before another one is added. */
 static size_t row(void)
 {
     uint32_t processors = base_processors();
@@ -52,7 +51,7 @@ vkn_status render_writer_finish(struct render_writer *writer)
     struct base_kept_error first;
     vkn_status status = VKN_OK;
     size_t places = row();
-    for (size_t i = 0; i < places; i++) { /* from the oldest on */
+    for (size_t i = 0; i < places; i++) { /* oldest file first */
         vkn_status one = finish_slot(&writer->places[(writer->count + i) % places]);
         if (one != VKN_OK && status == VKN_OK) {
             status = one;

@@ -1,4 +1,4 @@
-/* The results of vknerf bench as a picture. */
+/* Draws the results of `vknerf bench`: rooflines and bars. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,14 +25,13 @@ const char *const chart_colors[CHART_COLORS] = {"#4269d0", "#efb118", "#ff725c",
 
 struct chart {
     const cJSON *results;
-    const char *backends[MOST_BACKENDS]; /* those of which anything was measured, in order */
+    const char *backends[MOST_BACKENDS]; /* that have results, in their order */
     size_t backend_count;
     double x_low, x_high, y_low, y_high; /* log10 of FLOP/B and FLOP/s */
     struct base_text svg;
 };
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 const char *chart_text_of(const cJSON *object, const char *name)
 {
@@ -55,7 +54,7 @@ static bool is_timed(const cJSON *result)
     return chart_number_of(result, "rate") > 0;
 }
 
-/* Under the rooflines: operations and traffic are both known. */
+/* Returns whether a result is a point below the rooflines: it has operations and memory traffic. */
 static bool is_point(const cJSON *result)
 {
     return is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0 &&
@@ -83,8 +82,7 @@ static const char *color_of(const struct chart *chart, const char *backend)
     return chart_colors[0];
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 void chart_text(struct base_text *svg, double x, double y, const char *kind, const char *text)
 {
@@ -108,8 +106,7 @@ static void write_rate(double rate, const char *unit, char *text, size_t size)
     snprintf(text, size, "%.3g %s%s", rate, prefixes[prefix], unit);
 }
 
-/* ---- rooflines ---------------------------------------------------------------------------------
- */
+/* ---- rooflines ------------------------------------------------------------------------------- */
 
 static double to_x(const struct chart *chart, double intensity)
 {
@@ -123,7 +120,7 @@ static double to_y(const struct chart *chart, double rate)
            (ROOF_BOTTOM - ROOF_TOP) * (log10(rate) - chart->y_low) / (chart->y_high - chart->y_low);
 }
 
-/* False when there is no point to show. */
+/* Computes the axes' ranges. False when there is no point to show. */
 static bool fit(struct chart *chart)
 {
     double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
@@ -171,7 +168,7 @@ static void add_axes(struct chart *chart)
     add_text(chart, LEFT - 6, ROOF_TOP - 10, "start", "FLOP/s");
 }
 
-/* min(peak, bandwidth * intensity), each backend's. */
+/* Adds each backend's roofline: min(peak, bandwidth * intensity). */
 static void add_roofs(struct chart *chart)
 {
     double bandwidth = 0, from = pow(10, chart->x_low), to = pow(10, chart->x_high);
@@ -264,13 +261,12 @@ static void add_rooflines(struct chart *chart)
     add_legend(chart);
 }
 
-/* ---- bars --------------------------------------------------------------------------------------
- */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
-/* What bars are drawn of: one operation on one case, so that all of them did the same work. */
+/* A section of bars: one operation on one case, so that all bars are of the same work. */
 struct section {
     const char *suite, *unit, *title;
-    bool (*is_of)(const cJSON *result); /* the operation; NULL: the suite has but one */
+    bool (*is_of)(const cJSON *result); /* selects the operation; NULL: the suite has only one */
 };
 
 static bool is_forward(const cJSON *result)
@@ -314,7 +310,7 @@ static int count_case(const struct chart *chart, const struct section *section, 
     return count;
 }
 
-/* The case that most backends have, the fastest of such; NULL when nothing was timed. */
+/* Returns the case that most backends have, the fastest of such cases; NULL when none was timed. */
 static const char *choose_case(const struct chart *chart, const struct section *section)
 {
     const cJSON *best = NULL, *result;
@@ -357,7 +353,7 @@ static void add_title(struct chart *chart, const struct section *section, const 
     add_text(chart, LEFT - 50, y + 12, "title", title);
 }
 
-/* Returns where the next section begins. */
+/* Returns the y where the next section starts. */
 static double add_bars(struct chart *chart, const struct section *section, double y)
 {
     double most = 0;
@@ -394,8 +390,7 @@ static double add_all_bars(struct chart *chart, double y)
     return y;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- the chart ------------------------------------------------------------------------------- */
 
 static void draw(struct chart *chart, const cJSON *device)
 {

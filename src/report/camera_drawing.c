@@ -1,4 +1,4 @@
-/* The cameras of a scene as a drawing. */
+/* Draws the cameras of a scene as an SVG. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +19,7 @@
 #define MARGIN       1.12
 #define MOST_CAMERAS 600u
 #define MOST_POINTS  3000u
-#define LARGER_CUBE \
-    2.5 /* the cube is shown whole when it is at most so much larger than the rest */
+#define LARGER_CUBE  2.5 /* the reconstructed cube is shown if at most this much larger */
 
 static const char *const split_colors[SCENE_SPLITS] = {"#2a78c9", "#3b9c4f", "#e07b1f"};
 static const char *const axis_colors[3] = {"#c8322f", "#2f8f3a", "#2f55c8"};
@@ -28,21 +27,20 @@ static const char *const axis_names[3] = {"x", "y", "z"};
 
 struct panel {
     const char *name;
-    double right[3], up[3]; /* directions in training space that point right and up in it */
+    double right[3], up[3]; /* directions in training space that point right and up */
     double left;            /* of the panel, user units */
 };
 
 struct drawing {
     struct inspect_overview shown;
     struct panel panels[3];
-    double center[3], reach; /* panels show `center` and so far to each side, training units */
-    bool whole;              /* the cube of side aabb_scale is in them, and not the unit cube */
-    double frustum;          /* length of a camera, training units */
+    double center[3], reach; /* panels show `center` +- reach, training units */
+    bool whole;              /* aabb_scale is above 1, and the cube of that side is shown */
+    double frustum;          /* length of a drawn camera, training units */
     struct base_text svg;
 };
 
-/* ---- geometry ----------------------------------------------------------------------------------
- */
+/* ---- geometry -------------------------------------------------------------------------------- */
 
 static double dot(const double a[3], const double b[3])
 {
@@ -62,8 +60,7 @@ static void copy(const double from[3], double to[3], double sign)
         to[i] = sign * from[i];
 }
 
-/* Across up, along the axis that is farthest from it: the dataset's x lies to the right where up is
- * y or z, as everyone expects. */
+/* `right` is the dataset's x made perpendicular to up, or its y where up is close to x. */
 static void set_directions(struct drawing *drawing)
 {
     double up[3], right[3] = {0}, back[3];
@@ -74,7 +71,7 @@ static void set_directions(struct drawing *drawing)
     double length = sqrt(dot(right, right));
     for (int i = 0; i < 3; i++)
         right[i] /= length;
-    cross(right, up, back); /* towards who looks at the front */
+    cross(right, up, back); /* towards the reader of the front panel */
     static const char *const names[3] = {"from above", "from the front", "from the right"};
     for (int i = 0; i < 3; i++) {
         struct panel *panel = &drawing->panels[i];
@@ -101,7 +98,7 @@ static void include_cube(double low[3], double high[3], double side)
     include_point(low, high, ends[1]);
 }
 
-/* Cameras, what they look at and the unit cube, and the whole cube when that is not much more. */
+/* Shows cameras, focus point, unit cube, and the reconstructed cube if it is not much larger. */
 static void set_range(struct drawing *drawing)
 {
     const struct inspect_overview *shown = &drawing->shown;
@@ -119,7 +116,7 @@ static void set_range(struct drawing *drawing)
     drawing->whole = side > 1 && side <= LARGER_CUBE * largest;
     if (drawing->whole)
         include_cube(low, high, side);
-    /* The diagonal of the largest face: up need not be an axis. */
+    /* The box's half diagonal is needed where up is not an axis. */
     double squared = 0;
     drawing->reach = 0;
     for (int i = 0; i < 3; i++) {
@@ -137,7 +134,7 @@ static void set_range(struct drawing *drawing)
     drawing->frustum = 2 * FRUSTUM * drawing->reach * fmin(1, fmax(0.5, crowd));
 }
 
-/* Place of a point in a panel, user units. */
+/* Projects a point to a position in a panel, user units. */
 static void project(const struct drawing *drawing, const struct panel *panel, const double point[3],
                     double place[2])
 {
@@ -149,8 +146,7 @@ static void project(const struct drawing *drawing, const struct panel *panel, co
     place[1] = TOP + 0.5 * PANEL - scale * dot(offset, panel->up);
 }
 
-/* ---- parts -------------------------------------------------------------------------------------
- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static void add_label(struct drawing *drawing, double x, double y, const char *look,
                       const char *text)
@@ -169,7 +165,7 @@ static void add_line(struct drawing *drawing, const struct panel *panel, const d
     base_text_add(&drawing->svg, "M%.1f %.1fL%.1f %.1f", a[0], a[1], b[0], b[1]);
 }
 
-/* The twelve edges of the cube of that side around the middle of training space. */
+/* Draws the edges of the cube with side `side` around the centre of training space. */
 static void draw_cube(struct drawing *drawing, const struct panel *panel, double side,
                       const char *look)
 {
@@ -206,11 +202,11 @@ static void draw_points(struct drawing *drawing, const struct panel *panel)
     base_text_add(&drawing->svg, "\"/>\n");
 }
 
-/* From the camera to the corners of its picture, and around them. */
+/* Draws a camera's frustum. */
 static void draw_camera(struct drawing *drawing, const struct panel *panel,
                         const struct scene_camera *view)
 {
-    /* Of a panorama, what a picture of 90 degrees in its middle shows. */
+    /* Panoramas are drawn with a frustum of 90 degrees around their centre. */
     static const double corners[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
     static const double part[4][2] = {{0.375, 0.25}, {0.625, 0.25}, {0.625, 0.75}, {0.375, 0.75}};
     const double(*places)[2] = scene_is_panoramic(view->lens) ? part : corners;
@@ -221,8 +217,7 @@ static void draw_camera(struct drawing *drawing, const struct panel *panel,
                          at, direction);
         for (int i = 0; i < 3; i++)
             forward -= direction[i] * (double)view->pose[4 * i + 2];
-        /* Pyramids of the same height; those of others than perspective lenses have sides of that
-         * length. */
+        /* Frusta of perspective lenses have equal heights, those of other lenses equal sides. */
         double along = scene_is_perspective(view->lens) ? length / fmax(forward, 0.3) : length;
         for (int i = 0; i < 3; i++)
             ends[corner][i] = at[i] + along * direction[i];
@@ -250,7 +245,7 @@ static void draw_cameras(struct drawing *drawing, const struct panel *panel)
     }
 }
 
-/* The dataset's axes, as arrows in the panel's corner: those that point at the reader have none. */
+/* Draws the dataset's axes in the panel's corner, except axes that point at the reader. */
 static void draw_axes(struct drawing *drawing, const struct panel *panel)
 {
     double x = panel->left + 50, y = TOP + PANEL - 50;
@@ -267,7 +262,7 @@ static void draw_axes(struct drawing *drawing, const struct panel *panel)
     }
 }
 
-/* A round length in dataset units, at the lower right. */
+/* Draws a scale bar of a round length in dataset units at the lower right. */
 static void draw_scale(struct drawing *drawing, const struct panel *panel)
 {
     double scale = (double)drawing->shown.scene->scale, most = 0.5 * drawing->reach / scale;
@@ -315,8 +310,7 @@ static void draw_panel(struct drawing *drawing, const struct panel *panel)
     add_label(drawing, panel->left + 10, TOP + 20, "class=\"name\"", panel->name);
 }
 
-/* ---- around them -------------------------------------------------------------------------------
- */
+/* ---- title and legend ------------------------------------------------------------------------ */
 
 static void draw_title(struct drawing *drawing)
 {
@@ -333,7 +327,7 @@ static void draw_title(struct drawing *drawing)
     add_label(drawing, GAP, 56, "", text);
 }
 
-/* One entry; returns where the next one begins. */
+/* Adds an entry of the legend; returns the x of the next one. */
 static double add_entry(struct drawing *drawing, double x, double y, const char *mark,
                         const char *text)
 {
@@ -366,7 +360,7 @@ static void draw_legend(struct drawing *drawing)
         x = add_entry(drawing, x, y,
                       "<path class=\"attention\" d=\"M5 0h14m-7 -7v14\"/>"
                       "<circle class=\"attention\" cx=\"12\" cy=\"0\" r=\"4.5\"/>",
-                      "what the training views look at");
+                      "focus point of the training views");
     if (shown->findings->point_count > 0) {
         snprintf(text, sizeof(text), "%zu points", shown->findings->point_count);
         add_entry(drawing, x, y, "<path class=\"point\" d=\"M4 -4h0M12 2h0M20 -2h0M15 6h0\"/>",
@@ -379,7 +373,7 @@ static void draw_legend(struct drawing *drawing)
     double side = shown->scene->aabb_scale;
     if (side <= 1)
         return;
-    snprintf(text, sizeof(text), "all that is reconstructed: a cube of side %g%s", side,
+    snprintf(text, sizeof(text), "reconstructed region: a cube of side %g%s", side,
              drawing->whole ? "" : ", larger than this drawing");
     add_entry(drawing, x, y, "<path class=\"whole\" d=\"M2 -8H22V8H2Z\"/>", text);
 }

@@ -1,4 +1,4 @@
-/* Draws charts as SVG: curves against step or time, and the results of vknerf bench. */
+/* Draws charts as SVG: curves against step or time, and the results of `vknerf bench`. */
 #ifndef REPORT_CHART_H
 #define REPORT_CHART_H
 
@@ -8,18 +8,18 @@
 
 /* ---- series (curves.c) ----------------------------------------------------------------------- */
 
-/* Mean over a centred window of about 1/40 of the series, at most 501 values (narrower towards the
- * ends, so that nothing is dragged in from one side). Values that are not finite are left out of
- * the mean and stay NaN. */
+/* Smooths a series by the mean over a centred window of about 1/40 of the series, at most 501
+ * values. The window is narrower near the ends, so that it stays symmetric. Values that are not
+ * finite are ignored and stay NaN. `smooth`: [count]. */
 void curve_smooth(const double *values, size_t count, double *smooth);
 
-/* Points that draw the same picture as the `count` given: per column of [low, high] / `columns` the
- * smallest and the largest value, in order; a column without finite values gives one NaN (a gap).
- * `x` must not decrease. Writes at most 2 * columns points and returns their number. */
+/* Reduces a curve to points that draw the same picture: in each of `columns` columns of [low, high]
+ * the smallest and the largest value, in order. A column without finite values gives one NaN (a
+ * gap). `x` must not decrease. Writes at most 2 * columns points and returns their number. */
 size_t curve_decimate(const double *x, const double *y, size_t count, double low, double high,
                       size_t columns, double *decimated_x, double *decimated_y);
 
-/* Widens [*low, *high] by the finite values (only the positive ones for a logarithmic axis). */
+/* Extends [*low, *high] by all finite values, or by the positive ones for a logarithmic axis. */
 void curve_range(const double *values, size_t count, int only_positive, double *low, double *high);
 
 /* ---- axes (ticks.c) -------------------------------------------------------------------------- */
@@ -32,13 +32,13 @@ struct ticks {
     char label[TICKS_MAX][16];
 };
 
-/* Multiples of 1, 2 or 5 times a power of ten within [low, high], about `wanted` and never more
- * than that plus one. Needs low < high, both finite. */
+/* Sets ticks at multiples of 1, 2 or 5 times a power of ten within [low, high]: about `wanted`, at
+ * most one more. Needs low < high, both finite. */
 void ticks_linear(double low, double high, size_t wanted, struct ticks *ticks);
-/* Powers of ten (every k-th when there are many; also their 2- and 5-fold when there are few)
- * within the range whose decimal logarithms are `low` < `high`, both finite. */
+/* Sets ticks at powers of ten within [10^low, 10^high]: every k-th power where there are many, also
+ * 2 and 5 times the power where there are few. Needs low < high, both finite. */
 void ticks_logarithmic(double low, double high, size_t wanted, struct ticks *ticks);
-/* Widens [low, high] to multiples of a round step, so that the outer ticks sit on the edges. */
+/* Extends [low, high] to multiples of a round step, so that the outer ticks are at its ends. */
 void ticks_round_out(double *low, double *high, size_t wanted);
 
 /* ---- curves (plot.c) ------------------------------------------------------------------------- */
@@ -47,30 +47,29 @@ void ticks_round_out(double *low, double *high, size_t wanted);
 
 struct plot_curve {
     const char *name;      /* for the legend */
-    const char *css_class; /* class of its colour, page_style: "c1", "mark", "r1"; ours, not escaped
-                            */
+    const char *css_class; /* CSS class of its colour in page_style: "c1", "r1"; not escaped */
     size_t count;
     const double *x, *values; /* x does not decrease; NaN leaves a gap */
-    bool dots;                /* few points with a dot each, such as evaluations; not smoothed */
+    bool dots;                /* draws a dot at each point and does not smooth (evaluations) */
 };
 
 struct plot {
-    const char *id, *title; /* of the figure; ours, not escaped */
-    const char *unit;       /* behind the last value in the caption: "dB", "/s" or "" */
-    int decimals;           /* of that value; 0: three digits and a prefix (k, M); -1: all digits */
-    bool logarithmic;       /* values that are not positive are left out */
+    const char *id, *title; /* of the figure; not escaped */
+    const char *unit;       /* of the last value in the caption: "dB", "/s" or "" */
+    int decimals;           /* of the last value; 0: 3 digits and a prefix (k, M); -1: all */
+    bool logarithmic;       /* logarithmic y axis, without values that are not positive */
     bool from_zero;         /* the linear axis starts at 0 */
-    bool smooth;            /* a strong smooth curve over a faint raw one */
-    bool hide_raw;          /* smooth curves without the raw ones, and without dots */
-    bool stepwise;          /* values hold until the next point */
-    bool hide_last;         /* the last value is as any other: not in the caption */
+    bool smooth;            /* draws a strong smooth curve over the faint raw one */
+    bool hide_raw;          /* draws smooth curves only: no raw curves, no dots */
+    bool stepwise;          /* step function: a value holds until the next point */
+    bool hide_last;         /* leaves the last value out of the caption */
     size_t curve_count;
     struct plot_curve curves[PLOT_CURVES];
-    const char *x_name;    /* "step", "min", "time"; ours */
-    const double *seconds; /* of the first curve's points, as a second row of labels; NULL: none */
+    const char *x_name;    /* "step", "min", "time"; not escaped */
+    const double *seconds; /* of the first curve's points, for a second row of labels; or NULL */
 };
 
-/* A <figure> with caption, legend and chart; a note inside when there is nothing to draw. */
+/* Adds a <figure> with caption, legend and chart, or with a note when there is nothing to draw. */
 void plot_figure(struct base_text *page, const struct plot *plot);
 
 /* ---- bench.svg (bench_chart.c, bench_sampling.c) --------------------------------------------- */
@@ -84,14 +83,14 @@ struct cJSON;
 #define CHART_COLORS 10u
 extern const char *const chart_colors[CHART_COLORS];
 
-/* A text of a class of the style: "middle", "end", "start", "title", "faint". */
+/* Adds a text with a CSS class: "middle", "end", "start", "title" or "faint". */
 void chart_text(struct base_text *svg, double x, double y, const char *kind, const char *text);
-/* Return the text or the number of a member; "" or NaN where there is none. */
+/* Return a member's text or number; "" or NaN where it is missing. */
 const char *chart_text_of(const struct cJSON *object, const char *name);
 double chart_number_of(const struct cJSON *object, const char *name);
 
-/* PSNR over seconds of training, of "sampling" of the results; NULL: nothing. Returns where what
- * comes next begins. */
+/* Draws PSNR over seconds of training from "sampling" of the results (NULL: nothing) at `y`.
+ * Returns the y where the next drawing starts. */
 double chart_sampling(struct base_text *svg, const struct cJSON *sampling, double y);
 
 #endif

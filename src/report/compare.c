@@ -1,13 +1,12 @@
-/* The page that compares runs: reading, naming, pictures. */
+/* Writes the page that compares runs: reads and names the runs, adds the sections. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/compare.h"
 
-/* Views in the page. */
-#define MOST_VIEWS  8
-#define TITLE_NAMES 3u
+#define MOST_VIEWS  8  /* with pictures */
+#define TITLE_NAMES 3u /* runs named in the title */
 
 /* ---- head ----------------------------------------------------------------------------------- */
 
@@ -42,7 +41,7 @@ static const struct run_picture *find_view(const struct compared *compared, cons
     return NULL;
 }
 
-/* What all runs of the scene make of the view, after the image that it should be. */
+/* Adds the target image of a view and the renders of all runs of the scene. */
 static void add_view(struct base_text *page, const struct comparison *comparison, const char *scene,
                      const char *view, size_t *budget)
 {
@@ -67,7 +66,7 @@ static void add_view(struct base_text *page, const struct comparison *comparison
     free(name);
 }
 
-/* The views of a run that no run before it has. */
+/* Adds the views of a run that no earlier run has. Returns their number. */
 static size_t add_views(struct base_text *page, const struct comparison *comparison, size_t index,
                         size_t most, size_t *budget)
 {
@@ -99,7 +98,7 @@ void compare_pictures(struct base_text *page, const struct comparison *compariso
                       : "");
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the page ------------------------------------------------------------------------------- */
 
 static void add_head(struct base_text *page, const void *context)
 {
@@ -117,7 +116,7 @@ static void add_sections(struct base_text *page, const void *context)
     compare_settings(page, comparison);
 }
 
-/* "lego, ship and 3 more": the runs' names, as many as a tab may show. */
+/* Returns "lego, ship and 3 more": as many names of runs as a browser's tab may show. */
 static char *make_title(const struct comparison *comparison)
 {
     struct base_text title = {0};
@@ -159,7 +158,7 @@ static vkn_status name_run(struct compared *compared, size_t index)
     return compared->name && compared->scene ? VKN_OK : VKN_ERROR;
 }
 
-/* Where folders have one name their paths tell them apart. */
+/* Replaces equal names by the folders' paths. */
 static vkn_status separate_names(struct comparison *comparison)
 {
     bool shared[COMPARE_MOST] = {false};

@@ -1,18 +1,18 @@
-/* Several runs on one page. */
+/* Writes the page that compares several runs. */
 #ifndef REPORT_COMPARE_H
 #define REPORT_COMPARE_H
 
 #include "report/page.h"
 #include "report/chart.h"
 
-/* As many as there are looks of curves. */
+/* Most runs on a page: one CSS class of curves for each. */
 #define COMPARE_MOST PLOT_CURVES
 
 struct compared {
     struct run run;
-    char *name;            /* of the folder, or its path where two folders have the same name */
-    char *scene;           /* last part of its path; "" when not known */
-    const char *css_class; /* of its curves and cells: "r1" ... */
+    char *name;            /* of the folder; its path where two folders have the same name */
+    char *scene;           /* last part of the scene's path; "" when unknown */
+    const char *css_class; /* CSS class of its curves and cells: "r1" ... */
 };
 
 struct comparison {
@@ -25,25 +25,26 @@ struct comparison {
 enum better { BETTER_NONE, BETTER_HIGH, BETTER_LOW };
 enum format { FORMAT_NUMBER, FORMAT_COUNT, FORMAT_DURATION, FORMAT_QUANTITY };
 
-/* A column with a number of each run, in which the best is bold. */
+/* A column of a table with a number of each run. The best number is bold. */
 struct measure {
     const char *title;
-    double (*value)(const struct run *run, double seconds); /* those that all runs trained for */
+    /* `seconds`: training time that all runs have reached, see compare_seconds. */
+    double (*value)(const struct run *run, double seconds);
     enum better better;
     enum format format;
     int digits;
 };
 
-/* A table, a row for each run. `text_of`: of the column `second`; NULL: not known. */
+/* Adds a table, a row per run. `text_of`: texts of the column `second`; NULL: unknown. */
 void compare_table(struct base_text *page, const struct comparison *comparison, const char *name,
                    const char *second, const char *(*text_of)(const struct run *run),
                    const struct measure *measures, size_t count);
-/* How long each run was trained at the least. */
+/* Returns the training time of the shortest run in seconds; NaN when one is unknown. */
 double compare_seconds(const struct comparison *comparison);
-/* Mean of a column over the lines that have it; NaN where none does. */
+/* Returns the mean of a column over the lines that have a value; NaN when none has. */
 double compare_mean(const struct run *run, enum run_column column);
 
-/* Sections of the page, in order. */
+/* Each adds a section of the page, in this order. */
 void compare_head(struct base_text *page, const struct comparison *comparison);
 void compare_results(struct base_text *page, const struct comparison *comparison);
 void compare_samples(struct base_text *page, const struct comparison *comparison);

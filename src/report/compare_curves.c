@@ -1,4 +1,4 @@
-/* Curves of several runs: each measure against steps and against time. */
+/* Adds the curves of several runs, against steps and against time. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 
 enum axis { AXIS_STEP, AXIS_TIME };
 
-/* How time is counted. */
+/* A unit of time. */
 struct clock {
     const char *name;
     double seconds;
@@ -17,7 +17,7 @@ struct chart {
     int decimals;
     bool logarithmic, from_zero, stepwise;
     enum run_column column;
-    bool test; /* of test views instead of the column */
+    bool test; /* `quality` of test views instead of `column` */
     enum run_quality quality;
 };
 
@@ -59,7 +59,7 @@ static const struct chart skipped = {.id = "skipped-steps",
                                      .stepwise = true,
                                      .column = RUN_SKIPPED};
 static const struct chart underflowed = {.id = "flushed",
-                                         .title = "Share of gradients that underflowed in 16 bits",
+                                         .title = "Share of gradients that underflowed in f16",
                                          .unit = "",
                                          .from_zero = true,
                                          .column = RUN_UNDERFLOWED};
@@ -88,13 +88,13 @@ static struct clock choose_clock(const struct comparison *comparison)
                                   : (struct clock){"sec", 1.0};
 }
 
-/* Room of one curve, x before values. */
+/* Points of one curve; one allocation at `x`. */
 struct points {
     double *x, *y;
     size_t count;
 };
 
-/* Points whose time is unknown or runs backwards cannot be placed. */
+/* Adds a point unless its x is unknown or less than the previous one. */
 static void add_point(struct points *points, double x, double y)
 {
     bool after = points->count == 0 || x >= points->x[points->count - 1];
@@ -183,7 +183,7 @@ static bool any_evaluation(const struct comparison *comparison)
     return false;
 }
 
-/* Views that are smaller than its window have none. */
+/* Returns whether an evaluation has an SSIM; views smaller than its window have none. */
 static bool any_ssim(const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->count; i++) {
@@ -211,7 +211,7 @@ static bool any_finite(const struct comparison *comparison, enum run_column colu
     return false;
 }
 
-/* What tells nothing of any run is left out. */
+/* Adds only charts in which some run has anything to show. */
 static void add_gradient_charts(struct base_text *page, const struct comparison *comparison)
 {
     if (any_finite(comparison, RUN_GRAD_NORM))

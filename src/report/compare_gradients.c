@@ -1,5 +1,4 @@
-/* The table of several runs' gradients: steps that were skipped, what 16 bits turned into zero, the
- * norm, and the device's idle time. */
+/* Adds the table of skipped steps, underflowed gradients, gradient norms and idle time. */
 #include <math.h>
 
 #include "report/compare.h"
@@ -49,7 +48,7 @@ void compare_gradients(struct base_text *page, const struct comparison *comparis
                   BASE_COUNT(gradients));
     base_text_add(page,
                   "<p>Skipped: steps whose loss or gradient was not finite. Underflowed: "
-                  "gradients of activations that became zero in 16 bits. Idle: time in which "
+                  "gradients of activations that became zero in f16. Idle: time in which "
                   "the device ran no step. All but skipped steps are means over the log.</p>\n"
                   "</section>\n");
 }

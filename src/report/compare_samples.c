@@ -1,4 +1,4 @@
-/* What each run looks at along a ray, and how good it is after the same time. */
+/* Adds the table of samples per ray, and of PSNR after the same training time. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,12 +7,12 @@
 #include "report/compare.h"
 #include "report/progress_text.h"
 
-/* Training rays of so much of the time before count: single lines are noise. */
+/* Training PSNR is a mean over this share of the time before, because single lines are noisy. */
 #define WINDOW    0.1
-/* Times are rounded where they are written. */
+/* Tolerance of times, which are rounded in the files. */
 #define SAME_TIME 1.001
 
-/* Runs from before "sampling" was recorded have it in their logs. */
+/* Falls back to the log for runs of versions that did not record "sampling". */
 static double either(double recorded, double logged)
 {
     return isfinite(recorded) ? recorded : logged;
@@ -50,7 +50,7 @@ static double ray_rate_of(const struct run *run, double seconds)
     return either(run->summary.sampling.rays_per_second, compare_mean(run, RUN_RAYS));
 }
 
-/* Straight between the evaluations before and after; NaN where there is none on one side. */
+/* Interpolates linearly between the evaluations before and after; NaN where one is missing. */
 static double test_psnr_at(const struct run *run, double seconds)
 {
     const struct run_evaluation *before = NULL;
@@ -85,16 +85,16 @@ static double train_psnr_at(const struct run *run, double seconds)
 }
 
 static const struct measure samples[] = {
-    {"Samples a ray", evaluated_of, BETTER_NONE, FORMAT_NUMBER, 1},
+    {"Samples per ray", evaluated_of, BETTER_NONE, FORMAT_NUMBER, 1},
     {"Live", live_of, BETTER_NONE, FORMAT_NUMBER, 1},
     {"Empty, %", empty_of, BETTER_NONE, FORMAT_NUMBER, 1},
-    {"Behind, %", behind_of, BETTER_NONE, FORMAT_NUMBER, 1},
+    {"Not live, %", behind_of, BETTER_NONE, FORMAT_NUMBER, 1},
     {"Rays/s", ray_rate_of, BETTER_HIGH, FORMAT_QUANTITY, 0},
     {"Test PSNR, dB", test_psnr_at, BETTER_HIGH, FORMAT_NUMBER, 2},
     {"Training PSNR, dB", train_psnr_at, BETTER_HIGH, FORMAT_NUMBER, 2},
 };
 
-/* As the configuration has it where the summary does not say. */
+/* Returns the kind of sampling from the summary, else from the configuration. */
 static const char *kind_of(const struct run *run)
 {
     const cJSON *march = cJSON_GetObjectItemCaseSensitive(run->config, "march");
@@ -109,13 +109,13 @@ void compare_samples(struct base_text *page, const struct comparison *comparison
     page_section(page, "samples", "Samples and equal time");
     compare_table(page, comparison, "Samples", "Sampling", kind_of, samples, BASE_COUNT(samples));
     base_text_add(page,
-                  "<p>Live: samples that count. Empty: steps of a ray that the occupancy grid "
-                  "leaves out. Behind: samples that do not count.");
+                  "<p>Samples per ray: samples that the field is evaluated at. Live: those with "
+                  "a gradient. Empty: share of a ray's steps that the occupancy grid skips.");
     if (isfinite(seconds)) {
         report_duration(time, seconds);
         base_text_add(page,
-                      " PSNR: after %s of training, as long as every run has; of test views where "
-                      "they were rendered before and after.",
+                      " PSNR: after %s of training, which all runs have reached; of test views "
+                      "only between two evaluations.",
                       time);
     }
     base_text_add(page, "</p>\n");

@@ -1,4 +1,4 @@
-/* Tables of several runs: what came out, and in which settings they differ. */
+/* Adds the tables of several runs: their results, and the settings in which they differ. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "report/compare.h"
 #include "report/progress_text.h"
 
-/* ---- what is measured ------------------------------------------------------------------------ */
+/* ---- measures -------------------------------------------------------------------------------- */
 
-/* The log of a run that is still going on is ahead of its summary. */
+/* The log of an unfinished run is ahead of its summary. */
 static double steps_of(const struct run *run, double seconds)
 {
     (void)seconds;
@@ -115,8 +115,8 @@ static void add_measure(struct base_text *page, const struct measure *measure, d
     base_text_add(page, "%s</td>", best ? "</b>" : "");
 }
 
-/* The best of the column among the runs of one scene, as those of others cannot be compared with;
- * NaN when nothing is better than the rest. */
+/* Returns the column's best value among the runs of one scene, since runs of different scenes
+ * cannot be compared. NaN when all values are equal or the measure has no best. */
 static double best_of(const struct comparison *comparison, const struct measure *measure,
                       const char *scene, double seconds)
 {
@@ -148,7 +148,7 @@ static void add_run_name(struct base_text *page, const struct compared *compared
     base_text_add(page, "</th>");
 }
 
-/* Open for further cells of its head; then the rows. */
+/* Begins a table up to the last column of measures in its head; the caller may add columns. */
 static void open_table(struct base_text *page, const char *name, const char *second,
                        const struct measure *measures, size_t count)
 {
@@ -161,7 +161,7 @@ static void open_table(struct base_text *page, const char *name, const char *sec
         base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", measures[i].title);
 }
 
-/* Up to its measures, for the cells behind them. */
+/* Begins a row up to its measures; the caller may add cells. */
 static void open_row(struct base_text *page, const struct comparison *comparison, size_t index,
                      const char *second, const struct measure *measures, size_t count)
 {
@@ -204,7 +204,7 @@ static bool same_text(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* All on one device with one driver, which then stand below the table. */
+/* Returns whether all runs used one device and driver, which then stand below the table. */
 static bool one_machine(const struct comparison *comparison)
 {
     const struct run *first = &comparison->runs[0].run;
@@ -219,7 +219,7 @@ static bool one_machine(const struct comparison *comparison)
 
 static void add_machine(struct base_text *page, const struct run *run)
 {
-    base_text_add(page, "<dl class=\"facts\"><div><dt>All on</dt><dd>");
+    base_text_add(page, "<dl class=\"facts\"><div><dt>Device</dt><dd>");
     page_text(page, page_device(run));
     base_text_add(page, "</dd></div><div><dt>Driver</dt><dd>");
     page_text(page, page_driver(run));
@@ -256,7 +256,7 @@ void compare_results(struct base_text *page, const struct comparison *comparison
 
 /* ---- settings ------------------------------------------------------------------------------- */
 
-/* A setting of any of the runs: its value in each of them, NULL where it has none. */
+/* A setting and its value in each run; NULL where a run does not have it. */
 struct setting {
     char *key;
     char *values[COMPARE_MOST];
@@ -264,12 +264,12 @@ struct setting {
 
 struct settings {
     struct setting *items;
-    size_t *places; /* by hash of the key, 2 * capacity of them: 1 + index of an item, or 0 */
+    size_t *places; /* hash table of 2 * capacity: 1 + index of an item, 0: empty */
     size_t count, capacity, run;
     bool failed;
 };
 
-/* What the table of results says already, or is different in every run. */
+/* Returns whether the table leaves a key out: the results show it, or every run has its own. */
 static bool is_told(const char *key)
 {
     static const char *const told[] = {"device", "driver", "path", "command", "resumed_with"};
@@ -279,7 +279,7 @@ static bool is_told(const char *key)
     return false;
 }
 
-/* Where the key is, or would be; FNV-1a. */
+/* Returns the hash table's slot of the key, empty if it is new (FNV-1a, linear probing). */
 static size_t *find_place(const struct settings *settings, const char *key)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -325,7 +325,7 @@ static struct setting *find_setting(struct settings *settings, const char *key)
     return &settings->items[*place - 1];
 }
 
-/* Visits the leaves of one run's configuration. */
+/* Stores a leaf of one run's configuration; called by page_config_walk. */
 static void take_setting(void *context, const char *key, const struct cJSON *value)
 {
     struct settings *settings = context;
@@ -338,7 +338,7 @@ static void take_setting(void *context, const char *key, const struct cJSON *val
         free(text);
         return;
     }
-    free(setting->values[settings->run]); /* a file may say a key twice */
+    free(setting->values[settings->run]); /* a file may have a key twice */
     setting->values[settings->run] = text;
 }
 

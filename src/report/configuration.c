@@ -1,4 +1,4 @@
-/* Configuration and command of report.html. */
+/* Adds the configuration and the command of report.html. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void add_row(void *context, const char *path, const cJSON *item)
     free(value);
 }
 
-/* Lists of plain values stay on one line. */
+/* Returns whether the item is one line of the table, as lists of plain values are. */
 static bool is_leaf(const cJSON *item)
 {
     if (cJSON_IsObject(item))
@@ -45,7 +45,7 @@ static bool is_leaf(const cJSON *item)
     return true;
 }
 
-/* The parser limits the depth. */
+/* Recursive; the parser limits the depth. */
 static void walk(const char *path, const cJSON *item, page_config_visit visit, void *context)
 {
     if (is_leaf(item)) {
@@ -82,7 +82,7 @@ static bool is_command(const cJSON *item)
     return strcmp(item->string, "command") == 0;
 }
 
-/* The values beside the groups. */
+/* Adds the values that are in no group. */
 static void add_general(struct base_text *page, const cJSON *config)
 {
     bool any = false;
@@ -117,7 +117,7 @@ void page_config(struct base_text *page, const struct run *run)
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-/* An argument as a shell reads it back. */
+/* Adds an argument, quoted for a shell. */
 static void add_argument(struct base_text *page, const char *argument)
 {
     static const char plain[] =

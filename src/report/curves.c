@@ -1,3 +1,4 @@
+/* Smooths curves and reduces them to as many points as a chart can show. */
 #include <math.h>
 
 #include "report/chart.h"
@@ -17,8 +18,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Summed afresh for every value: a running sum would carry the rounding error of one huge loss
- * along the whole curve. */
+/* A running sum would carry the rounding error of one huge loss along the whole curve. */
 void curve_smooth(const double *values, size_t count, double *smooth)
 {
     size_t widest = smaller(count / 80 + 2, 250);
@@ -35,7 +35,7 @@ void curve_smooth(const double *values, size_t count, double *smooth)
     }
 }
 
-/* One column's points, in their order of x. */
+/* Writes the one or two points of a column in the order of x. */
 static size_t put_extremes(const double *x, const double *y, size_t least, size_t most,
                            double *decimated_x, double *decimated_y)
 {

@@ -1,9 +1,9 @@
-/* Event files: a sequence of records, each a protocol-buffer message Event.
+/* Writes TensorBoard event files: a sequence of records, each a protocol-buffer message Event.
  *
- * Record (TFRecord): length, 8 bytes; masked CRC32C of these; the message; masked CRC32C of it; all
- * little-endian. Message: fields of key = number << 3 | wire type and value, see "Encoding" of the
- * protocol-buffer documentation; the numbers are those of event.proto and summary.proto of
- * TensorBoard. */
+ * Record (TFRecord), little-endian: length (8 bytes), masked CRC32C of the length, the message,
+ * masked CRC32C of the message. Message: fields with a key (number << 3 | wire type) and a value,
+ * see "Encoding" in the protocol-buffer documentation. Field numbers are those of TensorBoard's
+ * event.proto and summary.proto. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,9 +15,9 @@
 #include "report/metrics.h"
 #include "report/thumbnail.h"
 
-/* Pictures are made at most this large, in pixels: TensorBoard shows thumbnails first. */
+/* Longest side of pictures in pixels: TensorBoard shows thumbnails first. */
 #define PICTURE_EDGE 640u
-/* Files of one second that are told apart. */
+/* Most files that are created in the same second. */
 #define MOST_FILES   1000
 
 struct report_events {
@@ -27,7 +27,7 @@ struct report_events {
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-/* So that the checksum of data that holds checksums is no special case. */
+/* TFRecord masks checksums, because the CRC of data that contains CRCs is weak. */
 static uint32_t masked_crc(const void *data, size_t size)
 {
     uint32_t crc = base_crc32c(0, data, size);
@@ -94,7 +94,7 @@ static void put_bytes(struct base_text *out, uint32_t field, const void *data, s
     base_text_add_bytes(out, data, size);
 }
 
-/* A message inside of one; frees it. */
+/* Adds a nested message and frees it. */
 static void put_message(struct base_text *out, uint32_t field, struct base_text *message)
 {
     put_bytes(out, field, message->data ? message->data : "", message->size);
@@ -139,7 +139,7 @@ static void add_picture(struct base_text *summary, const char *tag, const struct
     put_message(summary, SUMMARY_VALUE, &message);
 }
 
-/* Frees the summary. */
+/* Writes the summary as an event and frees it. */
 static vkn_status write_summary(struct report_events *events, uint64_t step,
                                 struct base_text *summary)
 {
@@ -170,7 +170,7 @@ static char *file_path(const char *run, int attempt)
     return path;
 }
 
-/* A new file every time: what another process wrote stays as it is. */
+/* Creates a new file, so that files of other processes stay unchanged. */
 static vkn_status make_file(const char *run, struct report_events *events)
 {
     for (int attempt = 0; attempt < MOST_FILES; attempt++) {
@@ -200,7 +200,7 @@ static vkn_status write_version(struct report_events *events)
     return status;
 }
 
-/* Readers forget what earlier files of the folder say of this step and later ones. */
+/* Writes a session start: readers drop events of `first_step` and later from earlier files. */
 static vkn_status write_start(struct report_events *events, uint64_t first_step)
 {
     struct base_text event = {0}, session = {0};
@@ -239,7 +239,7 @@ void report_events_close(struct report_events **events)
     *events = NULL;
 }
 
-/* ---- what is logged ------------------------------------------------------------------------- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 vkn_status report_events_add(struct report_events *events, const struct report_metrics *metrics)
 {

@@ -1,4 +1,4 @@
-/* How a few views came to look as they do: a row for each view, a column for each evaluation. */
+/* Adds pictures of a few test views during training: a row per view, a column per evaluation. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +40,7 @@ static void take_rows(struct strip *strip, const struct run_evaluation *evaluati
     }
 }
 
-/* Evaluations with pictures, evenly spread when there are many, the first and the last among them.
- */
+/* Chooses evaluations with pictures: all, or evenly spread ones with the first and the last. */
 static vkn_status plan(const struct run *run, struct strip *strip)
 {
     *strip = (struct strip){.run = run, .budget = STRIP_BUDGET};
@@ -90,7 +89,7 @@ static void add_render(struct base_text *page, struct strip *strip, const char *
     base_text_add(page, "</td>\n");
 }
 
-/* The image that the view should look like, of whichever evaluation has it. */
+/* Adds the target image, from the first evaluation that has it. */
 static void add_target(struct base_text *page, struct strip *strip, const char *view)
 {
     const char *target = NULL;
@@ -125,7 +124,7 @@ static void add_head(struct base_text *page, const struct strip *strip)
     base_text_add(page, "<th scope=\"col\">target</th></tr></thead>\n");
 }
 
-/* Nothing when there is but the end, whose views are below. */
+/* Adds nothing when the only evaluation is the final one, whose views the page shows anyway. */
 void page_filmstrip(struct base_text *page, const struct run *run)
 {
     struct strip strip;
@@ -136,7 +135,7 @@ void page_filmstrip(struct base_text *page, const struct run *run)
     size_t least = run->summary.picture_count > 0 ? 2 : 1;
     if (strip.column_count < least || strip.row_count == 0)
         return;
-    page_section(page, "formed", "How the views formed");
+    page_section(page, "formed", "Test views during training");
     base_text_add(page, "<div class=\"strip\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Pictures of evaluations\">\n");
     /* On a narrow screen the strip scrolls. */

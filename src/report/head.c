@@ -1,4 +1,4 @@
-/* Headline of report.html: what was trained, how good it is, how long it took, on what. */
+/* Adds the header of report.html: scene, quality, training time, device. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "report/page.h"
 #include "report/progress_text.h"
 
-/* What summary.json says, or at the beginning of a run config.json. */
+/* Returns a text of summary.json, else of config.json (a run that has just started), else NULL. */
 static const char *either(const struct run *run, const char *in_summary, const char *key)
 {
     const cJSON *in_config = cJSON_GetObjectItemCaseSensitive(run->config, key);
@@ -103,7 +103,7 @@ static void close_tile(struct base_text *page, const char *more)
     base_text_add(page, "</dd></div>\n");
 }
 
-/* The latest evaluation that has a PSNR; NULL when there is none. */
+/* Returns the latest evaluation with a PSNR; NULL when there is none. */
 static const struct run_evaluation *last_evaluation(const struct run_summary *summary)
 {
     for (size_t i = summary->evaluation_count; i > 0; i--)
@@ -112,7 +112,7 @@ static const struct run_evaluation *last_evaluation(const struct run_summary *su
     return NULL;
 }
 
-/* How good a run is: at its end, or else when it was last looked at on the way. */
+/* Quality at the end of the run, else at its last evaluation, with captions of the two tiles. */
 struct quality {
     double psnr, ssim;
     char views[96], background[192];
@@ -124,10 +124,10 @@ static struct quality find_quality(const struct run_summary *summary)
     const struct run_evaluation *last = last_evaluation(summary);
     if (isfinite(quality.psnr) && isfinite(summary->background_psnr)) {
         snprintf(quality.views, sizeof(quality.views),
-                 "mean of the test views; a blank page: %.2f dB", summary->background_psnr);
+                 "mean of the test views; background alone: %.2f dB", summary->background_psnr);
     } else if (isfinite(quality.psnr) && isfinite(summary->views) && isfinite(summary->floaters)) {
         snprintf(quality.views, sizeof(quality.views),
-                 "mean of %.0f test views; floaters: %.3f %% of the light", summary->views,
+                 "mean of %.0f test views; opacity of floaters: %.3f %%", summary->views,
                  100.0 * summary->floaters);
     } else if (isfinite(quality.psnr) && isfinite(summary->views)) {
         snprintf(quality.views, sizeof(quality.views), "mean of %.0f test views", summary->views);
@@ -164,7 +164,7 @@ static void add_quality_tiles(struct base_text *page, const struct run_summary *
 static void add_effort_tiles(struct base_text *page, const struct run *run)
 {
     const struct run_metrics *metrics = &run->metrics;
-    /* The log of a run that is still going on is ahead of its summary. */
+    /* The log of an unfinished run is ahead of its summary. */
     double step = fmax(run->summary.step, run_last(metrics, RUN_STEP));
     double seconds = fmax(run->summary.seconds, run_last(metrics, RUN_SECONDS));
     char text[32], more[96] = "";
@@ -185,26 +185,26 @@ static void add_effort_tiles(struct base_text *page, const struct run *run)
     close_tile(page, isfinite(step / seconds) ? more : "not recorded");
 }
 
-/* Nothing for runs from before this was recorded. */
+/* Adds nothing for runs of versions that did not record this. */
 static void add_sampling_tile(struct base_text *page, const struct run_sampling *sampling)
 {
     char rays[32], more[160];
     int used = 0;
     if (!isfinite(sampling->evaluated))
         return;
-    open_tile(page, "Samples a ray");
+    open_tile(page, "Samples per ray");
     page_number(page, sampling->evaluated, 1);
     report_quantity(rays, sampling->rays_per_second);
     used = snprintf(more, sizeof(more), "%.24s: ", sampling->kind ? sampling->kind : "sampling");
     if (isfinite(sampling->empty_share))
-        used += snprintf(more + used, sizeof(more) - (size_t)used, "%.1f%% left out, ",
+        used += snprintf(more + used, sizeof(more) - (size_t)used, "%.1f%% of steps skipped, ",
                          100.0 * sampling->empty_share);
     snprintf(more + used, sizeof(more) - (size_t)used, "%.1f live, %s rays/s", sampling->live,
              rays);
     close_tile(page, more);
 }
 
-/* Of ranks that trained together. */
+/* Adds the tile of a training with several ranks. */
 static void add_parallel_tile(struct base_text *page, const struct run_parallel *parallel)
 {
     char bytes[32], more[96] = "";
@@ -214,7 +214,7 @@ static void add_parallel_tile(struct base_text *page, const struct run_parallel 
     page_count(page, parallel->ranks);
     report_quantity(bytes, parallel->exchange_bytes);
     if (isfinite(parallel->exchange_share))
-        snprintf(more, sizeof(more), "%.1f%% of the time exchange %s%sB a step",
+        snprintf(more, sizeof(more), "%.1f%% of the time in all-reduces, %s%sB per step",
                  100.0 * parallel->exchange_share, bytes, strchr(bytes, ' ') ? "" : " ");
     close_tile(page, more);
 }
@@ -234,7 +234,7 @@ static void add_machine_tiles(struct base_text *page, const struct run *run)
 
 /* ---- facts ---------------------------------------------------------------------------------- */
 
-/* What is not known, or not yet, is left out. */
+/* Adds a fact, or nothing when it is unknown. */
 static void add_fact(struct base_text *page, const char *name, const char *value)
 {
     if (value == NULL)
@@ -253,13 +253,13 @@ static void add_facts(struct base_text *page, const struct run *run)
     add_fact(page, "Colour space", summary->color_space);
     add_fact(page, "Path", page_path(run));
     add_fact(page, "Gradient sums", summary->gradient_sums);
-    add_fact(page, "Not as by default", summary->policy);
+    add_fact(page, "Changed defaults", summary->policy);
     add_fact(page, "Device", page_device(run));
     add_fact(page, "Driver", page_driver(run));
     base_text_add(page, "</dl>\n");
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- header --------------------------------------------------------------------------------- */
 
 static void add_status(struct base_text *page, const struct run_summary *summary)
 {
@@ -279,9 +279,9 @@ void page_head(struct base_text *page, const struct run *run)
     add_status(page, &run->summary);
     base_text_add(page, "</h1>\n");
     if (!run->summary.present)
-        base_text_add(
-            page, "<p class=\"note\">There is no summary.json: the run is still going on or was "
-                  "stopped before its evaluation. What follows comes from its log.</p>\n");
+        base_text_add(page,
+                      "<p class=\"note\">There is no summary.json: the run has not ended or was "
+                      "stopped before its evaluation. This report shows its log.</p>\n");
     if (run->summary.failure) {
         base_text_add(page, "<p class=\"note\">Failed: ");
         page_text(page, run->summary.failure);

@@ -1,4 +1,4 @@
-/* report.html from the files of a run directory. */
+/* Writes report.html from the files of a run directory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void add_sections(struct base_text *page, const void *context)
     page_command(page, run);
 }
 
-/* "lego · first try": the scene's name and the run's. */
+/* Returns "lego · first try": the names of the scene and of the run. */
 static char *make_title(const struct run *run)
 {
     char *name = NULL, *scene = NULL, *title = NULL;

@@ -1,4 +1,4 @@
-/* Writes metrics.jsonl: one JSON object per line, complete or absent. */
+/* Writes metrics.jsonl: one JSON object per line, each written completely or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -63,7 +63,7 @@ double report_psnr(double mean_squared_error)
     return -10.0 * log10(mean_squared_error);
 }
 
-/* ---- files that grow by whole records -------------------------------------------------------- */
+/* ---- appending records ----------------------------------------------------------------------- */
 
 vkn_status report_append(int descriptor, const char *path, const void *data, size_t size)
 {
@@ -92,7 +92,7 @@ struct report_log {
 
 /* ---- opening, with repair ------------------------------------------------------------------- */
 
-/* What is kept of the file so far, and where each line begins. */
+/* Lines kept so far, and where each starts in `text`. */
 struct kept_lines {
     struct base_text text;
     struct kept_line {
@@ -102,9 +102,9 @@ struct kept_lines {
     size_t count;
 };
 
-/* A line is kept when it is a JSON object with a step of at most `resume_step`. A crash can leave
- * the last one torn; a line after `resume_step` will be trained again. Without memory to look at it
- * *short_of_memory is set. */
+/* Returns whether to keep a line: it is a JSON object with a step of at most `resume_step`. A crash
+ * can leave the last line incomplete. Later steps will be trained again. *at: the step. Sets
+ * *short_of_memory when the line cannot be parsed for lack of memory. */
 static bool read_step(const char *line, size_t size, uint64_t resume_step, double *at,
                       bool *short_of_memory)
 {
@@ -119,7 +119,7 @@ static bool read_step(const char *line, size_t size, uint64_t resume_step, doubl
     return keep;
 }
 
-/* Steps that were trained again since, as run_read_metrics sees it, are cut off. */
+/* Keeps a line and drops earlier lines of the same or later steps, as run_read_metrics does. */
 static void keep_line(struct kept_lines *kept, const char *line, size_t size, double step)
 {
     while (kept->count > 0 && kept->lines[kept->count - 1].step >= step)

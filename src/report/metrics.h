@@ -1,4 +1,4 @@
-/* What metrics.jsonl and event files share: the columns, and how a record is appended. */
+/* Lists the columns of metrics.jsonl and of event files, and appends records to both. */
 #ifndef REPORT_METRICS_H
 #define REPORT_METRICS_H
 
@@ -22,27 +22,27 @@ enum run_column {
     RUN_IDLE,
     RUN_DOWNSCALE,
     RUN_EXCHANGED,
-    RUN_RANKS, /* what their exchanges take */
+    RUN_RANKS, /* share of the time in all-reduces */
     RUN_COLUMNS
 };
 
 struct column {
     const char *name; /* of the field in metrics.jsonl */
-    const char *tag;  /* of the scalar in event files; NULL: is none */
+    const char *tag;  /* of the scalar in event files; NULL: not written there */
     bool whole;       /* uint64_t in struct report_metrics, else double */
-    size_t offset;    /* there */
+    size_t offset;    /* in struct report_metrics */
     const char *old;  /* name in metrics.jsonl of earlier versions; NULL: the same */
 };
 
 extern const struct column columns[RUN_COLUMNS];
 
-/* A whole column's value. */
+/* Returns the value of a column with `whole`. */
 uint64_t column_count(const struct report_metrics *metrics, enum run_column column);
-/* Any column's value; NaN for what was not measured. */
+/* Returns the value of any column; NaN when not measured. */
 double column_value(const struct report_metrics *metrics, enum run_column column);
 
-/* Appends to the file behind `descriptor`, all or nothing: what a full disk left of a record is cut
- * off again, so that a later one does not continue it. `path` is for messages. */
+/* Appends a record to the file of `descriptor`, completely or not at all: after a failure it
+ * truncates the file to its previous size. `path` is for messages. */
 vkn_status report_append(int descriptor, const char *path, const void *data, size_t size);
 
 #endif

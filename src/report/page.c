@@ -1,4 +1,4 @@
-/* HTML of reports: text, numbers, pictures, and the document around sections. */
+/* Writes the HTML of reports: texts, numbers, pictures, and the document around sections. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 sequence at `text`, 0 when it is none (RFC 3629). */
+/* Returns the bytes of the UTF-8 sequence at `text`; 0: not valid UTF-8 (RFC 3629). */
 static size_t utf8_length(const unsigned char *text)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -129,8 +129,8 @@ static void add_base64(struct base_text *page, const unsigned char *bytes, size_
     }
 }
 
-/* A run directory may come from someone else; its summary must not pull other files of this machine
- * into a page that gets passed on. */
+/* Returns whether a path stays inside the run directory. A run directory may come from someone
+ * else: its summary must not embed other files of this machine into a page that is passed on. */
 static bool is_inside(const char *path)
 {
     if (path[0] == '/')
@@ -163,7 +163,7 @@ static void add_note(struct base_text *page, const char *path, const char *probl
     base_text_add(page, "%s</span>", problem);
 }
 
-/* The picture's bytes; smaller ones than the file's where `edge` asks for it. */
+/* Reads a picture file, scaled down to `edge` pixels unless `edge` is 0. */
 static vkn_status read_small(const char *folder, const char *path, uint32_t edge,
                              unsigned char **bytes, size_t *size)
 {
@@ -193,7 +193,7 @@ static void add_image(struct base_text *page, const char *type, const char *alt,
 bool page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
                   uint32_t edge, size_t *budget)
 {
-    if (page->failed) /* what is recorded is why */
+    if (page->failed) /* keeps the recorded error */
         return false;
     if (path == NULL || !is_inside(path)) {
         add_note(page, path ? path : "", path ? ": not inside the run directory" : "not recorded");
@@ -203,7 +203,7 @@ bool page_picture(struct base_text *page, const char *folder, const char *path, 
     size_t size = 0;
     vkn_status status = read_small(folder, path, edge, &bytes, &size);
     if (status != VKN_OK) {
-        page->failed |= status != VKN_BAD_INPUT; /* no memory, or a broken disk */
+        page->failed |= status != VKN_BAD_INPUT; /* out of memory or a read error */
         add_note(page, path, ": cannot be read");
         return false;
     }
@@ -214,7 +214,8 @@ bool page_picture(struct base_text *page, const char *folder, const char *path, 
         add_image(page, type, alt, bytes, size);
     } else {
         add_note(page, path,
-                 type ? ": left out, the page is large already" : ": not a PNG or JPEG file");
+                 type ? ": left out, because the page is large already"
+                      : ": not a PNG or JPEG file");
     }
     free(bytes);
     return fits;
@@ -242,7 +243,7 @@ void page_section(struct base_text *page, const char *id, const char *title)
     base_text_add(page, SECTION_BEGIN "%s" SECTION_TITLE "%s</h2>\n", id, title);
 }
 
-/* Of the sections there are; what else the page holds is escaped and begins none. */
+/* Adds the list of contents, from the sections' HTML: escaped texts cannot look like a section. */
 static void add_contents(struct base_text *page, const char *sections)
 {
     base_text_add(page, "<nav aria-label=\"Contents\">\n");

@@ -1,5 +1,6 @@
-/* Pieces of report.html and of comparisons. What goes through these is escaped; everything else is
- * ours. The page is well-formed XML too, so that a strict parser can check it. */
+/* Adds the parts of report.html and of comparisons. The functions escape all texts except those
+ * marked "not escaped", which are literals of this module. The page is well-formed XML as well, so
+ * that a strict parser can check it. */
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 
@@ -7,61 +8,60 @@
 
 extern const char page_style[], page_style_more[], page_style_pictures[], page_script[];
 
-/* Text for element content and attribute values: markup escaped, bytes that are not UTF-8 and
- * control characters replaced by U+FFFD. */
+/* Adds a text for element content or an attribute value: escapes markup, and replaces control
+ * characters and bytes that are not UTF-8 by U+FFFD. */
 void page_text(struct base_text *page, const char *text);
-/* Number with `digits` decimals, or "–" when not finite. */
+/* Adds a number with `digits` decimals, or "–" when it is not finite. */
 void page_number(struct base_text *page, double value, int digits);
-/* Whole number, thousands set apart by thin spaces. */
+/* Adds a whole number with thin spaces between thousands. */
 void page_count(struct base_text *page, double value);
-/* "step 20", or "an unknown step" when not finite. */
+/* Writes "step 20", or "an unknown step" when `step` is not finite. */
 #define PAGE_STEP_NAME 64
 void page_step_name(char name[PAGE_STEP_NAME], double step);
-/* A short line in the colour of a curve. */
+/* Adds a short line in the colour of a curve's CSS class. */
 void page_swatch(struct base_text *page, const char *css_class);
-/* <img> with the picture itself inside; a note in its place when the file is absent, no PNG or
- * JPEG, or does not lie inside the run directory; other errors fail the page. `edge`: made smaller
- * when a side is longer than so many pixels; 0: as it is. `*budget` is what may still be embedded,
- * in bytes. Returns whether there is a picture. */
+/* Adds an <img> with the picture embedded. Adds a note instead when the file is missing, is no PNG
+ * or JPEG, or is outside the run directory; other errors fail the page. `edge`: longest side in
+ * pixels, longer pictures are scaled down; 0: unchanged. `*budget`: bytes that may still be
+ * embedded. Returns whether a picture was added. */
 bool page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
                   uint32_t edge, size_t *budget);
 
-/* Bytes of pictures in one page; beyond, views are listed with their numbers only. */
+/* Most bytes of pictures in a page. Further views are listed with their numbers only. */
 #define PAGE_PICTURE_BUDGET ((size_t)64 << 20)
 
-/* One of the pictures that show the same view. */
+/* One of the pictures of the same view. */
 struct page_cell {
-    const char *css_class;     /* class of the cell: "target", "render", "r1"; ours */
-    const char *name;          /* what it is */
-    const char *folder, *path; /* NULL path: not recorded */
-    double psnr;               /* NaN: none is shown */
+    const char *css_class;     /* CSS class of the cell: "target", "render", "r1"; not escaped */
+    const char *name;          /* caption */
+    const char *folder, *path; /* run directory and path in it; path NULL: not recorded */
+    double psnr;               /* NaN: not shown */
 };
-/* What stands above a view's pictures. */
+/* Heading of a view's pictures. */
 struct page_view {
     const char *name;
-    const char *facts; /* ours, not escaped */
-    const char *style; /* of the figure; ours */
+    const char *facts; /* HTML after the name; not escaped */
+    const char *style; /* CSS of the figure; not escaped */
 };
-/* A figure of a view: the pictures side by side, and a slider between any two of them. */
+/* Adds a figure of a view: its pictures side by side, and a slider between any two of them. */
 void page_view(struct base_text *page, const struct page_view *view, const struct page_cell *cells,
                size_t count, size_t *budget);
 
 typedef void (*page_part)(struct base_text *page, const void *context);
-/* A document: title and style, then `head`, a list of the sections that `sections` makes, these,
- * footer and script. */
+/* A document: title and style, `head`, list of contents, `sections`, footer, script. */
 struct page_document {
-    const char *title, *footer; /* the former is escaped */
+    const char *title, *footer; /* the footer is not escaped */
     page_part head, sections;
 };
+/* Adds the document; `context` is passed to its functions. */
 void page_document(struct base_text *page, const struct page_document *document,
                    const void *context);
-/* The error of a page that failed: that `path` is not written, and what was recorded last. */
+/* Returns the error of a page that failed: "PATH: not written: " and the last recorded error. */
 vkn_status page_fail(const char *path);
-/* Begins a section: <section id="..."> and its heading, which the list of contents shows. `id` and
- * `title` are ours, not escaped. */
+/* Begins a section; the list of contents repeats its title. `id`, `title`: not escaped. */
 void page_section(struct base_text *page, const char *id, const char *title);
 
-/* Sections of the page, in order. */
+/* Each adds a section of report.html; page_head its header. */
 void page_head(struct base_text *page, const struct run *run);
 void page_curves(struct base_text *page, const struct run *run);
 void page_passes(struct base_text *page, const struct run *run);
@@ -71,26 +71,25 @@ void page_pictures(struct base_text *page, const struct run *run);
 void page_config(struct base_text *page, const struct run *run);
 void page_command(struct base_text *page, const struct run *run);
 
-/* The leaves of a configuration: nested objects become dotted keys, lists of plain values stay. */
+/* Calls `visit` for each leaf, with the keys joined by dots. A list of plain values is one leaf. */
 typedef void (*page_config_visit)(void *context, const char *key, const struct cJSON *value);
 void page_config_walk(const struct cJSON *config, page_config_visit visit, void *context);
-/* A leaf's value as text in fresh memory; NULL on no memory. */
+/* Returns a leaf's value as text, which the caller frees; NULL when out of memory. */
 char *page_config_value(const struct cJSON *item);
 
-/* The scene's path, the device, its driver and the path (else precision) on it: from summary.json,
- * else config.json, else NULL. */
+/* Return the scene's path, the device, its driver, and the backend (else the precision): from
+ * summary.json, else from config.json, else NULL. */
 const char *page_scene(const struct run *run);
 const char *page_device(const struct run *run);
 const char *page_driver(const struct run *run);
 const char *page_path(const struct run *run);
-/* The last part of a path, "lego" of "shared/data/lego/", in fresh memory; the path itself when it
- * has none. */
+/* Returns the last part of a path ("lego" of "shared/data/lego/"), or the path if it has none. The
+ * caller frees it; NULL when out of memory. */
 char *page_last_part(const char *path);
-/* The name of a run's folder, also where its path ends in "." or "..": the last part in fresh
- * memory. */
+/* Returns the name of a run's folder, also of a path that ends in "." or "..". Caller frees it. */
 char *page_run_name(const char *folder);
-/* The run's name, and the scene's, or NULL where that is the same or not known; both in fresh
- * memory, also after a failure, which is one of memory. */
+/* Finds the names of the run and of its scene; *scene is NULL when it is unknown or the same. The
+ * caller frees both, also after a failure. False when out of memory. */
 bool page_names(const struct run *run, char **name, char **scene);
 
 #endif

@@ -1,4 +1,4 @@
-/* Curves of report.html. */
+/* Adds the curves of report.html. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,7 @@ static void add_loss(struct base_text *page, const struct run *run)
     plot_figure(page, &plot);
 }
 
-/* The evaluations as a curve. The plot needs *tests, whose steps the caller frees whatever comes
- * back. */
+/* Adds the curve *tests of evaluations. The caller frees tests->steps, also after a failure. */
 static vkn_status add_tests(struct plot *plot, const struct run *run, enum run_quality quality,
                             struct run_series *tests)
 {
@@ -70,7 +69,7 @@ static void add_psnr(struct base_text *page, const struct run *run)
     free(tests.steps);
 }
 
-/* Of the test views alone; nothing when there are none. */
+/* Adds the SSIM of the test views; nothing without evaluations. */
 static void add_ssim(struct base_text *page, const struct run *run)
 {
     struct plot plot = make_plot(run, "ssim", "SSIM", "");
@@ -83,8 +82,7 @@ static void add_ssim(struct base_text *page, const struct run *run)
     free(tests.steps);
 }
 
-/* How a scene that moves is met at its moments, beside what a picture of nothing comes to; nothing
- * of others. */
+/* Adds the PSNR of a dynamic scene by time, and of the background alone; nothing for others. */
 static void add_psnr_by_time(struct base_text *page, const struct run *run)
 {
     const struct run_summary *summary = &run->summary;
@@ -113,7 +111,7 @@ static void add_psnr_by_time(struct base_text *page, const struct run *run)
         .x_name = "time",
         .curve_count = isfinite(summary->background_psnr) ? 2 : 1,
         .curves = {{"test views", "mark", count, times, psnr, .dots = true},
-                   {"a blank page", "c2", count, times, blank, .dots = true}},
+                   {"background alone", "c2", count, times, blank, .dots = true}},
     };
     plot_figure(page, &plot);
     free(times);
@@ -133,7 +131,7 @@ static void add_optimizer_curves(struct base_text *page, const struct run *run)
     plot_figure(page, &norm);
 }
 
-/* Nothing when losses were not scaled, no step was skipped and no gradient flushed to zero. */
+/* Adds the curves of loss scaling: only those in which anything happened. */
 static void add_loss_scaling(struct base_text *page, const struct run *run)
 {
     if (run_differs(&run->metrics, RUN_LOSS_SCALE, 1.0)) {
@@ -152,7 +150,7 @@ static void add_loss_scaling(struct base_text *page, const struct run *run)
     }
     if (run_differs(&run->metrics, RUN_UNDERFLOWED, 0.0)) {
         struct plot underflowed =
-            make_plot(run, "flushed", "Gradients flushed to zero by 16 bits", "");
+            make_plot(run, "flushed", "Gradients that underflowed in f16", "");
         underflowed.from_zero = underflowed.smooth = true;
         add_curve(&underflowed, run, "share", RUN_UNDERFLOWED);
         plot_figure(page, &underflowed);

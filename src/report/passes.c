@@ -1,10 +1,9 @@
-/* The tables of passes, of profiled runs also with rates, floors and idle time, and of device
- * memory. */
+/* Adds the tables of passes (with rates, floors and idle time if profiled) and device memory. */
 #include <math.h>
 
 #include "report/page.h"
 
-/* Whether the run was profiled. */
+/* Returns whether the run was profiled. */
 static bool has_work(const struct run_summary *summary)
 {
     for (size_t i = 0; i < summary->pass_count; i++)
@@ -20,7 +19,7 @@ static void add_number(struct base_text *page, double value, int digits, const c
     base_text_add(page, "%s</td>", isfinite(value) ? unit : "");
 }
 
-/* A bar of this share of the longest, and how much of it the floor takes. */
+/* Adds a bar with a darker part for the floor; both are shares of the longest bar. */
 static void add_bar(struct base_text *page, double share, double floor_share)
 {
     base_text_add(page,
@@ -33,7 +32,7 @@ static void add_bar(struct base_text *page, double share, double floor_share)
     base_text_add(page, "</svg></td>");
 }
 
-/* Thousands of millions a second of what a step does in a pass. */
+/* Adds the rate of a pass's work per step, in 1e9 per second. */
 static void add_rate(struct base_text *page, double work, double milliseconds, int digits)
 {
     bool none = !(work > 0.0 && milliseconds > 0.0);
@@ -82,7 +81,7 @@ static void add_head(struct base_text *page, bool work)
                   work ? "<th scope=\"col\">Bound by</th>" : "");
 }
 
-/* ---- what holds for all passes -------------------------------------------------------------- */
+/* ---- facts of the whole step ---------------------------------------------------------------- */
 
 static void add_fact(struct base_text *page, const char *name, double value, int digits,
                      const char *unit)
@@ -106,7 +105,7 @@ static void add_idle(struct base_text *page, const struct run_summary *summary)
     double step = busy + profile->idle_milliseconds + profile->interval_idle_milliseconds;
     add_fact(page, "device idle between passes", 100.0 * profile->idle_milliseconds / step, 2,
              " %");
-    add_fact(page, "between periods of 16 steps",
+    add_fact(page, "between update intervals of 16 steps",
              100.0 * profile->interval_idle_milliseconds / step, 2, " %");
 }
 
@@ -116,11 +115,11 @@ static void add_facts(struct base_text *page, const struct run_summary *summary)
     base_text_add(page, "<dl class=\"facts\">\n");
     add_idle(page, summary);
     add_fact(page, "steps timed", profile->steps, 0, "");
-    add_fact(page, "rays a step", profile->rays, 0, "");
-    add_fact(page, "samples marched", profile->marched_samples, 0, "");
-    add_fact(page, "live", profile->live_samples, 0, "");
+    add_fact(page, "rays per step", profile->rays, 0, "");
+    add_fact(page, "marched samples", profile->marched_samples, 0, "");
+    add_fact(page, "live samples", profile->live_samples, 0, "");
     add_fact(page, "peaks measured in this run", 1e-9 * profile->peak_flops, 1, " GFLOP/s");
-    add_fact(page, "copy", 1e-9 * profile->peak_bytes, 1, " GB/s");
+    add_fact(page, "memory copy", 1e-9 * profile->peak_bytes, 1, " GB/s");
     add_fact(page, "atomics", 1e-9 * profile->peak_atomics, 2, " G/s");
     base_text_add(page,
                   "</dl>\n<p class=\"kind\">The dark part of a bar is the floor: the time "
@@ -138,7 +137,7 @@ void page_passes(struct base_text *page, const struct run *run)
     double largest = 0.0;
     for (size_t i = 0; i < summary->pass_count; i++)
         largest = fmax(largest, summary->passes[i].share);
-    page_section(page, "passes", "Where the time of a step goes");
+    page_section(page, "passes", "Time of a step by pass");
     add_head(page, work);
     for (size_t i = 0; i < summary->pass_count; i++)
         add_pass(page, &summary->passes[i], largest, work);
@@ -172,7 +171,7 @@ void page_buffers(struct base_text *page, const struct run *run)
     }
     if (!(all > 0.0))
         return;
-    page_section(page, "memory", "What is in device memory");
+    page_section(page, "memory", "Device memory by buffer");
     base_text_add(page,
                   "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Memory\">\n"
                   "<table class=\"passes\">\n"

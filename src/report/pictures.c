@@ -1,11 +1,11 @@
-/* Views as pictures side by side, with a slider between two of them. */
+/* Adds the pictures of views side by side, with a slider between any two of them. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "report/page.h"
 
 #define MOST_CELLS   16
-#define MOST_COLUMNS ((size_t)5) /* of small pictures */
+#define MOST_COLUMNS ((size_t)5) /* of pictures side by side */
 
 /* ---- one view ------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ static void add_choice(struct base_text *page, const struct page_cell *const *sh
     base_text_add(page, "</select>");
 }
 
-/* The script fills the stage and shows it; without script there are the pictures below. */
+/* The page's script fills and shows the slider. Without it the pictures below remain. */
 static void add_slider(struct base_text *page, const char *name,
                        const struct page_cell *const *shown, size_t count)
 {
@@ -77,9 +77,9 @@ void page_view(struct base_text *page, const struct page_view *view, const struc
     free(pictures.data);
 }
 
-/* ---- of one run ----------------------------------------------------------------------------- */
+/* ---- views of one run ----------------------------------------------------------------------- */
 
-/* Where a view comes when the worst is first: whole numbers that 32 bits hold. */
+/* Returns the CSS order of a view with the worst view first, as a 32-bit integer. */
 static long place(double value, double scale)
 {
     return isfinite(value) ? lround(fmax(-1e9, fmin(1e9, value * scale))) : 2000000000L;
@@ -94,7 +94,7 @@ static void add_view(struct base_text *page, const struct run *run, size_t index
         {"render", "render", run->folder, picture->render, none},
         {"error", "error", run->folder, picture->error, none},
     };
-    size_t count = 3; /* runs of earlier versions have no more */
+    size_t count = 3; /* earlier versions wrote no more */
     if (picture->depth)
         cells[count++] = (struct page_cell){"depth", "depth", run->folder, picture->depth, none};
     if (picture->opacity)
@@ -118,7 +118,7 @@ static void add_view(struct base_text *page, const struct run *run, size_t index
     free(facts.data);
 }
 
-/* Without script: the style sheet puts the figures behind in the order that is checked. */
+/* Adds the choice of the views' order, which the style sheet applies without a script. */
 static void add_orders(struct base_text *page)
 {
     static const char *const orders[][2] = {

@@ -1,3 +1,4 @@
+/* Draws a chart of curves as an SVG figure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,12 @@
 #define BOTTOM          42.0
 #define PLOT_WIDTH      (WIDTH - LEFT - RIGHT)
 #define PLOT_HEIGHT     (HEIGHT - TOP - BOTTOM)
-#define CHARACTER_WIDTH 6.6 /* at 11 px, generously */
+#define CHARACTER_WIDTH 6.6 /* upper bound at 11 px */
 
-/* More points than this are thinned, to two per column. */
+/* Curves with more points are reduced to two points per column. */
 #define MANY_POINTS 2000
 #define COLUMNS     800
-/* Fewer points than this are not smoothed, and each is marked. */
+/* Curves with fewer points are not smoothed, and each point has a dot. */
 #define FEW_POINTS  16
 
 struct frame {
@@ -33,7 +34,7 @@ static double to_x(const struct frame *frame, double step)
     return LEFT + PLOT_WIDTH * ((step - frame->x_low) / (frame->x_high - frame->x_low));
 }
 
-/* NaN for what a logarithmic axis cannot show. */
+/* Returns the y of a value; NaN for a value that a logarithmic axis cannot show. */
 static double to_y(const struct frame *frame, double value)
 {
     if (frame->logarithmic)
@@ -55,7 +56,7 @@ static void widen_flat(double *low, double *high, bool logarithmic)
     }
 }
 
-/* False when there is nothing to draw. */
+/* Computes the axes' ranges. False when there is nothing to draw. */
 static bool fit_frame(const struct plot *plot, struct frame *frame)
 {
     double low = HUGE_VAL, high = -HUGE_VAL, first = 0.0, last = 0.0;
@@ -103,7 +104,7 @@ static void draw_y_axis(struct base_text *page, const struct frame *frame)
     }
 }
 
-/* Training time at a step, between the neighbouring points (and 0 at step 0). NaN when unknown. */
+/* Returns the training time at a step, interpolated (0 at step 0); NaN when unknown. */
 static double time_at(const struct plot *plot, double step)
 {
     const struct plot_curve *curve = &plot->curves[0];
@@ -119,11 +120,11 @@ static double time_at(const struct plot *plot, double step)
         step_before = curve->x[i];
         time_before = plot->seconds[i];
     }
-    /* Behind the last line, where only an evaluation can be. */
+    /* After the last log line, where only an evaluation can be. */
     return step <= step_before ? time_before : (double)NAN;
 }
 
-/* Empty when there is no row of times, or none is known. */
+/* Formats the time label of a step; empty when the plot has no times or the time is unknown. */
 static void time_label(char text[32], const struct plot *plot, double step)
 {
     text[0] = 0;
@@ -137,7 +138,7 @@ static void time_label(char text[32], const struct plot *plot, double step)
         report_duration(text, seconds);
 }
 
-/* As many round steps as fit without their labels (step above, time below) touching. */
+/* Chooses as many ticks as fit without overlapping labels (step above, time below). */
 static void fit_x_ticks(const struct plot *plot, const struct frame *frame, struct ticks *ticks)
 {
     for (size_t wanted = 8; wanted > 0; wanted--) {
@@ -224,7 +225,7 @@ static void draw_dots(struct base_text *page, const struct plot *plot, const str
     }
 }
 
-/* Room for one prepared curve. */
+/* Memory for the points of one curve. */
 struct scratch {
     double *smooth, *decimated_x, *decimated_y;
 };

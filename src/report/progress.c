@@ -1,4 +1,4 @@
-/* Where and when progress lines are shown. */
+/* Shows progress lines on standard error. */
 #include "report/progress_text.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct report_progress {
     bool quiet, terminal;
     struct report_goal goal;
     double last_shown;  /* clock */
-    size_t shown_width; /* of the text that stands on the terminal's current line */
+    size_t shown_width; /* of the text on the terminal's current line */
     bool pending;       /* `line` has not been shown yet */
     char line[REPORT_LINE_SIZE];
     char what[64];      /* of the current count */
@@ -28,7 +28,7 @@ static bool is_terminal(void)
     return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
 }
 
-/* Columns for text; the last one stays empty because some terminals wrap there. */
+/* Returns the columns for text. The last column stays empty, because some terminals wrap there. */
 static size_t line_width(const struct report_progress *progress)
 {
     if (!progress->terminal)
@@ -47,7 +47,7 @@ static size_t line_width(const struct report_progress *progress)
     return columns < REPORT_LINE_SIZE ? columns - 1 : REPORT_LINE_SIZE - 1;
 }
 
-/* Rewrites the terminal's current line: spaces cover what was longer before. */
+/* Rewrites the terminal's current line; spaces overwrite the rest of a longer text. */
 static void show(struct report_progress *progress)
 {
     size_t width = strlen(progress->line);
@@ -80,7 +80,7 @@ vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_
     (*progress)->quiet = quiet;
     (*progress)->terminal = is_terminal();
     (*progress)->goal = (struct report_goal){total_steps, total_seconds};
-    /* A terminal shows the first update at once, a file the first after a period. */
+    /* A terminal shows the first update at once, a file only after PLAIN_INTERVAL. */
     (*progress)->last_shown = base_seconds() - ((*progress)->terminal ? TERMINAL_PERIOD : 0.0);
     return VKN_OK;
 }
@@ -111,7 +111,7 @@ void report_progress_count(struct report_progress *progress, const char *what, s
     }
     report_count_line(progress->line, line_width(progress), what, done, total,
                       base_seconds() - progress->count_began);
-    /* In a file, work that was over before a line was due leaves no line. */
+    /* In a file, work that ends before a line is due has no line. */
     bool complete = done >= total;
     show_when_due(progress, complete && (progress->terminal || progress->count_shown));
     progress->count_shown |= !progress->pending;

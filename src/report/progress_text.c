@@ -1,3 +1,4 @@
+/* Formats progress lines. */
 #include "report/progress_text.h"
 
 #include <inttypes.h>
@@ -47,11 +48,11 @@ void report_quantity(char text[32], double value)
 /* ---- fitting -------------------------------------------------------------------------------- */
 
 #define MAX_PARTS     10
-#define NOTABLE_SHARE 0.05 /* of steps that were skipped */
+#define NOTABLE_SHARE 0.05 /* of skipped steps, from which on it is shown */
 
 struct parts {
     char text[MAX_PARTS][96];
-    int importance[MAX_PARTS]; /* the lowest goes first */
+    int importance[MAX_PARTS]; /* the least important part is dropped first */
     size_t count;
 };
 
@@ -104,8 +105,7 @@ static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* " (24%)" of whichever goal is nearer; the time is named where that is it, since the steps stand
- * in front. */
+/* Formats " (24%)" of the limit that is nearer, " (24% of the time)" for the time limit. */
 static void add_percent(char text[32], const struct report_goal *goal,
                         const struct report_metrics *metrics)
 {
@@ -118,7 +118,7 @@ static void add_percent(char text[32], const struct report_goal *goal,
                  seconds > steps ? " of the time" : "");
 }
 
-/* Training ends at whichever goal comes first. */
+/* Returns the seconds until the first limit is reached. */
 static double seconds_left(const struct report_goal *goal, const struct report_metrics *metrics,
                            double steps_per_second)
 {
@@ -130,7 +130,7 @@ static double seconds_left(const struct report_goal *goal, const struct report_m
     return left;
 }
 
-/* With their share where it is more than a loss scale's search comes to. */
+/* Adds skipped steps, with their share if it exceeds what the search for a loss scale causes. */
 static void add_skipped(struct parts *parts, const struct report_metrics *metrics)
 {
     double share = (double)metrics->skipped_steps / (double)metrics->step;
@@ -172,8 +172,7 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     join(line, width, &parts);
 }
 
-#define LEAST_SECONDS \
-    0.1 /* for a rate: at the first count, which begins the time, it would be any number */
+#define LEAST_SECONDS 0.1 /* before that, the rate of a count would be meaningless */
 
 void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *what, size_t done,
                        size_t total, double seconds)

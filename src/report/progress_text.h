@@ -1,4 +1,4 @@
-/* The text of a progress line, apart from where and when it is shown. */
+/* Formats progress lines; progress.c shows them. */
 #ifndef REPORT_PROGRESS_TEXT_H
 #define REPORT_PROGRESS_TEXT_H
 
@@ -6,23 +6,22 @@
 
 #define REPORT_LINE_SIZE 512
 
-/* What training has to reach; 0 means unlimited. */
+/* Limits of a training; 0: unlimited. */
 struct report_goal {
     uint64_t steps;
     double seconds;
 };
 
-/* "step 1234/5000 (25%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  ...  ETA 1:35" in at most
- * `width` columns: what matters least is left out first. */
+/* Formats "step 1234/5000 (25%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  ...  ETA 1:35" in at
+ * most `width` columns: the least important parts are dropped first. */
 void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct report_goal *goal,
                        const struct report_metrics *metrics, double steps_per_second);
-/* "evaluating 3/25 (12%)  8.1/s  ETA 0:03" in at most `width` columns; `seconds` since 0 of
- * `total`. */
+/* Formats "evaluating 3/25 (12%)  8.1/s  ETA 0:03". `seconds`: since the count began. */
 void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *what, size_t done,
                        size_t total, double seconds);
-/* "0:31", "1:02:03", "2 d 3 h"; "-" when not finite or negative. */
+/* Formats "0:31", "1:02:03", "2 d 3 h"; "-" when not finite or negative. */
 void report_duration(char text[32], double seconds);
-/* "1.15 M", "41.2", "0.0012" with three digits; "-" when not finite. */
+/* Formats "1.15 M", "41.2", "0.0012" with three digits; "-" when not finite. */
 void report_quantity(char text[32], double value);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading a run directory: config.json and metrics.jsonl. */
+/* Reads a run directory: config.json and metrics.jsonl; summary.c reads summary.json. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 
 /* ---- metrics.jsonl -------------------------------------------------------------------------- */
 
-/* The line `at` counts, and those before it that are of its step or later ones do not: a run that
- * goes on from an earlier step, or two that write one file, train these again. */
+/* Moves the line `at` in front of all earlier lines of the same or later steps and drops these: a
+ * run that was resumed from an earlier step, or a second run in the folder, trained them again. */
 static void replace_later_lines(struct run_metrics *metrics, size_t at)
 {
     size_t to = at;
@@ -42,8 +42,8 @@ static vkn_status read_line(const char *name, const cJSON *line, struct run_metr
     return VKN_OK;
 }
 
-/* `last`: the file ends with this line, and without a line break. A crash while writing leaves such
- * a line; the next run repairs it, the report leaves it out. */
+/* `last`: the file ends with this line, without a line break. A crash while writing leaves such a
+ * line; it is ignored if it is not valid JSON. */
 static vkn_status parse_line(const char *path, size_t number, const char *text, size_t size,
                              bool last, struct run_metrics *metrics)
 {

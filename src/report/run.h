@@ -1,16 +1,16 @@
-/* The files of a run directory as report.html shows them, read and checked. */
+/* Reads and checks the files of a run directory for reports. */
 #ifndef REPORT_RUN_H
 #define REPORT_RUN_H
 
 #include "report/metrics.h"
 
 struct run_metrics {
-    size_t count; /* lines that count: the last written of those that rise */
-    /* [column][line]; steps rise; what a line does not have is NaN */
+    size_t count; /* lines without those of steps that were trained again later */
+    /* [column][line]; steps increase strictly; NaN where a line has no value */
     double *values[RUN_COLUMNS];
 };
 
-/* Paths are relative to the run directory; NULL when absent. */
+/* Pictures of a view. Paths are relative to the run directory; NULL when missing. */
 struct run_picture {
     const char *name, *render, *target, *error, *depth, *opacity;
     double psnr, ssim;
@@ -18,23 +18,24 @@ struct run_picture {
 
 struct run_evaluation {
     double step, seconds, psnr, ssim;
-    struct run_picture *pictures; /* of a few views: render and target */
+    struct run_picture *pictures; /* render and target of a few views */
     size_t picture_count;
 };
 
-/* A test view of a scene with times. NaN when absent. */
+/* A test view of a dynamic scene. NaN when missing. */
 struct run_view {
-    double time, psnr, background_psnr; /* the last of a picture of the background alone */
+    double time, psnr,
+        background_psnr; /* background_psnr: PSNR of a picture of the background alone */
 };
 
 struct run_pass {
     const char *name;
-    double share;        /* of the step, 0..1 */
+    double share;        /* of the step's time, 0..1 */
     double milliseconds; /* per step */
-    /* Of profiled runs, per step. */
+    /* Per step, of profiled runs only. */
     double flops, bytes, atomics;
-    double floor_milliseconds; /* least by the device's peaks */
-    const char *bound;         /* by what */
+    double floor_milliseconds; /* least time possible at the device's peak rates */
+    const char *bound;         /* the peak that limits the pass */
 };
 
 struct run_buffer {
@@ -42,7 +43,7 @@ struct run_buffer {
     double bytes;
 };
 
-/* "profile" of summary.json: what holds for all passes. NaN when absent. */
+/* "profile" of summary.json: numbers of the whole step. NaN when missing. */
 struct run_profile {
     double steps, periods;
     double idle_milliseconds, interval_idle_milliseconds; /* per step */
@@ -50,21 +51,21 @@ struct run_profile {
     double peak_flops, peak_bytes, peak_atomics;          /* per second */
 };
 
-/* "sampling" of summary.json, means since training began or went on. NaN and NULL when absent. */
+/* "sampling" of summary.json: means since training (re)started. NaN or NULL when missing. */
 struct run_sampling {
     const char *kind;
     double rays_per_second;
-    double evaluated, live; /* samples of a ray */
-    double empty_share;     /* of a ray's steps that the occupancy grid leaves out */
-    double behind_share;    /* of evaluated samples that do not count */
+    double evaluated, live; /* samples per ray */
+    double empty_share;     /* share of a ray's steps that the occupancy grid skips */
+    double behind_share;    /* share of evaluated samples that are not live */
 };
 
-/* summary.json. Numbers are NaN and texts NULL when absent. */
-/* Numbers that are not there are NaN. */
+/* "parallel" of summary.json. NaN when missing. */
 struct run_parallel {
     double ranks, exchange_share, exchange_bytes;
 };
 
+/* summary.json. Numbers are NaN and texts NULL when missing. */
 struct run_summary {
     bool present;
     double psnr, ssim, background_psnr, floaters, views, step, seconds, skipped_steps;
@@ -73,7 +74,7 @@ struct run_summary {
     const char *gradient_warning, *failure;
     struct run_evaluation *evaluations;
     struct run_picture *pictures;
-    struct run_view *by_time; /* in order of time; those without come last */
+    struct run_view *by_time; /* sorted by time; views without a time last */
     struct run_pass *passes;
     struct run_buffer *buffers;
     struct run_profile profile;
@@ -84,14 +85,14 @@ struct run_summary {
 
 struct run {
     const char *folder;
-    struct cJSON *config, *summary_json; /* strings of `summary` point into the latter */
+    struct cJSON *config, *summary_json; /* strings of `summary` point into summary_json */
     struct run_metrics metrics;
     struct run_summary summary;
 };
 
-/* Fails with VKN_BAD_INPUT and a message that names file and field. `folder` must outlive `run`. A
- * torn last line of metrics.jsonl is left out; summary.json may be absent. On failure there is
- * nothing to free. */
+/* Reads a run directory. VKN_BAD_INPUT names file and field. `folder` must outlive `run`. Ignores
+ * an incomplete last line of metrics.jsonl; summary.json may be missing. Frees *run after a
+ * failure. */
 vkn_status run_read(const char *folder, struct run *run);
 void run_free(struct run *run);
 
@@ -101,19 +102,19 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json,
                             struct run_summary *summary);
 void run_free_summary(struct run_summary *summary); /* also after a failure */
 
-/* PSNR or SSIM of the test views by evaluation, those with both a step and a value. One allocation
- * at `steps`, which the caller frees. */
+/* PSNR or SSIM of the test views by evaluation; evaluations without a step or a value are left out.
+ * The caller frees `steps`, the one allocation of all three arrays. */
 struct run_series {
     size_t count;
-    double *steps, *seconds, *values; /* seconds: NaN where not known */
+    double *steps, *seconds, *values; /* seconds: NaN where unknown */
 };
 enum run_quality { RUN_TEST_PSNR, RUN_TEST_SSIM };
 vkn_status run_test_quality(const struct run *run, enum run_quality quality,
                             struct run_series *series);
 
-/* The last finite value of a column; NaN when there is none. */
+/* Returns the last finite value of a column; NaN when there is none. */
 double run_last(const struct run_metrics *metrics, enum run_column column);
-/* Whether any line has another value than the one that means nothing happened. */
+/* Returns whether any finite value of a column differs from `usual`. */
 bool run_differs(const struct run_metrics *metrics, enum run_column column, double usual);
 
 #endif

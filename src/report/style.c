@@ -1,4 +1,4 @@
-/* Look of report.html. No "<" or "&" in here: the page is XML as well. */
+/* Style sheet of report.html. It has no "<" or "&", because the page is XML as well. */
 #include "report/page.h"
 
 const char page_style[] =

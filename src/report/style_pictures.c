@@ -1,5 +1,5 @@
-/* Look of the pictures and wide tables of report.html, and the script behind the sliders. No "<" or
- * "&" in here: the page is XML as well. */
+/* Style sheet of the pictures and wide tables of report.html, and the script of the sliders.
+ * Neither has "<" or "&", because the page is XML as well. */
 #include "report/page.h"
 
 const char page_style_pictures[] =
@@ -71,8 +71,7 @@ const char page_style_pictures[] =
     "@media(max-width:600px){body{padding:16px 14px 40px}h1{font-size:25px}"
     ".chart text{font-size:13px}.results .text{min-width:0;white-space:nowrap}}\n";
 
-/* A view's pictures under a slider, which mouse, finger and keys move; the page is complete
- * without it. */
+/* Shows two pictures of a view under a slider. The page is complete without the script. */
 const char page_script[] =
     "document.querySelectorAll('.view').forEach(function (view) {\n"
     "  var box = view.querySelector('.compare'), pictures = view.querySelectorAll('.cell img');\n"

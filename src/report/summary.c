@@ -1,4 +1,4 @@
-/* summary.json: every field is optional, but one that is there has to make sense. */
+/* Reads summary.json. Every field is optional, but a field that is present must be valid. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "report/run.h"
 
-/* A list of `count` numbers or texts by name, each optional. */
+/* An optional number or text of an object, and where to store it. */
 struct number_field {
     const char *name;
     double minimum, maximum, *value;
@@ -116,7 +116,7 @@ static vkn_status read_items(const cJSON *list, const char *file, const char *na
     return VKN_OK;
 }
 
-/* *items is NULL when the list is absent; else the caller frees it, also after a failure. */
+/* Reads a list; *items: NULL when it is missing. The caller frees *items, also after a failure. */
 static vkn_status read_list(const cJSON *object, const char *file, const char *name, void **items,
                             size_t item_size, size_t *count,
                             vkn_status (*read)(const cJSON *, const char *, void *))
@@ -130,7 +130,7 @@ static vkn_status read_list(const cJSON *object, const char *file, const char *n
     *items = base_alloc(size, item_size);
     if (*items == NULL)
         return VKN_ERROR;
-    *count = size; /* also after a failure: what was not read is zero */
+    *count = size; /* also after a failure: items that were not read are zero */
     return read_items(list, file, name, *items, item_size, read);
 }
 
@@ -188,7 +188,7 @@ static vkn_status read_lists(const cJSON *json, const char *file, struct run_sum
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-/* *object is NULL when it is absent; `where` goes before the names of its fields. */
+/* Finds an object; *object is NULL when it is missing. `where`: prefix of its fields in errors. */
 static vkn_status find_object(const cJSON *json, const char *path, const char *name,
                               const cJSON **object, char where[512])
 {
@@ -258,7 +258,7 @@ static vkn_status read_gradients(const cJSON *json, const char *path, const char
     return read_texts(object, where, texts, BASE_COUNT(texts));
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- summary.json --------------------------------------------------------------------------- */
 
 vkn_status run_read_summary(const char *path, const struct cJSON *json, struct run_summary *summary)
 {

@@ -1,3 +1,4 @@
+/* Scales pictures down to thumbnails. */
 #include "report/thumbnail.h"
 
 #include <stdlib.h>

@@ -1,18 +1,17 @@
-/* Pictures small enough to be kept in numbers. */
+/* Scales pictures down to thumbnails. */
 #ifndef REPORT_THUMBNAIL_H
 #define REPORT_THUMBNAIL_H
 
 #include "base/base.h"
 
 struct thumbnail {
-    uint8_t *png; /* a PNG file with 3 channels (or as it was), owned */
+    uint8_t *png; /* a PNG file, owned; 3 channels when it was scaled */
     size_t size;
     uint32_t width, height;
 };
 
-/* The picture at `path` averaged down until no side is longer than `edge` pixels; a PNG file that
- * fits is taken as it is. Fails naming the file when it is no PNG or JPEG. The caller frees
- * thumbnail->png. */
+/* Reads a PNG or JPEG file, averaged down so that no side is longer than `edge` pixels. A PNG file
+ * that fits is unchanged. Errors name the file. The caller frees thumbnail->png. */
 vkn_status thumbnail_read(const char *path, uint32_t edge, struct thumbnail *thumbnail);
 
 #endif

@@ -1,3 +1,4 @@
+/* Chooses and labels the ticks of axes. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -5,7 +6,7 @@
 
 #include "report/chart.h"
 
-/* The smallest of 1, 2, 5 times a power of ten that is at least `rough`. */
+/* Returns the smallest number 1, 2 or 5 times a power of ten that is at least `rough`. */
 static double round_step(double rough)
 {
     double power = pow(10.0, floor(log10(rough)));
@@ -19,7 +20,7 @@ static double round_step(double rough)
 
 /* ---- labels --------------------------------------------------------------------------------- */
 
-/* From 10 000 on an axis is labelled in thousands, millions and so on, all ticks alike. */
+/* Returns the prefix of all labels of an axis: none below 10 000, then "k", "M" and so on. */
 static const char *axis_unit(double largest, double *scale)
 {
     static const char *const units[] = {"", "k", "M", "G", "T", "P", "E"};

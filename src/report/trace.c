@@ -1,5 +1,5 @@
-/* trace.json in the "Trace Event Format" (Google, 2016), JSON object form: complete events ("X"),
- * counters ("C") and names of processes and threads ("M"). Times are microseconds. */
+/* Writes trace.json in the "Trace Event Format" (Google, 2016), JSON object form: complete events
+ * ("X"), counters ("C") and names of processes and threads ("M"). Times are microseconds. */
 #include "report/report.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static const struct track {
     [TRACE_DEVICE_PASSES] = {2, 2, "pass", "passes"},
 };
 
-/* Returns microseconds to the nanosecond, which keeps the file short. */
+/* Returns microseconds, rounded to nanoseconds to keep the file short. */
 static double micros(double seconds)
 {
     return round(1e9 * seconds) / 1e3;
@@ -33,7 +33,7 @@ static void add_json(struct base_text *text, cJSON *json, const char *behind)
     free(printed);
 }
 
-/* Begins an event, whose "args" become *args. */
+/* Begins an event; *args: its "args" object. */
 static cJSON *begin_event(const char *phase, const char *name, int process, int thread,
                           double seconds, cJSON **args)
 {
@@ -71,7 +71,7 @@ static void add_event(struct base_text *text, const struct trace_event *event, d
     add_json(text, json, ",");
 }
 
-/* The device's idle share as a curve: a step at the begin of each period. */
+/* Adds the device's idle share as a counter that changes at the start of each update interval. */
 static void add_counter(struct base_text *text, const struct trace_event *event, double origin)
 {
     const struct track *track = &tracks[event->track];
@@ -83,7 +83,6 @@ static void add_counter(struct base_text *text, const struct trace_event *event,
     add_json(text, json, ",");
 }
 
-/* What holds for the whole file; ends it. */
 static void add_about(struct base_text *text, const struct trace *trace)
 {
     cJSON *about = cJSON_CreateObject();

@@ -1,10 +1,9 @@
-/* Accepts connections, and hands over to libmicrohttpd those whose request line carries the token.
+/* Accepts connections and passes those whose request line has the token to libmicrohttpd.
  *
- * Until then a connection is pending. Requests without the token are handed over too, once their
- * heads are whole, at a bounded rate: they are answered with the reason and closed. Beyond that
- * rate they are closed without an answer, and connections are accepted at a bounded rate as well,
- * so that a flood of them costs a training little. All of that is one thread's, which also ends
- * connections whose time is over. */
+ * Until then a connection is pending. Connections without the token are passed on at a limited rate
+ * once their request head is complete: the viewer answers with the reason and closes them. Beyond
+ * that rate they are closed without an answer, and connections are accepted at a limited rate, so
+ * that a flood costs a training little. The thread also closes connections that take too long. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -17,24 +16,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PENDING            128u /* connections; a new one ends the oldest */
-#define PENDING_OF_ADDRESS 64u  /* of one address */
+#define PENDING            128u /* most pending connections; a new one replaces the oldest */
+#define PENDING_OF_ADDRESS 64u  /* most pending connections of one address */
 #define PENDING_SECONDS    5.0
-#define PENDING_HEAD       8192u /* bytes of a head without the token */
-#define REFUSALS           100.0 /* requests without the token that are answered: a second, */
+#define PENDING_HEAD       8192u /* most bytes of a request head */
+#define REFUSALS           100.0 /* requests without the token that are answered, per second */
 #define REFUSALS_AT_ONCE   100.0
-#define REFUSALS_OPEN      32u /* connections of these at a time: other places are for the token */
-#define BATCH              16u /* connections that are accepted at a time, in a flood with a rest between */
+#define REFUSALS_OPEN      32u /* most connections without the token in libmicrohttpd */
+#define BATCH              16u /* connections accepted between two pauses of a flood */
 #define REST_NANOSECONDS   8000000
-#define TICK_MILLISECONDS  100 /* between looks at heads that are not whole */
+#define TICK_MILLISECONDS  100 /* between checks of incomplete heads */
 
 struct pending {
     int socket;
     double since;
-    bool paid;    /* one of the answers without a token is its own */
-    bool partial; /* a part of the head is there */
-    bool ended;   /* nothing more comes */
-    bool look;    /* there may be something new */
+    bool paid;    /* has taken one of the answers without the token from the rate limit */
+    bool partial; /* a part of the head has arrived */
+    bool ended;   /* the peer has closed its side */
+    bool look;    /* new bytes may have arrived */
     struct sockaddr_storage address;
     socklen_t size;
 };
@@ -43,18 +42,18 @@ struct acceptor {
     struct viewer *viewer;
     int socket;
     pthread_t thread;
-    bool ending;  /* under the viewer's lock */
-    bool flooded; /* this round closed connections without an answer */
-    double ticked;
+    bool ending;   /* guarded by the viewer's lock */
+    bool flooded;  /* this iteration closed connections without an answer */
+    double ticked; /* viewer_now() of the last check of incomplete heads */
     struct allowance refusals;
-    struct pending pending[PENDING]; /* the oldest first */
+    struct pending pending[PENDING]; /* oldest first */
     size_t count;
 };
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* IPv6 networks give each customer 2^64 addresses: the first half counts. IPv4 inside IPv6 counts
- * as IPv4. */
+/* Returns the bytes that identify a peer. For IPv6 the first 64 bits, because networks give each
+ * customer 2^64 addresses; IPv4 mapped into IPv6 counts as IPv4. */
 static size_t address_key(const struct sockaddr_storage *address, const uint8_t **key)
 {
     if (address->ss_family == AF_INET6) {
@@ -82,7 +81,7 @@ static void forget(struct acceptor *acceptor, size_t number)
     memmove(pending, pending + 1, (--acceptor->count - number) * sizeof *pending);
 }
 
-/* With a reset, so that nothing of it stays in the system. */
+/* Closes a pending connection by a reset, so that the system keeps no state of it. */
 static void reset_connection(struct acceptor *acceptor, size_t number)
 {
     const struct linger none = {.l_onoff = 1};
@@ -93,7 +92,8 @@ static void reset_connection(struct acceptor *acceptor, size_t number)
     forget(acceptor, number);
 }
 
-/* The count is exact: libmicrohttpd 0.9.75 locks itself up where more come than its limit. */
+/* Counts a connection before it is passed on. The count must be exact: libmicrohttpd 0.9.75
+ * deadlocks when it gets more connections than its limit. */
 static bool reserve(struct viewer *viewer, bool token)
 {
     pthread_mutex_lock(&viewer->lock);
@@ -119,7 +119,7 @@ static void hand_over(struct acceptor *acceptor, size_t number, bool token)
                            (const struct sockaddr *)&pending.address, pending.size))
         return;
     pthread_mutex_lock(&viewer->lock);
-    viewer->handed_over--; /* the socket is closed */
+    viewer->handed_over--; /* libmicrohttpd has closed the socket */
     pthread_mutex_unlock(&viewer->lock);
 }
 
@@ -144,7 +144,7 @@ static void accept_some(struct acceptor *acceptor, double now)
         new.socket = accept4(acceptor->socket, (struct sockaddr *)&new.address, &new.size,
                              SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (new.socket < 0) {
-            /* Without descriptors or memory it fails again at once. */
+            /* Out of descriptors or memory: the next call would fail at once. */
             acceptor->flooded =
                 acceptor->flooded || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR);
             return;
@@ -157,7 +157,7 @@ static void accept_some(struct acceptor *acceptor, double now)
 
 /* ---- heads ----------------------------------------------------------------------------------- */
 
-/* In the request line, of which a part may be missing behind it. */
+/* Returns whether the request line, which may be incomplete, has the token. */
 static bool shows_token(const struct viewer *viewer, const char *head, size_t size)
 {
     static const char name[] = "token=";
@@ -171,7 +171,8 @@ static bool shows_token(const struct viewer *viewer, const char *head, size_t si
     return address_token_is(viewer, token);
 }
 
-/* libmicrohttpd has nothing to wait for then. It would pass over empty lines in front. */
+/* Returns whether the head is complete, so that libmicrohttpd need not wait. A head must not begin
+ * with an empty line, which libmicrohttpd would skip. */
 static bool is_whole(const char *head, size_t size)
 {
     return size > 0 && head[0] > ' ' && memmem(head, size, "\r\n\r\n", 4);
@@ -179,7 +180,7 @@ static bool is_whole(const char *head, size_t size)
 
 enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_RESET };
 
-/* By what has come of its head, which stays in the socket. */
+/* Decides by the part of the head that has arrived; peeks, so that it stays in the socket. */
 static enum verdict judge(const struct acceptor *acceptor, struct pending *pending, double now)
 {
     char head[PENDING_HEAD];
@@ -215,13 +216,13 @@ static void look_at_pending(struct acceptor *acceptor, double now)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Until there is a connection, or a first part of a head; at most a tick. */
+/* Waits at most a tick for a connection or the first bytes of a head. */
 static void wait_for_more(struct acceptor *acceptor)
 {
     struct pollfd polled[PENDING + 1] = {{.fd = acceptor->socket, .events = POLLIN}};
     for (size_t i = 0; i < acceptor->count; i++) {
         const struct pending *pending = &acceptor->pending[i];
-        /* A part of a head makes a socket readable for good: what follows it waits for the tick. */
+        /* A peeked head keeps its socket readable; further bytes are checked at the next tick. */
         short events = pending->partial ? POLLRDHUP : POLLRDHUP | POLLIN;
         polled[i + 1] = (struct pollfd){.fd = pending->socket, .events = events};
     }

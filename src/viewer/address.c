@@ -1,4 +1,4 @@
-/* Where the viewer listens, and who may ask. */
+/* Listens on a port, and checks tokens, hosts and origins of requests. */
 #include "viewer/internal.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define TRIED_PORTS 100u
-#define BACKLOG     512 /* connections that the system accepts before this program does */
+#define BACKLOG     512 /* most connections that wait to be accepted */
 
 bool address_random(void *bytes, size_t size)
 {
@@ -63,7 +63,7 @@ static uint16_t port_of(int descriptor)
                                              : ((struct sockaddr_in *)(void *)&bound)->sin_port);
 }
 
-/* A socket that listens, or -1 with errno. */
+/* Returns a listening socket, or -1 with errno. */
 static int listen_at(struct addrinfo *found, uint16_t port)
 {
     const int yes = 1;
@@ -93,7 +93,7 @@ static int listen_somewhere(struct addrinfo *found, const struct viewer_params *
     return descriptor;
 }
 
-/* What a browser is to be given for it: a name of this machine where it is all of its addresses. */
+/* Sets the host of the printed URL: this machine's name when listening on all addresses. */
 static void name_host(struct viewer *viewer, const struct viewer_params *params,
                       const struct addrinfo *found)
 {
@@ -113,7 +113,7 @@ int address_listen(struct viewer *viewer, const struct viewer_params *params, ch
     uint8_t token[VIEWER_NAME / 2];
     if (!address_random(token, sizeof token)) {
         snprintf(message, VIEWER_MESSAGE,
-                 "the system gives no random numbers for the viewer's token");
+                 "the system has no random numbers for the viewer's token");
         return -1;
     }
     address_hex(token, sizeof token, viewer->token);
@@ -134,7 +134,7 @@ int address_listen(struct viewer *viewer, const struct viewer_params *params, ch
     return descriptor;
 }
 
-/* ---- who asks -------------------------------------------------------------------------------- */
+/* ---- checks of requests ---------------------------------------------------------------------- */
 
 bool address_token_is(const struct viewer *viewer, const char *token)
 {
@@ -144,7 +144,7 @@ bool address_token_is(const struct viewer *viewer, const char *token)
     return differs == 0;
 }
 
-/* Without its port, which a tunnel may change; false: no host and port. */
+/* Returns the host without the port, which a tunnel may change. False: not HOST or HOST:PORT. */
 static bool split_host(const char *text, char *host, size_t size)
 {
     const char *end = text[0] == '[' ? strchr(text, ']') : NULL;
@@ -160,7 +160,7 @@ static bool split_host(const char *text, char *host, size_t size)
     return true;
 }
 
-/* Which no name server can point elsewhere. */
+/* Returns whether the host is an IP address, which no name server can redirect. */
 static bool is_number(const char *host)
 {
     struct in6_addr address;

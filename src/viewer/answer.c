@@ -1,4 +1,4 @@
-/* Answers as they are sent. */
+/* Makes answers and sends them by libmicrohttpd. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -40,7 +40,7 @@ struct answer answer_error(unsigned code, const char *message)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Scripts and styles count only with the answer's nonce. */
+/* Allows only scripts and styles with the answer's nonce. */
 #define POLICY                                                                               \
     "default-src 'none'; script-src 'nonce-%s'; style-src 'nonce-%s'; img-src 'self' blob: " \
     "data:; connect-src "                                                                    \
@@ -105,7 +105,7 @@ enum MHD_Result answer_queue(struct exchange *exchange)
         answer->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
-    answer->data = NULL; /* the response's */
+    answer->data = NULL; /* owned by the response now */
     if (answer->type)
         mhd.add_response_header(response, "Content-Type", answer->type);
     if (answer->policy[0])

@@ -1,4 +1,4 @@
-/* Pages that somebody has open: each waits for one frame at a time, and all have their turn. */
+/* Keeps the open pages: each waits for one frame at a time, and they are served round robin. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static struct client *find(struct viewer *viewer, const char *name)
     return NULL;
 }
 
-/* Of somebody who has gone; NULL: all are in use. */
+/* Returns a free slot, or that of the page closed longest ago; NULL: all are in use. */
 static struct client *find_place(struct viewer *viewer, double now)
 {
     struct client *place = NULL;
@@ -45,7 +45,7 @@ const char *clients_after_training(const struct viewer *viewer)
     return viewer->end[0] ? viewer->end
            : viewer->state == STATE_FINISHED
                ? "the training is done; its test views are being measured"
-               : "the training has been stopped, and is being saved";
+               : "the training has stopped and is being saved";
 }
 
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange)
@@ -61,11 +61,13 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     if (!client)
         client = admit(viewer, name, now);
     if (!client) {
-        answer_fail(exchange, 503, "%u others are looking: waiting for a turn", VIEWER_CLIENTS);
+        answer_fail(exchange, 503,
+                    "%u other pages are open, the most allowed: waiting for one to close",
+                    VIEWER_CLIENTS);
         return;
     }
     if (client->waiting)
-        answer_fail(client->waiting, 409, "a newer request takes its place");
+        answer_fail(client->waiting, 409, "replaced by a newer request of this page");
     client->seen = now;
     client->waiting = exchange;
     if (!exchange->frame.still || !client->asked.still ||
@@ -137,7 +139,7 @@ static void end_wait(struct client *client, double waited)
     if (exchange->frame.still && waited > VIEWER_STILL_TIMEOUT)
         answer_give(exchange, &nothing);
     else if (waited > VIEWER_REQUEST_TIMEOUT)
-        answer_fail(exchange, 503, "the device is busy with something else");
+        answer_fail(exchange, 503, "the device was busy for too long");
     else
         return;
     client->waiting = NULL;
@@ -163,7 +165,7 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange)
         }
 }
 
-/* ---- what trains, and what is told ----------------------------------------------------------- */
+/* ---- waiting, new parameters, messages ------------------------------------------------------- */
 
 void viewer_wait_for_request(struct viewer *viewer, double seconds)
 {

@@ -1,14 +1,14 @@
-/* What somebody who looks asks of a training. */
+/* Answers /api/control: pauses, resumes, saves and stops a training. */
 #include "viewer/internal.h"
 
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
-/* Between checkpoints that are asked for: the training stands still while one is written. */
+/* Least time between requested checkpoints: training stops while one is written. */
 #define SAVE_SECONDS 10.0
 
-/* NULL, or what is wrong. */
+/* Requests a checkpoint. Returns an error, or NULL. */
 static const char *save(struct viewer *viewer, unsigned *code)
 {
     double now = viewer_now();
@@ -31,7 +31,7 @@ static const char *act(struct viewer *viewer, const char *action, unsigned *code
     if (strcmp(action, "save") == 0)
         return save(viewer, code);
     if (pause && !viewer->can_pause)
-        return "several ranks train together, who would wait for each other";
+        return "a training with several ranks cannot be paused: the other ranks would wait";
     if (pause)
         viewer->pause = true;
     else if (strcmp(action, "resume") == 0)
@@ -39,7 +39,7 @@ static const char *act(struct viewer *viewer, const char *action, unsigned *code
     else if (stop)
         __atomic_store_n(viewer->stop, 1, __ATOMIC_RELAXED); /* the training's thread reads it */
     else
-        return "action: is none of pause, resume, save, stop";
+        return "action: is not one of pause, resume, save, stop";
     return NULL;
 }
 

@@ -1,5 +1,4 @@
-/* Curves of a run from its folder, as they grow: metrics.jsonl and the evaluations of summary.json.
- */
+/* Reads a run's curves as its files grow: metrics.jsonl and the evaluations of summary.json. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -13,7 +12,7 @@
 
 #define LONGEST_LINE 65536
 #define MOST_SUMMARY ((size_t)16 << 20)
-#define RATE_SECONDS 4.0 /* of training, that the rate is the mean of */
+#define RATE_SECONDS 4.0 /* of training that the rate is averaged over */
 
 static char *path_of(const char *folder, const char *name)
 {
@@ -21,7 +20,7 @@ static char *path_of(const char *folder, const char *name)
     return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-/* NaN when there is none. */
+/* Returns a member's number; NaN when it is missing. */
 static double number_of(const cJSON *object, const char *name)
 {
     return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, name));
@@ -94,7 +93,7 @@ static void read_metrics(struct viewer *viewer, FILE *stream)
     while (fgets(line, sizeof line, stream)) {
         size_t length = strlen(line);
         if (length == 0 || line[length - 1] != '\n')
-            return; /* which is still being written */
+            return; /* an incomplete line, still being written */
         curves->offset += (long)length;
         add_line(viewer, line);
     }
@@ -138,7 +137,7 @@ static void read_summary(struct viewer *viewer, FILE *stream)
     free(text);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void read_file(struct viewer *viewer, const char *folder, const char *name,
                       void (*read)(struct viewer *viewer, FILE *stream))
@@ -158,7 +157,7 @@ static void read_file(struct viewer *viewer, const char *folder, const char *nam
 void curves_read(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
-    const char *folder = viewer->folder; /* stays once it is there */
+    const char *folder = viewer->folder; /* constant once it is set */
     pthread_mutex_unlock(&viewer->lock);
     if (!folder)
         return;

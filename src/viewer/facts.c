@@ -1,4 +1,4 @@
-/* What /api/scene tells: the run, its cameras, and from where to look at it. */
+/* Makes the answer of /api/scene: the run, its cameras, and a first view. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static bool config_is(const vkn_config *config, const char *key, const char *wan
     return is;
 }
 
-/* Numbers with commas between; what is open stays. */
+/* Reads comma-separated numbers; keeps `numbers` where the value is "default". */
 static void config_numbers(const vkn_config *config, const char *key, double *numbers, size_t count)
 {
     char *text = NULL;
@@ -32,7 +32,7 @@ static void config_numbers(const vkn_config *config, const char *key, double *nu
     vkn_free(text);
 }
 
-/* Without a scene: what the training space tells. */
+/* Returns a view of the training space, for runs whose scene is missing. */
 static struct vkn_scene_look look_of_config(const vkn_config *config)
 {
     struct vkn_scene_look look = {.size = sizeof look, .up = {0, 0, 1}};
@@ -50,14 +50,14 @@ static struct vkn_scene_look look_of_config(const vkn_config *config)
 
 /* ---- the cameras ----------------------------------------------------------------------------- */
 
-/* What is looked at, and how. */
+/* First view: focus point and distance, field of view, size. */
 struct look {
     struct vkn_scene_look from;
     double fov;
     uint32_t width, height;
 };
 
-/* Where the cameras look, from how far and how wide. */
+/* Computes the first view from the training cameras; keeps *look when there are none. */
 static void find_view(const vkn_scene *scene, struct look *look)
 {
     size_t count = vkn_scene_view_count(scene, VKN_SPLIT_TRAIN);
@@ -165,9 +165,9 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
     return text;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the scene ------------------------------------------------------------------------------- */
 
-/* A run can be shown without it. */
+/* Opens the scene; a run can be shown without one, with a message. */
 static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_format format,
                        const vkn_config *config)
 {
@@ -181,8 +181,8 @@ static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_f
     if (status != VKN_OK)
         viewer_set_message(
             viewer,
-            "no cameras and photographs: %s; if the scene has moved, name the folder where "
-            "it is now with --scene",
+            "no cameras and photographs: %s; if the scene has moved, pass its folder "
+            "by --scene",
             vkn_last_error());
     vkn_config_destroy(&own);
 }

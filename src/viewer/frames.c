@@ -1,11 +1,11 @@
-/* Renders frames: decides what is next and of which size, and sends it. */
+/* Renders frames: chooses the next client and the size of its frame, renders and sends it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "viewer/internal.h"
 
-/* ---- renderers of what is shown -------------------------------------------------------------- */
+/* ---- the renderers --------------------------------------------------------------------------- */
 
 static vkn_status open_renderer(struct renderers *renderers, vkn_renderer **renderer)
 {
@@ -14,7 +14,7 @@ static vkn_status open_renderer(struct renderers *renderers, vkn_renderer **rend
                                                   renderers->precision, renderer);
 }
 
-/* Pictures take three times as long once a renderer has normals: those have one of their own. */
+/* Normals have their own renderer: with normals all pictures take three times as long. */
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer)
 {
@@ -39,11 +39,11 @@ void renderers_close(struct renderers *renderers)
 
 #define MOVING_QUALITY 80 /* of JPEG */
 #define LEAST_RAYS     1536.0
-#define FIRST_RAY_RATE 40000.0 /* rays a second, until it is known */
+#define FIRST_RAY_RATE 40000.0 /* rays per second, until they are measured */
 
 /* ---- rendering ------------------------------------------------------------------------------- */
 
-/* The camera of a part: its principal point is that of the whole picture. */
+/* Returns the camera of a part: the whole picture's camera with a shifted principal point. */
 static struct vkn_camera camera_of(const struct frame_request *request, const struct part *part)
 {
     const double degree = 3.14159265358979323846 / 180.0;
@@ -55,7 +55,7 @@ static struct vkn_camera camera_of(const struct frame_request *request, const st
         .focal_x =
             focal * part->full[0] * request->height / ((double)part->full[1] * request->width),
         .focal_y = focal,
-        /* Both 0 would be the part's middle. */
+        /* Not exactly 0: a principal point of 0, 0 means the centre of the part. */
         .center_x = request->center[0] * part->full[0] - part->x + 1e-6,
         .center_y = request->center[1] * part->full[1] - part->y + 1e-6,
         .time = request->time,
@@ -124,7 +124,7 @@ void frames_size(const struct frame_request *request, double rays, uint32_t size
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* To who waits for it still. */
+/* Answers the exchange if the client still waits for it. Takes ownership of answer->data. */
 static bool answer(struct viewer *viewer, struct client *client, uint64_t exchange,
                    const struct answer *answer)
 {
@@ -184,14 +184,14 @@ static void render_moving(struct viewer *viewer, struct client *client,
         };
         frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
         client->refinement.fresh =
-            client->refinement.rgb != NULL; /* not what is on the screen any more */
+            client->refinement.rgb != NULL; /* the page shows another frame now */
     } else {
         send_failure(viewer, client, exchange);
     }
     free(rgb);
 }
 
-/* ---- what is next ---------------------------------------------------------------------------- */
+/* ---- the next frame -------------------------------------------------------------------------- */
 
 double frames_work(struct viewer *viewer)
 {

@@ -1,9 +1,11 @@
-/* What the viewer's files share.
+/* Declares what the viewer's files share.
  *
- * Four threads: one accepts connections, and ends those whose time is over; libmicrohttpd's takes
- * requests and answers what it can at once; the worker reads files, for photographs, paths and
- * curves, and ends waits that have become too long; the one that has the device, the caller's,
- * renders (stage, refinement). Everything below is the lock's, but for what says otherwise. */
+ * Threads:
+ *   acceptor        accepts connections and closes those that exceed their time
+ *   libmicrohttpd   takes requests and answers those that need neither files nor the device
+ *   worker          reads files (photographs, paths, curves) and ends waits that exceed their time
+ *   renderer        the caller's thread, which has the device; renders frames
+ * The viewer's lock guards everything below unless a comment names another owner. */
 #ifndef VIEWER_INTERNAL_H
 #define VIEWER_INTERNAL_H
 
@@ -16,42 +18,44 @@
 
 struct cJSON;
 
-#define VIEWER_CLIENTS         8u
-#define VIEWER_CONNECTIONS     192u        /* that have shown the token */
-#define VIEWER_JOBS            24u         /* that wait for the worker */
-#define VIEWER_BODY            (64u << 10) /* bytes of a request's body */
-#define VIEWER_NAME            32          /* characters of a client's, and of a token */
-#define VIEWER_PIXELS          (1u << 22)  /* of a picture; larger ones are shown smaller */
-#define VIEWER_MOST_SIDE       4096u
-#define VIEWER_STILL_TIMEOUT   2.0  /* seconds that a still picture waits for something new */
-#define VIEWER_REQUEST_TIMEOUT 20.0 /* and any other request for its answer */
-#define VIEWER_PRESENT_SECONDS 3.0  /* seconds without a request until nobody looks */
+#define VIEWER_CLIENTS     8u          /* open pages */
+#define VIEWER_CONNECTIONS 192u        /* connections handed to libmicrohttpd */
+#define VIEWER_JOBS        24u         /* requests queued for the worker */
+#define VIEWER_BODY        (64u << 10) /* bytes of a request's body */
+#define VIEWER_NAME        32          /* characters of a client's name, and of the token */
+#define VIEWER_PIXELS      (1u << 22)  /* of a picture; larger requests are scaled down */
+#define VIEWER_MOST_SIDE   4096u       /* pixels of a picture's width or height */
+#define VIEWER_STILL_TIMEOUT \
+    2.0 /* seconds until a still frame without changes is answered by 204 */
+#define VIEWER_REQUEST_TIMEOUT 20.0 /* seconds until any other request fails */
+#define VIEWER_PRESENT_SECONDS \
+    3.0 /* seconds without a request after which a page counts as closed */
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* Refills by `rate` a second, up to `most`. */
+/* A rate limit: `credit` grows by `rate` per second up to `most`. */
 struct allowance {
     double rate, most, credit, at; /* at: viewer_now() of the last refill */
 };
 
-/* Phases of a request, each with a time that it may take in all. */
+/* Phases of a request, each with a time limit. */
 enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
 
-/* Of libmicrohttpd's. */
+/* A connection of libmicrohttpd. */
 struct connection {
-    bool open, token; /* token: it has shown it */
+    bool open, token; /* token: a request on it had the right token */
     int socket;
-    double until; /* viewer_now() when the phase is over */
+    double until; /* viewer_now() at which the phase's time limit ends */
 };
 
 /* ---- requests and answers ------------------------------------------------------------------- */
 
 enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY };
 
-/* Of /api/frame. */
+/* Parameters of /api/frame. */
 struct frame_request {
     double pose[12], fov, time, crop[6]; /* fov: degrees, vertical */
-    double center[2]; /* where the optical axis meets the picture: shares of its width and height */
+    double center[2]; /* principal point: shares of the picture's width and height */
     uint32_t width, height;
     uint32_t map, background; /* enum viewer_map, vkn_background */
     uint32_t cropped, still;
@@ -63,36 +67,36 @@ struct photo_request {
     uint32_t width;
 };
 
-/* Of a frame, for its headers. */
+/* Facts of a frame for the headers of its answer. */
 struct frame_facts {
     uint32_t width, height;
     uint64_t step;
-    double milliseconds, refined;
+    double milliseconds, refined; /* refined: 0..1, share of the final quality */
 };
 
 struct answer {
     unsigned code;
     const char *type; /* of the content */
-    void *data;       /* malloc'd; NULL: nothing */
+    void *data;       /* malloc'd; NULL: no content */
     size_t size;
-    bool framed; /* has: */
+    bool framed; /* a frame, with `facts` */
     struct frame_facts facts;
     char policy[360]; /* content security policy of a page; "": none */
 };
 
 enum job { JOB_NONE, JOB_PHOTO, JOB_PATH };
 
-/* A request from its head to its end. */
+/* An HTTP request with its answer. Parked: the connection is suspended until the answer exists. */
 struct exchange {
     struct viewer *viewer;
     struct MHD_Connection *connection;
-    struct connection *own; /* of it */
-    uint64_t number;        /* of no other */
-    double since;           /* when it was parked */
+    struct connection *own; /* the viewer's data of `connection` */
+    uint64_t number;        /* unique */
+    double since;           /* viewer_now() when it was parked */
     bool parked, answered;
-    bool closes; /* the connection, behind the answer */
+    bool closes; /* the connection is closed after the answer */
     enum job job;
-    char *body; /* of a POST, zero behind it */
+    char *body; /* of a POST, with a terminating zero */
     size_t size;
     struct frame_request frame;
     struct photo_request photo;
@@ -102,48 +106,48 @@ struct exchange {
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* A picture that becomes better by and by. The renderer's alone. */
+/* A picture of a still camera that is refined tile by tile. Used by the renderer's thread only. */
 struct refinement {
-    struct frame_request request; /* that it is of */
+    struct frame_request request;
     uint32_t width, height, tile, columns, tiles;
-    uint32_t *order; /* tiles from the middle */
-    uint32_t next;   /* of these */
-    uint32_t edge;   /* rays along a pixel's edge, of the pass that is under way */
+    uint32_t *order; /* [tiles], from the centre outwards */
+    uint32_t next;   /* index in `order` of the next tile */
+    uint32_t edge;   /* rays along a pixel's edge in the current pass */
     uint8_t *rgb;
-    uint64_t model; /* that the pass began with, see stage */
-    bool whole;     /* a pass is done */
-    bool complete;  /* nothing more can be done for this model */
-    bool fresh;     /* there is something that was not sent */
+    uint64_t model; /* stage.model at the start of the pass */
+    bool whole;     /* a pass has covered all tiles */
+    bool complete;  /* cannot be refined further for this model */
+    bool fresh;     /* has changes that were not sent */
     double spent;   /* seconds of rendering since the last picture was sent */
-    double sent;    /* viewer_now() of that */
+    double sent;    /* viewer_now() when the last picture was sent */
 };
 
-/* A page that somebody has open. */
+/* An open page. */
 struct client {
-    char name[VIEWER_NAME + 1]; /* "": the place is free */
-    uint64_t number;            /* of no other */
-    double seen;
-    struct exchange *waiting;   /* its one outstanding frame */
-    struct frame_request asked; /* last */
-    double ready;               /* viewer_now() from which on there can be something new */
-    uint64_t refined_of;        /* client number that the refinement is for; the renderer's */
+    char name[VIEWER_NAME + 1]; /* "": free slot */
+    uint64_t number;            /* unique */
+    double seen;                /* viewer_now() of its last request or answer */
+    struct exchange *waiting;   /* its one parked request of a frame */
+    struct frame_request asked; /* its last request */
+    double ready;               /* viewer_now() from which on its frame can be rendered */
+    uint64_t refined_of;        /* `number` that `refinement` is for; the renderer's thread only */
     struct refinement refinement;
 };
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- renderers and curves -------------------------------------------------------------------- */
 
-/* The renderer's alone. */
+/* The renderers and their time limits. Used by the renderer's thread only. */
 struct renderers {
-    vkn_renderer *color, *normal; /* NULL: not needed yet */
-    vkn_trainer *trainer;         /* of a run that is trained here, else: */
+    vkn_renderer *color, *normal; /* NULL until the first request */
+    vkn_trainer *trainer;         /* of a training in this process, else NULL and: */
     vkn_context *context;
     const char *checkpoint;
     enum vkn_precision precision;
-    uint64_t model;     /* raised with every change of the weights */
-    double ray_rate[2]; /* rays a second; of normals */
-    double moving;      /* seconds that a frame of a moving camera may take */
-    double tile;        /* and a part of a still one */
-    double allowance;   /* share of the time; 1: all of it */
+    uint64_t model;     /* incremented whenever the parameters change */
+    double ray_rate[2]; /* measured rays per second, without and with normals */
+    double moving;      /* seconds for a frame of a moving camera */
+    double tile;        /* seconds for a tile of a still picture */
+    double allowance;   /* share of the time that rendering may take; 1 outside of training */
 };
 
 struct metric {
@@ -152,16 +156,16 @@ struct metric {
 struct evaluation {
     double step, psnr, ssim;
 };
-/* Read from the run's folder by the worker. */
+/* Curves of the run, read from its folder by the worker. */
 struct curves {
     struct metric *metrics;
     size_t metric_count, metric_room;
     struct evaluation *evaluations;
     size_t evaluation_count;
-    double rate; /* steps a second at the end */
-    /* The worker's alone: */
-    long offset;                 /* of metrics.jsonl, behind the last whole line */
-    uint64_t file, summary_time; /* which file it was, and when summary.json was written */
+    double rate; /* latest steps per second */
+    /* Used by the worker only: */
+    long offset;                 /* in metrics.jsonl after the last complete line */
+    uint64_t file, summary_time; /* inode of metrics.jsonl; modification time of summary.json */
 };
 
 enum viewer_state {
@@ -175,7 +179,7 @@ enum viewer_state {
 
 struct viewer {
     char token[VIEWER_NAME + 1], host[256], address[512];
-    bool open; /* beyond this machine */
+    bool open; /* other machines can connect */
     uint16_t port;
     volatile sig_atomic_t *stop;
     struct MHD_Daemon *daemon;
@@ -183,193 +187,219 @@ struct viewer {
     pthread_t worker;
     bool working;
     pthread_mutex_t lock;
-    pthread_cond_t renders, works; /* something to do for the renderer, for the worker */
+    pthread_cond_t renders, works; /* wake the renderer's thread and the worker */
     struct connection connections[VIEWER_CONNECTIONS];
-    uint32_t handed_over; /* connections that libmicrohttpd has, or is about to have */
-    uint64_t exchanges;   /* so far */
+    uint32_t handed_over; /* connections that libmicrohttpd has or is about to get */
+    uint64_t exchanges;   /* number of the latest exchange */
     struct client clients[VIEWER_CLIENTS];
-    uint64_t client_count; /* so far */
+    uint64_t client_count; /* number of the latest client */
     uint32_t turn;         /* client that was served last */
-    struct exchange *jobs; /* of the worker, in order */
+    struct exchange *jobs; /* the worker's queue */
     uint32_t job_count;
-    bool ending; /* everybody is told so */
+    bool ending; /* the program is ending */
 
     enum viewer_state state;
-    char *folder, *run;    /* of curves and paths, NULL: there is none; as commands name it */
-    char *facts;           /* JSON of /api/scene; NULL: not known yet */
-    vkn_scene *scene;      /* the worker's alone once `facts` is there; NULL: missing */
-    double focus_distance; /* distance of what is looked at; fixed once `facts` is there, as is: */
-    enum vkn_background background; /* where none is asked for */
+    char *folder, *run; /* folder of curves and paths, or NULL; the run as the user named it */
+    char *facts;        /* JSON of /api/scene; NULL: not known yet */
+    vkn_scene *scene;   /* used by the worker only once `facts` is set; NULL: missing */
+    /* Constant once `facts` is set: distance of the focus point, default background. */
+    double focus_distance;
+    enum vkn_background background;
     struct curves curves;
     uint64_t step;
-    double seconds;    /* of training */
-    double share;      /* of the time that the viewer took */
-    char message[256]; /* the last that went wrong */
-    char end[1024]; /* what has come of a training that has ended; empty: it has not, or that is not
-                       known yet */
-    double state_asked;        /* when a page last asked for the state */
-    bool pause, save;          /* asked for */
-    double saved;              /* viewer_now() when a checkpoint was asked for, or written, last */
-    struct allowance commands; /* requests that change something */
-    struct allowance reading;  /* seconds of the worker's while a training goes on; the worker's
-                                  alone */
+    double seconds;            /* of training */
+    double share;              /* share of the training time that the viewer took lately */
+    char message[256];         /* last error */
+    char end[1024];            /* result of a training that has ended; "": not known yet */
+    double state_asked;        /* viewer_now() of the last request of the state */
+    bool pause, save;          /* requested by a page */
+    double saved;              /* viewer_now() of the last request or end of a checkpoint */
+    struct allowance commands; /* limits requests that change something */
+    struct allowance reading;  /* limits the worker's seconds during training; the worker's only */
     bool can_pause;
-    struct renderers renderers; /* the renderer's */
+    struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
-    struct {                   /* the renderer's */
-        struct allowance time; /* seconds */
+    /* Rendering time during training, in seconds: limit, used since `shown`, viewer_now() of the
+     * last update of `share`. Used by the renderer's thread only. */
+    struct {
+        struct allowance time;
         double taken, shown;
     } budget;
 };
 
-double viewer_now(void); /* seconds */
+/* Returns the seconds of a monotonic clock. */
+double viewer_now(void);
+/* Sets the message that pages show. Takes the lock. */
 void viewer_set_message(struct viewer *viewer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
-/* The renderer's: until somebody wants a frame, at most so long. */
+/* Waits at most `seconds`, or until a frame is requested. Called by the renderer's thread. */
 void viewer_wait_for_request(struct viewer *viewer, double seconds);
+/* Marks all frames as outdated: the parameters have changed. */
 void viewer_new_model(struct viewer *viewer, uint64_t step);
 void viewer_set_state(struct viewer *viewer, enum viewer_state state);
-void train_set_callbacks(struct viewer *viewer); /* makes viewer->visitor */
+/* Fills viewer->visitor. */
+void train_set_callbacks(struct viewer *viewer);
 
 /* ---- address.c ------------------------------------------------------------------------------- */
 
-/* Makes the token, listens, and says where. The descriptor, or -1. */
+/* Creates the token, listens, and sets viewer->address. Returns the descriptor, or -1. */
 int address_listen(struct viewer *viewer, const struct viewer_params *params, char *message);
-bool address_token_is(const struct viewer *viewer, const char *token); /* in constant time */
-/* Of a Host header, or of an Origin. */
+/* Compares with the token in constant time. */
+bool address_token_is(const struct viewer *viewer, const char *token);
+/* Return whether a Host or an Origin header names this viewer. */
 bool address_host_is(const struct viewer *viewer, const char *host);
 bool address_origin_is(const struct viewer *viewer, const char *origin);
+/* Fills memory with random bytes. */
 bool address_random(void *bytes, size_t size);
+/* Writes 2 * size hexadecimal digits and a zero. */
 void address_hex(const uint8_t *bytes, size_t size, char *text);
 
 /* ---- limits.c, accept.c ---------------------------------------------------------------------- */
 
+/* Refills the credit and returns it. */
 double allowance_left(struct allowance *allowance, double now);
-bool allowance_take(struct allowance *allowance, double now); /* one; false: there is none */
-/* MHD_OPTION_NOTIFY_CONNECTION, with the viewer. */
+/* Takes 1 of the credit; false: less than 1 is left. */
+bool allowance_take(struct allowance *allowance, double now);
+/* Handles MHD_OPTION_NOTIFY_CONNECTION; `context`: the viewer. */
 void connection_notice(void *context, struct MHD_Connection *connection, void **own,
                        enum MHD_ConnectionNotificationCode what);
+/* Returns the viewer's data of a connection, or NULL. */
 struct connection *connection_of(struct MHD_Connection *connection);
-/* Under the lock. */
+/* These three are called under the lock: start a phase's time limit (NULL: nothing), close
+ * connections that exceeded theirs, count connections that have shown the token. */
 void connection_begins(struct connection *connection, enum phase phase);
 void connections_expire(struct viewer *viewer, double now);
 uint32_t connections_with_token(const struct viewer *viewer);
-/* Begins to accept at a socket that listens, and that is the acceptor's once it has begun. */
+/* Starts the acceptor's thread on a listening socket and, on success, takes ownership of it. */
 bool accept_start(struct viewer *viewer, int socket);
 void accept_stop(struct viewer *viewer);
 
 /* ---- server.c, answer.c ---------------------------------------------------------------------- */
 
+/* Starts libmicrohttpd and the acceptor. False: `message` says why. */
 bool server_start(struct viewer *viewer, int socket, char *message);
 void server_stop(struct viewer *viewer);
-/* Gives the exchange its answer, under the lock: the answer's data goes over to the exchange, which
- * goes on if it was parked. */
+/* Sets the answer, whose data the exchange then owns, and resumes a parked connection. Called under
+ * the lock, like answer_fail and answer_park. */
 void answer_give(struct exchange *exchange, const struct answer *answer);
+/* Answers with {"error": message}. */
 void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Parks the exchange until answer_give. */
 void answer_park(struct exchange *exchange);
 
+/* Passes the answer to libmicrohttpd. */
 enum MHD_Result answer_queue(struct exchange *exchange);
-struct answer answer_text(unsigned code, const char *type,
-                          char *text); /* malloc'd, NULL: out of memory */
+/* `text`: malloc'd, owned by the answer; NULL: out of memory, which answers 500. */
+struct answer answer_text(unsigned code, const char *type, char *text);
 /* Prints and deletes the tree; NULL: out of memory. */
 struct answer answer_json(unsigned code, struct cJSON *json);
-/* Adds a text, of which bytes that are not UTF-8 become U+FFFD; false without memory or text. */
+/* Adds a text, replacing bytes that are not UTF-8 by U+FFFD; false: out of memory or no text. */
 bool answer_add_text(struct cJSON *json, const char *name, const char *text);
+/* Makes {"error": message}. */
 struct answer answer_error(unsigned code, const char *message);
-/* A page with a nonce of its own. */
+/* Makes a page with a fresh nonce. */
 struct answer answer_page(unsigned code, const char *begin, const char *end);
 
 /* ---- request.c ------------------------------------------------------------------------------- */
 
-/* False: `problem` names the parameter. */
+/* Read the parameters of a request. False: `problem` names the invalid parameter. */
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
                    char problem[128]);
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
                    char problem[128]);
-bool frame_same(const struct frame_request *a, const struct frame_request *b); /* but for `still` */
+/* Returns whether two requests are equal, `still` aside. */
+bool frame_same(const struct frame_request *a, const struct frame_request *b);
 
-/* ---- clients.c: under the lock --------------------------------------------------------------- */
+/* ---- clients.c: called under the lock -------------------------------------------------------- */
 
-/* Parks or refuses it. */
+/* Parks or refuses the request of a frame by the client `name`. */
 void clients_wait(struct viewer *viewer, const char *name, struct exchange *exchange);
-/* Why there are no frames of a training that is over. Under the lock. */
+/* Returns why there are no frames once the training has ended. */
 const char *clients_after_training(const struct viewer *viewer);
+/* Returns whether a page is open. */
 bool clients_present(const struct viewer *viewer, double now);
-/* The next by turns whose request can be worked on; NULL: none. */
+/* Returns the next client, round robin, whose frame can be rendered; NULL: none. */
 struct client *clients_next(struct viewer *viewer, double now);
-void clients_refresh(struct viewer *viewer); /* there is another model */
+/* Makes all clients ready: the parameters have changed. */
+void clients_refresh(struct viewer *viewer);
+/* Returns whether a client waits for a frame. */
 bool clients_waiting(const struct viewer *viewer);
-void clients_refuse_waiting(struct viewer *viewer, const char *why); /* all who wait */
-double clients_ready(const struct viewer *viewer); /* the first time that there can be one;
-                                                      HUGE_VAL: nobody waits */
-/* Waits that are over. */
+/* Refuses all waiting requests. */
+void clients_refuse_waiting(struct viewer *viewer, const char *why);
+/* Returns the earliest viewer_now() at which a frame can be rendered; HUGE_VAL: none waits. */
+double clients_ready(const struct viewer *viewer);
+/* Answers requests that exceeded their time. */
 void clients_expire(struct viewer *viewer, double now);
+/* Removes an exchange that ends from clients and the worker's queue. */
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 
-/* ---- frames.c, refine.c, picture.c: the renderer's ------------------------------------------- */
+/* ---- frames.c, refine.c, picture.c: called by the renderer's thread -------------------------- */
 
-/* Renders one piece for who is next, and answers if it is due; seconds that it took, 0: nothing to
- * do. */
+/* Renders a frame or a tile for the next client and answers if the picture is due. Returns the
+ * seconds taken; 0: nothing to do. */
 double frames_work(struct viewer *viewer);
-/* The request's part [x, x + width) x [y, y + height) of a picture of `full` pixels, rgb, `pitch`
- * bytes a row. */
+/* Part [x, x + width) x [y, y + height) of a picture of `full` pixels, `edge`^2 rays a pixel. */
 struct part {
     uint32_t full[2], x, y, width, height, edge;
 };
+/* Renders a part as RGB, `pitch` bytes a row. False: failed, see viewer->message. */
 bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch);
-double frames_ray_rate(const struct renderers *renderers,
-                       const struct frame_request *request); /* rays a second */
-/* `rays` of the request's picture, at most all. */
+/* Returns the expected rays per second. */
+double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request);
+/* Returns the picture's size with about `rays` pixels, at most the requested size. */
 void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
-/* False: nobody waits for it any more. */
+/* Answers the exchange with a JPEG. False: the client does not wait for it any more. */
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
                  const uint8_t *rgb, const struct frame_facts *facts, int quality);
-/* Of a still camera: a part of its picture, which is sent when it is time. False: it cannot be
- * rendered. */
+/* Renders a tile of a still picture, and sends the picture when it is due. False: failed. */
 bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request,
                  uint64_t exchange);
 void refine_free(struct refinement *refinement);
-/* A map of a picture as 8 bits of red, green, blue. */
+/* Converts the requested map to RGB8. `typical`: distance of the middle colour of depth maps. */
 void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
                     double focus_distance, uint8_t *rgb, size_t pitch);
+/* Scales RGB8 pictures up, bilinearly. Sizes are width, height. */
 void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,
                      const uint32_t to[2]);
 
+/* Returns the renderer for a request's map; creates it on first use. */
 vkn_status renderers_get(struct renderers *renderers, const struct frame_request *request,
                          vkn_renderer **renderer);
 void renderers_close(struct renderers *renderers);
 
 /* ---- facts.c, state.c, curves.c, photo.c, path.c --------------------------------------------- */
 
-/* Opens the scene, and finds out what /api/scene tells. Before anybody else knows of the run. */
+/* Opens the scene and sets viewer->facts, before which no request uses the scene. */
 vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
                       enum vkn_scene_format format, const vkn_config *config);
-struct answer state_answer(struct viewer *viewer, size_t from); /* under the lock */
+/* Answers /api/state with log lines from index `from` on. Called under the lock. */
+struct answer state_answer(struct viewer *viewer, size_t from);
 const char *state_name(enum viewer_state state);
-void curves_read(struct viewer *viewer); /* the worker's */
+/* Reads new lines of the run's files. Like photo_answer and path_answer, called by the worker. */
+void curves_read(struct viewer *viewer);
 void curves_free(struct curves *curves);
-struct answer photo_answer(struct viewer *viewer,
-                           const struct photo_request *request);    /* the worker's */
-struct answer path_answer(struct viewer *viewer, const char *body); /* the worker's */
+struct answer photo_answer(struct viewer *viewer, const struct photo_request *request);
+struct answer path_answer(struct viewer *viewer, const char *body);
 bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);
-bool worker_enqueue(struct exchange *exchange, enum job job); /* under the lock; false: too many */
+/* Parks the exchange and queues it for the worker, under the lock; false: the queue is full. */
+bool worker_enqueue(struct exchange *exchange, enum job job);
 
-/* ---- control.c: what somebody asks a training for -------------------------------------------- */
+/* ---- control.c: pause, resume, save, stop ---------------------------------------------------- */
 
-struct answer control_answer(struct viewer *viewer, const char *body); /* under the lock */
+/* Handles a command. Called under the lock. */
+struct answer control_answer(struct viewer *viewer, const char *body);
 
-/* ---- the page, put together by cmake/Page.cmake ---------------------------------------------- */
+/* ---- the pages, generated by cmake/Page.cmake ------------------------------------------------ */
 
-extern const char viewer_page[], viewer_page_end[];     /* what shows the run */
-extern const char viewer_denied[], viewer_denied_end[]; /* for who comes without the token */
+extern const char viewer_page[], viewer_page_end[];     /* the viewer */
+extern const char viewer_denied[], viewer_denied_end[]; /* shown without the token */
 
-#define PAGE_NONCE "@NONCE" /* stands in both where the answer's nonce goes */
+#define PAGE_NONCE "@NONCE" /* placeholder of the answer's nonce in both pages */
 
 #endif

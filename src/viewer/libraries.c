@@ -16,7 +16,7 @@ bool libraries_load(char *message, size_t size)
     bool complete = library != NULL;
     if (!library)
         snprintf(message, size,
-                 MHD_FILE " is not there, which the viewer needs: install libmicrohttpd12 (since "
+                 MHD_FILE " is missing, which the viewer needs: install libmicrohttpd12 (since "
                           "Debian 13 libmicrohttpd12t64)");
 #define FIND(name, result, parameters) \
     complete = loading_find(library, "MHD_" #name, &mhd.name) && complete;

@@ -1,4 +1,4 @@
-/* The library that a viewer needs, loaded when one starts: the program starts without it. */
+/* Loads libmicrohttpd when a viewer starts, so that the program runs without it. */
 #ifndef VIEWER_LIBRARIES_H
 #define VIEWER_LIBRARIES_H
 
@@ -8,7 +8,7 @@
 
 #include <microhttpd.h>
 
-/* NAME, result, parameters: those that are used, as their headers declare them. */
+/* The functions that the viewer uses, as microhttpd.h declares them: NAME, result, parameters. */
 #define MHD_FUNCTIONS(X)                                                                     \
     X(start_daemon, struct MHD_Daemon *,                                                     \
       (unsigned flags, uint16_t port, MHD_AcceptPolicyCallback accept, void *accept_context, \
@@ -39,7 +39,7 @@ extern struct mhd {
 #undef POINTER
 // NOLINTEND(bugprone-macro-parentheses)
 
-/* False: `message` says which package is missing. */
+/* Loads the library. False: `message` names the missing package. */
 bool libraries_load(char *message, size_t size);
 
 #endif

@@ -1,12 +1,10 @@
-/* Bounds what requests may cost: allowances that refill, and the time that each phase of a request
- * may take. */
+/* Limits requests: rate limits, and a time limit for each phase of a request. */
 #include "viewer/internal.h"
 
 #include <math.h>
 #include <sys/socket.h>
 #include <time.h>
 
-/* Reads the clock that nobody sets. */
 double viewer_now(void)
 {
     struct timespec now = {0};
@@ -14,7 +12,7 @@ double viewer_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- allowances ------------------------------------------------------------------------------ */
+/* ---- rate limits ----------------------------------------------------------------------------- */
 
 double allowance_left(struct allowance *allowance, double now)
 {
@@ -53,7 +51,7 @@ static void open_connection(struct viewer *viewer, struct MHD_Connection *connec
         *own = (struct connection){.open = true, .socket = info->connect_fd};
         connection_begins(own, PHASE_HEAD);
     } else if (info) {
-        shutdown(info->connect_fd, SHUT_RDWR); /* never: there are no more than places */
+        shutdown(info->connect_fd, SHUT_RDWR); /* never: VIEWER_CONNECTIONS bounds them */
     }
 }
 
@@ -96,7 +94,7 @@ void connection_begins(struct connection *connection, enum phase phase)
         connection->until = viewer_now() + seconds[phase];
 }
 
-/* libmicrohttpd's thread sees the end of the connection, and closes it. */
+/* Shuts sockets down; libmicrohttpd's thread then closes the connections. */
 void connections_expire(struct viewer *viewer, double now)
 {
     for (size_t i = 0; i < VIEWER_CONNECTIONS; i++) {

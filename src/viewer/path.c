@@ -1,4 +1,4 @@
-/* Camera paths that somebody has made, as files for `vknerf render --path`. */
+/* Answers /api/path: saves a camera path as a file for `vknerf render --path`. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -21,7 +21,7 @@ static bool is_name(const char *name)
                length;
 }
 
-/* A new file beside the one to come. */
+/* Writes a new file. */
 static bool write_file(const char *file, const char *text)
 {
     FILE *stream = fopen(file, "wxe");
@@ -32,7 +32,7 @@ static bool write_file(const char *file, const char *text)
     return fclose(stream) == 0 && written;
 }
 
-/* What the reader says of the file, which has another name yet. */
+/* Returns the parser's error, with the path's name in place of the temporary file's. */
 static struct answer refusal(const char *trial, const char *name)
 {
     char message[VIEWER_MESSAGE];
@@ -51,7 +51,7 @@ static struct answer cannot_write(const char *file)
     return answer_error(500, message);
 }
 
-/* Puts it in its place when `vknerf render --path` would take it. */
+/* Writes `trial` and renames it to `file` if `vknerf render --path` would accept it. */
 static struct answer save(struct viewer *viewer, const char *name, const char *trial,
                           const char *file, const char *text)
 {
@@ -118,9 +118,9 @@ struct answer path_answer(struct viewer *viewer, const char *body)
     else if (!is_name(name->valuestring))
         answer = answer_error(400, "name: is not 1 to 64 letters, digits, - and _");
     else if (!viewer->folder)
-        answer = answer_error(409, "a checkpoint alone has no folder for paths");
+        answer = answer_error(409, "a checkpoint without a run folder has no folder for paths");
     else if (!viewer->scene)
-        answer = answer_error(409, "the run's scene is not there, whose space a path is in");
+        answer = answer_error(409, "the run's scene was not found, which camera paths need");
     else if (asprintf(&folder, "%s/paths", viewer->folder) >= 0) {
         answer = save_in(viewer, folder, name->valuestring, text);
         free(folder);

@@ -1,4 +1,4 @@
-/* Photographs of the scene's views, as small as somebody wants them. */
+/* Answers /api/photo: a photograph of a view, scaled down to the requested width. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ struct answer photo_answer(struct viewer *viewer, const struct photo_request *re
 {
     struct vkn_picture *picture = NULL;
     if (!viewer->scene)
-        return answer_error(404, "the run's scene is not there");
+        return answer_error(404, "the run's scene was not found");
     if (request->view >= vkn_scene_view_count(viewer->scene, request->split))
         return answer_error(404, "there is no such view");
     if (vkn_scene_image(viewer->scene, request->split, request->view, viewer->background,

@@ -1,4 +1,4 @@
-/* Maps of pictures as colours, larger pictures from smaller ones. */
+/* Converts maps of pictures to colours, and scales pictures up. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -10,9 +10,9 @@ static uint8_t to_byte(double value)
     return (uint8_t)lround(255.0 * fmin(fmax(value, 0.0), 1.0));
 }
 
-/* From black to white by way of blue and green, of even brightness for the eye: D. A. Green, "A
- * colour scheme for the display of astronomical intensity images", 2011 (cubehelix), started at
- * 0.5, with -1.5 rotations and hue 1. */
+/* Maps 0..1 from black to white through blue and green with perceptually uniform brightness: D. A.
+ * Green, "A colour scheme for the display of astronomical intensity images", 2011 (cubehelix),
+ * start 0.5, -1.5 rotations, hue 1. */
 static void scheme(double brightness, double rgb[3])
 {
     const double pi = 3.14159265358979323846;
@@ -23,8 +23,8 @@ static void scheme(double brightness, double rgb[3])
     rgb[2] = brightness + amplitude * 1.97294 * cos(angle);
 }
 
-/* 1 at the camera, a half at the typical distance, 0 far away: the same for all parts of a picture.
- */
+/* Maps depth to brightness 1 at the camera, 1/2 at distance `typical`, 0 at infinity. The scale
+ * does not depend on the picture, so that all tiles match. */
 static void depth_color(double depth, double focus_distance, double rgb[3])
 {
     scheme(depth > 0 ? focus_distance / (focus_distance + depth) : 0.0, rgb);
@@ -62,7 +62,7 @@ void picture_colors(const struct vkn_picture *picture, const struct frame_reques
         }
 }
 
-/* The pixels before and behind a place along a side, and the weight of the one behind. */
+/* Returns the source pixels around a target pixel along an axis, and the second one's weight. */
 static double between(uint32_t place, uint32_t from, uint32_t to, uint32_t pixels[2])
 {
     double at = fmin(fmax(((double)place + 0.5) * from / to - 0.5, 0.0), (double)from - 1.0);

@@ -1,5 +1,4 @@
-/* Pictures of a camera that rests: part by part from the middle, then once more with several rays a
- * pixel. */
+/* Refines pictures of a still camera in two passes, tile by tile from the centre outwards. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -8,16 +7,15 @@
 #include <string.h>
 
 #define STILL_QUALITY  92 /* of JPEG */
-#define FINE_EDGE      2u /* rays along a pixel's edge, in the last pass */
+#define FINE_EDGE      2u /* rays along a pixel's edge in the second pass */
 #define LEAST_TILE     32u
 #define MOST_TILE      1024u
-/* Seconds between pictures that are not done; of a training, where they come along slowly. */
+/* Seconds between unfinished pictures that are sent, without and with a training in progress. */
 #define SLICE          0.35
 #define TRAINING_SLICE 0.9
-/* Seconds that a pass over a picture may take while training goes on: it is made smaller for that.
- */
+/* Seconds of a pass during a training; the picture is scaled down to that. */
 #define PASS_SECONDS   2.0
-#define OTHER_SIZE     1.5 /* times the pixels: worth beginning anew */
+#define OTHER_SIZE     1.5 /* ratio of pixels from which on a restart is worthwhile */
 
 void refine_free(struct refinement *refinement)
 {
@@ -26,7 +24,7 @@ void refine_free(struct refinement *refinement)
     *refinement = (struct refinement){0};
 }
 
-/* ---- parts ----------------------------------------------------------------------------------- */
+/* ---- tiles ----------------------------------------------------------------------------------- */
 
 static int nearer_middle(const void *left, const void *right, void *context)
 {
@@ -43,7 +41,7 @@ static int nearer_middle(const void *left, const void *right, void *context)
     return tiles[0] < tiles[1] ? -1 : tiles[0] > tiles[1];
 }
 
-/* The next pass over the picture. */
+/* Begins a pass over the picture with `edge`^2 rays per pixel. */
 static bool begin_pass(const struct renderers *renderers, struct refinement *r, uint32_t edge)
 {
     double rays = renderers->tile * frames_ray_rate(renderers, &r->request);
@@ -87,7 +85,7 @@ static bool render_tile(struct viewer *viewer, struct refinement *r)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* What time allows: all of the picture, unless a training goes on. */
+/* Computes the size of the picture: as requested, or during a training what PASS_SECONDS allow. */
 static void wanted_size(const struct renderers *renderers, const struct frame_request *request,
                         uint32_t size[2])
 {
@@ -97,7 +95,7 @@ static void wanted_size(const struct renderers *renderers, const struct frame_re
     frames_size(request, rays, size);
 }
 
-/* A coarse picture of the request, as large as the fine one will be. */
+/* Renders a coarse picture and scales it up to `size`, as the start of the refinement. */
 static uint8_t *render_base(struct viewer *viewer, const struct frame_request *request,
                             const uint32_t size[2])
 {
@@ -117,7 +115,7 @@ static uint8_t *render_base(struct viewer *viewer, const struct frame_request *r
     return NULL;
 }
 
-/* From what there is of the same view, or from nothing. */
+/* Begins a refinement from the present picture of the `same` view, or from a coarse picture. */
 static bool begin(struct viewer *viewer, struct refinement *r, const struct frame_request *request,
                   bool same)
 {
@@ -143,7 +141,7 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
     return begin_pass(&viewer->renderers, r, 1);
 }
 
-/* A smaller picture of a training, which could be larger by now, or the other way round. */
+/* Returns whether the picture's size is still right; the measured speed may have changed it. */
 static bool fits(const struct renderers *renderers, const struct refinement *r)
 {
     uint32_t size[2];
@@ -152,8 +150,9 @@ static bool fits(const struct renderers *renderers, const struct refinement *r)
     return ratio < OTHER_SIZE && ratio > 1.0 / OTHER_SIZE;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
+/* Returns the share of the final quality: 1 only for a complete picture of full size. */
 static double refined(const struct renderers *renderers, const struct refinement *r)
 {
     double size = (double)r->width * r->height / ((double)r->request.width * r->request.height);
@@ -183,7 +182,7 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
     r->sent = viewer_now();
 }
 
-/* Behind the last part of a pass: the next pass, if there is to be one. */
+/* Begins the second pass after the first, unless a training goes on or the parameters changed. */
 static bool end_pass(const struct renderers *renderers, struct refinement *r)
 {
     r->whole = true;
@@ -194,7 +193,7 @@ static bool end_pass(const struct renderers *renderers, struct refinement *r)
     return true;
 }
 
-/* A part, or the beginning; true even where there was nothing to do. */
+/* Renders a tile, or begins a refinement or a pass. True also when there was nothing to do. */
 static bool advance(struct viewer *viewer, struct client *client,
                     const struct frame_request *request)
 {
@@ -216,6 +215,7 @@ static bool advance(struct viewer *viewer, struct client *client,
     return r->next < r->tiles || end_pass(renderers, r);
 }
 
+/* Lets the client wait until its frame can change. */
 static void rest(struct viewer *viewer, struct client *client, uint64_t exchange)
 {
     pthread_mutex_lock(&viewer->lock);

@@ -1,4 +1,4 @@
-/* What the parameters of a request say. */
+/* Parses and checks the parameters of requests. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static const char *parameter(struct MHD_Connection *connection, const char *name
     return mhd.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* `count` finite numbers with commas between. */
+/* Reads `count` finite, comma-separated numbers. */
 static bool read_numbers(const char *text, double *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -31,7 +31,7 @@ static bool fails(char problem[128], const char *name, const char *wanted)
     return false;
 }
 
-/* A number of [low, high]; where it is missing, `number` stays, if it may. */
+/* Reads a number in [low, high]; keeps *number when it is missing and not `needed`. */
 static bool number_of(struct MHD_Connection *connection, const char *name, double low, double high,
                       bool needed, double *number, char problem[128])
 {
@@ -44,7 +44,7 @@ static bool number_of(struct MHD_Connection *connection, const char *name, doubl
            fails(problem, name, wanted);
 }
 
-/* The number of a word in a list that ends with NULL. */
+/* Reads the index of a word in a list that ends with NULL; keeps *number when it is missing. */
 static bool word_of(struct MHD_Connection *connection, const char *name, const char *const *words,
                     uint32_t *number, char problem[128])
 {
@@ -56,10 +56,10 @@ static bool word_of(struct MHD_Connection *connection, const char *name, const c
             *number = i;
             return true;
         }
-    return fails(problem, name, "is none of its values");
+    return fails(problem, name, "is not one of its values");
 }
 
-/* The picture's size, scaled down to what the viewer makes. */
+/* Scales the picture's size down to VIEWER_PIXELS. */
 static void limit_size(double width, double height, struct frame_request *request)
 {
     double factor = fmin(1.0, sqrt(VIEWER_PIXELS / (width * height)));
@@ -78,12 +78,11 @@ static bool read_crop(struct MHD_Connection *connection, struct frame_request *r
         return fails(problem, "crop", "is not 6 numbers");
     for (int i = 0; i < 3; i++)
         if (!(request->crop[i] < request->crop[i + 3]))
-            return fails(problem, "crop", "its first corner is not below its second");
+            return fails(problem, "crop", "its first corner is not less than its second");
     return true;
 }
 
-/* The camera's axes are of unit length and at right angles: pictures of another camera are nobody's
- * view. */
+/* Returns whether the camera's axes have unit length and are perpendicular. */
 static bool is_rigid(const double pose[12])
 {
     for (int a = 0; a < 3; a++)

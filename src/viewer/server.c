@@ -1,12 +1,12 @@
-/* The requests: who may ask, and who answers. */
+/* Checks requests for permission and routes them to their handlers. */
 #include "viewer/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CONNECTION_MEMORY (24u << 10) /* bytes, which a request's head must fit */
-#define TIMEOUT           10u         /* seconds without a byte */
+#define CONNECTION_MEMORY (24u << 10) /* bytes; most of a request's head */
+#define TIMEOUT           10u         /* seconds without data after which a connection is closed */
 
 /* ---- routes ---------------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static void get_page(struct exchange *exchange)
     take(exchange, answer_page(200, viewer_page, viewer_page_end));
 }
 
-/* Why there is nothing to see yet. */
+/* Returns why the run cannot be shown yet. */
 static const char *setting_up(const struct viewer *viewer)
 {
     return viewer->end[0] ? viewer->end : "the training is still being set up";
@@ -125,16 +125,16 @@ static const struct route *find_route(const char *path)
     return NULL;
 }
 
-/* ---- who may ask ----------------------------------------------------------------------------- */
+/* ---- permission ------------------------------------------------------------------------------ */
 
-/* A page elsewhere may make a browser ask, by a name that it points here (DNS rebinding) or from
- * its own place. */
+/* Returns why a request is refused; NULL: it is not. The checks of Host and Origin refuse pages of
+ * other sites, which may make a browser send requests, also by DNS rebinding. */
 static const char *refusal(const struct exchange *exchange, bool post)
 {
     const struct viewer *viewer = exchange->viewer;
     const char *origin = header(exchange, "Origin");
     if (!address_host_is(viewer, header(exchange, "Host")))
-        return "the host is none of the viewer's names";
+        return "the Host header is not a name of the viewer";
     if (!address_token_is(viewer, argument(exchange, "token")))
         return "the token is not that of the printed address";
     if ((post || origin) && !address_origin_is(viewer, origin))
@@ -151,7 +151,7 @@ static bool is_json(const struct exchange *exchange)
            (type[length] == 0 || type[length] == ';');
 }
 
-/* An answer that needs no body; false: the route has it. */
+/* Refuses a request before its body arrives. False: the request is valid; its route answers. */
 static bool refuse(struct exchange *exchange, const char *path, const char *method)
 {
     bool post = strcmp(method, "POST") == 0;
@@ -165,9 +165,9 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
     else if (why)
         answer_fail(exchange, 403, "%s", why);
     else if (!route)
-        answer_fail(exchange, 404, "there is nothing of that name");
+        answer_fail(exchange, 404, "no such path");
     else if (strcmp(method, route->post ? "POST" : "GET") != 0)
-        answer_fail(exchange, 405, "it is for %s", route->post ? "POST" : "GET");
+        answer_fail(exchange, 405, "use %s", route->post ? "POST" : "GET");
     else if (post && !is_json(exchange))
         answer_fail(exchange, 415, "the body is not application/json");
     else if (length && strtoull(length, NULL, 10) > VIEWER_BODY)
@@ -192,7 +192,7 @@ static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *conne
     return refuse(exchange, path, method) ? answer_queue(exchange) : MHD_YES;
 }
 
-/* A body of no announced length that is too long ends the connection. */
+/* Appends to the body. A chunked body that is too long closes the connection. */
 static enum MHD_Result add_body(struct exchange *exchange, const char *data, size_t *size)
 {
     if (exchange->size + *size > VIEWER_BODY)
@@ -216,7 +216,7 @@ static enum MHD_Result go_on(struct exchange *exchange, const char *path, const 
         return add_body(exchange, data, size);
     connection_begins(exchange->own, PHASE_WORK);
     if (!exchange->answered && exchange->viewer->ending)
-        answer_fail(exchange, 503, "the program ends");
+        answer_fail(exchange, 503, "the program is ending");
     if (!exchange->answered && route)
         route->answer(exchange);
     return exchange->answered ? answer_queue(exchange) : MHD_YES;
@@ -235,7 +235,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return result;
 }
 
-/* However it ended. */
+/* Frees an exchange, however it ended. */
 static void complete(void *context, struct MHD_Connection *connection, void **exchange,
                      enum MHD_RequestTerminationCode how)
 {

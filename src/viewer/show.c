@@ -1,4 +1,4 @@
-/* `vknerf view`: shows a run that is on disk, and follows it. */
+/* Serves `vknerf view`: shows a run on disk and reloads its checkpoint when it changes. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -9,9 +9,9 @@
 
 #define MOVING_SECONDS (1.0 / 12)
 #define TILE_SECONDS   0.08
-#define CHECK_SECONDS  0.5 /* between looks at the checkpoint */
+#define CHECK_SECONDS  0.5 /* between checks of the checkpoint's file */
 
-/* Of a file, by which its content is known. */
+/* Identifies the content of a file. */
 struct version {
     uint64_t file, size;
     struct timespec written;
@@ -43,7 +43,7 @@ static bool is_folder(const char *path)
     return stat(path, &now) == 0 && S_ISDIR(now.st_mode);
 }
 
-/* The checkpoint, and the folder of a run. */
+/* Finds the checkpoint and the run's folder; a checkpoint alone has no folder. */
 static vkn_status find_files(struct show *show)
 {
     const char *run = show->run->run;
@@ -60,13 +60,13 @@ static vkn_status find_files(struct show *show)
     return folder && !own ? VKN_ERROR : VKN_OK;
 }
 
-/* What is there now takes the place of what is shown. */
+/* Loads the checkpoint; keeps the present model after a failure. */
 static vkn_status load(struct show *show)
 {
     struct renderers *renderers = &show->viewer->renderers;
     vkn_renderer *renderer = NULL;
     (void)check_file(show->checkpoint,
-                     &show->version); /* before it is read: what comes meanwhile is read next */
+                     &show->version); /* before reading, so that a change meanwhile is noticed */
     vkn_status status =
         vkn_renderer_open(show->context, show->checkpoint, show->run->precision, &renderer);
     if (status != VKN_OK)

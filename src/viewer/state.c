@@ -1,11 +1,11 @@
-/* Answers /api/state: what the run is doing, and its curves. */
+/* Answers /api/state: the run's state and its curves. */
 #include "viewer/internal.h"
 
 #include <math.h>
 
 #include <cjson/cJSON.h>
 
-#define MOST_METRICS 20000u /* in one answer; who wants the rest asks again */
+#define MOST_METRICS 20000u /* log lines in one answer; the page asks again for the rest */
 
 const char *state_name(enum viewer_state state)
 {
@@ -22,7 +22,7 @@ static void add_number(cJSON *object, const char *name, double number)
 
 static void add_curves(cJSON *object, const struct curves *curves, size_t from)
 {
-    if (from > curves->metric_count) /* another run has taken the folder */
+    if (from > curves->metric_count) /* another run has started in the folder */
         from = 0;
     size_t end = from;
     cJSON *metrics = cJSON_AddArrayToObject(object, "metrics");

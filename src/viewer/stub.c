@@ -1,4 +1,4 @@
-/* The viewer of a build for which libmicrohttpd's header was not there. */
+/* Replaces the viewer in a build without libmicrohttpd's header: every start fails. */
 #include "viewer/viewer.h"
 
 #include <stdio.h>

@@ -1,19 +1,19 @@
-/* `vknerf train --view`: visits to a training, which keep to their share of the time. */
+/* Serves `vknerf train --view`: renders in callbacks of the training, in a share of its time. */
 #include "viewer/internal.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Of the time, below the tenth that a training may lose: handing its steps over one by one costs as
- * well. */
+/* Share of the time for rendering. With the overhead of single steps a training loses up to 10 %.
+ */
 #define SHARE          0.08
-#define MOST_CREDIT    0.05  /* seconds that are saved up while nobody asks */
-#define MOVING_SECONDS 0.016 /* 5 frames a second in that share */
+#define MOST_CREDIT    0.05  /* seconds that accumulate while no page asks for a frame */
+#define MOVING_SECONDS 0.016 /* 5 frames per second within SHARE */
 #define TILE_SECONDS   0.016
-#define READY_SECONDS  0.1 /* to the next visit, while somebody is there who may ask at any time */
-#define SHARE_SECONDS  5.0 /* that the share which is told is of */
+#define READY_SECONDS  0.1 /* until the next callback while a page is open */
+#define SHARE_SECONDS  5.0 /* interval that the reported share is measured over */
 
-/* As when a camera moves in `view`: all of the time is the viewer's. */
+/* Limits while the training is paused, as in `vknerf view`: the viewer has all of the time. */
 #define PAUSED_MOVING (1.0 / 12)
 #define PAUSED_TILE   0.08
 
@@ -52,7 +52,7 @@ static void tell_share(struct viewer *viewer, double now)
     viewer->budget.shown = now;
 }
 
-/* ---- visits ---------------------------------------------------------------------------------- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 static void opened(void *context, vkn_trainer *trainer, const char *folder, const char *scene)
 {
@@ -85,7 +85,7 @@ static double due(void *context)
         wait = 0;
     else if (clients_present(viewer, now))
         wait = READY_SECONDS;
-    /* A new step is new to whoever waits for something new. */
+    /* A waiting page is served as soon as the rendering time has credit again. */
     if (wait > 0 && clients_waiting(viewer))
         wait = fmax(0, -credit / SHARE);
     pthread_mutex_unlock(&viewer->lock);
@@ -100,13 +100,13 @@ static void note_progress(struct viewer *viewer, const vkn_trainer *trainer)
     viewer->seconds = vkn_trainer_seconds(trainer);
     if (viewer->state == STATE_SAVING)
         viewer->saved =
-            viewer_now(); /* the visit that asked for it has ended with the checkpoint written */
+            viewer_now(); /* the checkpoint that the last callback requested is written */
     pthread_mutex_unlock(&viewer->lock);
     if (moved)
         viewer_new_model(viewer, step);
 }
 
-/* Whether somebody asked for a checkpoint, who is answered by its being there. */
+/* Returns and clears the request of a checkpoint. */
 static bool take_save(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
@@ -125,10 +125,10 @@ static bool is_paused(struct viewer *viewer)
     bool save = viewer->save;
     viewer->state = paused ? STATE_PAUSED : STATE_TRAINING;
     pthread_mutex_unlock(&viewer->lock);
-    return paused && !save; /* the visit ends for that, and another one goes on */
+    return paused && !save; /* the callback returns to save; the next one continues the pause */
 }
 
-/* As long as somebody wants it; all of the time goes to frames. */
+/* Renders frames until the pause ends. */
 static void serve_while_paused(struct viewer *viewer)
 {
     set_time_limits(viewer, true);

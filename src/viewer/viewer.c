@@ -1,4 +1,4 @@
-/* A viewer from its start to its end. */
+/* Starts and stops a viewer. */
 #include "viewer/internal.h"
 
 #include <stdio.h>
@@ -7,9 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COMMANDS         2.0 /* requests that change something: a second, */
+/* Requests that change something: per second, and at once. */
+#define COMMANDS         2.0
 #define COMMANDS_AT_ONCE 20.0
-/* Of the time that photographs take from a training, in one thread; seconds at once. */
+/* The worker's time for photographs during a training: share of one thread, seconds at once. */
 #define READING_SHARE    0.25
 #define READING_AT_ONCE  1.0
 
@@ -23,7 +24,7 @@ bool viewer_is_open(const struct viewer *viewer)
     return viewer->open;
 }
 
-/* Waits by the clock that nobody sets. */
+/* The condition variables use the monotonic clock. */
 static bool init_locks(struct viewer *viewer)
 {
     pthread_condattr_t attributes;
@@ -71,7 +72,7 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
     v->commands = (struct allowance){COMMANDS, COMMANDS_AT_ONCE, COMMANDS_AT_ONCE, viewer_now()};
     v->reading = (struct allowance){READING_SHARE, READING_AT_ONCE, READING_AT_ONCE, viewer_now()};
     train_set_callbacks(v);
-    /* Threads that are started here are not for signals. */
+    /* Threads started here inherit the mask: they receive no signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     bool started = start_threads(v, params, message);
@@ -96,7 +97,7 @@ void viewer_set_result(struct viewer *viewer, const char *text)
         nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
 }
 
-/* Answers first: libmicrohttpd ends only when nobody is parked. */
+/* The worker answers all parked requests first: libmicrohttpd must not stop with suspended ones. */
 void viewer_stop(struct viewer **viewer)
 {
     struct viewer *v = viewer ? *viewer : NULL;

@@ -1,6 +1,6 @@
-/* viewer: a page that shows a run while it trains, or afterwards. Part of the program, not of the
- * library: it takes include/vknerf/, the rooms pixels and loading, and libmicrohttpd, which is
- * loaded when a viewer starts. */
+/* viewer: serves a web page that shows a run while it trains or afterwards. Part of the program,
+ * not of the library: it uses include/vknerf/, the modules pixels and loading, and libmicrohttpd,
+ * which is loaded when a viewer starts. */
 #ifndef VIEWER_VIEWER_H
 #define VIEWER_VIEWER_H
 
@@ -8,49 +8,46 @@
 
 #include <vknerf/vknerf.h>
 
-#define VIEWER_PORT    7007 /* the first that is tried */
+#define VIEWER_PORT    7007 /* default; the first port that is tried */
 #define VIEWER_MESSAGE 512
 
 struct viewer;
 
-/* Texts stay the caller's. */
 struct viewer_params {
-    const char *address; /* to listen at: a numeric one, or a name of this machine; NULL: 127.0.0.1
-                          */
-    uint32_t port;       /* with `any_port` the first to try, 0: whichever is free */
-    bool any_port;       /* the next free one will do */
-    volatile sig_atomic_t *stop; /* as of a job; somebody who looks at a training may set it */
+    const char *address;         /* IP address or name of this machine; NULL: 127.0.0.1 */
+    uint32_t port;               /* to listen at; 0: any free port */
+    bool any_port;               /* tries the next ports when `port` is in use */
+    volatile sig_atomic_t *stop; /* as of a job; set when a page stops the training */
 };
 
-/* Listens from here on, in threads of its own, which take no signals and never touch a device. On
- * failure `message` is one line. The caller stops *viewer. */
+/* Starts to listen, in threads that block all signals and never use a device. After a failure
+ * `message` is one line. The caller stops *viewer. */
 vkn_status viewer_start(const struct viewer_params *params, struct viewer **viewer,
                         char message[VIEWER_MESSAGE]);
-/* "http://127.0.0.1:7007/?token=..."; the viewer's. */
+/* Returns "http://127.0.0.1:7007/?token=...", owned by the viewer. */
 const char *viewer_address(const struct viewer *viewer);
-/* Whether other machines can reach it. */
+/* Returns whether other machines can reach the viewer. */
 bool viewer_is_open(const struct viewer *viewer);
-/* Tells open pages, which ask every second, what has come of a training, and gives them the time to
- * ask; returns at once where none is open. */
+/* Shows the result of a training on open pages and waits until they have polled for it (1.5 s);
+ * returns at once when no page is open. */
 void viewer_set_result(struct viewer *viewer, const char *text);
-/* Answers whoever waits. Nulls *viewer, and takes NULL. */
+/* Answers waiting requests, frees and nulls *viewer, which may be NULL. */
 void viewer_stop(struct viewer **viewer);
 
-/* What `vknerf view` shows. */
+/* The run that `vknerf view` shows. */
 struct viewer_run {
     const char *run;              /* folder or checkpoint */
-    const char *scene;            /* NULL: where the run found it */
-    enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
+    const char *scene;            /* NULL: the path that the run recorded */
+    enum vkn_scene_format format; /* of the scene; AUTO: the format that the run recorded */
     enum vkn_precision precision; /* see vkn_renderer_open */
     const struct vkn_job *job;
 };
-/* Shows a run, which may be trained by another process meanwhile, until params.stop is set, in this
- * thread, which renders. A model that cannot be read is an error at first, and a message to who
- * looks later on. */
+/* Shows a run, which another process may train, until params.stop is set; renders in this thread. A
+ * model that cannot be read is an error at the start, later a message on the page. */
 vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
                        char message[VIEWER_MESSAGE]);
 
-/* For vkn_train_params.visitor: shows the training that takes it. The viewer's. */
+/* Returns the viewer's callbacks for vkn_train_params.visitor, which show the training. */
 const struct vkn_train_callbacks *viewer_callbacks(struct viewer *viewer);
 
 #endif

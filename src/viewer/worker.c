@@ -1,4 +1,4 @@
-/* The thread that reads files, and looks after waits. */
+/* The worker's thread: reads files and ends waits that exceed their time. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PERIOD 0.25 /* seconds */
+#define PERIOD 0.25 /* seconds between reads of the curves, and of a wait */
 
 bool worker_enqueue(struct exchange *exchange, enum job job)
 {
@@ -36,13 +36,13 @@ static struct exchange *next_job(struct viewer *viewer)
     return exchange;
 }
 
-/* Photographs must not take the processor from a training. */
+/* Limits the processor time that photographs take from a training. */
 static bool may_read(struct viewer *viewer, double now)
 {
     return allowance_left(&viewer->reading, now) > 0 || viewer->state != STATE_TRAINING;
 }
 
-/* Under the lock, which is let go meanwhile: an exchange that is parked stays. */
+/* Called under the lock, which it releases while it reads files: a parked exchange stays valid. */
 static void do_job(struct viewer *viewer, struct exchange *exchange)
 {
     const struct photo_request photo = exchange->photo;
@@ -60,7 +60,7 @@ static void do_job(struct viewer *viewer, struct exchange *exchange)
 static void refuse_jobs(struct viewer *viewer)
 {
     for (struct exchange *job = next_job(viewer); job; job = next_job(viewer))
-        answer_fail(job, 503, "the program ends");
+        answer_fail(job, 503, "the program is ending");
 }
 
 static void wait_for_work(struct viewer *viewer)
@@ -95,7 +95,7 @@ static void *work(void *context)
         }
     }
     refuse_jobs(viewer);
-    clients_refuse_waiting(viewer, "the program ends");
+    clients_refuse_waiting(viewer, "the program is ending");
     pthread_mutex_unlock(&viewer->lock);
     return NULL;
 }

@@ -1,4 +1,4 @@
-// What all parts of the page share: its elements, the server, what is looked at, and who wants to know of changes.
+// State and functions that all scripts of the page share: elements, settings, layout, events, requests, messages.
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get('token') || '';
@@ -7,18 +7,18 @@ const calm = matchMedia('(prefers-reduced-motion: reduce)');
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-let scene; // of /api/scene
+let scene; // the answer of /api/scene
 const camera = { position: [0, 0, 0], axes: [[1, 0, 0], [0, 1, 0], [0, 0, 1]], distance: 1, fov: 45 };
 const settings = {
   map: 'rgb', background: 'white', time: 0, mode: 'orbit', resolution: 1,
   cropOn: false, crop: [], cameras: true, panel: null,
 };
 
-// ---- the picture's place: what panels leave free is its middle ----
+// ---- layout: the picture's centre is the centre of the area that panels leave free ----
 
-const stage = { W: 1, H: 1, x: 0, y: 0 };
-const free = { W: 1, H: 1 }; // the largest place around the middle that nothing covers
-const BAR = 58; // of a narrow window's panels, at its bottom
+const stage = { W: 1, H: 1, x: 0, y: 0 }; // size of the picture and position of its principal point, pixels
+const free = { W: 1, H: 1 }; // largest uncovered area around the principal point
+const BAR = 58; // height of the bar at the bottom of a narrow window
 const isNarrow = () => innerWidth <= 640;
 
 function measure() {
@@ -33,7 +33,7 @@ function measure() {
   $('stage').style.height = `${stage.H}px`;
 }
 
-// ---- changes: 'camera', 'picture' (what a frame shows beside the camera), 'overlay', 'panel', 'state' ----
+// ---- events: 'camera', 'picture' (other parameters of a frame), 'overlay', 'panel', 'frame', 'refined' ----
 
 const listeners = {};
 function on(name, listener) {
@@ -72,7 +72,7 @@ const tell = async (path, body) => (await fetched(path, {}, {
 // ---- messages ----
 
 let noticeTimer;
-// A quiet line at the bottom; without ms it stays until it is taken back by notice('').
+// Shows a line at the bottom for `ms`; without ms until notice('').
 function notice(text, ms) {
   clearTimeout(noticeTimer);
   $('notice').textContent = text;
@@ -97,13 +97,13 @@ function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// The clipboard's interface is there on 127.0.0.1 and under https; elsewhere the old command does it.
+// Copies by the clipboard API, which exists on 127.0.0.1 and under https; else by the old command.
 async function copy(text) {
   if (navigator.clipboard && window.isSecureContext) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
-    } catch { /* not allowed: the old way */ }
+    } catch { /* not allowed: use the old command */ }
   }
   const area = document.createElement('textarea');
   area.value = text;
@@ -114,7 +114,7 @@ async function copy(text) {
   return done;
 }
 
-// Buttons of which one is on: arrow keys go from one to the next, as in every radio group.
+// Makes buttons a radio group with arrow keys. Returns a function that checks one of them.
 function choice(buttons, choose) {
   const pick = (chosen) => buttons.forEach((button) => {
     button.setAttribute('aria-checked', button === chosen);

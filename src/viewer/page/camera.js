@@ -1,12 +1,12 @@
-// Moving the camera: orbit, fly, flights from one view to another, and the address that keeps a view.
+// Moves the camera: orbit, fly, animated flights between views, and the URL fragment that stores a view.
 
-let lastMove = -Infinity; // when the picture's wishes last changed
+let lastMove = -Infinity; // time of the last change of what the picture shows
 let flight = null;        // {from, to, begin, ms}
 let homeView;
 
 const pivotOf = (c) => add(c.position, c.axes[2], -c.distance);
 const copyOf = (c) => ({ ...c, position: c.position.slice(), axes: c.axes.map((axis) => axis.slice()) });
-// 3 x 4, rows: as the protocol and transforms.json have it.
+// 3 x 4, row by row, as in the protocol and in transforms.json.
 const poseOf = (c) => [0, 1, 2].flatMap((i) => [c.axes[0][i], c.axes[1][i], c.axes[2][i], c.position[i]]);
 
 function fromPose(pose, fov, distance) {
@@ -26,9 +26,9 @@ function moved() {
   emit('camera');
 }
 
-// ---- the hand's movements ----
+// ---- interactive movements ----
 
-// Roll goes away little by little while the camera is turned, unless it looks along the scene's up.
+// Reduces the roll by `strength` (0 to 1), unless the camera looks along the scene's up.
 function level(strength) {
   const up = unit(scene.up);
   if (Math.abs(dot(camera.axes[2], up)) > 0.995)
@@ -37,7 +37,7 @@ function level(strength) {
   camera.axes = fromQuaternion(q);
 }
 
-// Turns about the pivot, or about the camera itself, by angles: `yaw` about up, `pitch` about the camera's right.
+// Rotates about the pivot, or about the camera itself: `yaw` about up, `pitch` about the camera's right, in radians.
 function turn(yaw, pitch, aboutSelf) {
   const up = unit(scene.up), pivot = pivotOf(camera);
   const rotate = (v, axis, angle) => turned(v, axis, angle);
@@ -52,14 +52,14 @@ function turn(yaw, pitch, aboutSelf) {
   moved();
 }
 
-// Shifts by a share of the picture's height, in the plane of the pivot.
+// Pans in the plane of the pivot; dx and dy are shares of the picture's height.
 function shift(dx, dy) {
   const scale = 2 * Math.tan(radians(camera.fov) / 2) * camera.distance;
   camera.position = add(add(camera.position, camera.axes[0], -dx * scale), camera.axes[1], dy * scale);
   moved();
 }
 
-// Comes closer by a factor to what is seen at (x, y) of the picture in the plane of the pivot.
+// Scales the distance to the point of the pivot's plane that is at (x, y) of the picture.
 function zoom(factor, x, y) {
   const reach = scene.distance, wanted = clamp(camera.distance * factor, reach * 1e-3, reach * 100);
   const ray = direction(camera, x, y, stage);
@@ -74,7 +74,7 @@ function zoom(factor, x, y) {
   moved();
 }
 
-// Moves along the camera's axes, in units of the scene's size.
+// Moves along the camera's axes, in units of scene.distance.
 function walk(right, above, ahead) {
   const step = scene.distance;
   for (const [i, by] of [[0, right], [1, above], [2, -ahead]])
@@ -82,7 +82,7 @@ function walk(right, above, ahead) {
   moved();
 }
 
-// Looks at a point, which becomes the pivot.
+// Turns the camera to a point, which becomes the pivot.
 function lookAt(point) {
   const back = subtract(camera.position, point);
   if (length(back) > scene.distance * 1e-3)
@@ -98,7 +98,7 @@ function flyTo(to, ms = 700) {
   wake();
 }
 
-// One frame of a flight; false when there is none.
+// Advances the flight by a frame; false when there is none.
 function flightStep(now) {
   if (!flight)
     return false;
@@ -117,10 +117,10 @@ function flightStep(now) {
   return true;
 }
 
-// ---- where it begins ----
+// ---- the first view ----
 
-// The first training camera's direction, from as far as the training cameras are; on a narrow window farther, so
-// that as much is seen.
+// Returns a camera at the first training camera's position that looks at the focus point; in a narrow window with a
+// wider field of view, so that it shows as much.
 function firstView() {
   const view = scene.views[0];
   let back = [1, 1, 0.7], position;
@@ -136,15 +136,15 @@ function firstView() {
   return { position, axes: lookAlong(back, scene.up), distance, fov: fitted(scene.fov, scene.width / scene.height) };
 }
 
-// The stage's vertical field of view that shows all of a picture with the given vertical field of view and aspect in
-// what is free, and the other way round.
+// Converts the vertical field of view of a picture with the given aspect to that of the stage which shows all of the
+// picture in the free area, and back.
 const fitted = (fov, aspect) => Math.min(degrees(2 * Math.atan(Math.tan(radians(fov) / 2) * fit(aspect))), 170);
 const unfitted = (fov, aspect) => degrees(2 * Math.atan(Math.tan(radians(fov) / 2) / fit(aspect)));
 const fit = (aspect) => Math.max(1, aspect * free.H / free.W) * stage.H / free.H;
 
-// ---- the address: what follows # leads back to this view ----
+// ---- the URL fragment (after #) that stores the view ----
 
-const short = (x) => String(+x.toPrecision(6)); // not of positions: a scene may lie far from the origin
+const short = (x) => String(+x.toPrecision(6)); // not for positions, since a scene may be far from the origin
 
 function viewAddress() {
   const parts = {

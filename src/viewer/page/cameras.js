@@ -1,13 +1,13 @@
-// The training cameras: a list with their photographs, picking one, and its photograph over the picture.
+// The scene's cameras: the list with photographs, selecting a camera, and its photograph as an overlay.
 
-let picked = null;  // a view
+let picked = null;  // the selected view
 const wanted = []; // options whose photographs are to be loaded
 let loading = 0;
 
 const viewFov = (view) => degrees(2 * Math.atan(view.height / 2 / view.focal_y));
 const photoAddress = (view, width) => address('/api/photo', { split: view.split, view: view.index, width });
 
-// Where the camera of a view looks from, with all of its picture in the window.
+// Returns a camera at a view's pose that shows all of the view's picture in the window.
 function cameraOf(view) {
   const at = fromPose(view.pose, fitted(clamp(viewFov(view), 1, 110), view.width / view.height), 1);
   const ahead = dot(subtract(at.position, scene.look_at), at.axes[2]);
@@ -45,7 +45,7 @@ function stepCamera(by) {
   pickCamera(scene.views[(i + count) % count]);
 }
 
-// The photograph lies over the picture only where the camera is that which took it.
+// Shows the photograph overlay only while the camera is at the pose of the photograph.
 function placeBlend() {
   const share = Number($('blend-slider').value) / 100, image = $('blend');
   const at = picked && cameraOf(picked);
@@ -62,7 +62,7 @@ function placeBlend() {
   });
 }
 
-// ---- the list: photographs are fetched as they come into sight, two at a time ----
+// ---- the list: photographs are loaded when they are scrolled into view, two at a time ----
 
 function loadNext() {
   while (loading < 2 && wanted.length > 0) {

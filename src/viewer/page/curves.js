@@ -1,8 +1,8 @@
-// Curves by step: what was logged faint, smoothed on top; evaluations of held-out views as rings.
+// Draws curves by step: logged values faint, smoothed values strong, evaluations of held-out views as rings.
 
-const SMOOTH = 0.03; // of a curve's points that a value is averaged over
+const SMOOTH = 0.03; // share of a curve's points in an average
 
-// About `count` round numbers between low and high.
+// Returns about `count` round numbers between low and high.
 function ticks(low, high, count) {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((x) => x * power).find((x) => x >= raw * 0.999);
@@ -12,7 +12,7 @@ function ticks(low, high, count) {
   return all;
 }
 
-// Powers of ten within, with 2 and 5 between them where there are few.
+// Returns powers of ten between low and high; 3, or 2 and 5, times these where there are few.
 function logTicks(low, high) {
   const factors = Math.log10(high / low) > 2.2 ? [1] : Math.log10(high / low) > 1.1 ? [1, 3] : [1, 2, 5], all = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
@@ -25,7 +25,7 @@ function logTicks(low, high) {
 const steps = (x) => (x >= 1e6 ? `${+(x / 1e6).toPrecision(3)}M` : x >= 1e4 ? `${+(x / 1e3).toPrecision(3)}k` : `${x}`);
 const plain = (x) => (x > 0 && x < 1e-3 ? x.toExponential(0) : String(+x.toPrecision(3)));
 
-// Of many points every so many, as a mean, so that drawing takes the same time however long a run is.
+// Averages groups of points to at most `most`, so that the time to draw does not grow with the run.
 function thinned(points, most) {
   if (points.length <= most)
     return points;
@@ -36,7 +36,7 @@ function thinned(points, most) {
   });
 }
 
-// A weighted mean of what came before, weights corrected at the begin as Adam's are.
+// Returns the exponential moving average, with Adam's bias correction.
 function smoothed(points) {
   const keep = 1 - 1 / Math.max(1, SMOOTH * points.length);
   let mean = 0, weight = 0;
@@ -74,7 +74,7 @@ class Curve {
     this.draw();
   }
 
-  // Limits of the axes: all smoothed values and dots, and nine tenths of the others.
+  // Limits of the y axis: all smoothed values and dots, and the middle 90 % of the raw values.
   limits() {
     const values = [...this.line, ...this.dots].map((p) => p[1]);
     const sorted = this.raw.map((p) => p[1]).sort((a, b) => a - b);
@@ -147,7 +147,7 @@ class Curve {
     context.textAlign = 'left';
   }
 
-  // The value where the pointer is, else the last one.
+  // Shows the value at the pointer, else the last one.
   readOut(context, x, y, bottom) {
     const points = this.line.length ? this.line : this.dots;
     let point = points[points.length - 1];

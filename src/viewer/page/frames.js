@@ -1,8 +1,8 @@
-// The picture: one request at a time, coarse while something moves and refined when it rests. What was last shown
-// follows the camera at once, bent to where it would be, until the next frame comes.
+// The picture: requests one frame at a time, coarse while something moves and refined when it is still. Until the next
+// frame arrives, the last one is warped to the current camera.
 
-const REST = 160;      // ms without a change after which the camera is at rest
-const LONGEST = 1920;  // pixels that are asked for, along the longer side
+const REST = 160;      // ms without a change after which the camera is still
+const LONGEST = 1920;  // most pixels of a request along the longer side
 let shown = null;      // {bitmap, camera, place, key, refined}
 let outstanding = null; // {still, controller}
 let pumping = false, troubles = 0, training = false, ended = false, nudge = () => {};
@@ -23,7 +23,7 @@ function frameWish() {
   return wish;
 }
 
-// Something that the picture shows has changed.
+// Handles a change of what the picture shows: aborts a request of a still picture and asks again.
 function pictureChanged() {
   lastMove = performance.now();
   emit('refined', 0);
@@ -47,14 +47,13 @@ async function takeFrame(response, key, asked) {
   wake();
 }
 
-// Says what went wrong and how long to wait before the next try; the connection's troubles are waited for longer
-// and longer.
+// Shows an error and returns the ms to wait before the next request, longer after each further error.
 function trouble(error) {
   if (error.status === 409)
     return 50;
   if (error.status === 403) {
     ended = true;
-    cover('The program was started anew', 'Open the address that it printed this time: its token is another one.');
+    cover('The program was restarted', 'Open the address that it printed: the token has changed.');
     return 0;
   }
   troubles = Math.min(troubles + 1, 6);
@@ -74,7 +73,7 @@ async function requestFrame(wish, key, still) {
     if (response.status === 200)
       await takeFrame(response, key, asked);
     else if (performance.now() - begin < 300)
-      await sleep(700); // nothing new, said at once
+      await sleep(700); // no new frame, answered at once
     if (troubles > 0 && !ended)
       notice('');
     troubles = 0;
@@ -88,8 +87,8 @@ async function requestFrame(wish, key, still) {
 
 const pause = (ms) => Promise.race([sleep(ms), new Promise((done) => { nudge = done; })]);
 
-// Asks as long as there is something to be had: frames while it moves, better ones while it rests, and new ones
-// while the model is trained.
+// Requests frames while something moves, refined ones while it is still, and new ones while the model is trained; ends
+// when the picture is final.
 async function pump() {
   if (pumping || !scene)
     return;
@@ -116,8 +115,8 @@ async function pump() {
 
 // ---- drawing ----
 
-// The affine map that takes the shown frame's picture to where its plane through the pivot is for the camera now;
-// null where that is too far away.
+// Returns the affine map that warps the shown frame to the current camera, exact for the plane through the pivot; null
+// when the distortion is too large.
 function bend() {
   const from = shown.camera, pivot = pivotOf(from), reach = from.distance * 0.25;
   const points = [pivot, add(pivot, from.axes[0], reach), add(pivot, from.axes[1], reach)];
@@ -156,7 +155,7 @@ function drawPicture() {
   context.drawImage(shown.bitmap, 0, 0, m ? shown.place.W : W, m ? shown.place.H : H);
 }
 
-// What the picture shows now, in the size that it came in.
+// Saves the shown frame as PNG in its original size.
 function savePicture(name) {
   if (!shown)
     return;
@@ -167,7 +166,7 @@ function savePicture(name) {
   canvas.toBlob((blob) => download(name, blob), 'image/png');
 }
 
-// A small JPEG of what the guide of the given aspect shows, for a keyframe.
+// Returns a small JPEG of the path's frame, for a keyframe.
 function thumbnail(aspect) {
   if (!shown)
     return '';

@@ -1,12 +1,12 @@
 // Mouse, touch and keys on the picture.
 
-const held = new Set();     // keys that move the camera and are down; and 'pointer' while one drags
+const held = new Set();     // pressed keys that move the camera, and 'pointer' during a drag
 const pointers = new Map(); // pointerId -> {x, y}
-let pressed = null;         // {x, y, moved, button}: where a drag began
+let pressed = null;         // {x, y, moved, shifting}: start of a drag
 let lastTap = { at: -Infinity, x: 0, y: 0 };
 
 const TURN = 3.6; // radians for a drag over the picture's height
-const SLOP = 5;   // pixels that a click may move
+const SLOP = 5;   // pixels that the pointer may move during a click
 
 function drag(dx, dy, shifting) {
   const { H } = stage;
@@ -70,7 +70,7 @@ function pointerUp(event) {
   }
 }
 
-// A click on a camera goes there; two clicks near each other look there.
+// Goes to a clicked camera; a double click elsewhere makes the clicked point the pivot.
 function tap(event) {
   const { clientX: x, clientY: y, timeStamp: at } = event;
   const view = cameraAt(x, y, event.pointerType === 'touch' ? 18 : 8);
@@ -81,7 +81,7 @@ function tap(event) {
   lastTap = { at, x, y };
 }
 
-// What is seen there in the plane of the pivot becomes the pivot.
+// Makes the point of the pivot's plane at this pixel the new pivot.
 function lookThere(x, y) {
   const ray = direction(camera, x, y, stage);
   lookAt(add(camera.position, ray, camera.distance / -dot(ray, camera.axes[2])));
@@ -112,7 +112,7 @@ const MOVES = {
 const TURNS = { arrowleft: [1, 0], arrowright: [-1, 0], arrowup: [0, 1], arrowdown: [0, -1] };
 let fast = false;
 
-// Keys in fields and dialogs are theirs, and so are the arrows of sliders, choices and lists.
+// Returns whether a field, a dialog, a slider, a choice or a list handles the key.
 function taken(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]'))
     return true;
@@ -133,7 +133,7 @@ function keyDown(event) {
     held.add(key);
     wake();
   } else if (event.target.closest('button') && [' ', 'enter'].includes(key)) {
-    return; // the button's
+    return; // the button handles it
   } else {
     shortcut(key, event);
   }
@@ -144,7 +144,7 @@ function keyUp(event) {
   held.delete(event.key.toLowerCase());
 }
 
-// What keys that are down move in `dt` seconds; false when none is.
+// Moves the camera by the pressed keys for `dt` seconds; false when none is pressed.
 function keysStep(dt) {
   const sum = [0, 0, 0], angles = [0, 0], speed = (fast ? 1.6 : 0.4) * dt;
   let any = false;

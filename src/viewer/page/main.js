@@ -1,10 +1,10 @@
-// Panels, shortcuts, the loop that draws, and how the page begins.
+// Panels, shortcuts, the drawing loop, and the start of the page.
 
 // ---- panels ----
 
 function showPanel(name, open) {
   if (!open && settings.panel === null)
-    return; // only what is open is exchanged
+    return; // switches an open panel only
   settings.panel = name;
   for (const button of document.querySelectorAll('#rail button'))
     button.setAttribute('aria-expanded', button.dataset.panel === name);
@@ -35,7 +35,7 @@ function startPanels() {
   $('open-help').onclick = () => $('help').showModal();
   $('help').onclick = (event) => {
     if (event.target === $('help'))
-      $('help').close(); // beside the dialog
+      $('help').close(); // a click outside the dialog's content
   };
   let last = null;
   try {
@@ -45,7 +45,7 @@ function startPanels() {
   showPanel(last === null ? first : last || null, true);
 }
 
-// ---- what buttons and keys do ----
+// ---- actions of buttons and keys ----
 
 function goHome() {
   stopPreview();
@@ -59,7 +59,7 @@ function saveThis() {
 
 async function copyView() {
   history.replaceState(null, '', viewAddress());
-  notice(await copy(location.href) ? 'Copied: the address leads back to this view' : 'The address line has this view', 3000);
+  notice(await copy(location.href) ? 'Copied the address of this view' : 'Not copied: the address bar has the link to this view', 3000);
 }
 
 function shortcut(key, event) {
@@ -102,7 +102,7 @@ function tick(now) {
   if (moving)
     wake();
   else
-    lastTick = now + 1e9; // the first step after a rest has no length
+    lastTick = now + 1e9; // makes dt 0 in the first frame after a pause
 }
 
 function showRefined(share) {
@@ -124,7 +124,7 @@ function themeChanged() {
   wake();
 }
 
-// ---- the begin ----
+// ---- start ----
 
 async function readScene() {
   for (;;) {
@@ -165,7 +165,7 @@ async function begin() {
   startPanels();
   startTraining();
   listen();
-  setCamera(there ? camera : firstView()); // the panel that is open has its place now
+  setCamera(there ? camera : firstView()); // again: the open panel has changed the layout
   dark.addEventListener('change', themeChanged);
   addEventListener('resize', placeChanged);
   new ResizeObserver(placeChanged).observe($('panels'));

@@ -1,4 +1,4 @@
-// Vectors, cameras and curves, as the program has them.
+// Vectors, rotations, splines and projections, as in the C sources.
 
 const add = (a, b, s = 1) => [a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]];
 const subtract = (a, b) => add(a, b, -1);
@@ -13,13 +13,13 @@ const mix = (a, b, t) => a + (b - a) * t;
 const radians = (degrees) => degrees * Math.PI / 180;
 const degrees = (angle) => angle * 180 / Math.PI;
 
-// Rotation of v about a unit axis by an angle (Rodrigues).
+// Rotates v about a unit axis by an angle (Rodrigues).
 function turned(v, axis, angle) {
   const c = Math.cos(angle), s = Math.sin(angle);
   return add(add(times(v, c), cross(axis, v), s), axis, dot(axis, v) * (1 - c));
 }
 
-// A camera's axes right, above, back, in a picture whose "up" is upwards: look_along() of src/scene/vectors.c.
+// Returns a camera's axes right, up, back for a view direction -back: look_along() of src/scene/vectors.c.
 function lookAlong(back, up) {
   const axis = unit(back);
   let right = cross(up, axis);
@@ -29,7 +29,7 @@ function lookAlong(back, up) {
   return [right, cross(axis, right), axis];
 }
 
-// Axes to a quaternion (x, y, z, w) and back (Shepperd 1978).
+// Convert axes to a quaternion (x, y, z, w) and back (Shepperd 1978).
 function toQuaternion([r, a, b]) {
   const trace = r[0] + a[1] + b[2];
   let q;
@@ -62,8 +62,8 @@ function slerp(p, q, t) {
   return mixed.map((x) => x / size);
 }
 
-// spline_at() of src/scene/spline.c for points that are 1 apart in time: cubic Hermite pieces whose tangent at a
-// point is the slope between its neighbours (Catmull and Rom 1974), one-sided at the ends of an open curve.
+// spline_at() of src/scene/spline.c for uniformly spaced points: cubic Hermite segments whose tangent at a point is the
+// slope between its neighbours (Catmull and Rom 1974), one-sided at the ends of an open curve.
 function splineAt(points, loop, time) {
   const count = points.length, last = count - 1;
   if (count < 2)
@@ -80,16 +80,16 @@ function splineAt(points, loop, time) {
     (3 * t2 - 2 * t3) * points[next][c] + (t3 - t2) * tangent(next, c));
 }
 
-// A picture's place: its size W x H, and x, y where the camera's axis meets it, in pixels of the page.
+// The last parameter of both functions is the picture's layout: height H and principal point x, y, in page pixels.
 
-// Where a world point is in a camera's picture: [x, y, distance along the viewing axis].
+// Projects a world point: [x, y, distance along the viewing axis].
 function project(camera, point, { H, x, y }) {
   const to = subtract(point, camera.position), z = -dot(to, camera.axes[2]);
   const scale = H / 2 / Math.tan(radians(camera.fov) / 2) / z;
   return [x + dot(to, camera.axes[0]) * scale, y - dot(to, camera.axes[1]) * scale, z];
 }
 
-// The unit direction that a pixel of the picture looks in.
+// Returns the unit direction of a pixel's ray.
 function direction(camera, column, row, { H, x, y }) {
   const scale = Math.tan(radians(camera.fov) / 2) * 2 / H;
   return unit(add(add(times(camera.axes[0], (column - x) * scale), camera.axes[1], (y - row) * scale),

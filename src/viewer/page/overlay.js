@@ -1,8 +1,8 @@
-// Lines over the picture: training cameras, the crop box, the path, what of the picture a path takes, and the axes.
+// Draws lines over the picture: training cameras, the crop box, the path, the path's frame, and the axes.
 
 const colors = {}; // of the style sheet
-let hovered = null; // a view under the pointer
-let frusta = [];    // [{view, points: [[x, y]], near}] as they were drawn last
+let hovered = null; // the view under the pointer
+let frusta = [];    // [{view, points: [[x, y]], away, world}] as drawn last
 
 function readColors() {
   const style = getComputedStyle(document.documentElement);
@@ -10,7 +10,7 @@ function readColors() {
     colors[name] = style.getPropertyValue('--' + name).trim();
 }
 
-// Draws a line of world points, cut off where it goes behind the camera.
+// Draws a line of world points, clipped at the camera's near plane.
 function worldLine(context, points, closed) {
   const near = camera.distance * 1e-3, count = points.length;
   context.beginPath();
@@ -32,7 +32,7 @@ function worldLine(context, points, closed) {
   context.stroke();
 }
 
-// A line on a halo, which is seen on any picture.
+// Draws a line with a halo, visible on any picture.
 function haloed(context, color, width, draw) {
   context.strokeStyle = 'rgba(255,255,255,.55)';
   context.lineWidth = width + 2;
@@ -44,14 +44,14 @@ function haloed(context, color, width, draw) {
 
 // ---- training cameras ----
 
-// Apex and four corners of a camera's picture at a depth.
+// Returns the apex and four corners of a camera's frustum of the given depth.
 function frustum(view, depth) {
   const at = fromPose(view.pose, 0, 1), corner = (x, y) => add(add(add(at.position, at.axes[2], -depth),
     at.axes[0], (x - view.center_x) / view.focal_x * depth), at.axes[1], (view.center_y - y) / view.focal_y * depth);
   return [at.position, corner(0, 0), corner(view.width, 0), corner(view.width, view.height), corner(0, view.height)];
 }
 
-// Seen on light and dark pictures alike, in whatever theme.
+// Colours that are visible on light and dark pictures in both themes.
 const LINES = { train: '#2f6fe0', val: '#2a9a55', test: '#d76a12', path: '#d76a12', box: '#d0307a' };
 const splitColor = (split) => LINES[split] || LINES.train;
 
@@ -68,7 +68,7 @@ function drawCameras(context) {
   frusta.sort((a, b) => b.away - a.away);
   for (const { view, points, away } of frusta) {
     const chosen = view === hovered || view === picked;
-    const faint = settings.panel === 'path' ? 0.45 : 1; // there the path is what matters
+    const faint = settings.panel === 'path' ? 0.45 : 1; // fainter than the path
     context.globalAlpha = chosen ? 1 : faint * clamp(1.3 - 0.3 * away / scene.distance, 0.35, 0.95);
     haloed(context, splitColor(view.split), chosen ? 2.2 : 1.2, () => {
       context.beginPath();
@@ -116,7 +116,7 @@ function segmentDistance(x, y, a, b) {
   return Math.hypot(x - a[0] - t * dx, y - a[1] - t * dy);
 }
 
-// The camera whose lines are nearest to a place of the picture, within `reach` pixels; of several, the closest one.
+// Returns the camera whose lines are nearest to a pixel, within `reach` pixels; of equal ones that closest to the viewer.
 function cameraAt(x, y, reach) {
   let best = null, least = reach;
   if (!settings.cameras)
@@ -125,7 +125,7 @@ function cameraAt(x, y, reach) {
     for (const i of [1, 2, 3, 4]) {
       const far = Math.min(segmentDistance(x, y, points[0], points[i]),
         segmentDistance(x, y, points[i], points[i % 4 + 1]));
-      if (far <= least) { // those that come later are closer
+      if (far <= least) { // later frusta are closer to the viewer
         least = far;
         best = view;
       }
@@ -172,7 +172,7 @@ function drawPath(context) {
   });
 }
 
-// What of the stage a picture of the given aspect takes: x, y, width, height.
+// Returns the largest frame of the given aspect in the stage: x, y, width, height.
 function guide(aspect) {
   const w = Math.min(free.W, free.H * aspect), h = w / aspect;
   return [stage.x - w / 2, stage.y - h / 2, w, h];

@@ -1,21 +1,21 @@
-// A camera path: keyframes and the curve through them, as src/scene/camera_path_keyframes.c reads and runs it.
+// A camera path: keyframes and the curve through them, computed as in src/scene/camera_path_keyframes.c.
 
 const LEAST_ANGLE = 1, LARGEST_ANGLE = 175; // degrees of a keyframe's field of view
 const path = {
   keys: [], // {position, look_at, up, fov, time, thumb}
   seconds: 6, fps: 24, loop: false, width: 640, height: 360, name: 'path',
 };
-let preview = null; // {begin} while the path runs, {at} while a moment is looked at
+let preview = null; // {begin} while the preview runs, {at} while the slider shows one position
 
 const previewing = () => preview !== null;
 
-// The channels that the curve goes through, key by key.
+// Returns the interpolated channels of each keyframe.
 const pathValues = () => path.keys.map((key) => [...key.position, ...key.look_at, ...unit(key.up), key.fov, key.time]);
 
 const frameCount = () => Math.max(1, Math.round(path.seconds * path.fps));
 
-// Camera and time of a moment, 0 to 1 of the path; the last frame of an open path is at 1, a loop ends before its
-// begin comes again.
+// Returns camera and time at a position 0..1 of the path. The last frame of an open path is at 1; a loop ends one frame
+// before 1, which equals 0.
 function pathAt(moment) {
   const loop = path.loop && path.keys.length > 1;
   const v = splineAt(pathValues(), loop, moment * (loop ? path.keys.length : path.keys.length - 1));
@@ -27,8 +27,8 @@ function pathAt(moment) {
   };
 }
 
-// What the camera sees within the guide, as a keyframe. A camera that stands upright keeps the scene's up, so that
-// the curve between two of them does not roll either.
+// Returns the current view within the path's frame as a keyframe. A camera without roll gets the scene's up, so that the
+// curve between such keyframes has no roll either.
 function keyHere() {
   const upright = lookAlong(camera.axes[2], scene.up), level = dot(upright[1], camera.axes[1]) > 0.99999;
   const aspect = path.width / path.height;
@@ -48,7 +48,7 @@ function cameraOfKey(key) {
   };
 }
 
-// What `vknerf render --path` reads; positions as they are, since a scene may lie far from the origin.
+// Returns the JSON for `vknerf render --path`. Positions are not rounded, since a scene may be far from the origin.
 function pathFile() {
   const round = (x) => +x.toPrecision(8);
   return {
@@ -60,7 +60,7 @@ function pathFile() {
   };
 }
 
-// The other way round; throws an Error that says what is wrong. What a keyframe leaves out is as in the one before.
+// Parses such JSON; throws an Error that names the field. A keyframe inherits missing fields from the one before.
 function readPathFile(json) {
   const number = (value, name, low, high) => {
     if (typeof value !== 'number' || !(value >= low && value <= high))
@@ -85,7 +85,7 @@ function readPathFile(json) {
       time: key.time === undefined ? before.time : number(key.time, where + 'time', 0, 1), thumb: '',
     };
     if (length(subtract(before.position, before.look_at)) === 0)
-      throw new Error(where + 'look_at: is where the camera is');
+      throw new Error(where + 'look_at: equals position');
     if (length(before.up) === 0)
       throw new Error(where + 'up: is 0 0 0');
     return before;
@@ -101,23 +101,23 @@ function readPathFile(json) {
   };
 }
 
-// ---- the draft stays when the page is loaded again ----
+// ---- the draft, which survives a reload of the page ----
 
 const draftName = () => `vknerf path ${scene.run}`;
 
 function keepDraft() {
   try {
     sessionStorage.setItem(draftName(), JSON.stringify(path));
-  } catch { /* full, or not allowed: the draft lives as long as the page */ }
+  } catch { /* full or not allowed: the draft is lost on reload */ }
 }
 
 function readDraft() {
   try {
     Object.assign(path, JSON.parse(sessionStorage.getItem(draftName()) || '{}'));
-  } catch { /* none that can be read */ }
+  } catch { /* no readable draft */ }
 }
 
-// ---- running it ----
+// ---- preview ----
 
 function showMoment(moment) {
   const at = pathAt(moment);
@@ -129,7 +129,7 @@ function showMoment(moment) {
   setCamera(at);
 }
 
-// One frame of the preview; false when it does not run. Moments are those of the frames, as they will be rendered.
+// Advances the preview; false when it does not run. Shows exactly the frames that will be rendered.
 function previewStep(now) {
   if (!preview || preview.begin === undefined)
     return false;

@@ -1,4 +1,4 @@
-// The editor of the path: its keyframes, its length and size, saving and loading.
+// The path panel: keyframes, duration and size, saving and loading.
 
 function keyButton(act, i, title, name) {
   const button = document.createElement('button');
@@ -16,7 +16,7 @@ function keyRow(key, i) {
   row.dataset.i = i;
   go.className = 'key-go';
   go.dataset.act = 'go';
-  go.title = 'Go there';
+  go.title = 'Go to this keyframe';
   go.setAttribute('aria-label', `Go to keyframe ${i + 1}`);
   image.alt = '';
   if (key.thumb)
@@ -27,15 +27,15 @@ function keyRow(key, i) {
   more.className = 'key-more';
   more.textContent = `${key.fov.toFixed(0)}°` + (scene.dynamic ? ` · t ${key.time.toFixed(2)}` : '');
   tools.className = 'key-tools';
-  tools.append(keyButton('up', i, 'Earlier', 'up'), keyButton('down', i, 'Later', 'down'),
-    keyButton('update', i, 'Replace by this view', 'update'), keyButton('delete', i, 'Delete', 'delete'));
+  tools.append(keyButton('up', i, 'Move earlier', 'up'), keyButton('down', i, 'Move later', 'down'),
+    keyButton('update', i, 'Replace with the current view', 'update'), keyButton('delete', i, 'Delete', 'delete'));
   row.append(go, more, tools);
   tools.children[0].disabled = i === 0;
   tools.children[1].disabled = i === path.keys.length - 1;
   return row;
 }
 
-// After every change: the list, the fields, the draft, and the curve in the picture.
+// Updates the list, the fields, the draft and the curve in the picture after every change.
 function pathChanged() {
   $('keys').replaceChildren(...path.keys.map(keyRow));
   $('keys-hint').hidden = path.keys.length > 0;
@@ -79,7 +79,7 @@ function keyAction(event) {
   else
     path.keys.splice(to, 0, path.keys.splice(i, 1)[0]);
   pathChanged();
-  // The focus stays with the keyframe that was changed, or goes to the one in its place.
+  // Keeps the focus on the changed keyframe, or on the next one after a deletion.
   const focus = act === 'up' || act === 'down' ? to : Math.min(i, path.keys.length - 1);
   const next = $('keys').children[focus];
   if (next)
@@ -117,7 +117,7 @@ async function loadPath(event) {
   }
 }
 
-// Takes a field's value when it is a number within the field's limits; else the field says that it is not.
+// Stores a field's value if it is valid, else marks the field as wrong.
 function pathField(name, whole) {
   $('path-' + name).oninput = (event) => {
     const value = Number(event.target.value);

@@ -1,9 +1,9 @@
-// How the training goes: asked for once a second, shown as figures and curves; pause, save and stop.
+// The training panel: polls the state once a second, shows figures and curves; pause, save and stop.
 
 const WORDS = {
   training: 'training', paused: 'paused', saving: 'saving', finished: 'finished', stopped: 'stopped', viewing: 'viewing',
 };
-const MOST_METRICS = 20000; // that come in one answer
+const MOST_METRICS = 20000; // log lines in one answer
 let state = null, metrics = [], evaluations = [], nextMetric = 0, silence = 0, said = '', stopping = false;
 let curves;
 
@@ -21,7 +21,7 @@ function showState() {
   $('run-state').textContent = word;
   $('run-step').textContent = `step ${known(state.step, (x) => x.toLocaleString('en'))}`;
   $('dot').className = state.state;
-  $('training-state').textContent = scene.mode === 'view' ? 'a finished run, as it was recorded' : word;
+  $('training-state').textContent = scene.mode === 'view' ? 'recorded run' : word;
   $('t-step').textContent = known(state.step, (x) => x.toLocaleString('en'));
   $('t-time').textContent = known(state.seconds, clock);
   $('t-rate').textContent = known(live && state.steps_per_second, (x) => x.toFixed(x < 10 ? 2 : 1));
@@ -45,12 +45,12 @@ function showCurves() {
   curves.loss.set(metrics.map((m) => [m[0], m[2]]), []);
 }
 
-// One look at the server.
+// Polls the state once, and again while more log lines remain.
 async function look() {
   const answer = await ask('/api/state', { from: nextMetric });
   const more = answer.next - nextMetric >= MOST_METRICS;
   if (answer.next < nextMetric)
-    metrics = []; // another run in this folder: its own come from the first on
+    metrics = []; // another run in this folder: the answer starts from its first line
   metrics.push(...answer.metrics);
   nextMetric = answer.next;
   evaluations = answer.evaluations;
@@ -69,7 +69,7 @@ async function look() {
     await look();
 }
 
-// What has come of the training stays there, as does the last picture: the program ends now.
+// Shows the result of the training. The program ends now; the last picture stays.
 function showEnd(text) {
   ended = true;
   notice(text);
@@ -80,7 +80,7 @@ function showEnd(text) {
     $(id).disabled = true;
 }
 
-// Gone after a training: it has ended, and its program with it. Otherwise the frames' requests say so.
+// Handles a poll without an answer; the third in a row is shown. After a training it means that the program has ended.
 function unanswered() {
   const over = stopping || (state && ['finished', 'stopped', 'saving'].includes(state.state));
   if (++silence < 3)
@@ -91,7 +91,7 @@ function unanswered() {
   $('dot').className = '';
   $('run-state').textContent = over ? 'the program has ended' : 'no answer';
   if (over)
-    notice('The training has ended, and the program with it. The picture is the last one.');
+    notice('The training and the program have ended. The picture is the last frame.');
   for (const id of ['pause', 'save', 'stop'])
     $(id).disabled = true;
 }
@@ -124,13 +124,13 @@ async function control(action, words) {
     notice(words, 3000);
     await look();
   } catch (error) {
-    notice(`Not done: ${error.message}`, 6000);
+    notice(`Failed: ${error.message}`, 6000);
   }
 }
 
 function startTraining() {
   curves = { psnr: new Curve('psnr', 'c1', false), loss: new Curve('loss', 'c3', true) };
-  $('pause').onclick = () => (state && state.state === 'paused' ? control('resume', 'Training goes on') : control('pause', 'Paused'));
+  $('pause').onclick = () => (state && state.state === 'paused' ? control('resume', 'Training resumed') : control('pause', 'Paused'));
   $('save').onclick = () => control('save', 'Saving a checkpoint');
   $('stop').onclick = () => $('confirm').showModal();
   $('confirm').onclose = () => {

@@ -1,7 +1,7 @@
-// What the picture shows: map, background, field of view, sharpness, crop box, and the time of scenes that move.
+// The view panel: map, background, field of view, resolution, crop box, and the time of dynamic scenes.
 
 const MAPS = { rgb: 'Colour', depth: 'Depth', normal: 'Normals', opacity: 'Opacity' };
-let playing = 0; // when the scene's time began to run, 0: it stands
+let playing = 0; // performance.now() at time 0 of the running playback; 0: stopped
 const timePlaying = () => playing > 0;
 let showMap, showBackground, showMode;
 
@@ -49,7 +49,7 @@ function setCrop(i, value) {
   emit('picture');
 }
 
-// A ten-thousandth of the box is told apart, wherever it lies.
+// Formats a limit with enough digits for 1/10000 of the box's edge, wherever the box lies.
 function limitText(i) {
   const span = scene.box[i % 3 + 3] - scene.box[i % 3];
   return String(+settings.crop[i].toFixed(clamp(Math.ceil(4 - Math.log10(span)), 0, 20)));
@@ -73,7 +73,7 @@ function showCrop() {
 function cropInput(type, i) {
   const input = document.createElement('input'), axis = i % 3, end = i < 3 ? 'from' : 'to';
   Object.assign(input, { type, step: 'any', className: end });
-  if (type === 'range') // what a field shows is rounded, and may be beyond
+  if (type === 'range') // a number field's rounded value may exceed the limits
     Object.assign(input, { min: scene.box[axis], max: scene.box[axis + 3] });
   input.dataset.i = i;
   input.setAttribute('aria-label', `Crop ${'XYZ'[axis]} ${end}`);
@@ -81,7 +81,7 @@ function cropInput(type, i) {
     if (input.value !== '' && Number.isFinite(Number(input.value)))
       setCrop(i, Number(input.value));
     else
-      showCrop(); // what there was
+      showCrop(); // restores the previous value
   };
   return input;
 }
@@ -128,7 +128,7 @@ function playTime(run) {
   wake();
 }
 
-// Four seconds from begin to end, again and again; false when time stands.
+// Advances the time, 4 seconds from 0 to 1 in a loop; false when it is stopped.
 function timeStep(now) {
   if (!playing)
     return false;
@@ -148,7 +148,7 @@ function startTime() {
 
 // ---- the panel ----
 
-// After settings came from elsewhere than the panel.
+// Updates the panel after settings were changed elsewhere.
 function showSettings() {
   setMap(settings.map);
   setBackground(settings.background);
