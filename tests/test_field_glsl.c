@@ -154,8 +154,10 @@ static void test_faults(void **state)
         {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, "-" A, B), "encode_backward: parameter "},
         {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, "-" A, B), " off by 2: adds "},
         {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "1.02 * " B), " off by 0.02: adds "},
-        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "0.0"), " off by 1: adds 0, by differences "},
-        {HEAD ENCODE(SECOND, PUT) BACKWARD("at", A, "0.0"), " off by 1: adds 0, by differences "},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "0.0"),
+         " off by 1: adds 0, finite differences "},
+        {HEAD ENCODE(SECOND, PUT) BACKWARD("at", A, "0.0"),
+         " off by 1: adds 0, finite differences "},
         {HEAD ENCODE(SECOND, PUT)
              BACKWARD(SECOND, A, "(abs(position.x - 0.5) < 0.1 ? -1.0 : 1.0) * " B),
          " off by 2: adds "},
@@ -164,7 +166,7 @@ static void test_faults(void **state)
         {HEAD ENCODE(SECOND, PUT) BACKWARD("at + 1000u", A, B),
          "encode_backward: adds to parameter 1"},
         {HEAD ENCODE(SECOND, PUT) BACKWARD("cell(position)", A, B),
-         ", but they begin with first_parameter, "},
+         ", which is before first_parameter, "},
         {HEAD ENCODE(SECOND, PUT "put_feature(8u, a);") BACKWARD(SECOND, A, B),
          "encode: puts feature 8 of 8"},
         {HEAD ENCODE(SECOND, PUT "put_feature(1u, a);") BACKWARD(SECOND, A, B),
@@ -212,10 +214,10 @@ static void test_facts(void **state)
         const char *message;
     } wrong[] = {
         {{.text = "#pragma field features 2\n void encode() {} void encode_backward() {}"},
-         "field: how many parameters there are is missing: #pragma field parameters N"},
+         "field: the number of parameters is missing: #pragma field parameters N"},
         {{.text = "#pragma field parameters 2\n void encode() {} void encode_backward() {}",
           .file = "a"},
-         "a: how many features there are is missing: #pragma field features N"},
+         "a: the number of features is missing: #pragma field features N"},
         {{.text = "\n#pragma field parameters 2 * x\n encode encode_backward", .file = "a"},
          "a:2: #pragma field parameters: not a product of whole numbers in its range"},
         {{.text = "#pragma field parameters 65536 * 65536 * 65536\n encode encode_backward"},
@@ -250,7 +252,7 @@ static void test_facts(void **state)
     config.model = VKN_MODEL_GLSL;
     struct field_model model;
     assert_int_equal(field_model_create(&config, &model), VKN_BAD_INPUT);
-    assert_error("config: glsl.source: no field of number 0 is known");
+    assert_error("config: glsl.source: no field of number 0 is registered");
     /* What is given goes before what the text says; the text is kept. */
     const struct vkn_field field = {
         .size = sizeof field, .text = RIGHT, .parameters = 1026, .entry = 4};
@@ -542,7 +544,7 @@ static void check_trust(const struct step_tests *tests, struct tiny *tiny, const
     assert_refused(tests, tiny, file, "it runs with --trust");
     base_sha256(twin, strlen(twin), sha256);
     ok(vkn_field_trust(sha256));
-    assert_refused(tests, tiny, file, "its number is that of field");
+    assert_refused(tests, tiny, file, "has the same number (CRC) as field");
     free(file);
     file = forge(tests, path, "number", strange, number_of(mine));
     assert_refused(tests, tiny, file, "number: glsl.source: ");

@@ -107,7 +107,7 @@ static void test_refuses(void **state)
     assert_message("config: precision: this model computes in fp32");
     const struct vkn_config unknown = {.model = (enum vkn_model)99};
     assert_int_equal(field_model_create(&unknown, &model), VKN_BAD_INPUT);
-    assert_message("config: model: there is none of number 99");
+    assert_message("config: model: no model has number 99");
 }
 
 /* A recipe too long for the step is not cut off. */

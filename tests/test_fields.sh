@@ -70,9 +70,9 @@ succeeds export first --quiet --mesh a.ply --resolution 32 --unseen keep --trust
 # shellcheck disable=SC2086 # a list of words
 succeeds train "$demo" --out begun --steps 2 --init first --trust $small
 
-refuses 2 'config: glsl.source: no field of number [0-9]* is known: --field FILE.glsl' \
+refuses 2 'config: glsl.source: no field of number [0-9]* is registered: pass --field FILE.glsl' \
     train "$demo" --out none --config first/config.json --quiet
-refuses 2 'config: glsl.source: no field of number 0 is known' train "$demo" --out none --model glsl --quiet
+refuses 2 'config: glsl.source: no field of number 0 is registered' train "$demo" --out none --model glsl --quiet
 refuses 2 'no.glsl: ' train "$demo" --out none --field no.glsl --quiet
 # A store to an address, which on a CPU device is one of the program's own.
 {
@@ -102,7 +102,7 @@ awk '/^void encode\(/ { inside = 1 }
 succeeds train "$demo" --out late --steps 16 --field late.glsl $small --set optimizer.learning_rate=0.004 \
     --set optimizer.warmup_steps=1
 export VKNERF_FIELD_SECONDS=1
-refuses 3 "training period: not finished after 1 seconds: a loop in the field's GLSL may never end.* step 16 is what" \
+refuses 3 "update interval: not finished after 1 seconds: a loop in the field's GLSL may never end.* step 16 is what" \
     train --resume late --steps 400 --field late.glsl --quiet
 unset VKNERF_FIELD_SECONDS
 succeeds train --resume late --steps 17 --quiet --field late.glsl

@@ -277,7 +277,7 @@ static void test_too_many_fine(void **state)
     config.march.fine_samples = 257;
     ok(vkn_scene_open(tests->folder->path, &config, &scene));
     assert_int_equal(vkn_trainer_create(tests->context, scene, &config, &trainer), VKN_BAD_INPUT);
-    assert_message("march.fine_samples: 257, and a proposal learns from 256 at most");
+    assert_message("march.fine_samples: 257, but a proposal can learn from 256 at most");
     vkn_scene_close(&scene);
 }
 

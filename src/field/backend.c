@@ -1,14 +1,15 @@
-/* What a backend is on a device. */
+/* Chooses the backend of a field on a device: matrix shape, gradient accumulator, workgroups. */
 #include <stdio.h>
 #include <string.h>
 
 #include "field/internal.h"
 
-/* Largest first: fewer, larger products. The order of enum vkn_matrix_shape, backwards. */
+/* In order of preference, the largest shape first: it needs the fewest products. */
 static const struct {
     enum vkn_matrix_shape name;
     uint32_t m, n, k;
-    /* Compiled without f16 accumulators, which Intel's first generation lacks. */
+    /* Shaders convert f32 accumulators through shared memory, for devices without f16 accumulators
+     * (Intel's first generation). */
     bool staged;
 } shapes[] = {
     {VKN_SHAPE_16X16X16, 16, 16, 16, false}, {VKN_SHAPE_16X8X16, 16, 8, 16, false},
@@ -30,8 +31,8 @@ static const struct gpu_matrix_shape *find_shape(const struct gpu_capabilities *
     return NULL;
 }
 
-/* NULL when the device does not offer all that the shape's programs use. Weight gradients are
- * always added up in f32. */
+/* Returns NULL when the device lacks a type that the shape's shaders use. All use f32 accumulators,
+ * for the weight gradients. */
 static const struct gpu_matrix_shape *usable_shape(const struct gpu_capabilities *device,
                                                    size_t index, bool f16_accumulate)
 {
@@ -54,8 +55,8 @@ static void list_shapes(const struct gpu_capabilities *device, bool f16_accumula
                      shapes[i].m, shapes[i].n, shapes[i].k);
 }
 
-/* A shape that only flexible dimensions offer is used when it is asked for: it is not the
- * hardware's. */
+/* A shape that only flexible dimensions offer is used on request only, because the hardware does
+ * not have it. */
 static vkn_status choose_shape(const struct vkn_config *config,
                                const struct gpu_capabilities *device, struct field_backend *backend)
 {
@@ -105,8 +106,7 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
                               const struct gpu_capabilities *device, struct field_backend *backend)
 {
     static const char *const names[] = {NULL, "float", "fixed", "cas", "f16"};
-    /* With so few subgroups at work, each may have a level for itself, where features have levels.
-     */
+    /* CPU devices have so few subgroups that each can own a level of the hash grid. */
     bool owned = (model->levels > 0 || model->inputs == 0) && device->type == GPU_CPU &&
                  !gpu_disabled("owned_sums") &&
                  (device->subgroup_size == 8 || device->subgroup_size == 16);
@@ -123,7 +123,7 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
                          names[backend->sums]);
     if (backend->sums == VKN_SUMS_F32 && !floats)
         return base_fail(VKN_BAD_INPUT,
-                         "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and swap "
+                         "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and cas "
                          "work everywhere",
                          device->name);
     backend->f16_sums = config->parallel.communication_type == VKN_COMMUNICATION_F16 ||
@@ -140,7 +140,7 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
 
 struct field_product field_product_of(const struct gpu_capabilities *device, uint32_t subgroup_size)
 {
-    /* CPU devices in the shape of GPUs have the largest, so that tests know it. */
+    /* CPU devices that are not CPU-shaped take the largest part, so that tests cover it. */
     if (gpu_cpu_kernels(device))
         return (struct field_product){1, 1};
     if (subgroup_size >= 32 || device->type == GPU_CPU)
@@ -148,22 +148,22 @@ struct field_product field_product_of(const struct gpu_capabilities *device, uin
     return (struct field_product){1, subgroup_size >= 16 ? 2 : 1};
 }
 
-/* Slices of a chunk's rows whose weights' gradients are added up apart, where layers are passes: a
- * layer of 256 x 256 keeps eight workgroups busy. */
+/* Parts of a chunk's rows that have their own sums of unfused layers' weight gradients, because a
+ * layer of 256 x 256 keeps only eight workgroups busy. */
 #define LAYER_SLICES 16u
 
 /* ---- the backend ---------------------------------------------------------------------------- */
 
-/* Enough workgroups to fill the device. How many samples there are is known on the device alone,
- * and workgroups that find none are not free on CPU devices; those of field_backward leave partial
- * sums (and on a CPU have scratch memory, which shall stay in cache). */
+/* Chooses enough workgroups to fill the device. Only the device knows the number of samples, and
+ * workgroups without samples cost time on CPU devices. Each workgroup of field_backward also writes
+ * partial sums and, on CPU devices, uses scratch memory that should stay in cache. */
 static void choose_groups(const struct gpu_capabilities *device, struct field_backend *backend)
 {
     backend->forward_groups = device->type == GPU_CPU ? 64 : 4096;
     backend->backward_groups = device->type == GPU_CPU ? 4 * base_processors() : 512;
 }
 
-/* Layers that are passes read panels; all else reads parameters as they lie. */
+/* Unfused layers read panels instead of f16 copies; fused layers and hash grids read the copies. */
 static bool has_copies(const struct field_backend *backend, const struct field_model *model)
 {
     return backend->f16 && (model->fused > 0 || model->levels > 0);
@@ -176,7 +176,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
     *backend = (struct field_backend){.precision = config->precision,
                                       .cpu_kernels = gpu_cpu_kernels(device),
                                       .subgroup_size = device->subgroup_size};
-    /* Short subgroups: an invocation has more registers, and more of them share what there is. */
+    /* In short subgroups each invocation has more registers. */
     if (!backend->cpu_kernels && device->subgroup_pinnable)
         backend->subgroup_size = device->subgroup_min;
     choose_groups(device, backend);
@@ -202,7 +202,7 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
 
 #define PANEL_CHUNK 512u /* values: shaders/field/blocks.glsl */
 
-/* Values in 16 bits of BIND_F16_PARAMS that are copies of parameters. */
+/* Returns the f16 values of BIND_F16_PARAMS that are copies of parameters. */
 static uint64_t copies(const struct field_backend *backend, const struct field_model *model)
 {
     return !has_copies(backend, model) ? 0
@@ -210,7 +210,7 @@ static uint64_t copies(const struct field_backend *backend, const struct field_m
                                        : model->param_count;
 }
 
-/* The chunk behind those. */
+/* Returns the first chunk of BIND_F16_PARAMS behind the copies. */
 static uint32_t first_panel(const struct field_backend *backend, const struct field_model *model)
 {
     return (uint32_t)((copies(backend, model) + PANEL_CHUNK - 1) / PANEL_CHUNK);
@@ -237,7 +237,7 @@ void field_backend_size_buffers(const struct field_backend *backend,
         counts->panels = (uint64_t)model->panel_chunks * PANEL_CHUNK * size / 2;
         counts->layer_bytes = 2ull * model->columns * model->chunk_rows * size;
         counts->kept_bytes = (uint64_t)model->columns * model->kept_rows * size;
-        if (model->inputs > 0) /* activations begin with a whole chunk */
+        if (model->inputs > 0) /* activations begin at a whole chunk behind the features */
             counts->kept_bytes += PANEL_CHUNK * size;
     }
     counts->feature_bytes = model->inputs * (backend->f16 ? 2u : 4u);

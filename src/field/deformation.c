@@ -1,15 +1,15 @@
-/* A deformation in front of a field (Pumarola et al., D-NeRF, CVPR 2021): an MLP makes of the
- * frequencies of position and time how far a sample is from its position in the canonical scene,
- * where the field is evaluated. Its layers are passes of their own. */
+/* Adds a deformation to a field (Pumarola et al., D-NeRF, CVPR 2021): an MLP maps the frequency
+ * encodings of position and time to a sample's displacement into the canonical scene, where the
+ * field is evaluated. Its layers are unfused. */
 #include "field/deformation.h"
 
 #include <math.h>
 
-#define LAST_LAYER 1e-4f /* bound of its initial weights: nothing moves at first */
+#define LAST_LAYER 1e-4f /* bound of the last layer's initial weights, so that nothing moves */
 
 /* ---- layout ---------------------------------------------------------------------------------- */
 
-/* Appends columns to a row's activations: what is encoded, then each layer's outputs. */
+/* Appends columns to a row's activations: encoded inputs, then each layer's outputs. */
 static void place_columns(struct field_model *model)
 {
     uint32_t first = field_first_deformation(model), before = model->columns;
@@ -36,7 +36,8 @@ vkn_status deformation_add(const struct vkn_config *config, struct field_model *
     uint32_t canonical = model->mlp_params, activations = model->activations;
     model->deformation_layers = config->dynamic.layers + 1;
     BASE_TRY(field_check(model->layer_count + model->deformation_layers <= MAX_LAYERS,
-                         "dynamic.layers", "more than 16 layers with those of the MLPs"));
+                         "dynamic.layers",
+                         "more than 16 layers, including the layers of the MLPs"));
     uint32_t inputs = LAYERS_FREQUENCIES(config->dynamic.position_octaves);
     inputs += FIELD_TIME_INPUTS(config);
     const struct field_mlp mlp = {
@@ -50,7 +51,7 @@ vkn_status deformation_add(const struct vkn_config *config, struct field_model *
         .initial = LAST_LAYER,
     };
     BASE_TRY(field_add_mlp(model, &mlp));
-    model->activations = activations; /* of fused layers alone */
+    model->activations = activations; /* counts fused layers only */
     model->param_count = model->mlp_params;
     place_columns(model);
     model->chunk_rows = config->batch.chunk;
@@ -82,14 +83,13 @@ const char *const deformation_shape[] = {"dynamic.canonical",
 
 /* ---- cost ------------------------------------------------------------------------------------ */
 
-/* Operations of a displaced position, and of its gradient; of the slopes of a sine and a cosine
- * together, and of the position's gradient. */
-#define MOVE      12
-#define GRADIENTS 3
-#define PAIR      5
-#define SLOPE     24
+/* Operations per row, or per sine and cosine of an octave. */
+#define MOVE      12 /* displaced position */
+#define GRADIENTS 3  /* gradient by the displacement */
+#define PAIR      5  /* derivatives of a sine and a cosine */
+#define SLOPE     24 /* gradient by the position */
 
-#define MAPPED 3 /* columns of the last layer's that are used */
+#define MAPPED 3 /* used output columns of the last layer */
 
 struct cost deformation_cost_encode(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -108,7 +108,7 @@ struct cost deformation_cost_move(const struct cost_model *m, const struct cost_
                                                MAPPED * (field_value_bytes(m) + 4)));
 }
 
-/* Gradients and activations of the position's columns in, the position's gradient out. */
+/* Reads gradients and activations of the position's columns, writes the gradient by position. */
 struct cost deformation_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
 {
     double pairs = 3.0 * field_position_octaves(m->config);

@@ -1,23 +1,24 @@
-/* A deformation in front of a field, and the passes that layers share with it. */
+/* Declares the deformation that may precede a field, and macros for the passes of deformed and
+ * layered models. */
 #ifndef FIELD_DEFORMATION_H
 #define FIELD_DEFORMATION_H
 
 #include "field/layers.h"
 
-/* Lays the deformation's layers out behind the field's. */
+/* Appends the deformation's layers to the field's. VKN_BAD_INPUT when there are too many layers. */
 vkn_status deformation_add(const struct vkn_config *config, struct field_model *model);
-/* Fills its part of the run's constants. */
+/* Sets the deformation's constants of a run. */
 void deformation_configure(const struct vkn_config *config, const struct field_model *model,
                            struct Config *constants);
-/* Keys that its shape follows from, then NULL. */
+/* Keys that determine the deformation's parameters, then NULL. */
 extern const char *const deformation_shape[];
 
-/* What its passes cost besides those of its layers. */
+/* Cost formulas of the deformation's passes other than those of its layers. */
 cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_frequencies,
     deformation_cost_output_gradients;
 
 /* clang-format off */
-/* Weights of all layers that are passes of their own, as products read them; also of their moving average. */
+/* Packing of unfused layers' weights; packing of their moving average; gradients of unfused layers' weights. */
 #define PACK(when)                                                                                   \
     {"pack_weights", .use = (when), .variant = FIELD_F16_ACTIVATIONS, .dispatch = DISPATCH_FORWARD,  \
      .loop = LOOP_UNFUSED_LAYERS, .cost = layers_cost_pack}
@@ -28,7 +29,7 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
     {"layer_weights", .use = (when), .variant = FIELD_LAYER_PRODUCT_F32, LIVE, .loop = LOOP_UNFUSED_LAYERS, \
      .cost = layers_cost_weights}
 
-/* From samples and times to displacements, which are activations. */
+/* From sample positions and times to displacements, which are columns of the activations. */
 #define DEFORM(when, suffix, ...)                                                                    \
     {"encode_deformation", .label = "encode_deformation" suffix, .use = (when), .variant = FIELD_F16_ACTIVATIONS, __VA_ARGS__, \
      .cost = deformation_cost_encode},                                                               \
@@ -39,7 +40,7 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
     {"layer_forward", .use = (when), CELLS, .variant = FIELD_LAYER_PRODUCT, .loop = LOOP_DEFORMATION, \
      .average = true, .cost = layers_cost_forward}
 
-/* From samples, moved by a deformation, to a grid's features. */
+/* From samples, displaced by a deformation if there is one, to hash grid features. */
 #define FEATURES(...)                                                                                \
     DEFORM(PASS_DEFORMED, "", __VA_ARGS__),                                                          \
     {"deform_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16_ACTIVATIONS, __VA_ARGS__, \
@@ -47,14 +48,14 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
     {"encode_samples", .use = PASS_GRID, .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_FORWARD,  \
      .cost = ngp_cost_encode}
 
-/* From gradients of a grid's features to those of the samples' canonical positions, which are found once
- * more: colours have taken their memory. */
+/* From gradients of hash grid features to gradients by canonical positions. The positions are computed
+ * again, because colours have overwritten them. */
 #define GRID_POSITION_GRADIENTS(when)                                                                \
     {"deform_samples", .label = "deform_live", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE, \
      .cost = deformation_cost_move},                                                                 \
     {"input_gradients", .use = (when), .variant = FIELD_F16_PARAMS, LIVE,                            \
      .cost = ngp_cost_input_gradients}
-/* From those to the gradients of the deformation's layers. */
+/* From gradients by canonical positions to the gradients of the deformation's layers. */
 #define DEFORM_BACK(when)                                                                            \
     {"deformation_output_gradients", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE,          \
      .cost = deformation_cost_output_gradients},                                                     \

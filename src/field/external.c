@@ -1,10 +1,10 @@
-/* A field that somebody else evaluates, between passes: it has no parameters and no passes of its
- * own but those around the cells of the occupancy grid. */
+/* Defines the kind of field that the caller evaluates between passes. It has no parameters, and
+ * passes for the occupancy update only. */
 #include <string.h>
 
 #include "field/layers.h"
 
-/* The optimiser's passes take no fewer. */
+/* Smallest number of parameters that the optimiser's passes support. */
 #define LEAST_PARAMS 16u
 
 static vkn_status create(const struct vkn_config *config, struct field_model *model)
@@ -30,7 +30,7 @@ static void initialize(const struct vkn_config *config, const struct field_model
 }
 
 /* clang-format off */
-/* Densities of the cells' samples come between the last two. */
+/* Between pick_cells and store_cells the caller evaluates the densities of the cells' samples. */
 static const struct pass occupancy[] = {
     {"begin_cells", CELLS, .cost = layers_cost_begin},
     {"pick_cells", CELLS, .cost = layers_cost_pick},

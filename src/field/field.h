@@ -1,5 +1,5 @@
-/* field: models of colour and density: their encodings and MLPs, the order of their parameters, the
- * passes that evaluate them, and how a device computes these. No other room knows which runs. */
+/* Declares the models of density and colour: encodings, MLPs, layout of the parameters, passes, and
+ * the backends that compute them. No other module depends on which model runs. */
 #ifndef FIELD_FIELD_H
 #define FIELD_FIELD_H
 
@@ -9,132 +9,143 @@
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Weights [input][output], then biases. With a skip connection the MLP's inputs are read again. */
+/* A layer of an MLP: weights [input][output], then biases [output]. A layer with a skip connection
+ * also reads the inputs of its MLP. */
 struct field_layer {
-    uint32_t first;           /* index of its first weight */
-    uint32_t inputs, outputs; /* as stored, padding and skip included */
-    uint32_t used_inputs, used_outputs;
-    uint32_t mlp;  /* its MLP, from 0 */
-    uint32_t skip; /* of the inputs: so many are the MLP's own; 0: no skip connection */
-    bool last;     /* of its MLP: no activation function behind it */
-    bool biases;   /* behind its weights */
-    float initial; /* weights begin evenly within +- this; 0: by how many there are */
+    uint32_t first;                     /* index of its first weight among the parameters */
+    uint32_t inputs, outputs;           /* as stored, with padding and skip connection */
+    uint32_t used_inputs, used_outputs; /* without padding */
+    uint32_t mlp;                       /* number of its MLP, from 0 */
+    uint32_t skip;                      /* inputs that come from the skip connection; 0: none */
+    bool last; /* the last layer of its MLP, which has no activation function */
+    bool biases;
+    float initial; /* initial weights are uniform in +-initial; 0: Xavier */
 };
 #define FIELD_MAX_LAYERS 24u
 #define FIELD_MAX_WIDTH  256u
 
 struct field_kind;
 
-/* Parameters: [MLPs' layers][what the kind has besides]. */
+/* A model and the layout of its parameters: [layers of the MLPs][hash grid or other encoding]. */
 struct field_model {
     const struct field_kind *kind;
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t layer_count;
-    uint32_t fused; /* the first of them, which one pass goes through; the others are passes each */
-    uint32_t mlp_params;  /* floats of the layers, whose gradients workgroups sum up */
-    uint32_t param_count; /* all floats */
-    uint32_t activations; /* values that a sample passes through, inputs and outputs included */
-    uint32_t inputs;      /* values of BIND_FEATURES for a sample */
-    struct parameter_group groups[MAX_PARAMETER_GROUPS]; /* all parameters, in order */
+    uint32_t fused; /* first layers, which one pass computes; each further layer is its own pass */
+    uint32_t mlp_params;  /* parameters of the layers, whose gradients workgroups sum up */
+    uint32_t param_count; /* all parameters, as f32 */
+    uint32_t activations; /* values per sample of the fused layers, inputs and outputs included */
+    uint32_t inputs;      /* values per sample in BIND_FEATURES */
+    struct parameter_group groups[MAX_PARAMETER_GROUPS]; /* cover all parameters, in order */
     uint32_t group_count;
-    /* Of a hash grid; 0 without one. */
-    uint32_t encoded; /* its features and what of the time is behind them, padded to 16 */
+    /* Hash grid; 0 without one. */
+    uint32_t encoded; /* grid features and time inputs, padded to a multiple of 16 */
     uint32_t levels, features;
     struct Level level[MAX_LEVELS];
-    /* Of layers that are passes of their own, see shaders/field/layers.glsl; 0 without any. */
+    /* Unfused layers (shaders/field/layers.glsl); 0 without any. Columns of a row of
+     * activations. */
     struct LayerColumns flows[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, deformation_layers, deformation_input,
         deformation_output;
-    bool position_gradients; /* gradients go down to the first layer's inputs */
-    uint32_t panel_chunks, chunk_rows, kept_rows; /* of packed weights, 512 values; Config */
+    bool position_gradients; /* the backward pass also computes gradients by the first layer's
+                                inputs */
+    /* Packed weights in chunks of 512 values; rows of a chunk, kept rows: see struct Config. */
+    uint32_t panel_chunks, chunk_rows, kept_rows;
 };
 
-/* A model that can be chosen. Recipes belong to the step and to the renderer alike. */
+/* A kind of model. The step and the renderer use the same lists of passes. */
 struct field_kind {
     enum vkn_model name;
-    bool precisions; /* offers fp16 and matrices; else fp32 alone */
-    /* Keys that its parameters' number and order follow from, none of them zero in an effective
-     * configuration, then NULL; --init takes over what was left open. NULL: there are none. */
+    bool precisions; /* offers fp16 and coopmat; otherwise fp32 only */
+    /* Keys that determine the number and order of the parameters, then NULL. --init copies the
+     * settings that the configuration leaves open. None is zero in an effective configuration.
+     * NULL: no such keys. */
     const char *const *shape;
-    /* Lays the MLPs out, and what comes behind them but for a grid and a deformation; of a grid it
-     * sets levels, features and inputs. VKN_BAD_INPUT names the setting that does not fit. */
+    /* Lays out the MLPs and all parameters except a hash grid's and a deformation's; of a grid it
+     * sets levels, features and inputs. VKN_BAD_INPUT names the invalid setting. */
     vkn_status (*create)(const struct vkn_config *config, struct field_model *model);
-    /* Fills its part of the run's constants. */
+    /* Sets the kind's constants of a run. */
     void (*configure)(const struct vkn_config *config, const struct field_model *model,
                       struct Config *constants, struct gpu_constants *specialization);
-    /* Random initial parameters, float[param_count], from the configuration's seed; NULL: weights
-     * of layers, then within +-grid.initial. */
+    /* Draws initial parameters, float[param_count], from the configuration's seed. NULL: layers as
+     * field_random_weights, other parameters uniform in +-grid.initial. */
     void (*initialize)(const struct vkn_config *config, const struct field_model *model,
                        float *params);
     struct pass_list forward; /* from BIND_SAMPLES to BIND_FIELD */
-    /* Optional, the same in two: densities of all samples, with colours of zero; then colours of
-     * those that find_visible lists in BIND_LIVE. */
+    /* Optional, `forward` in two parts: densities of all samples, with colours of zero; then the
+     * colours of the samples that find_visible lists in BIND_LIVE. */
     struct pass_list densities, colors;
     struct pass_list backward;  /* from BIND_FIELD_GRADIENTS to BIND_GRADIENTS */
-    struct pass_list occupancy; /* decays the occupancy grid's cells and raises those of its share
-                                 */
-    bool sums_cells; /* and leaves the values' sums by workgroup, where the share is all of them and
-                        nothing is deformed */
+    struct pass_list occupancy; /* decays occupancy cells, and raises this rank's share of them */
+    bool sums_cells; /* `occupancy` also writes partial sums of the cells, unless the cells are
+                        shared among ranks or the field is deformed */
     struct pass_list normals; /* optional: from BIND_SAMPLES to BIND_NORMALS */
-    /* Optional: behind `backward`, from gradients of features to BIND_INPUT_GRADIENTS by position.
-     * Those by direction are there where `backward` ran with SPEC_INPUT_GRADIENTS. */
+    /* Optional; runs after `backward`: from gradients of features to gradients by position in
+     * BIND_INPUT_GRADIENTS. `backward` itself writes gradients by direction when it has
+     * SPEC_INPUT_GRADIENTS. */
     struct pass_list input_gradients;
 };
 
-/* Lists the passes of a recipe that belong to what the model is made of (PASS_OF_FIELD), in order;
- * returns how many there are. */
+/* Lists the passes of a list whose PASS_OF_FIELD conditions the model meets, in order. Returns
+ * their number. */
 #define FIELD_MAX_PASSES 24u
 size_t field_list_passes(const struct field_model *model, const struct pass_list *pass_list,
                          const struct pass *passes[FIELD_MAX_PASSES]);
-/* Returns the first of them that has the variant; NULL: none has. */
+/* Returns the first pass of field_list_passes that has the variant, or NULL. */
 const struct pass *field_find_pass(const struct field_model *model,
                                    const struct pass_list *pass_list, enum field_variant variant);
-/* Returns which of PASS_OF_FIELD hold. */
+/* Returns the PASS_OF_FIELD conditions that the model meets. */
 unsigned field_pass_use(const struct field_model *model);
 
-struct vkn_config field_proposal_config(const struct vkn_config *config); /* a density alone */
-/* What backends are tried with; vkn_field_check where that is still to do, or shall be done again.
- */
+/* Returns the configuration of the proposal: a model of density only. */
+struct vkn_config field_proposal_config(const struct vkn_config *config);
+/* Returns the configuration that backends are tried with: for a field in GLSL, its MLPs behind a
+ * hash grid; else `config`. */
 struct vkn_config field_trial_config(const struct vkn_config *config);
+/* Checks the configuration's field in GLSL (vkn_field_check), unless it has passed before and not
+ * `again`. VKN_OK for other models. */
 vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again);
-/* Registers a checkpoint's GLSL (NULL: none), which must be trusted and the one that `config`
- * names. */
+/* Registers the GLSL of a checkpoint. VKN_BAD_INPUT when `text` is NULL, is not trusted, or is not
+ * the field that `config` names. */
 vkn_status field_register_stored(const char *path, const char *text,
                                  const struct vkn_config *config);
-struct vkn_config field_external_config(const struct vkn_config *config); /* evaluated by the caller
-                                                                           */
-/* Lists the keys that its shape, and its deformation's, follows from; returns how many there are.
- */
+/* Returns the configuration of a field that the caller evaluates. */
+struct vkn_config field_external_config(const struct vkn_config *config);
+/* Lists the keys that determine the parameters of the model and its deformation. Returns their
+ * number. */
 #define FIELD_MAX_KEYS 32u
 size_t field_shape_keys(const struct vkn_config *config, const char *keys[FIELD_MAX_KEYS]);
-/* Makes another kind known to this process; for tests. */
+/* Registers a further kind in this process; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
-/* Cuts gradients into at most so many pieces of whole levels of the grid, of about as many numbers
- * each; returns how many there are. Without a grid: 1. */
+/* Splits the gradients into at most that many buckets of whole hash grid levels and about equal
+ * size. Returns the number of buckets; 1 without a grid. */
 uint32_t field_split_gradients(const struct field_model *model, uint32_t buckets,
                                struct Config *constants);
 
-/* Of an effective configuration; without its deformation, as backends are tried. VKN_BAD_INPUT
- * names what does not fit. */
+/* Creates the model of an effective configuration. VKN_BAD_INPUT names the invalid setting. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
+/* Creates the model without its deformation, for trials of backends. */
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model);
+/* Sets the field's constants of a run. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,
                      struct Config *constants, struct gpu_constants *specialization);
+/* Draws the initial parameters, float[param_count]. */
 void field_initialize(const struct vkn_config *config, const struct field_model *model,
                       float *params);
-/* Where a weight of the MLPs lies when each layer is stored [output][input]. */
+/* Returns the index of a weight of the MLPs when each layer is stored as [output][input]. */
 uint32_t field_transposed_index(const struct field_model *model, uint32_t weight);
-/* The model's part of what passes repeat over. */
+/* Sets the model's members of `repeats`. */
 void field_repeats(const struct field_model *model, struct repeats *repeats);
-/* Adds what buffers need for the model. */
+/* Sets the model's members of `counts`. */
 void field_size_buffers(const struct field_model *model, struct buffer_counts *counts);
 
-/* ---- backends: how the field computes on a device, and which programs do it ------------------ */
+/* ---- backends: precision, matrix shape, tiles and shaders of a field on a device ------------- */
 
 #define FIELD_SHADER_NAME 64u
 
-/* Chosen by measuring. None changes what is computed, but for the order of gradients' sums. */
+/* Parameters that the tuner measures. They change no result except the order in which gradients are
+ * added up. */
 /* clang-format off */
 enum field_tunable {
     FIELD_TILES_AT_ONCE, FIELD_HOLD_SUMS, FIELD_OWNED_ROWS,
@@ -144,127 +155,134 @@ enum field_tunable {
 };
 /* clang-format on */
 struct field_tuning {
-    uint32_t values[FIELD_TUNABLES]; /* 0 where the backend has no such thing */
+    uint32_t values[FIELD_TUNABLES]; /* 0 when the backend does not have the parameter */
 };
 
-/* A subgroup's part of a layer's product in matrices: blocks of 16 rows, panels of 16 columns. */
+/* The part of a layer's matrix product that one subgroup computes: blocks of 16 rows, panels of 16
+ * columns. */
 struct field_product {
     uint32_t blocks, panels;
 };
 struct field_product field_product_of(const struct gpu_capabilities *device,
                                       uint32_t subgroup_size);
 
+/* How a field is computed on a device. */
 struct field_backend {
     enum vkn_precision precision; /* never AUTO */
-    enum vkn_gradient_sums sums;  /* never DEFAULT */
-    bool f16_sums;                /* of the grid, as the optimiser reads them: f16, two at a time */
+    enum vkn_gradient_sums sums;  /* never DEFAULT: accumulator of the hash grid's gradients */
+    bool f16_sums;                /* the optimiser reads the grid's gradients as pairs of f16 */
     const char *scatter_suffix;   /* suffix of scatter_gradients */
-    uint32_t sums_size;           /* its workgroups' size; 0: that of the other passes */
-    struct gpu_matrix_shape shape; /* COOPMAT */
-    bool f16;                      /* parameters and activations are stored in f16 */
-    bool copies;            /* the optimiser keeps f16 copies of the parameters, in their order */
-    bool f16_accumulate;    /* COOPMAT: f16 instead of f32 */
-    uint32_t rounded;       /* ROUND_*, F32_PRODUCTS, see SPEC_ROUNDED */
-    bool conversions;       /* COOPMAT: through VK_NV_cooperative_matrix2 */
-    bool cpu_kernels;       /* gpu_cpu_kernels */
-    bool hold_sums;         /* see SPEC_HOLD_SUMS */
-    bool rows_in_memory;    /* backward's rows do not fit into shared memory */
-    uint32_t subgroup_size; /* of the programs with MLPs */
-    uint32_t owned_rows;    /* CPU device's matrices: see SPEC_OWNED_ROWS */
-    uint32_t forward_row, backward_row; /* tiles: values from a row to the next, SPEC_ROW_STRIDE */
-    struct field_product product;       /* COOPMAT */
-    uint32_t transposed;                /* GPUs' matrices: see SPEC_TRANSPOSED */
-    uint32_t tiles_at_once;             /* CPU device's FP32, FP16: see SPEC_GRADIENT_TILES */
+    uint32_t sums_size; /* workgroup size of scatter_gradients; 0: that of the other passes */
+    struct gpu_matrix_shape shape; /* coopmat */
+    bool f16;                      /* parameters and activations are stored as f16 */
+    bool copies;         /* the optimiser keeps f16 copies of the parameters, in the same order */
+    bool f16_accumulate; /* coopmat: accumulates in f16 instead of f32 */
+    uint32_t rounded;    /* ROUND_*, F32_PRODUCTS, see SPEC_ROUNDED */
+    bool conversions;    /* coopmat: converts matrices by VK_NV_cooperative_matrix2 */
+    bool cpu_kernels;    /* gpu_cpu_kernels of the device */
+    bool hold_sums;      /* see SPEC_HOLD_SUMS */
+    bool rows_in_memory; /* tiles of field_backward lie in device memory */
+    uint32_t subgroup_size;               /* of the shaders with MLPs */
+    uint32_t owned_rows;                  /* coopmat on CPU devices: see SPEC_OWNED_ROWS */
+    uint32_t forward_row, backward_row;   /* row stride of a tile in values, see SPEC_ROW_STRIDE */
+    struct field_product product;         /* coopmat */
+    uint32_t transposed;                  /* coopmat on GPUs: see SPEC_TRANSPOSED */
+    uint32_t tiles_at_once;               /* fp32, fp16 on CPU devices: see SPEC_GRADIENT_TILES */
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
-    uint32_t forward_size, backward_size; /* invocations of a workgroup: as many or a multiple */
+    uint32_t forward_size, backward_size; /* invocations of a workgroup, a multiple of the rows */
     uint32_t forward_groups, backward_groups, layer_splits; /* most workgroups; see Config */
     uint64_t scratch_bytes; /* of BIND_SCRATCH for one workgroup of field_backward */
-    bool tuned;             /* not as field_backend_create left it */
+    bool tuned;             /* changed by field_backend_tune */
 };
 
-/* Chooses everything but the precision, which must not be AUTO. VKN_BAD_INPUT names the setting
- * that the device cannot do, and what it can. */
+/* Creates the backend of an effective configuration, whose precision must not be AUTO.
+ * VKN_BAD_INPUT names the setting that the device does not support, and what it supports. */
 vkn_status field_backend_create(const struct vkn_config *config, const struct field_model *model,
                                 const struct gpu_capabilities *device,
                                 struct field_backend *backend);
+/* Returns the current values of all tunable parameters. */
 struct field_tuning field_backend_tuning(const struct field_backend *backend);
-/* Sets all tunables. False, and the backend stays as it is, when the device has no room for it. */
+/* Sets all tunable parameters. Returns false and leaves the backend as it is when the values are
+ * invalid or do not fit the device. */
 bool field_backend_tune(const struct field_tuning *tuning, const struct field_model *model,
                         const struct gpu_capabilities *device, struct field_backend *backend);
-/* Adds what buffers need for the backend. */
+/* Sets the backend's members of `counts`. */
 void field_backend_size_buffers(const struct field_backend *backend,
                                 const struct field_model *model, struct buffer_counts *counts);
-/* Where panels lie behind copies of parameters, and slices of layers beside fused ones. */
+/* Sets the positions of packed weights in BIND_F16_PARAMS, and Config.layer_splits. */
 void field_backend_place_panels(const struct field_backend *backend,
                                 const struct field_model *model, struct Config *constants);
-/* The program of `pass`. */
+/* Writes the name of the pass's shader, with the variant's suffix. */
 void field_backend_shader_name(const struct field_backend *backend, const char *pass,
                                enum field_variant variant, char name[FIELD_SHADER_NAME]);
-/* Fills its part of the run's constants. */
+/* Sets the backend's specialisation constants that all shaders share. */
 void field_backend_configure(const struct field_backend *backend,
                              struct gpu_constants *specialization);
-/* Creates the program of `pass`: of `local_size` invocations, but of a tile's for FIELD_FORWARD and
- * FIELD_BACKWARD. The caller destroys *program. */
+/* Creates the pipeline of `pass`. Its workgroups have `local_size` invocations, unless the variant
+ * has its own size (tiles, products, accumulators). The caller destroys *program. */
 vkn_status field_backend_create_pipeline(struct gpu_device *device,
                                          const struct field_backend *backend, const char *pass,
                                          enum field_variant variant, uint32_t local_size,
                                          const struct gpu_constants *constants,
                                          struct gpu_pipeline **pipeline);
-/* Programs of several passes at once, as gpu_pipelines_create does it. */
+/* A pass whose pipeline is to be created. */
 struct field_pass_request {
     const char *pass;
     struct gpu_pipeline **pipeline;
     enum field_variant variant;
 };
+/* Creates the pipelines of several passes in parallel, see gpu_pipelines_create. */
 vkn_status field_backend_create_pipelines(struct gpu_device *device,
                                           const struct field_backend *backend,
                                           const struct field_pass_request *requests, size_t count,
                                           uint32_t local_size,
                                           const struct gpu_constants *constants);
-/* The constants of one program: rows of forward and backward differ. */
+/* Sets the specialisation constants that depend on the variant: the tile's rows and row stride. */
 void field_backend_specialize(const struct field_backend *backend, enum field_variant variant,
                               struct gpu_constants *specialization);
-/* As the configuration names the matrices' shape; DEFAULT without matrices. */
+/* Returns the setting's value of the matrix shape; DEFAULT without matrices. */
 enum vkn_matrix_shape field_backend_shape(const struct field_backend *backend);
-/* "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation)", and whether with conversions. */
+/* Writes "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation, conversions)"; returns `text`. */
 const char *field_backend_describe(const struct field_backend *backend,
                                    char text[FIELD_SHADER_NAME]);
 
 /* ---- policy ---------------------------------------------------------------------------------- */
-/* What each operation of training is stored and computed in, by precision. */
+/* The number format in which each operation of training is stored or computed, by precision. */
 
 enum field_operation {
-    FIELD_PARAMETERS,    /* hash table and MLP weights, as the step reads them */
-    FIELD_INTERPOLATION, /* of the grid's features */
-    FIELD_ACTIVATIONS,
-    FIELD_PRODUCTS, /* of the MLPs */
-    FIELD_SUMS,
+    FIELD_PARAMETERS,    /* hash grid entries and MLP weights, as the step reads them */
+    FIELD_INTERPOLATION, /* of hash grid features */
+    FIELD_ACTIVATIONS,   /* stored activations */
+    FIELD_PRODUCTS,      /* factors of the MLPs' matrix products */
+    FIELD_SUMS,          /* accumulation of the MLPs' matrix products */
     FIELD_ACTIVATION_GRADIENTS,
-    FIELD_WEIGHT_SUMS, /* of the weights' gradients */
-    FIELD_GRID_SUMS,
+    FIELD_WEIGHT_SUMS, /* accumulation of the weights' gradients */
+    FIELD_GRID_SUMS,   /* accumulation of the hash grid's gradients */
     FIELD_COMPOSITING, /* transmittance; colour and depth of rays */
-    FIELD_LOSS,        /* sigmoid, density's exp, loss */
-    FIELD_MASTERS,
-    FIELD_MOMENTS,
-    FIELD_UPDATE, /* moving average, gradient norm */
+    FIELD_LOSS,        /* sigmoid, exponential of the density, loss */
+    FIELD_MASTERS,     /* master parameters */
+    FIELD_MOMENTS,     /* moments of the optimiser */
+    FIELD_UPDATE,      /* moving average, gradient norm */
     FIELD_OPERATIONS
 };
 
-/* Whether 16 bits are involved by default; the table decides it for the code as well. `precision`
- * is not AUTO. */
+/* Returns whether the operation uses f16 by default. `precision` must not be AUTO. */
 bool field_is_f16(enum field_operation operation, enum vkn_precision precision);
-/* "MLP products"; "f16 matrices" as the table has it; the same as a backend does it. */
+/* Returns the operation's name, as "MLP products". */
 const char *field_operation_name(enum field_operation operation);
-/* The setting that chooses it; NULL: none does. */
+/* Returns the key of the operation's setting; NULL when no setting changes it. */
 const char *field_operation_key(enum field_operation operation);
+/* Returns the default format of a precision, as "f16 matrices". */
 const char *field_policy(enum field_operation operation, enum vkn_precision precision);
+/* Returns the format that the backend uses. */
 const char *field_policy_of(enum field_operation operation, const struct field_backend *backend);
-/* "policy.master_parameters=f16, policy.moments=f16": what is not as the precision has it by
- * default; mostly nothing. */
+/* Writes the settings that differ from the precision's defaults, as "policy.master_parameters=f16,
+ * policy.moments=f16"; mostly "". Returns `text`. */
 #define FIELD_POLICY_TEXT 224u
 const char *field_policy_describe(const struct field_backend *backend,
                                   char text[FIELD_POLICY_TEXT]);
-/* Leaves what follows from the precision to it, for a field that is computed in another. */
+/* Resets the policy settings that depend on the precision to their defaults, before the precision
+ * is changed. */
 void field_policy_reset(struct vkn_config *config);
 
 #endif

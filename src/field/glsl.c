@@ -1,11 +1,12 @@
-/* Fields in GLSL: an encoding of a user's, with its own derivative, in the place of ngp's hash
- * grid. All else is ngp's. Parameters: [density layers][colour layers][the field's]. */
+/* Builds models from fields in GLSL: the ngp model with the user's encoding and its derivative
+ * instead of the hash grid. Parameters: [density layers][colour layers][encoding]. */
 #include "field/glsl.h"
 
 #include "field/layers.h"
 #include "field/ngp.h"
 
-/* As if a grid of two features a level made the features: their places are the same. */
+/* Returns the configuration of a hash grid with two features per level and equally many features,
+ * which have the same layout. */
 static struct vkn_config with_grid(const struct vkn_config *config, const struct glsl_field *field)
 {
     struct vkn_config grid = *config;
@@ -26,16 +27,16 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     const struct glsl_field *field = glsl_find(config);
     const struct vkn_config grid = with_grid(config, field);
     BASE_TRY(ngp_create(&grid, model));
-    model->levels = 0; /* there is none */
+    model->levels = 0; /* there is no grid */
     model->groups[0].entry = field->facts.entry;
-    /* Filled up to whole entries, and words of f16. */
+    /* Padded to whole entries and whole words of f16. */
     model->param_count = model->mlp_params + FIELD_PAD(field->facts.parameters);
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->param_count - model->mlp_params,
                                  .entry = field->facts.entry,
                                  .sparse = true,
                                  .rate = 1.0f};
-    model->chunk_rows = UINT32_MAX; /* cells of the occupancy grid: as many as there is room for */
+    model->chunk_rows = UINT32_MAX; /* place_rows limits the cells of a chunk to the capacity */
     return VKN_OK;
 }
 
@@ -71,7 +72,7 @@ static void initialize(const struct vkn_config *config, const struct field_model
 
 /* ---- cost ------------------------------------------------------------------------------------ */
 
-/* What is known: places and features; not what the snippet does in between. */
+/* Counts the bytes of positions and features; the operations of the user's code are unknown. */
 static struct cost features_cost(const struct cost_model *m, double rows)
 {
     return cost_streaming(0, rows * (FIELD_RAY_BYTES + sizeof(struct Sample) +
@@ -107,7 +108,7 @@ static const char *const shape[] = {
     "mlp.color_layers", "mlp.sh_degree", NULL,
 };
 
-/* Its programs have names of their own, and in profiles those of the passes in whose place they are. */
+/* The user's shaders have generated names, and labels of the passes that they replace. */
 static void list_passes(struct glsl_field *field)
 {
     const struct pass encode = {

@@ -1,4 +1,5 @@
-/* Whether a field in GLSL is right: shaders/field/snippet_check.comp at some places. */
+/* Checks a field in GLSL at random positions by shaders/field/snippet_check.comp, and reports the
+ * worst error. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +8,13 @@
 #include "shared/snippet.h"
 
 #define POSITIONS       256u
-#define PARAMS_EACH     16u /* parameters at each place */
-#define FIRST_PARAMETER 64u /* as behind MLPs; whoever forgets it is found */
+#define PARAMS_EACH     16u /* parameters that are checked at each position */
+#define FIRST_PARAMETER 64u /* not 0, to detect code that ignores first_parameter */
 #define LOCAL_SIZE      64u
 
-double glsl_check_seconds = 20; /* the places take milliseconds */
+double glsl_check_seconds = 20; /* a correct field takes milliseconds */
 
-struct finding { /* as the program leaves it */
+struct finding { /* result of one position, as the shader writes it */
     uint32_t kind, index;
     float derivative, differences;
 };
@@ -26,7 +27,8 @@ static double error_of(const struct finding *finding)
     return fabs(derivative - differences) / fmax(fabs(derivative), fabs(differences));
 }
 
-/* Anything but a derivative first, for derivatives may follow from it; of these the worst. */
+/* Returns the first error other than a wrong derivative, because it may cause wrong derivatives;
+ * else the worst derivative. */
 static const struct finding *choose(const struct finding findings[POSITIONS])
 {
     const struct finding *chosen = &findings[0];
@@ -65,17 +67,17 @@ static vkn_status judge(const struct glsl_field *field, const struct finding *fo
         return VKN_OK;
     if (found->kind == SNIPPET_DERIVATIVE)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: encode_backward: parameter %u off by %.1g: adds %.4g, by differences "
-                         "%.4g",
+                         "%s: encode_backward: parameter %u off by %.1g: adds %.4g, finite "
+                         "differences give %.4g",
                          field->snippet.file, found->index, error_of(found),
                          (double)found->derivative, (double)found->differences);
     if (found->kind == SNIPPET_PARAMETER_BEFORE_FIRST)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: asks for parameter %u, but they begin with first_parameter, %u",
+                         "%s: uses parameter %u, which is before first_parameter, %u",
                          field->snippet.file, found->index, FIRST_PARAMETER);
     if (found->kind >= BASE_COUNT(messages))
-        return base_fail(VKN_ERROR, "%s: the check has not ended", field->snippet.file);
-    /* The table's own: NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
+        return base_fail(VKN_ERROR, "%s: the check has not finished", field->snippet.file);
+    /* A format of the table above: NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
     snprintf(text, sizeof text, messages[found->kind].text, found->index,
              messages[found->kind].of_features ? facts->features : facts->parameters);
     return base_fail(VKN_BAD_INPUT, "%s: %s", field->snippet.file, text);
@@ -93,8 +95,8 @@ struct run {
     uint32_t local_size;
 };
 
-/* Anywhere in +-1, for features that are linear in the parameters are as good there as where
- * training begins; around what they shall begin with where a function says so. */
+/* Draws parameters in +-1, or within 0.125 of the field's own initial values. Features that are
+ * linear in the parameters can be checked at any values. */
 static vkn_status fill_params(struct run *run)
 {
     const struct vkn_config config = {0};
@@ -144,8 +146,8 @@ static vkn_status run_positions(struct run *run, uint32_t places)
     return gpu_run_once(&recording);
 }
 
-/* A loop that never ends is the field's fault, whether the limit or the driver's watchdog finds it.
- */
+/* Reports an endless loop as an error of the field, whether the time limit or the driver's watchdog
+ * ends it. */
 static vkn_status run_within_limit(struct run *run)
 {
     double limit = gpu_set_wait_limit(run->device, glsl_check_seconds), began = base_seconds();
@@ -155,11 +157,12 @@ static vkn_status run_within_limit(struct run *run)
     gpu_set_wait_limit(run->device, limit);
     if (status != VKN_NO_DEVICE)
         return status;
-    return base_fail(VKN_BAD_INPUT, "%s: does not end: %.3g s at %u places",
+    return base_fail(VKN_BAD_INPUT, "%s: does not end: %.3g s at %u positions",
                      run->field->snippet.file, base_seconds() - began, POSITIONS);
 }
 
-/* First nowhere: CPU devices compile a program when it first runs, which may take long. */
+/* Runs without positions first: CPU devices compile a shader when it first runs, which may take
+ * longer than the time limit. */
 static vkn_status compute(struct run *run, struct finding findings[POSITIONS])
 {
     BASE_TRY(run_positions(run, 0));
@@ -189,14 +192,14 @@ vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *
     if (config->model != VKN_MODEL_GLSL)
         return VKN_OK;
     if (!field)
-        return field_model_create(config, &model); /* which says so */
+        return field_model_create(config, &model); /* fails with the message */
     if (field->checked && !again)
         return VKN_OK;
     BASE_TRY(run_check(device, field));
     field->checked = true;
     base_log(BASE_LOG_INFO,
              "%s: field %s: %u parameters, %u features; encode_backward agrees with "
-             "differences",
+             "finite differences",
              field->snippet.file, field->facts.name, field->facts.parameters,
              field->facts.features);
     return VKN_OK;

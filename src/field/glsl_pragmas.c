@@ -1,5 +1,4 @@
-/* What a field in GLSL says of itself: lines "#pragma field KEY VALUE", which compilers pass over.
- */
+/* Reads the pragmas of a field in GLSL: lines "#pragma field KEY VALUE", which compilers ignore. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 struct line {
     const char *file;
     unsigned number;
-    const char *at; /* what is left of it */
+    const char *at; /* the part that is not read yet */
 };
 
 static vkn_status fail(const struct line *line, const char *key, const char *message)
@@ -24,7 +23,7 @@ static void skip_spaces(struct line *line)
     line->at += strspn(line->at, " \t\r");
 }
 
-/* Whether the next word is that; goes behind it. */
+/* Returns whether the next word is `word`, and skips it. */
 static bool match_word(struct line *line, const char *word)
 {
     size_t length = strlen(word);
@@ -40,7 +39,7 @@ static bool at_end(const struct line *line)
     return *line->at == 0 || *line->at == '\n' || strncmp(line->at, "//", 2) == 0;
 }
 
-/* "8 * 16 * 16 * 16"; false: no such number. */
+/* Reads a product such as "8 * 16 * 16 * 16". Returns false unless it is between 1 and `most`. */
 static bool read_product(struct line *line, uint32_t most, uint32_t *product)
 {
     uint64_t value = 1;
@@ -91,7 +90,7 @@ static vkn_status read_name(struct line *line, char name[64])
     if (length == 0 || length >= 64)
         return fail(line, "name", "not a word of up to 63 bytes");
     if (!name[0])
-        memcpy(name, line->at, length); /* of zeros */
+        memcpy(name, line->at, length); /* `name` is filled with zeros */
     return VKN_OK;
 }
 
@@ -116,12 +115,12 @@ static vkn_status check_facts(const char *file, const struct glsl_pragmas *facts
 {
     if (facts->parameters == 0)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: how many parameters there are is missing: "
+                         "%s: the number of parameters is missing: "
                          "#pragma field parameters N",
                          file);
     if (facts->features == 0)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: how many features there are is missing: "
+                         "%s: the number of features is missing: "
                          "#pragma field features N",
                          file);
     if (facts->features % 2 != 0 || facts->features > VKN_FIELD_FEATURES)

@@ -1,4 +1,4 @@
-/* The fields in GLSL that are known to the process. */
+/* Registers fields in GLSL in this process. */
 #include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "field/glsl.h"
 
-#define MOST_BYTES ((size_t)256 << 10) /* of GLSL: checkpoints carry it */
+#define MOST_BYTES ((size_t)256 << 10) /* of a field's text, which checkpoints store */
 
-/* What is in the list stays. */
+/* The registered fields, which are never removed. */
 static struct {
     pthread_mutex_t lock;
     struct glsl_field *first;
@@ -50,8 +50,8 @@ const char *vkn_field_source(const vkn_config *config)
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
-/* A line for each member that is given, then the text with its own numbers of lines. NULL on no
- * memory. */
+/* Returns a pragma for each member that is set, then the text; #line keeps the line numbers of the
+ * text. NULL when memory is short. */
 static char *compose(const struct vkn_field *field, const char *text)
 {
     struct base_text whole = {0};
@@ -88,7 +88,7 @@ static vkn_status check_text(const char *file, const char *text, size_t size)
     return VKN_OK;
 }
 
-/* In fresh memory. */
+/* Reads the field's text into *source, which the caller frees. */
 static vkn_status read_source(const struct vkn_field *field, char **source)
 {
     char *read = NULL;
@@ -110,7 +110,7 @@ static vkn_status read_source(const struct vkn_field *field, char **source)
 
 /* ---- registering ----------------------------------------------------------------------------- */
 
-/* Takes `source`. */
+/* Takes ownership of `source`, even on failure. */
 static vkn_status fill(struct glsl_field *field, const struct vkn_field *given, char *source)
 {
     field->snippet.text = source;
@@ -135,7 +135,7 @@ static void destroy(struct glsl_field *field)
     free(field);
 }
 
-/* Takes `source`; under the lock. */
+/* Adds a field under the lock; takes ownership of `source`. */
 static vkn_status add(const struct vkn_field *given, char *source, uint32_t number)
 {
     struct glsl_field *field = base_alloc(1, sizeof *field);
@@ -155,14 +155,15 @@ static vkn_status add(const struct vkn_field *given, char *source, uint32_t numb
     return VKN_OK;
 }
 
-/* The number of a field in configurations; 0 is none. */
+/* Returns the number of a text, the setting glsl.source; never 0, which means no field. */
 static uint32_t number_of(const char *source)
 {
     uint32_t number = base_crc32c(0, source, strlen(source));
     return number ? number : 1;
 }
 
-/* Takes `source`; *number is that of the field. */
+/* Registers a field unless it is registered already; takes ownership of `source`. Sets *number to
+ * the field's number. */
 static vkn_status know(const struct vkn_field *given, char *source, uint32_t *number)
 {
     *number = number_of(source);
@@ -173,9 +174,9 @@ static vkn_status know(const struct vkn_field *given, char *source, uint32_t *nu
         status = add(given, source, *number);
     } else {
         if (strcmp(field->snippet.text, source) != 0)
-            status =
-                base_fail(VKN_BAD_INPUT, "%s: its number is that of %s: change a comment in it",
-                          given->file ? given->file : "field", field->snippet.file);
+            status = base_fail(VKN_BAD_INPUT,
+                               "%s: has the same number (CRC) as %s: change a comment in it",
+                               given->file ? given->file : "field", field->snippet.file);
         else if (given->initialize) {
             field->initialize = given->initialize;
             field->context = given->context;

@@ -1,4 +1,4 @@
-/* Which GLSL of checkpoints this process runs: texts by their SHA-256, or all. */
+/* Keeps the SHA-256 sums of the texts that this process may run from checkpoints. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,14 @@ struct trusted_text {
     struct trusted_text *next;
 };
 
-/* Trust is not taken back: what was trusted may have been compiled. */
+/* Trust is never revoked, because a trusted text may have been compiled already. */
 static struct {
     pthread_mutex_t lock;
     bool all;
     struct trusted_text *first;
 } trusted = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* False unless `given` is 64 hexadecimal digits; `sha256` becomes them in lower case. */
+/* Copies 64 hexadecimal digits in lower case; returns false for any other text. */
 static bool read_digits(const char *given, char sha256[BASE_SHA256_TEXT])
 {
     static const char lower[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";

@@ -1,61 +1,62 @@
-/* What the kinds of models share. */
+/* Declares what the kinds of models share: MLP layout, encodings, panels, initial parameters. */
 #ifndef FIELD_INTERNAL_H
 #define FIELD_INTERNAL_H
 
 #include "field/field.h"
 
-#define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* to whole matrix tiles */
+#define FIELD_PAD(n) (((n) + 15u) / 16u * 16u) /* rounds up to whole matrix tiles */
 
 extern const struct field_kind field_ngp, field_vanilla, field_layered, field_proposal,
     field_external;
 
-/* Models that configurations of a proposal and of an external field name: no setting does. */
+/* Models of a proposal and of an external field, which the setting `model` cannot name. */
 #define FIELD_MODEL_PROPOSAL ((enum vkn_model)1000)
 #define FIELD_MODEL_EXTERNAL ((enum vkn_model)1001)
 
-/* An MLP to be laid out. */
+/* An MLP to be added to a model. */
 struct field_mlp {
     uint32_t inputs, used_inputs; /* as stored; without padding */
-    uint32_t width, hidden;       /* of the hidden layers; how many */
+    uint32_t width, hidden;       /* hidden layers: width, number */
     uint32_t outputs, used_outputs;
-    uint32_t skip_at; /* the hidden layer, from 1, that reads the inputs again; 0: none */
+    uint32_t skip_at; /* number, from 1, of the hidden layer with a skip connection; 0: none */
     bool biases;
-    float initial; /* weights of the last layer begin evenly within +- this; 0: as the others' */
+    float initial; /* initial weights of the last layer are uniform in +-initial; 0: Xavier */
 };
-/* Appends its layers to the model's, and their weights to its parameters. VKN_BAD_INPUT when they
- * are too many or too wide. */
+/* Appends the MLP's layers and their parameters to the model. VKN_BAD_INPUT when there are too many
+ * layers or a layer is too wide. */
 vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
 
-/* The layers in front of a deformation's. */
+/* Returns the number of layers before the deformation's. */
 static inline uint32_t field_first_deformation(const struct field_model *model)
 {
     return model->layer_count - model->deformation_layers;
 }
-/* How fields of layers encode position and direction; the octaves of their frequencies, 0: the
- * vector alone, or another encoding. */
+/* Return the encodings of position and direction of a layered model, and the octaves of the
+ * frequency encodings; 0 octaves: the vector itself, or another encoding. */
 enum vkn_position_encoding field_position(const struct vkn_config *config);
 uint32_t field_position_octaves(const struct vkn_config *config);
 enum vkn_direction_encoding field_direction(const struct vkn_config *config);
 uint32_t field_direction_octaves(const struct vkn_config *config);
-/* Returns whether a deformation is in front of the field. */
+/* Returns whether a deformation precedes the field. */
 bool field_is_deformed(const struct vkn_config *config);
-/* Values of the time as an input: itself, then sine and cosine of each octave. As many of the
- * canonical field of the dynamic model, where its look changes; else 0. */
+/* Inputs of an encoded time: the time itself, then sine and cosine of each octave. */
 #define FIELD_TIME_INPUTS(config) (1 + 2 * (config)->dynamic.time_octaves)
+/* Returns the time inputs of the canonical field; 0 unless dynamic.time_features=on. */
 uint32_t field_time_inputs(const struct vkn_config *config);
-/* The first parameter of the layers that are passes of their own. */
+/* Returns the first parameter of the unfused layers. */
 uint32_t field_first_unfused(const struct field_model *model);
-/* Columns of a chunk, see shaders/field/blocks.glsl; as many with those that fill up the last. */
+/* Columns of a chunk, see shaders/field/blocks.glsl. */
 #define FIELD_COLUMNS 32u
+/* Rounds up to whole chunks. */
 uint32_t field_pad_columns(uint32_t columns);
-/* Places the panels of a layer behind those that the model has: its weights with biases, then those
- * of its own columns transposed. */
+/* Appends a layer's panels to the model's: its weights and biases, then the transposed weights of
+ * its own columns. */
 void field_place_panels(struct field_model *model, uint32_t layer);
-/* Outputs whose gradients make those of a layer's own columns. */
+/* Returns the number of output gradients from which the gradients of the layer's own columns are
+ * computed: the layer's own outputs and, if another layer reads the columns too, its outputs. */
 uint32_t field_gradient_outputs(const struct field_model *model, uint32_t layer);
 #define FIELD_RAY_BYTES 24.0 /* bytes of a ray's origin and direction */
-/* Bytes of an activation of layers that are passes, and of the weights in panels of some of them.
- */
+/* Return the bytes of an activation of unfused layers, and of the panels of layers [from, end). */
 static inline double field_value_bytes(const struct cost_model *m)
 {
     return m->backend->f16 ? 2 : 4;
@@ -66,29 +67,30 @@ static inline double field_panel_bytes(const struct cost_model *m, uint32_t from
     uint32_t behind = end < model->layer_count ? model->flows[end].panels : model->panel_chunks;
     return (double)(behind - model->flows[from].panels) * 512 * field_value_bytes(m);
 }
-/* Workgroups that each leave sums of the gradients of layers that are passes of their own. */
+/* Returns the number of partial sums of each weight gradient of unfused layers. */
 static inline double field_layer_slices(const struct cost_model *m)
 {
     uint32_t slices = m->constants->layer_splits;
     return slices > 0 ? slices : m->constants->backward_groups;
 }
-/* VKN_BAD_INPUT with the key and the message unless `good`. */
+/* Returns VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);
-/* The stream of random numbers that a run's parameters begin with; the next of one, in [-1, 1). */
+/* Begins the random numbers of a run's initial parameters. */
 uint64_t field_random_begin(const struct vkn_config *config);
+/* Returns the next random number, uniform in [-1, 1). */
 float field_random(uint64_t *state);
-/* Weights of all layers, Xavier uniform (Glorot and Bengio 2010) or as the layer has it, padding
- * zero. */
+/* Draws the weights of all layers: uniform in +-layer.initial, else Xavier uniform (Glorot and
+ * Bengio 2010). Padding and biases are zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params);
 
-/* Takes the operations that settings lower to f16, of a backend that has all else. VKN_BAD_INPUT
- * names the setting that its precision does not offer, or another one that says otherwise. */
+/* Applies the policy settings to an otherwise complete backend. VKN_BAD_INPUT names the setting
+ * that the precision does not offer, or that contradicts gradient_sums or matrix.accumulate. */
 vkn_status field_apply_policy(const struct vkn_config *config, struct field_backend *backend);
-/* Shapes a backend's programs by its precision, matrices, subgroups and device: tiles, workgroups,
- * where weight gradients are added up. */
+/* Chooses tile sizes, workgroup sizes and where weight gradients are added up, by the backend's
+ * precision, matrix shape, subgroup size and device. */
 void field_choose_tiles(const struct field_model *model, const struct gpu_capabilities *device,
                         struct field_backend *backend);
-/* Samples of a tile of a variant's programs, and invocations of their workgroups. */
+/* Return the samples of a tile and the invocations of a workgroup of a variant's shaders. */
 uint32_t field_tile_rows(const struct field_backend *backend, enum field_variant variant);
 uint32_t field_tile_size(const struct field_backend *backend, enum field_variant variant);
 

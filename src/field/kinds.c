@@ -1,4 +1,4 @@
-/* The kinds of fields there are, and models made of them. */
+/* Lists the kinds of fields, and creates, configures and initialises models. */
 #include "field/deformation.h"
 #include "field/glsl.h"
 #include "field/ngp.h"
@@ -12,7 +12,7 @@ void field_add_kind(const struct field_kind *kind)
     added = kind;
 }
 
-/* A deformation may be in front of any field. */
+/* Returns the model without its deformation, which may precede any field. */
 static enum vkn_model canonical_model(const struct vkn_config *config)
 {
     if (!field_is_deformed(config))
@@ -27,7 +27,7 @@ static enum vkn_model canonical_model(const struct vkn_config *config)
     }
 }
 
-/* The kind that is named; NULL: there is none. */
+/* Returns the kind that the configuration names, or NULL. */
 static const struct field_kind *kind_of(const struct vkn_config *config)
 {
     if (config->model == VKN_MODEL_GLSL) {
@@ -57,18 +57,18 @@ static vkn_status check_kind(const struct vkn_config *config, const struct field
     if (!kind && config->model == VKN_MODEL_GLSL)
         return base_fail(
             VKN_BAD_INPUT,
-            "config: glsl.source: no field of number %u is known: --field FILE.glsl or "
-            "vkn_field_register gives it",
+            "config: glsl.source: no field of number %u is registered: pass --field FILE.glsl or "
+            "call vkn_field_register",
             config->glsl.source);
     if (!kind)
-        return base_fail(VKN_BAD_INPUT, "config: model: there is none of number %u",
+        return base_fail(VKN_BAD_INPUT, "config: model: no model has number %u",
                          (unsigned)config->model);
     if (!kind->precisions && config->precision > VKN_PRECISION_FP32)
         return base_fail(VKN_BAD_INPUT, "config: precision: this model computes in fp32");
     return VKN_OK;
 }
 
-/* Parameters are those of the MLPs, of the deformation and of the grid, in this order. */
+/* Lays out the parameters: [MLPs][deformation][hash grid]. */
 static vkn_status create(const struct vkn_config *config, bool deformed, struct field_model *model)
 {
     const struct field_kind *kind = kind_of(config);

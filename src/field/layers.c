@@ -1,9 +1,8 @@
-/* Fields of layers: an encoding of the position -> density MLP, one of whose layers may read the
- * encoding again -> density and features; features and an encoding of the direction -> colour MLP.
- * Layers may be too wide for one pass, so each layer is a pass of its own. The vanilla model
- * (Mildenhall et al., NeRF, ECCV 2020, figure 7) has frequencies of both, the layered model any
- * encodings. Parameters: [density layers][colour layers][deformation layers], each with biases, and
- * [grid levels] of a hash grid. */
+/* Defines the vanilla and the layered model, whose layers may be too wide for one pass, so that
+ * each layer is its own pass. Encoded position -> density MLP (optional skip connection) -> density
+ * and features; features and encoded direction -> colour MLP. The vanilla model (Mildenhall et al.,
+ * NeRF, ECCV 2020, figure 7) has frequency encodings, the layered model any encodings. Parameters:
+ * [density layers][colour layers][deformation layers], each with biases, then [grid levels]. */
 #include "field/layers.h"
 
 #include "field/deformation.h"
@@ -37,14 +36,15 @@ static vkn_status check_settings(const struct vkn_config *config, bool position_
                          "not a multiple of 32"));
     BASE_TRY(field_check(config->mlp.geometry % FIELD_COLUMNS == 0, "mlp.geometry",
                          "not a multiple of 32"));
-    BASE_TRY(field_check(!position_gradients || config->mlp.skip_layer > 1, "mlp.skip_layer",
-                         "1: the first layer has no gradients by what it reads twice"));
+    BASE_TRY(field_check(
+        !position_gradients || config->mlp.skip_layer > 1, "mlp.skip_layer",
+        "1: with a hash grid or a deformation the first layer cannot have the skip connection"));
     return field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= MAX_LAYERS,
-                       "mlp.color_layers", "more than 14 hidden layers together");
+                       "mlp.color_layers", "more than 14 hidden layers in both MLPs");
 }
 
-/* Decides which columns of a row's activations each layer reads and writes: encodings come first,
- * then outputs of the layers in their order. */
+/* Decides which columns of a row's activations each layer reads and writes: encodings, then the
+ * outputs of the layers in order. */
 static void place_columns(const struct vkn_config *config, struct field_model *model)
 {
     uint32_t position = model->layers[0].inputs - model->layers[0].skip;
@@ -75,7 +75,7 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
 static vkn_status add_mlps(const struct vkn_config *config, uint32_t position, uint32_t direction,
                            struct field_model *model)
 {
-    /* Density has a chunk of columns for itself, so that features begin with one. */
+    /* The density has its own chunk of columns, so that the features begin at a chunk. */
     const struct field_mlp density = {
         .inputs = field_pad_columns(position),
         .used_inputs = position,
@@ -154,8 +154,8 @@ static const struct pass densities[] = {
      .cost = layers_cost_values},
 };
 
-/* Where all of the live samples are one chunk, the backward pass finds the activations of these
- * passes. A hash grid's features are still there. */
+/* If all live samples fit into one chunk, the backward pass reads the activations of these passes.
+ * The hash grid's features remain from the density passes. */
 static const struct pass colors[] = {
     DEFORM(PASS_DEFORMED, "_colors", LIVE),
     {"encode_inputs", .label = "encode_colors", .variant = FIELD_F16_ACTIVATIONS, LIVE,
@@ -166,7 +166,7 @@ static const struct pass colors[] = {
      .cost = layers_cost_values},
 };
 
-/* Activations of live samples are computed again, or gathered where all were kept, a chunk of rows at a time. */
+/* Recomputes the activations of live samples, or gathers kept ones, a chunk of rows at a time. */
 static const struct pass backward[] = {
     DEFORM(PASS_DEFORMED | PASS_RECOMPUTES, "_live", LIVE_RECOMPUTED),
     {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_F16_ACTIVATIONS, LIVE_RECOMPUTED,
@@ -190,7 +190,7 @@ static const struct pass backward[] = {
      .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
 };
 
-/* A chunk's cells are samples of their own, at positions that no ray goes through. */
+/* Evaluates a chunk of cells as samples at random positions; each sample has its own ray. */
 static const struct pass occupancy[] = {
     PACK_AVERAGE(PASS_ALWAYS),
     {"begin_cells", CELLS, .cost = layers_cost_begin},

@@ -1,13 +1,12 @@
-/* What the passes of fields of layers cost. */
+/* Computes the cost of the passes of unfused layers. */
 #include "field/layers.h"
 
-/* Operations of the spherical harmonics, and of the outputs' activations and their slopes;
- * exponentials and divisions are one each. */
-#define HARMONICS 64
-#define VALUES    12
-#define SLOPES    14
+/* Operations per row; an exponential and a division count as one operation each. */
+#define HARMONICS 64 /* spherical harmonics */
+#define VALUES    12 /* output activations */
+#define SLOPES    14 /* derivatives of the output activations */
 
-#define DISPLACEMENT 3 /* columns that a deformation leaves for the position */
+#define DISPLACEMENT 3 /* columns of the displacement */
 
 /* ---- rows and layers ------------------------------------------------------------------------- */
 
@@ -25,7 +24,7 @@ double layers_copies(const struct cost_counts *n)
     return n->pass->rows == ROWS_LIVE || n->pass->rows == ROWS_RECOMPUTED ? 2 : 1;
 }
 
-/* The layers that a pass goes through, in either direction. */
+/* The layers [begin, end) of a pass, whichever its direction. */
 struct range {
     uint32_t begin, end;
 };
@@ -40,8 +39,7 @@ static struct range range_of(const struct cost_model *m, const struct cost_count
     return first < last ? (struct range){first, last + 1} : (struct range){last, first + 1};
 }
 
-/* What a range of layers comes to for a row: operations; columns read and written; weights and
- * biases. */
+/* Sums over a range of layers: operations, columns read and written per row; weights and biases. */
 struct sums {
     double flops, read, written, weights;
 };
@@ -60,7 +58,7 @@ static struct sums sum_layers(const struct cost_model *m, struct range range)
     return sums;
 }
 
-/* Bytes of the range's weights in panels, each as a product reads it and transposed. */
+/* Returns the bytes of the range's panels: weights and transposed weights. */
 static double panels(const struct cost_model *m, struct range range)
 {
     return field_panel_bytes(m, range.begin, range.end);
@@ -74,7 +72,7 @@ struct cost layers_cost_pack(const struct cost_model *m, const struct cost_count
     return cost_streaming(0, 2 * 4 * sum_layers(m, range).weights + panels(m, range));
 }
 
-/* Sines and cosines of octaves, and the harmonics. */
+/* Returns the operations of the encodings of a row. */
 static double encoding_flops(const struct cost_model *m)
 {
     const struct vkn_config *config = m->config;
@@ -87,7 +85,7 @@ static double encoding_flops(const struct cost_model *m)
     return LAYERS_WAVES * octaves + (harmonics ? HARMONICS : 0);
 }
 
-/* A grid's features, or where a deformation has moved the position, in; columns out. */
+/* Reads hash grid features or displacements, writes columns. */
 struct cost layers_cost_encode(const struct cost_model *m, const struct cost_counts *n)
 {
     double moved = m->model->deformation_layers > 0 && m->model->levels == 0 ? DISPLACEMENT : 0;
@@ -123,7 +121,8 @@ struct cost layers_cost_output_gradients(const struct cost_model *m, const struc
     return cost_streaming(SLOPES * n->live, n->live * (32 + 2 * 64 * field_value_bytes(m)));
 }
 
-/* Gradients of the outputs in, those of the inputs out, in blocks and panels, behind masks. */
+/* Reads gradients of the outputs and masks of activated inputs, writes gradients of the inputs in
+ * blocks and panels. */
 struct cost layers_cost_backward(const struct cost_model *m, const struct cost_counts *n)
 {
     struct range range = range_of(m, n);
@@ -138,7 +137,7 @@ struct cost layers_cost_backward(const struct cost_model *m, const struct cost_c
                           n->live * columns * field_value_bytes(m) + panels(m, range) / 2);
 }
 
-/* Gradients of a grid's features, from the columns to where scatter_gradients reads them. */
+/* Copies gradients of hash grid features from columns to the input of scatter_gradients. */
 struct cost layers_cost_features(const struct cost_model *m, const struct cost_counts *n)
 {
     return cost_streaming(0, n->live * (4 + 2.0 * m->model->inputs * field_value_bytes(m)));
@@ -147,7 +146,7 @@ struct cost layers_cost_features(const struct cost_model *m, const struct cost_c
 struct cost layers_cost_weights(const struct cost_model *m, const struct cost_counts *n)
 {
     struct sums sums = sum_layers(m, range_of(m, n));
-    double columns = sums.read + 2 * sums.written; /* outputs again for the biases */
+    double columns = sums.read + 2 * sums.written; /* output gradients twice: weights, biases */
     return cost_streaming(sums.flops * n->live, n->live * columns * field_value_bytes(m) +
                                                     4 * field_layer_slices(m) * sums.weights);
 }
@@ -160,8 +159,8 @@ struct cost layers_cost_begin(const struct cost_model *m, const struct cost_coun
     return cost_streaming(0, 4);
 }
 
-/* Decays all cells, or, of a grid with slices of time, those of a slice and of its neighbours;
- * leaves a sample, its ray and its cell for each cell at which the field is evaluated. */
+/* Decays all cells, or the cells of one time bin and its two neighbours; writes a sample, a ray and
+ * the cell's index for each cell at which the field is evaluated. */
 struct cost layers_cost_pick(const struct cost_model *m, const struct cost_counts *n)
 {
     double cells = (double)m->counts.cells, slices = m->config->dynamic.time_bins;

@@ -1,12 +1,11 @@
-/* What kinds of fields are made of: encodings, layers, random parameters, passes by what a model
- * has. */
+/* Builds models from encodings and layers, draws initial parameters, and selects passes. */
 #include "field/internal.h"
 
 #include <math.h>
 
 /* ---- encodings ------------------------------------------------------------------------------- */
 
-/* An older configuration of the vanilla model names no encodings. */
+/* Older configurations of the vanilla model have no setting for encodings. */
 enum vkn_position_encoding field_position(const struct vkn_config *config)
 {
     return config_is_layered(config) ? config->field.position : VKN_POSITION_FREQUENCIES;
@@ -108,7 +107,7 @@ void field_size_buffers(const struct field_model *model, struct buffer_counts *c
     counts->params = model->param_count;
     counts->summed = model->mlp_params;
     counts->entries = groups_entry_count(model->groups, model->group_count);
-    if (model->deformation_layers > 0) /* by canonical position, for the deformation */
+    if (model->deformation_layers > 0) /* the deformation needs gradients by canonical position */
         counts->input_gradients = counts->samples;
 }
 
@@ -197,7 +196,6 @@ void field_repeats(const struct field_model *model, struct repeats *repeats)
         repeats->buckets = 1;
 }
 
-/* Biases begin as zero. */
 void field_random_weights(const struct field_model *model, uint64_t *state, float *params)
 {
     for (uint32_t n = 0; n < model->layer_count; n++) {

@@ -1,6 +1,6 @@
-/* The ngp model (Mueller et al., Instant Neural Graphics Primitives, SIGGRAPH 2022): hash grid ->
- * density MLP -> (geometry features, spherical harmonics) -> colour MLP. Parameters: [density
- * layers][colour layers][grid levels]. */
+/* Defines the ngp model (Mueller et al., Instant Neural Graphics Primitives, SIGGRAPH 2022): hash
+ * grid -> density MLP -> (geometry features, spherical harmonics) -> colour MLP. Parameters:
+ * [density layers][colour layers][grid levels]. */
 #include "field/ngp.h"
 
 #include "field/deformation.h"
@@ -22,7 +22,7 @@ static void place_levels(const struct vkn_config *config, struct field_model *mo
         uint32_t resolution = (uint32_t)ceil(scale - 1e-6) + 1;
         uint64_t points = (uint64_t)resolution * resolution * resolution;
         bool dense = points <= table;
-        /* Tables of whole cache lines. */
+        /* A multiple of 16 entries, so that each table is whole cache lines. */
         uint32_t entries = dense ? FIELD_PAD((uint32_t)points) : table;
         model->level[i] = (struct Level){.first = first,
                                          .entries = entries,
@@ -40,7 +40,7 @@ vkn_status ngp_check_grid(const struct vkn_config *config)
                          "not 2 or 4"));
     BASE_TRY(field_check(config->grid.levels <= MAX_LEVELS, "grid.levels", "more than 32"));
     BASE_TRY(field_check(config->grid.levels * config->grid.features <= 128, "grid.levels",
-                         "more than 128 features together"));
+                         "more than 128 features in all levels"));
     return field_check(config->grid.finest >= config->grid.coarsest, "grid.finest",
                        "below grid.coarsest");
 }
@@ -54,7 +54,7 @@ static vkn_status check_settings(const struct vkn_config *config)
     BASE_TRY(field_check(config->mlp.geometry % 16 == 0, "mlp.geometry", "not a multiple of 16"));
     BASE_TRY(field_check(config->mlp.geometry <= 64, "mlp.geometry", "more than 64"));
     BASE_TRY(field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= MAX_LAYERS,
-                         "mlp.color_layers", "more than 14 hidden layers together"));
+                         "mlp.color_layers", "more than 14 hidden layers in both MLPs"));
     return ngp_check_grid(config);
 }
 
@@ -79,7 +79,7 @@ vkn_status ngp_create_density(const struct vkn_config *config, struct field_mode
 void ngp_end_mlps(struct field_model *model)
 {
     model->fused = model->layer_count;
-    /* All of the MLPs' weights take every step, so that any size of an entry would do. */
+    /* Every weight is updated in every step, so that the entry size does not matter. */
     model->groups[model->group_count++] = (struct parameter_group){
         .count = model->mlp_params, .entry = model->features, .rate = 1.0f, .decay = 1.0f};
 }
@@ -105,7 +105,7 @@ vkn_status ngp_create(const struct vkn_config *config, struct field_model *model
 void ngp_place_grid(const struct vkn_config *config, struct field_model *model)
 {
     place_levels(config, model);
-    /* A step reaches few of the grid's entries, and takes the others nowhere. */
+    /* A step has gradients for few hash grid entries; the others stay unchanged. */
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->param_count - model->mlp_params,
                                  .entry = model->features,
@@ -145,14 +145,14 @@ static const struct pass densities[] = {
      .dispatch = DISPATCH_FORWARD, .rows = ROWS_DENSITIES, .cost = ngp_cost_densities},
 };
 
-/* The density MLP once more: what it left would be as much to store and load. */
+/* Evaluates the density MLP again: storing and loading its outputs would cost as much. */
 static const struct pass colors[] = {
     {"field_forward", .label = "field_colors", .variant = FIELD_FORWARD,
      .dispatch = DISPATCH_FORWARD, .rows = ROWS_LIVE, .cost = ngp_cost_colors},
 };
 
-/* When colours are done with, live samples go through a deformation once more, a chunk at a time, for its
- * activations and for their positions, which the grid's gradients are by as well. */
+/* After field_backward the deformation is evaluated again for live samples, a chunk at a time: the
+ * gradients of its weights need activations, the hash grid's gradients need canonical positions. */
 static const struct pass backward[] = {
     {"field_backward", .variant = FIELD_BACKWARD, .dispatch = DISPATCH_BACKWARD,
      .cost = ngp_cost_backward},
@@ -166,8 +166,8 @@ static const struct pass backward[] = {
      .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
 };
 
-/* One pass picks cells, evaluates the density MLP and stores them; behind a deformation cells are samples of
- * a chunk, each at the time of some training view. */
+/* One pass picks cells, evaluates the density MLP and stores the cells. With a deformation a chunk of cells
+ * is evaluated as samples, each at the time of a random training view. */
 static const struct pass occupancy[] = {
     {"update_occupancy", .use = PASS_NOT_DEFORMED, .variant = FIELD_VALUES,
      .dispatch = DISPATCH_OCCUPANCY, .average = true, .cost = ngp_cost_occupancy},
@@ -184,7 +184,7 @@ static const struct pass occupancy[] = {
     {"store_cells", .use = PASS_DEFORMED, CELLS, .cost = layers_cost_store},
 };
 
-/* Of pictures: not a pass of the step, so it has no cost there. */
+/* A pass of pictures only, so it needs no cost formula. */
 static const struct pass normals[] = {
     {"sample_normals", .use = PASS_NOT_DEFORMED, .variant = FIELD_FP32,
      .dispatch = DISPATCH_FORWARD},

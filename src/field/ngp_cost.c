@@ -1,22 +1,22 @@
-/* What the passes of the ngp model cost. */
+/* Computes the cost of the passes of the ngp model. */
 #include "field/ngp.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Operations for one sample, counted in the shader that the pass is named after; exponentials and
- * divisions are one each. */
+/* Operations for one sample, counted in the pass's shader; an exponential and a division count as
+ * one operation each. */
 #define POSITION       6 /* origin + t * direction */
 #define UNIT_CUBE      15
 #define LEVEL_CELL     12 /* scale, floor, fraction */
-#define CORNER_WEIGHTS 19 /* 1 - inside, then two products for each of eight corners */
+#define CORNER_WEIGHTS 19 /* 1 - fraction, then two products for each of eight corners */
 #define CORNER_SLOPES  9  /* three products of two weights, times the corner's value, added */
-#define LEVEL_SLOPE    9  /* 1 - inside; times the level's scale, added */
+#define LEVEL_SLOPE    9  /* 1 - fraction; times the level's scale, added */
 #define FROM_UNIT_CUBE 3
 #define SH_SLOPES      90 /* shaders/field/input_gradients.glsl */
 #define SIGMOIDS       12
-#define DENSITY        1  /* exp; the twenty of a softplus are nothing beside the MLPs */
-#define SLOPES         13 /* of sigmoids 9, of exp with its clamp 4 */
+#define DENSITY        1  /* exp; softplus takes 20, which is negligible beside the MLPs */
+#define SLOPES         13 /* derivatives of sigmoids 9, of the clamped exp 4 */
 #define CELL           1  /* decay */
 #define CELL_DENSITY   9  /* random point 6, exp, scale, max */
 
@@ -25,28 +25,28 @@
 #define CORNERS               8
 #define LEVELS_PER_INVOCATION 4 /* of field/encode_samples.comp */
 
-/* What the formulas read of a run. */
+/* The facts of a run that the formulas use. */
 struct facts {
     const struct field_layer *layers;
-    uint32_t layer_count, density_count; /* of all; of the density MLP */
+    uint32_t layer_count, density_count; /* fused layers; layers of the density MLP */
     double levels, features;
     const struct Level *level;
-    double params, mlp_params, used_weights; /* as stored, padding included; without padding */
-    double fused_params;                     /* of the MLPs': those that field_backward sums up */
+    double params, mlp_params, used_weights; /* with padding; weights without padding */
+    double fused_params;                     /* parameters that field_backward sums up */
     double activations;                      /* values of a row */
     double sh;                               /* operations of the direction's encoding */
-    double parameter_bytes, feature_bytes;   /* as the field reads them */
+    double parameter_bytes, feature_bytes;   /* bytes of one value as the field reads it */
     bool deterministic, half;
-    bool colored;    /* colours come after the density */
-    bool directions; /* field_backward leaves gradients by them */
-    bool scratch;    /* rows go through memory for weight gradients */
-    bool owned;      /* a level of the grid belongs to one subgroup, which adds without atomics */
-    bool entries;    /* an atomic takes all of an entry's gradients, else of 16-bit ones two */
+    bool colored;    /* the model has a colour MLP */
+    bool directions; /* field_backward writes gradients by direction */
+    bool scratch;    /* rows go through device memory for the weight gradients */
+    bool owned;      /* one subgroup owns each level of the grid and adds without atomics */
+    bool entries;    /* f16: an atomic adds all gradients of an entry instead of two gradients */
     enum vkn_gradient_sums sums;
     double backward_groups, layer_splits, local_size, cells;
 };
 
-/* Where there are no colours, the density is all that is used of the last layer. */
+/* Without a colour MLP only the density of the last layer is used. */
 static double layer_outputs(const struct facts *m, uint32_t i)
 {
     return !m->colored && i + 1 == m->layer_count ? 1 : m->layers[i].used_outputs;
@@ -65,7 +65,8 @@ static struct facts facts_of(const struct cost_model *m)
         .layers = model->layers,
         .layer_count = model->fused,
         .density_count = m->config->mlp.density_layers + 1,
-        .levels = model->levels > 0 ? model->levels : model->inputs / 2.0, /* in GLSL: by twos */
+        /* A field in GLSL counts as levels of two features. */
+        .levels = model->levels > 0 ? model->levels : model->inputs / 2.0,
         .features = model->features,
         .level = model->level,
         .params = model->param_count,
@@ -93,9 +94,9 @@ static struct facts facts_of(const struct cost_model *m)
     return facts;
 }
 
-/* ---- parts --------------------------------------------------------------------------------- */
+/* ---- building blocks ------------------------------------------------------------------------- */
 
-/* Multiply-adds of one row through layers [begin, end), and the ReLUs behind hidden ones. */
+/* Returns the operations of one row in layers [begin, end), including ReLUs. */
 static double layers_flops(const struct facts *m, uint32_t begin, uint32_t end)
 {
     double flops = 0;
@@ -106,7 +107,7 @@ static double layers_flops(const struct facts *m, uint32_t begin, uint32_t end)
     return flops;
 }
 
-/* A sample's position into features. */
+/* Returns the operations from a sample's position to its features. */
 static double encode_flops(const struct facts *m)
 {
     double corners = CORNERS * 2 * m->features;
@@ -118,7 +119,7 @@ static double gather_bytes(const struct facts *m)
     return m->levels * CORNERS * m->features * m->parameter_bytes;
 }
 
-/* Bytes of grid entries and of weights, each once. */
+/* Returns the bytes of hash grid entries, each counted once. */
 static double entry_bytes(const struct facts *m, double entries)
 {
     return entries * m->features * m->parameter_bytes;
@@ -129,7 +130,7 @@ static double weight_bytes(const struct facts *m)
     return m->used_weights * m->parameter_bytes;
 }
 
-/* Of the density MLP alone. */
+/* Returns the bytes of the density MLP's weights. */
 static double density_bytes(const struct facts *m)
 {
     double weights = 0;
@@ -138,13 +139,13 @@ static double density_bytes(const struct facts *m)
     return weights * m->parameter_bytes;
 }
 
-/* Samples that backward goes through. */
+/* Returns the samples of the backward pass; deterministic runs do not list live samples. */
 static double gradients_of(const struct facts *m, const struct cost_counts *n)
 {
     return m->deterministic ? n->marched : n->live;
 }
 
-/* Bytes of a sample's features, and of their gradients. */
+/* Returns the bytes of a sample's features, or of their gradients. */
 static double feature_bytes(const struct facts *m)
 {
     return m->levels * m->features * m->feature_bytes;
@@ -162,7 +163,7 @@ static struct cost encode(const struct facts *m, const struct cost_counts *n)
     };
 }
 
-/* Rows with colours, of which `written` bytes are stored. */
+/* Returns the cost of rows with density and colour; `written` bytes of each row are stored. */
 static struct cost whole_rows(const struct facts *m, const struct cost_counts *n, double rows,
                               double written)
 {
@@ -185,14 +186,14 @@ static struct cost densities(const struct facts *m, const struct cost_counts *n)
                           n->marched * (feature_bytes(m) + 16) + density_bytes(m));
 }
 
-/* An index and three of four values of each. */
+/* Writes three of four values of each sample, and reads its index. */
 static struct cost colors(const struct facts *m, const struct cost_counts *n)
 {
     return whole_rows(m, n, gradients_of(m, n), 12 + (m->deterministic ? 0 : 4));
 }
 
-/* Activations again, but for the last layer; then for each layer the gradient of its
- * inputs and of its weights, each as many multiply-adds as forward. */
+/* Recomputes all activations but the last layer's; then computes for each layer the gradients of
+ * its inputs and weights, each of which takes as many multiply-adds as the forward pass. */
 static struct cost backward(const struct facts *m, const struct cost_counts *n)
 {
     double samples = gradients_of(m, n);
@@ -202,7 +203,7 @@ static struct cost backward(const struct facts *m, const struct cost_counts *n)
     double slopes = m->directions ? SH_SLOPES : 0;
     double sample = index + sizeof(struct Sample) + 2 * 16 + 2 * feature_bytes(m);
     sample += m->directions ? 16 : 0;
-    /* Values of a row and their gradients, out and in again. */
+    /* Values of a row and their gradients, stored and loaded. */
     double rows = m->scratch ? 2 * 2 * m->activations * (m->half ? 2 : 4) : 0;
     double groups = fmin(m->backward_groups, ceil(samples / m->local_size));
     double sums = 4 * groups * m->fused_params, weights = weight_bytes(m);
@@ -213,7 +214,7 @@ static struct cost backward(const struct facts *m, const struct cost_counts *n)
     };
 }
 
-/* Words and atomics that one gradient takes. */
+/* Computes the 32-bit words and atomics of one gradient. */
 static void sum_words(const struct facts *m, double *words, double *atomics)
 {
     *words = *atomics = 1;
@@ -245,8 +246,8 @@ static struct cost scatter(const struct facts *m, const struct cost_counts *n)
     };
 }
 
-/* The derivative of each level's interpolation; a corner's value is its features times their
- * gradients. */
+/* Differentiates each level's interpolation; the value of a corner is the dot product of its
+ * features and their gradients. */
 static struct cost input_gradients(const struct facts *m, const struct cost_counts *n)
 {
     double samples = gradients_of(m, n), index = m->deterministic ? 0 : 4;

@@ -1,4 +1,4 @@
-/* The programs of a backend: their names, constants and creation. */
+/* Names, specialises and creates the pipelines of a backend. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@ static void write_suffix(const struct field_backend *backend, bool backward,
                          char name[FIELD_SHADER_NAME])
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
-    /* Device memory takes longer than what f16 accumulation saves: that has no program of its own.
-     */
+    /* There is no shader with f16 accumulation and tiles in device memory, whose accesses cost more
+     * than f16 accumulation saves. */
     bool memory = backend->rows_in_memory && backward;
     if (backend->precision != VKN_PRECISION_COOPMAT)
         snprintf(name, FIELD_SHADER_NAME, "%s%s%s", backend->f16 ? "fp16" : "fp32",
@@ -22,7 +22,7 @@ static void write_suffix(const struct field_backend *backend, bool backward,
                  backend->conversions && !backward ? "_conversions" : "", memory ? "_memory" : "");
 }
 
-/* Of products of layers. */
+/* Writes the suffix of the matrix products of unfused layers. */
 static void write_product(const struct field_backend *backend, bool float_sums,
                           char name[FIELD_SHADER_NAME])
 {
@@ -77,14 +77,14 @@ void field_backend_specialize(const struct field_backend *backend, enum field_va
         variant == FIELD_BACKWARD ? backend->backward_row : backend->forward_row;
     uint32_t rows = field_tile_rows(backend, variant);
     specialization->values[SPEC_TILE_ROWS] = rows;
-    /* On GPUs all subgroups share all rows, so that each has few of the sums; but where activations
-     * stay in matrices, those are of the subgroup's own rows. */
+    /* On GPUs all subgroups share all rows of a tile, so that each has fewer accumulators. With
+     * conversions the activations stay in matrices, so each subgroup owns its rows. */
     if (!backend->cpu_kernels)
         specialization->values[SPEC_OWNED_ROWS] =
             backend->conversions && variant != FIELD_BACKWARD ? backend->subgroup_size : rows;
 }
 
-/* What a program's options point to. */
+/* Memory that the options of a pipeline point to. */
 struct named_pipeline {
     char name[FIELD_SHADER_NAME];
     struct gpu_constants constants;

@@ -1,21 +1,22 @@
+/* Decides the number format of each operation, by precision and by the policy settings. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "field/internal.h"
 
-/* How numbers are kept or added up. */
+/* Formats of stored values, products and accumulators. */
 enum number {
     F32,
     F16,
-    F16_COPY,     /* of f32 masters, rounded when these are updated */
-    F16_PAIRS,    /* packed arithmetic */
-    F16_MATRICES, /* cooperative */
-    F16_BY_EIGHT, /* sums of eight products in f16, of those in f32 */
-    F16_SCALED,   /* times the loss scale */
-    ROUNDED,      /* f32, rounded to f16 where it is computed */
-    ROUNDED_BF16, /* to bf16 */
-    ACCUMULATORS, /* see enum vkn_gradient_sums */
+    F16_COPY,     /* a copy of the f32 masters, rounded when the masters are updated */
+    F16_PAIRS,    /* packed arithmetic on two values */
+    F16_MATRICES, /* cooperative matrices */
+    F16_BY_EIGHT, /* f16 over eight products, then f32 */
+    F16_SCALED,   /* multiplied by the loss scale */
+    ROUNDED,      /* computed in f32, then rounded to f16 */
+    ROUNDED_BF16, /* computed in f32, then rounded to bf16 */
+    ACCUMULATORS, /* gradient accumulator, see enum vkn_gradient_sums */
 };
 
 static const char *const number_names[] = {
@@ -31,16 +32,16 @@ static const char *const number_names[] = {
     [ACCUMULATORS] = "f32 or fixed point (f16 is opt-in)",
 };
 
-/* A setting of the group policy, and what it says. */
+/* A setting of the group policy: its key, and its offset in struct vkn_config. */
 #define KEY(name) "policy." #name, offsetof(struct vkn_config, policy.name)
 #define NO_KEY    NULL, 0
 
-/* A product of two f16 is exact in f32: where sums are f32, rounding is that of what is stored.
- * Sums over samples have thousands of terms and are left to f16 only where asked for. */
+/* A product of two f16 is exact in f32, so that with f32 accumulators only stored values are
+ * rounded. Sums over samples have thousands of terms; f16 is opt-in for these. */
 static const struct {
     const char *name, *key;
-    size_t place;     /* in struct vkn_config */
-    uint32_t rounded; /* ROUND_* of results that can be rounded; 0: none can */
+    size_t place;     /* offset of the setting in struct vkn_config */
+    uint32_t rounded; /* ROUND_* flag; 0: results cannot be rounded */
     enum number fp32, fp16, coopmat;
 } table[FIELD_OPERATIONS] = {
     [FIELD_PARAMETERS] = {"hash table and weights as read", KEY(parameters), 0, F32, F16_COPY,
@@ -87,13 +88,13 @@ static enum vkn_policy asked(enum field_operation operation, const struct vkn_co
     return policy;
 }
 
-/* Those that have their precision's numbers and no others, but for products of fp16. */
+/* Returns whether the default format differs between precisions. */
 static bool follows_precision(enum field_operation operation)
 {
     return table[operation].fp32 != table[operation].coopmat;
 }
 
-/* f16 of the backend, for what settings of other names choose too. */
+/* Returns whether gradient_sums or matrix.accumulate has chosen f16. */
 static bool is_chosen_f16(enum field_operation operation, const struct field_backend *backend)
 {
     bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
@@ -107,7 +108,7 @@ static vkn_status refuse(enum field_operation operation, enum vkn_policy policy,
                      config_policy_names[policy], why);
 }
 
-/* f16 or f32 of an operation that follows from the precision. */
+/* Applies f16 or f32 to an operation whose format the precision determines. */
 static vkn_status apply_following(enum field_operation operation, enum vkn_policy policy,
                                   struct field_backend *backend)
 {
@@ -122,11 +123,11 @@ static vkn_status apply_following(enum field_operation operation, enum vkn_polic
     return VKN_OK;
 }
 
-/* No hardware is needed for bf16: f32 numbers are rounded. */
+/* Applies bf16, which needs no hardware support: f32 results are rounded. */
 static vkn_status apply_bf16(enum field_operation operation, struct field_backend *backend)
 {
     if (table[operation].rounded == 0)
-        return refuse(operation, VKN_POLICY_BF16, "is offered for results of f32 alone");
+        return refuse(operation, VKN_POLICY_BF16, "is possible for f32 results only");
     if (follows_precision(operation) && backend->precision != VKN_PRECISION_FP32)
         return refuse(operation, VKN_POLICY_BF16, "needs precision fp32");
     if (operation == FIELD_SUMS && backend->precision == VKN_PRECISION_COOPMAT)
@@ -135,7 +136,6 @@ static vkn_status apply_bf16(enum field_operation operation, struct field_backen
     return VKN_OK;
 }
 
-/* What was asked for, in one operation. */
 static vkn_status apply_operation(enum field_operation operation, enum vkn_policy policy,
                                   struct field_backend *backend)
 {
@@ -150,11 +150,11 @@ static vkn_status apply_operation(enum field_operation operation, enum vkn_polic
     if (operation == FIELD_GRID_SUMS)
         return half == is_chosen_f16(operation, backend)
                    ? VKN_OK
-                   : refuse(operation, policy, "is not what gradient_sums says");
+                   : refuse(operation, policy, "contradicts gradient_sums");
     if (operation == FIELD_SUMS && matrices)
         return half == backend->f16_accumulate
                    ? VKN_OK
-                   : refuse(operation, policy, "is not what matrix.accumulate says");
+                   : refuse(operation, policy, "contradicts matrix.accumulate");
     if (half)
         backend->rounded |= table[operation].rounded;
     return VKN_OK;

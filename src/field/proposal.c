@@ -1,6 +1,6 @@
-/* The field of a proposal (Mip-NeRF 360, section 3; NerfAcc's are of this kind): hash grid ->
- * density MLP, as small as may be, for all that it has to say is where something is. Parameters:
- * [density layers][grid levels]. */
+/* Defines the proposal (Mip-NeRF 360, section 3; NerfAcc has the same kind): hash grid -> density
+ * MLP, both small, because a proposal only decides where samples are placed. Parameters: [density
+ * layers][grid levels]. */
 #include "field/internal.h"
 #include "field/ngp.h"
 
@@ -15,7 +15,7 @@ struct vkn_config field_proposal_config(const struct vkn_config *config)
     small.grid.finest = config->proposal.finest;
     small.mlp.density_width = config->proposal.width;
     small.mlp.density_layers = 1;
-    small.mlp.geometry = COLOR_OUTPUTS; /* as shaders/field/mlp.glsl has it without colours */
+    small.mlp.geometry = COLOR_OUTPUTS; /* shaders/field/mlp.glsl assumes so without a colour MLP */
     small.mlp.color_layers = 0;
     small.mlp.density_activation = VKN_DENSITY_EXP;
     small.mlp.sh_degree = 1;
@@ -56,7 +56,7 @@ static const struct pass backward[] = {
      .cost = ngp_cost_reduce},
 };
 
-/* Keys of the run's configuration. */
+/* Keys of the run's configuration, not of field_proposal_config's. */
 static const char *const shape[] = {"proposal.levels", "proposal.log2_entries", "proposal.finest",
                                     "proposal.width", NULL};
 

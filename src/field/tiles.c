@@ -1,11 +1,11 @@
-/* The shape of a backend's programs: samples of a tile, invocations of a workgroup, where weight
- * gradients are added up; what of it fits a device, and what may be chosen by measuring. */
+/* Chooses the tile and workgroup sizes of a backend and where weight gradients are added up, and
+ * checks tuned values against the limits of the device. */
 #include "field/internal.h"
 
-/* Most samples of a tile: the workgroup size of the other passes. */
+/* Default samples (rows) of a tile: the workgroup size of the other passes. */
 #define TILE_ROWS 64u
 
-/* ---- what a tile takes ---------------------------------------------------------------------- */
+/* ---- memory and registers of a tile --------------------------------------------------------- */
 
 static uint32_t widest(const struct field_model *model)
 {
@@ -22,26 +22,27 @@ static bool is_matrices(const struct field_backend *backend)
     return backend->precision == VKN_PRECISION_COOPMAT;
 }
 
-/* Rows lie in shared memory. */
+/* Returns whether the rows of a tile lie in shared memory. */
 static bool is_tiled(const struct field_backend *backend)
 {
     return is_matrices(backend) || !backend->cpu_kernels;
 }
 
-/* Values from a row to the next. Rows are padded, so that neighbours begin in different banks of
- * shared memory: by 16 bytes where matrices are loaded, else by a load of four. */
+/* Returns the stride of rows in values. Padding makes neighbouring rows begin in different banks of
+ * shared memory: 16 bytes for loads of f16 matrices, otherwise four values. */
 static uint32_t padded(const struct field_backend *backend, uint32_t values)
 {
     return values + (is_matrices(backend) ? 8 : 4);
 }
 
-/* Sums come to their 16 bits through shared memory. */
+/* Returns whether accumulators are converted to f16 through a staging area in shared memory. */
 static bool is_staged(const struct field_backend *backend)
 {
     return field_backend_shape(backend) == VKN_SHAPE_8X8X16;
 }
 
-/* Whether backward's rows have one layer, and all values lie behind them by column. */
+/* Returns whether a tile of field_backward has rows for one layer, then columns for the
+ * values of all layers. */
 static bool has_columns(const struct field_model *model, const struct field_backend *backend)
 {
     return backend->backward_row < model->activations;
@@ -56,7 +57,7 @@ static uint32_t tile_bytes(const struct field_model *model, const struct field_b
     return values * (backend->f16 ? 2 : 4);
 }
 
-/* Whether a tile fits into shared memory, the staging area for sums included. */
+/* Returns whether a tile and the staging area fit into shared memory. */
 static bool fits(const struct field_model *model, const struct gpu_capabilities *device,
                  const struct field_backend *backend, bool backward, uint32_t rows,
                  uint32_t invocations)
@@ -66,8 +67,8 @@ static bool fits(const struct field_model *model, const struct gpu_capabilities 
     return tile_bytes(model, backend, backward, rows) + staging <= device->max_shared_memory;
 }
 
-/* Matrices: the tile, where it lies in memory. On CPU devices else values and gradients of the
- * rows, padded. */
+/* Returns the device memory of a workgroup of field_backward. With tiles: the tile, if it does not
+ * fit into shared memory. Without (CPU devices): padded values and gradients of its rows. */
 static uint64_t scratch_bytes(const struct field_model *model, const struct field_backend *backend)
 {
     if (is_tiled(backend))
@@ -77,14 +78,15 @@ static uint64_t scratch_bytes(const struct field_model *model, const struct fiel
            (backend->f16 ? 2 : 4);
 }
 
-/* As shaders/field/mlp_matrix.glsl shares out what there is: powers of two or multiples of four. */
+/* Returns how many of `units` matrices each subgroup computes, as in shaders/field/mlp_matrix.glsl:
+ * 1, 2 or a multiple of four. */
 static uint32_t share(uint32_t units, uint32_t sharers)
 {
     uint32_t each = (units + sharers - 1) / sharers;
     return each <= 2 ? each : (each + 3) / 4 * 4;
 }
 
-/* The same of blocks in registers: powers of two. */
+/* Returns how many of `units` blocks each invocation computes, a power of two. */
 static uint32_t block(uint32_t units, uint32_t sharers)
 {
     uint32_t each = 1;
@@ -92,9 +94,9 @@ static uint32_t block(uint32_t units, uint32_t sharers)
         each *= 2;
     return each;
 }
-#define MOST_BLOCK 16u /* that mlp_blocks.glsl has */
+#define MOST_BLOCK 16u /* limit of shaders/field/mlp_blocks.glsl */
 
-/* Floats that an invocation holds when it keeps its share of all weight gradients. */
+/* Returns the floats of weight gradients that each invocation would keep in registers. */
 static uint32_t held_floats(const struct field_model *model, const struct field_backend *backend)
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
@@ -113,7 +115,7 @@ static uint32_t held_floats(const struct field_model *model, const struct field_
 
 /* ---- shapes for CPU devices ------------------------------------------------------------------ */
 
-/* An invocation a row, and as many rows as fit. */
+/* Chooses one invocation per row, and as many rows as fit. */
 static void place_rows(const struct field_model *model, const struct gpu_capabilities *device,
                        struct field_backend *backend)
 {
@@ -129,17 +131,17 @@ static void place_rows(const struct field_model *model, const struct gpu_capabil
 }
 
 /* ---- shapes for GPUs ------------------------------------------------------------------------- */
-/* Chosen by what the compilers of AMD, NVIDIA and Intel make of them (BENCHMARKS.md): no register
- * may be spilled. */
+/* Within the limits below the compilers of AMD, NVIDIA and Intel spill no register
+ * (BENCHMARKS.md). */
 
-/* Subgroups below 32 are Intel's, whose registers are few: with matrices in subgroups of 8, its
- * first generation's, all too few. */
+/* Returns whether invocations have many registers. In subgroups below 32 (Intel) they have few. */
 static bool has_room(const struct field_backend *backend)
 {
     return backend->subgroup_size >= 32;
 }
 
-/* Floats of weight gradients that an invocation may hold, and of a product's sums. */
+/* Returns the most floats of weight gradients that an invocation may hold; none with matrices in
+ * subgroups of 8 (Intel's first generation). */
 static uint32_t most_held(const struct field_backend *backend)
 {
     if (has_room(backend))
@@ -147,13 +149,13 @@ static uint32_t most_held(const struct field_backend *backend)
     return !is_matrices(backend) ? 24 : backend->subgroup_size >= 16 ? 40 : 0;
 }
 
+/* Returns the most accumulators of a layer's product that an invocation may hold. */
 static uint32_t most_sums(const struct field_backend *backend)
 {
     return has_room(backend) ? 32 : 16;
 }
 
-/* Invocations of a workgroup: of those that have room, not so many that registers are short again.
- */
+/* Returns the most invocations of a workgroup; beyond 512 each would have too few registers. */
 static uint32_t sensible_invocations(const struct gpu_capabilities *device,
                                      const struct field_backend *backend)
 {
@@ -161,7 +163,7 @@ static uint32_t sensible_invocations(const struct gpu_capabilities *device,
     return has_room(backend) && most > 512 ? 512 : most;
 }
 
-/* Floats that an invocation has of the sums of the widest layer. */
+/* Returns the accumulators of each invocation for the widest layer. */
 static uint32_t sum_floats(const struct field_model *model, const struct field_backend *backend,
                            uint32_t rows, uint32_t invocations)
 {
@@ -173,14 +175,15 @@ static uint32_t sum_floats(const struct field_model *model, const struct field_b
                : 4 * block(rows * (width / 4), invocations);
 }
 
-/* Products go by whole matrices, or by blocks of rows. */
+/* Returns the smallest tile: rows of a matrix, or of a block. */
 static uint32_t least_rows(const struct field_backend *backend)
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
     return !is_matrices(backend) ? 8 : shape->m > shape->k ? shape->m : shape->k;
 }
 
-/* The most rows up to `most` that fit into shared memory and registers; 0: too few fit. */
+/* Returns the most rows up to `most` that fit into shared memory and registers; 0 if fewer than
+ * least_rows fit. */
 static uint32_t fitting_rows(const struct field_model *model, const struct gpu_capabilities *device,
                              const struct field_backend *backend, bool backward, uint32_t most)
 {
@@ -193,7 +196,7 @@ static uint32_t fitting_rows(const struct field_model *model, const struct gpu_c
     return rows >= least ? rows : 0;
 }
 
-/* Columns take more memory, and are not worth half of the rows. */
+/* Stores values by column if as many rows still fit: columns are faster but take more memory. */
 static void try_columns(const struct field_model *model, const struct gpu_capabilities *device,
                         struct field_backend *backend, uint32_t most)
 {
@@ -204,8 +207,8 @@ static void try_columns(const struct field_model *model, const struct gpu_capabi
         *backend = tried;
 }
 
-/* Enough invocations that weight gradients can be held; where there are not, they go through
- * memory. */
+/* Chooses enough invocations to hold the weight gradients in registers; if there are not enough,
+ * the gradients go through memory. */
 static void place_backward(const struct field_model *model, const struct gpu_capabilities *device,
                            struct field_backend *backend)
 {
@@ -239,12 +242,12 @@ static void place_forward(const struct field_model *model, const struct gpu_capa
            sum_floats(model, backend, TILE_ROWS, backend->forward_size) > most_sums(backend))
         backend->forward_size *= 2;
     backend->forward_rows = fitting_rows(model, device, backend, false, TILE_ROWS);
-    /* There a subgroup has its rows to itself. */
+    /* With conversions each subgroup owns its rows. */
     if (backend->conversions)
         backend->forward_size = backend->forward_rows;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- all devices ----------------------------------------------------------------------------- */
 
 void field_choose_tiles(const struct field_model *model, const struct gpu_capabilities *device,
                         struct field_backend *backend)
@@ -264,8 +267,8 @@ void field_choose_tiles(const struct field_model *model, const struct gpu_capabi
         backend->hold_sums = true;
         place_rows(model, device, backend);
     } else {
-        /* The workgroup's partial sums are read and written once in so many tiles; there, scratch
-         * memory stays in the second level of cache. */
+        /* Partial sums are loaded and stored once per 4 tiles, whose scratch memory still fits into
+         * the L2 cache. */
         backend->tiles_at_once = 4;
     }
     backend->scratch_bytes = scratch_bytes(model, backend);
@@ -275,7 +278,7 @@ uint32_t field_tile_rows(const struct field_backend *backend, enum field_variant
 {
     if (variant == FIELD_BACKWARD)
         return backend->backward_rows;
-    /* In FP32 whatever the backend: where that has 16 bits, half of its rows fit. */
+    /* FIELD_FP32 computes in fp32: half as many rows fit as with an f16 backend. */
     bool halved = variant == FIELD_FP32 && backend->f16;
     if (!backend->cpu_kernels)
         return backend->forward_rows / (halved ? 2 : 1);
@@ -292,10 +295,11 @@ uint32_t field_tile_size(const struct field_backend *backend, enum field_variant
 #define MAX_TILES_AT_ONCE 16u
 #define MOST_ROWS         256u
 #define MOST_GROUPS       16384u
-_Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each of them may leave a sum");
-/* Of what is held without thought for tuning: with more, compilers take minutes and spill. */
+_Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each workgroup writes a partial sum");
+/* Tuning may hold this many times more floats than most_held. Beyond, compilers take minutes and
+ * spill registers. */
 #define MORE_HELD    4u
-/* Bytes that the workgroups of field_backward may have together. */
+/* Most bytes of scratch memory, and of partial sums, of all workgroups of field_backward. */
 #define MOST_SCRATCH (512ull << 20)
 
 static bool is_tile(const struct gpu_capabilities *device, const struct field_backend *backend,
@@ -306,23 +310,23 @@ static bool is_tile(const struct gpu_capabilities *device, const struct field_ba
            size % backend->subgroup_size == 0;
 }
 
-/* A CPU device's subgroups own rows; on GPUs all rows belong to all. */
+/* On CPU devices each subgroup owns rows; on GPUs all subgroups share all rows. */
 static bool legal_owners(const struct field_backend *backend)
 {
     uint32_t owned = backend->owned_rows, subgroup = backend->subgroup_size;
     if (!backend->cpu_kernels)
         return !owned && (!backend->conversions || backend->forward_size == backend->forward_rows);
-    /* Where activations stay in matrices a row has one subgroup; and the staged shape's barriers
-     * of a subgroup stand where others may not come by. */
+    /* With conversions the activations of a row stay in one subgroup's matrices. The staged shape
+     * has subgroup barriers in branches that other subgroups may not take. */
     bool alone = backend->conversions || is_staged(backend);
     if (!owned || owned % subgroup || owned % backend->shape.m || (alone && owned != subgroup))
         return false;
-    /* Passes with workgroups of the usual size own rows too. */
+    /* Subgroups also own rows in passes with tiles of TILE_ROWS. */
     return TILE_ROWS % owned == 0 && backend->forward_rows % owned == 0 &&
            backend->backward_rows % owned == 0;
 }
 
-/* Blocks have rows of the tile, and not too many. */
+/* Returns whether each invocation's block fits into the tile's rows and into MOST_BLOCK. */
 static bool has_blocks(const struct field_model *model, uint32_t rows, uint32_t invocations)
 {
     uint32_t each = block(rows * (widest(model) / 4), invocations);
@@ -370,7 +374,7 @@ static bool is_legal(const struct field_model *model, const struct gpu_capabilit
         return false;
     if (is_tiled(backend))
         return legal_tiles(model, device, backend);
-    /* Weight gradients take eight rows at a time. */
+    /* Weight gradients are formed of eight rows at a time. */
     return backend->tiles_at_once > 0 && backend->tiles_at_once <= MAX_TILES_AT_ONCE &&
            backend->backward_rows % 8 == 0 && !backend->owned_rows && !backend->hold_sums;
 }
@@ -391,7 +395,7 @@ struct field_tuning field_backend_tuning(const struct field_backend *backend)
                                  }};
 }
 
-/* On CPU devices each row has its invocation. */
+/* On CPU devices each row has one invocation, so that sizes cannot be tuned. */
 static bool set_tile_sizes(const uint32_t *values, struct field_backend *tuned)
 {
     if (tuned->cpu_kernels) {

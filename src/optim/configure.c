@@ -1,3 +1,4 @@
+/* Computes the optimiser's constants from a configuration: loss scale, schedules, groups. */
 #include "optim/optim.h"
 
 #include <float.h>
@@ -7,7 +8,7 @@
 
 _Static_assert(MAX_SCHEDULE_POINTS == VKN_SCHEDULE_POINTS, "room for every point");
 
-/* Returns how many there are. */
+/* Returns the number of points. */
 static uint32_t copy_points(const struct vkn_schedule_point from[VKN_SCHEDULE_POINTS],
                             struct SchedulePoint to[MAX_SCHEDULE_POINTS])
 {
@@ -64,8 +65,7 @@ static void configure_rate(const struct vkn_config *config, struct Config *const
 void optim_configure(const struct vkn_config *config, struct Config *constants)
 {
     constants->total_steps = config->steps > 0 ? config->steps : UINT32_MAX;
-    /* Steps that end by the clock take their learning rate from it too, which cannot be repeated.
-     */
+    /* With a time limit the learning rate follows the elapsed time, unless runs must repeat. */
     constants->time_schedule = config->seconds > 0 && !config->deterministic;
     constants->beta1 = config->optimizer.beta1;
     constants->beta2 = config->optimizer.beta2;

@@ -1,10 +1,11 @@
-/* Kinds of optimisers: what each keeps of gradients, and the operations of its step. */
+/* Describes each optimiser: its moment buffers and the operations of its step. */
 #include "optim/optim.h"
 
-_Static_assert(BIND_MOMENT1 + 1 == BIND_MOMENT2 && MAX_MOMENTS == 2, "moments follow each other");
+_Static_assert(BIND_MOMENT1 + 1 == BIND_MOMENT2 && MAX_MOMENTS == 2,
+               "moments have consecutive numbers");
 
-/* Operations are counted in shaders/optim/optimizers.glsl; square roots, exponentials and divisions
- * are one each. */
+/* Operations are counted in shaders/optim/optimizers.glsl; a square root, an exponential and a
+ * division count as one operation each. */
 static const struct optim_kind kinds[] = {
     [VKN_OPTIMIZER_ADAM] = {.moments = 2,
                             .moment_names = {"Adam's first moments", "Adam's second moments"},

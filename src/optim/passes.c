@@ -1,14 +1,14 @@
-/* The passes from gradients to weights, and what each costs. */
+/* Lists the passes of the optimiser, with a cost formula for each. */
 #include <math.h>
 
 #include "optim/optim.h"
 
-/* Operations for one parameter or entry, counted in the shader that the pass is named after; square
- * roots, exponentials and divisions are one each. */
+/* Operations for one parameter, counted in the pass's shader; a square root, an exponential and a
+ * division count as one operation each. */
 #define CHECK   3
 #define AVERAGE 3
 
-/* Workgroups that check_gradients shares the parameters out to. */
+/* Returns the workgroups of check_gradients. */
 static double check_groups(const struct cost_model *m)
 {
     return m->cpu_kernels
@@ -16,7 +16,7 @@ static double check_groups(const struct cost_model *m)
                : m->constants->forward_groups;
 }
 
-/* Those of composite. */
+/* Returns the workgroups of composite, each of which writes partial sums. */
 static double loss_groups(const struct cost_model *m, const struct cost_counts *n)
 {
     return m->cpu_kernels ? ceil(n->rays / m->local_size) : m->constants->forward_groups;
@@ -27,20 +27,21 @@ static double f16_bytes(const struct cost_model *m)
     return m->counts.f16_params ? 2 : 0;
 }
 
-/* Of a gradient's sum, as check_gradients and update_weights read it, from this parameter on. */
+/* Returns the bytes of a gradient as check_gradients and update_weights read it; `first` is the
+ * first parameter of its group. */
 static double sum_bytes(const struct cost_model *m, double first)
 {
     return m->counts.f16_sums && first >= (double)m->counts.summed ? 2 : 4;
 }
 
-/* Of all of them. */
+/* Returns the bytes of the gradients of all parameters. */
 static double all_sum_bytes(const struct cost_model *m)
 {
     double params = (double)m->counts.params, summed = (double)m->counts.summed;
     return 4 * summed + sum_bytes(m, summed) * (params - summed);
 }
 
-/* The last one adds up the sums of all, and composite's, and leaves the step's figures. */
+/* The last workgroup adds up all partial sums, including composite's, and writes struct Stats. */
 static struct cost cost_check(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = (double)m->counts.params, sums = check_groups(m), losses = loss_groups(m, n);
@@ -61,7 +62,7 @@ static struct cost cost_weights(const struct cost_model *m, const struct cost_co
         first += group->count;
         decaying += group->decay > 0 ? group->count : 0;
     }
-    /* Weight and moments read and written; the entry's steps. */
+    /* Weight and moments are read and written, and the entry's step count. */
     double param = (1 + kind->moments) * 8 + f16_bytes(m);
     return cost_streaming(kind->parameter * params + kind->decay * decaying + kind->entry * entries,
                           all_sum_bytes(m) + cleared + param * params + 8 * entries);
@@ -89,7 +90,7 @@ static const struct pass check_coarse[] = {
 };
 const struct pass_list optim_check_coarse = PASS_LIST(check_coarse);
 
-/* Composite's losses, and a few words. */
+/* Reads composite's partial losses; reads and writes step statistics. */
 static struct cost cost_rank_stats(const struct cost_model *m, const struct cost_counts *n)
 {
     double losses = loss_groups(m, n);
@@ -104,7 +105,7 @@ static const struct pass take[] = {
     {"import_step_stats", .dispatch = PASS_ONE_WORKGROUP, .rows = RANK_STATS_STEP,
      .cost = cost_rank_stats},
 };
-/* What the optimiser reads, and the floats before it. */
+/* Reads f32 gradients, clears them, and writes f16. */
 static struct cost cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
@@ -154,7 +155,8 @@ static struct cost cost_import_step_counts(const struct cost_model *m, const str
     return cost_streaming(2 * all_entries(m), 24 * all_entries(m));
 }
 
-/* What steps have changed: at least what one does. */
+/* Returns the parameters that the interval's steps have changed; at least as many as one step
+ * changes. */
 static double changed(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = 0;
@@ -165,7 +167,7 @@ static double changed(const struct cost_model *m, const struct cost_counts *n)
     return params;
 }
 
-/* Of a parameter: itself, its average, its moments. */
+/* Returns the averaged values per parameter: master, moving average, moments. */
 static double numbers(const struct cost_model *m)
 {
     return 2 + optim_kind(m->config)->moments;

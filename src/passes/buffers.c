@@ -1,16 +1,16 @@
-/* The lists of shared/buffers.h as the host sees them. */
+/* Sizes, allocates, binds and lists the buffers of shared/buffers.h. */
 #include <stddef.h>
 #include <string.h>
 
 #include "passes/passes.h"
 
-_Static_assert(SET_SIZE == GPU_SET_BINDINGS, "host and shaders cut sets alike");
+_Static_assert(SET_SIZE == GPU_SET_BINDINGS, "host and shaders number descriptor sets alike");
 _Static_assert(BIND_ADDRESSES == GPU_ADDRESSES,
-               "programs read addresses where the room gpu puts them");
+               "shaders read addresses where the module gpu writes them");
 
 #define USERS 5
 
-/* What messages call the buffers of each. */
+/* Names of the users in messages, by enum buffer_user. */
 static const char *const user_names[USERS] = {"the training step", "pictures and meshes",
                                               "samples of the field", "a trial of the field",
                                               "the coarse field"};
@@ -21,12 +21,12 @@ struct row {
     enum gpu_memory_kind kind;
     uint64_t (*bytes)(const struct buffer_counts *n);
     bool real;          /* f32 */
-    const char *tensor; /* in checkpoints; NULL: it is not kept */
-    const char *coarse; /* the same, of a coarse field's */
-    bool weights;       /* taken over by --init */
+    const char *tensor; /* name in checkpoints; NULL: it is not stored */
+    const char *coarse; /* name of the coarse field's buffer in checkpoints */
+    bool weights;       /* copied by --init */
 };
 
-/* Each row's size as a function. */
+/* The size of each buffer as a function. */
 #define SIZE(number, NAME, name, element, count, memory, kept)     \
     static uint64_t bytes_of_##NAME(const struct buffer_counts *n) \
     {                                                              \
@@ -36,7 +36,7 @@ struct row {
 STEP_BUFFERS(SIZE)
 VIEW_BUFFERS(SIZE)
 
-/* The words of the column `kept`. */
+/* Values of the column `kept`: the members tensor, coarse and weights. */
 #define UNSAVED       NULL, NULL, false
 #define SAVED(name)   name, "coarse." name, false
 #define WEIGHTS(name) name, "coarse." name, true
@@ -51,7 +51,7 @@ VIEW_BUFFERS(SIZE)
 static const struct row step_rows[] = {STEP_BUFFERS(ROW)};
 static const struct row view_rows[] = {VIEW_BUFFERS(ROW)};
 
-/* NULL when there is none of that number. */
+/* Returns NULL when the user has no buffer of that number. */
 static const struct row *find_row(enum buffer_user user, uint32_t number)
 {
     bool views = (user == BUFFERS_OF_VIEW || user == BUFFERS_OF_QUERY) && number >= SET_SIZE;
@@ -78,9 +78,9 @@ uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer
     return bytes;
 }
 
-/* Settings that counts follow from, as messages name them. */
+/* The settings that determine each count, as messages name them. */
 static const struct {
-    size_t count; /* in struct buffer_counts */
+    size_t count; /* offset in struct buffer_counts */
     const char *settings;
 } causes[] = {
     {offsetof(struct buffer_counts, pixels), "scene.image_budget (--image-memory, --downscale)"},
@@ -112,7 +112,8 @@ static const struct {
     {offsetof(struct buffer_counts, splats), "--count"},
 };
 
-/* The settings of the count without which a buffer would be smallest; NULL: its size is its own. */
+/* Returns the settings to change when a buffer is too large: the settings of the count whose
+ * absence would shrink the buffer most. NULL when its size is constant. */
 static const char *settings_of(const struct row *row, const struct buffer_counts *counts)
 {
     uint64_t smallest = row->bytes(counts);

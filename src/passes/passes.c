@@ -1,4 +1,4 @@
-/* Tells how often passes run, and where the entries of parameter groups lie. */
+/* Computes how often passes are repeated, records lists of passes, and counts optimiser entries. */
 #include "passes/passes.h"
 
 uint32_t pass_loop_count(const struct pass *pass, const struct repeats *repeats)

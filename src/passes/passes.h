@@ -1,5 +1,5 @@
-/* recipe: what rooms put together steps and pictures from: buffers, passes, and what a pass costs.
- * Each of rays, field, volume and optim lists its own passes; pipeline puts them in order. */
+/* Declares the passes, buffers, parameter groups and costs that steps and pictures are built from.
+ * The modules rays, field, volume and optim list their passes; the step puts the lists in order. */
 #ifndef PASSES_PASSES_H
 #define PASSES_PASSES_H
 
@@ -13,52 +13,55 @@ struct pass;
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
-#define MAX_MOMENTS 2u /* of a parameter, which the optimiser keeps: BIND_MOMENT1 and the next */
+#define MAX_MOMENTS 2u /* moments per parameter in the optimiser: BIND_MOMENT1, BIND_MOMENT2 */
 
-/* What the sizes of buffers in shared/buffers.h are made of. */
+/* The counts from which shared/buffers.h computes the size of every buffer. */
 struct buffer_counts {
     uint64_t rays, samples, cameras, pixels;
     uint64_t params;               /* floats of the field */
-    uint64_t entries;              /* groups of parameters with a count of steps */
-    uint64_t moments[MAX_MOMENTS]; /* each 0, or params where the optimiser has it */
-    uint64_t summed;               /* of the parameters: those whose gradients workgroups sum up */
-    uint64_t f16_params;           /* 0 or params: whether f16 copies are kept */
-    uint64_t panels;        /* instead: weights as products of layers read them, in 16 bits each */
-    uint64_t feature_bytes; /* of one sample */
-    uint64_t layer_bytes;   /* of a chunk of rows' activations, where layers are passes, */
-    uint64_t kept_bytes;    /* and of those that stay for the backward pass */
-    uint64_t input_gradients; /* samples, or 0 where nobody asks for those by place and direction */
-    uint64_t sum_bytes;       /* of one parameter in BIND_ACCUMULATORS; 0: sums are floats */
-    bool f16_sums; /* two of them are what the optimiser reads, behind any in fixed point */
+    uint64_t entries;              /* optimiser entries: parameters that share a step count */
+    uint64_t moments[MAX_MOMENTS]; /* `params` for each moment that the optimiser has, else 0 */
+    uint64_t summed;          /* parameters of MLPs, whose gradients are summed over workgroups */
+    uint64_t f16_params;      /* f16 values in BIND_F16_PARAMS; 0: no f16 copies are kept */
+    uint64_t panels;          /* packed weights of unfused layers (each its own pass), in 16 bits */
+    uint64_t feature_bytes;   /* per sample, of BIND_FEATURES */
+    uint64_t layer_bytes;     /* activations of one chunk of rows, for unfused layers */
+    uint64_t kept_bytes;      /* activations that are kept for the backward pass */
+    uint64_t input_gradients; /* samples with gradients by position and direction, or 0 */
+    uint64_t sum_bytes;       /* per parameter in BIND_ACCUMULATORS; 0: gradient sums are floats */
+    bool f16_sums; /* the optimiser reads pairs of f16 sums, stored behind any fixed-point sums */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
-    uint64_t cells, bit_words;      /* of the occupancy grid */
-    /* Of a mesh: points of a layer, layers of a slab, tiles, room for vertices and triangles;
-     * pixels of its views. */
+    /* Of the occupancy grid: cells; 32-bit words of BIND_OCCUPANCY_BITS. */
+    uint64_t cells, bit_words;
+    /* Of a mesh: grid points of a layer, layers of a slab, tiles, most vertices and triangles, and
+     * pixels of the visibility maps. */
     uint64_t layer, layers, tiles, vertices, triangles, visibility_maps;
-    uint64_t texels, splats; /* pixels of a texture; Gaussians: at a time */
+    uint64_t texels, splats; /* per batch: pixels of a texture; Gaussians */
 };
 
-/* Whose buffers: lists of memory tell "rays", "view rays", "probe rays" and "trial rays" apart. */
+/* The owner of a set of buffers. Buffers of different owners have different name prefixes in memory
+ * lists, as "view rays". */
 enum buffer_user {
     BUFFERS_OF_STEP,
-    BUFFERS_OF_VIEW,   /* pictures and meshes: VIEW_BUFFERS in set 1 */
-    BUFFERS_OF_QUERY,  /* the field at chosen places; the same */
-    BUFFERS_OF_TRIAL,  /* self-tests and tuning; as the step's */
-    BUFFERS_OF_COARSE, /* the same, of a coarse field and its samples */
+    BUFFERS_OF_VIEW,   /* pictures and meshes: VIEW_BUFFERS in descriptor set 1 */
+    BUFFERS_OF_QUERY,  /* the field at chosen positions: VIEW_BUFFERS in descriptor set 1 */
+    BUFFERS_OF_TRIAL,  /* self-tests and tuning: STEP_BUFFERS */
+    BUFFERS_OF_COARSE, /* a coarse field and its samples: STEP_BUFFERS */
 };
 
-/* Bit of a set of buffers: BUFFERS(RAYS) | BUFFERS(SAMPLES). */
+/* Bit of a buffer in a mask: BUFFERS(RAYS) | BUFFERS(SAMPLES). */
 #define BUFFERS(NAME) (1u << BIND_##NAME)
 #define BUFFERS_ALL   ((1u << GPU_BINDINGS) - 1u)
-/* What every set of samples has of its own. */
+/* Buffers that every set of samples has a copy of. */
 #define BUFFERS_OF_SET                                                                           \
     (BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD) | BUFFERS(FEATURES) | \
      BUFFERS(FIELD_GRADIENTS) | BUFFERS(LIVE))
-/* Of a field: what its optimiser changes, and what is made of it. */
+/* Buffers that every trained field has a copy of: parameters, gradients and optimiser state. */
 #define BUFFERS_OF_PARAMETERS                                                             \
     (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS) | BUFFERS(GRADIENTS) | BUFFERS(ACCUMULATORS) | \
      BUFFERS(AVERAGE) | BUFFERS(F16_AVERAGE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) |      \
      BUFFERS(STEP_COUNTS))
+/* Buffers that evaluating a field needs. */
 #define BUFFERS_OF_FIELD \
     (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS) | BUFFERS(OCCUPANCY) | BUFFERS(OCCUPANCY_BITS))
 
@@ -67,18 +70,20 @@ struct buffers {
     struct gpu_buffer at[GPU_BINDINGS]; /* by number, BIND_* */
 };
 
-/* Creates those in `mask` that the user's lists have, as zeros. The caller destroys *buffers. */
+/* Creates the buffers of `mask` that the list of `user` has, filled with zeros. The caller destroys
+ * *buffers. VKN_BAD_INPUT when the buffers do not fit. */
 vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
                           const struct buffer_counts *counts, struct buffers *buffers);
 void buffers_destroy(struct buffers *buffers);
-/* What buffers_create would take, for gpu_memory_check; returns how many. */
+/* Lists the memory that buffers_create would allocate, for gpu_memory_check. Returns the number of
+ * items. */
 size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts,
                     struct gpu_need *needs);
-/* Bytes of one; 0 for a number that the user's lists do not have. */
+/* Returns the bytes of one buffer; 0 when the list of `user` does not have it. */
 uint64_t buffers_bytes(enum buffer_user user, uint32_t number, const struct buffer_counts *counts);
-/* Bytes that buffers_create would allocate, but for alignment. */
+/* Returns the bytes that buffers_create would allocate, without alignment. */
 uint64_t buffers_total(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts);
-/* Puts those in `mask` into a list for gpu_bindings_create, each under its number. */
+/* Enters the buffers of `mask` into bound[number] for gpu_bindings_create. */
 void buffers_bind(const struct buffers *buffers, uint32_t mask,
                   const struct gpu_buffer *bound[GPU_BINDINGS]);
 
@@ -87,40 +92,41 @@ struct saved_buffer {
     uint32_t number;
     const char *tensor;
     bool real;        /* f32; else u32 */
-    bool weights;     /* --init takes it over */
-    bool coarse;      /* of the coarse field, which hierarchical sampling has */
-    const char *fine; /* then the tensor of the fine one */
+    bool weights;     /* --init copies it from the other checkpoint */
+    bool coarse;      /* belongs to the coarse field or proposal */
+    const char *fine; /* name of the same tensor of the main field */
 };
 #define MAX_SAVED_BUFFERS 16u
-/* Lists those in `mask` in the order of a checkpoint, those of a coarse field last where there is
- * one. Returns their number. */
+/* Lists the buffers of `mask` that a checkpoint stores, in its order; with `coarse`, the buffers of
+ * the coarse field follow. Returns their number. */
 size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer kept[MAX_SAVED_BUFFERS]);
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
-/* Parameters that the optimiser treats alike: the next `count` of them behind the group before. */
+/* Parameters with the same optimiser settings; a group begins where the previous one ends. */
 struct parameter_group {
-    uint32_t count;
-    uint32_t entry; /* parameters in a row that share one count of steps; divides `count` */
-    bool sparse;    /* an entry without a gradient is left alone, its moments too */
-    float rate;     /* factor of the learning rate; 0: nothing of the group changes */
+    uint32_t count; /* parameters */
+    uint32_t entry; /* consecutive parameters that share one step count; divides `count` */
+    bool sparse;    /* an entry without a gradient keeps its parameters and moments */
+    float rate;     /* factor of the learning rate; 0: the group is frozen */
     float decay;    /* factor of optimizer.weight_decay; 0: none */
 };
-/* First entry behind `count` groups' own. Each group begins at a multiple of ENTRY_ALIGN. */
+/* Returns the optimiser entries of the first `count` groups, including the gaps between groups:
+ * each group begins at a multiple of ENTRY_ALIGN. */
 uint32_t groups_entry_count(const struct parameter_group *groups, uint32_t count);
 
 /* ---- cost ---------------------------------------------------------------------------------- */
 
-/* Of one pass in one step; of passes that run once a period, in that period. */
+/* The cost of one pass in one step, or in one update interval for passes that run once in it. */
 struct cost {
-    double flops;  /* a multiply-add is two, any other f32 or f16 operation one; integers none */
-    double bytes;  /* as written, whether caches serve them or not; what all share, weights, once */
-    double memory; /* bytes that cross the memory's bus when caches are perfect: each touched byte
-                      read once and written once */
-    double atomics; /* on memory, one for each word */
+    double flops;   /* a multiply-add is two, any other f32 or f16 operation one; integers none */
+    double bytes;   /* that the shader loads and stores, cached or not; shared weights count once */
+    double memory;  /* bytes that cross the memory bus when caches are perfect: each touched byte
+                       read once and written once */
+    double atomics; /* on memory, one for each 32-bit word */
 };
 
-/* What of a run the formulas know. */
+/* The facts of a run that the cost formulas use. */
 struct cost_model {
     const struct vkn_config *config; /* effective */
     const struct field_model *model;
@@ -133,16 +139,18 @@ struct cost_model {
     bool cpu_kernels; /* gpu_cpu_kernels */
 };
 
-struct cost_counts { /* of one step, means */
-    double rays, marched, live;
-    double touched;          /* grid entries that a gradient reached */
-    double evaluated;        /* cells at which an occupancy update evaluates the field */
-    const struct pass *pass; /* whose cost is asked for; its cells are samples, each of a ray */
+struct cost_counts {            /* averages over steps */
+    double rays, marched, live; /* rays; samples; samples with a gradient */
+    double touched;             /* hash grid entries with a gradient */
+    double evaluated;           /* cells at which an occupancy update evaluates the field */
+    const struct pass *pass; /* the pass to cost; for ROWS_CELLS, each cell counts as a sample and
+                                a ray */
 };
 
+/* Computes the cost of a pass. */
 typedef struct cost cost_function(const struct cost_model *model, const struct cost_counts *counts);
 
-/* The same bytes whether counted as written or as memory traffic. */
+/* Returns the cost of a pass whose every byte crosses the memory bus. */
 static inline struct cost cost_streaming(double flops, double bytes)
 {
     return (struct cost){.flops = flops, .bytes = bytes, .memory = bytes};
@@ -150,84 +158,87 @@ static inline struct cost cost_streaming(double flops, double bytes)
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-/* Programs of a pass differ by backend; a name is the pass's, then this. */
+/* How the shader of a pass depends on the backend: the suffix that is added to the pass's name. */
 enum field_variant {
-    FIELD_NO_VARIANT, /* one program for all */
-    FIELD_FORWARD,    /* as FIELD_VALUES, with tiles of a size of its own */
-    FIELD_VALUES,     /* evaluates the field: "_fp32", "_fp16", "_16x16x16", ... */
-    FIELD_BACKWARD,   /* the same, with rows that may lie in device memory */
-    FIELD_SCATTER,    /* how the grid's gradients are added up */
-    FIELD_REDUCE,
-    FIELD_F16_PARAMS,        /* "_fp16" where f16 copies of the parameters are kept */
-    FIELD_FP32,              /* fp32 on every backend */
-    FIELD_F16_ACTIVATIONS,   /* "_fp16" where activations are f16 */
-    FIELD_LAYER_PRODUCT,     /* products of layers: "_fp32", "_fp32_tiled", "_16x16x16", ... */
-    FIELD_LAYER_PRODUCT_F32, /* the same, always with f32 sums */
+    FIELD_NO_VARIANT,      /* no suffix */
+    FIELD_FORWARD,         /* as FIELD_VALUES, with its own tile size */
+    FIELD_VALUES,          /* evaluates the MLPs: "_fp32", "_fp16", "_16x16x16", ... */
+    FIELD_BACKWARD,        /* as FIELD_VALUES; "_memory" is added when tiles lie in device memory */
+    FIELD_SCATTER,         /* gradient accumulator of the hash grid: "_float", "_fixed", ... */
+    FIELD_REDUCE,          /* "_fixed" when the accumulator is fixed point */
+    FIELD_F16_PARAMS,      /* "_fp16" when f16 copies of the parameters are kept */
+    FIELD_FP32,            /* fp32 on every backend; "_tiled" on GPUs */
+    FIELD_F16_ACTIVATIONS, /* "_fp16" when activations are f16 */
+    FIELD_LAYER_PRODUCT, /* matrix products of unfused layers: "_fp32", "_fp32_tiled", "_16x16x16",
+                            ... */
+    FIELD_LAYER_PRODUCT_F32, /* as FIELD_LAYER_PRODUCT, but sums are always f32 */
 };
 
-/* What a pass runs again and again over, from the first to the last or back. */
+/* What a pass is dispatched for repeatedly, in ascending order unless the name ends in BACK. */
 enum pass_loop {
     LOOP_NONE,
-    LOOP_CASCADES, /* from the innermost out */
-    LOOP_LAYERS,
-    LOOP_DENSITY_LAYERS,   /* those of the first MLP */
-    LOOP_LAYERS_BACK,      /* from the last to the first whose inputs have gradients */
-    LOOP_DEFORMATION,      /* layers of a deformation, behind the field's */
-    LOOP_DEFORMATION_BACK, /* without the first of them */
-    LOOP_UNFUSED_LAYERS,   /* all layers that are passes of their own */
+    LOOP_CASCADES, /* from the innermost cascade outwards */
+    LOOP_LAYERS,   /* layers of the field, without a deformation's */
+    LOOP_DENSITY_LAYERS,
+    LOOP_LAYERS_BACK,      /* down to the first layer whose inputs need gradients */
+    LOOP_DEFORMATION,      /* layers of the deformation */
+    LOOP_DEFORMATION_BACK, /* layers of the deformation without its first */
+    LOOP_UNFUSED_LAYERS,   /* all layers that are passes of their own (unfused layers) */
 };
 
-/* When a pass belongs to a step: where all of these hold. */
+/* Conditions under which a pass belongs to a step; a pass is listed when all of its flags hold. */
 enum pass_use {
     PASS_ALWAYS = 0,
     PASS_DETERMINISTIC = 1,
     PASS_NOT_DETERMINISTIC = 2,
-    PASS_OCCUPANCY = 4, /* march.sampling */
-    PASS_UNIFORM = 8,   /* uniform or, for a coarse field or proposal, those that have one */
-    PASS_HIERARCHICAL = 16,
-    PASS_ONE_FIELD = 32,  /* neither this nor a proposal */
-    PASS_RECOMPUTES = 64, /* mlp.activation_checkpointing */
-    PASS_KEEPS_ACTIVATIONS = 128,
-    PASS_VISIBILITY = 256, /* march.visibility */
+    PASS_OCCUPANCY = 4,           /* march.sampling=occupancy */
+    PASS_UNIFORM = 8,             /* any other march.sampling: the first samples are uniform */
+    PASS_HIERARCHICAL = 16,       /* march.sampling=hierarchical */
+    PASS_ONE_FIELD = 32,          /* neither a coarse field nor a proposal */
+    PASS_RECOMPUTES = 64,         /* activations are computed again for the backward pass */
+    PASS_KEEPS_ACTIVATIONS = 128, /* activations are kept for the backward pass */
+    PASS_VISIBILITY = 256,        /* march.visibility=on */
     PASS_NO_VISIBILITY = 512,
-    PASS_SINGLE_RANK = 1024, /* one rank takes the step */
-    PASS_SYNCHRONOUS = 2048,
-    PASS_PACKS_F16 = 4096, /* parallel.communication_type=f16, of sums of floats */
-    PASS_AVERAGED = 8192,  /* ranks take periods alone and are averaged */
-    PASS_PROPOSAL = 16384,
-    PASS_TWO_FIELDS = 32768, /* that or hierarchical */
-    PASS_LEARNS = 65536,     /* a proposal's passes: in steps in which it does */
-    /* What the field is made of, see field_list_passes. */
-    PASS_GRID = 1 << 17, /* its position encoding is a hash grid */
+    PASS_SINGLE_RANK = 1024, /* a single rank computes the step */
+    PASS_SYNCHRONOUS = 2048, /* synchronous data parallelism */
+    PASS_PACKS_F16 = 4096,   /* gradients are packed to f16 for the all-reduce */
+    PASS_AVERAGED = 8192,    /* parameter averaging after each update interval */
+    PASS_PROPOSAL = 16384,   /* march.sampling=proposal */
+    PASS_TWO_FIELDS = 32768, /* a coarse field or a proposal */
+    PASS_LEARNS = 65536,     /* training of the proposal, which not every step does */
+    /* Properties of the model, see field_list_passes. */
+    PASS_GRID = 1 << 17, /* the position encoding is a hash grid */
     PASS_NO_GRID = 1 << 18,
-    PASS_DEFORMED = 1 << 19, /* a deformation is in front of it */
+    PASS_DEFORMED = 1 << 19, /* a deformation precedes the field */
     PASS_NOT_DEFORMED = 1 << 20,
     PASS_OF_FIELD = PASS_GRID | PASS_NO_GRID | PASS_DEFORMED | PASS_NOT_DEFORMED,
 };
 
-#define PASS_ONE_WORKGROUP (-1)
-#define PASS_LOCAL_SIZE    64u /* invocations of a workgroup, unless the variant has its own */
+#define PASS_ONE_WORKGROUP (-1) /* as `dispatch`: always one workgroup */
+#define PASS_LOCAL_SIZE    64u /* invocations of a workgroup, unless the variant has its own size */
 
-/* A program, or the variant of it for the run's backend, in its place of a recording. */
+/* One pass: a shader, its backend variant, and when and how it is dispatched. */
 struct pass {
-    const char *name;  /* of the program, without what the variant adds */
-    const char *label; /* in profiles, of a program that a step has twice; NULL: its name */
+    const char *name;  /* of the shader, without the variant's suffix */
+    const char *label; /* name in profiles when a step uses the shader twice; NULL: `name` */
     enum field_variant variant;
-    unsigned use; /* PASS_DETERMINISTIC | PASS_UNIFORM, ... */
-    int dispatch; /* DISPATCH_*, the slot of BIND_DISPATCHES that holds its group counts, so that
-                     begin_step decides on the device what runs; PASS_ONE_WORKGROUP: always one */
-    int gpu_dispatch;    /* the slot where programs are not shaped for a CPU; 0: the same */
+    unsigned use;        /* PASS_DETERMINISTIC | PASS_UNIFORM, ... */
+    int dispatch;        /* DISPATCH_*: entry of BIND_DISPATCHES with its workgroup counts, which
+                            begin_step writes on the device; or PASS_ONE_WORKGROUP */
+    int gpu_dispatch;    /* the entry on devices whose shaders are not CPU-shaped; 0: `dispatch` */
     bool decides;        /* writes BIND_DISPATCHES */
     bool average;        /* reads the moving average of the parameters instead of the masters */
-    enum pass_loop loop; /* what push.c counts */
-    bool by_chunk;  /* runs for each chunk of rows, push.d, together with its neighbours that do */
-    bool by_bucket; /* the same for each piece of the gradients */
-    uint32_t rows;  /* push.e: ROWS_*, or of a room's own kinds */
+    enum pass_loop loop; /* push.c is the index of the iteration */
+    bool by_chunk; /* runs once for each chunk of rows (push.d); neighbouring passes that also do so
+                      run together, chunk by chunk */
+    bool by_bucket; /* runs once for each gradient bucket (push.d), in the same way */
+    uint32_t rows;  /* push.e: ROWS_*, or a constant of the pass's module */
     cost_function *cost;
 };
 
+/* A list of passes in the order in which they run. */
 struct pass_list {
-    const struct pass *passes; /* in their order */
+    const struct pass *passes;
     size_t count;
 };
 /* clang-format off */
@@ -236,29 +247,32 @@ struct pass_list {
 
 /* ---- passes that repeat ---------------------------------------------------------------------- */
 
-struct repeats {       /* what passes repeat over */
-    uint32_t cascades; /* of all slices of time */
+/* The ranges that passes are repeated over. */
+struct repeats {
+    uint32_t cascades; /* of the occupancy grid, over all time bins */
     uint32_t layers, density_layers, first_deformation, deformation_layers;
-    uint32_t first_unfused;  /* of LOOP_UNFUSED_LAYERS */
-    uint32_t first_back;     /* the last of LOOP_LAYERS_BACK */
-    uint32_t buckets;        /* of the gradients, coarse levels of a grid first */
-    uint64_t samples, cells; /* as there is room for; as an update goes through, or 0 */
-    uint32_t chunk_rows, cells_per_chunk; /* of a chunk */
+    uint32_t first_unfused;  /* first layer of LOOP_UNFUSED_LAYERS */
+    uint32_t first_back;     /* last layer that LOOP_LAYERS_BACK visits */
+    uint32_t buckets;        /* gradient buckets, coarse levels of a hash grid first */
+    uint64_t samples, cells; /* sample capacity of a step; cells of an occupancy update or 0 */
+    uint32_t chunk_rows, cells_per_chunk; /* rows of a chunk: samples, cells */
 };
-/* How often a pass that loops runs for a chunk of rows, what push.c is then, and how many chunks,
- * or pieces, there are; 1, 0 and 1 for any other. */
+/* Returns how often `pass->loop` repeats the pass for a chunk of rows; 1 without a loop. */
 uint32_t pass_loop_count(const struct pass *pass, const struct repeats *repeats);
+/* Returns push.c of the given repetition; `round` itself without a loop. */
 uint32_t pass_loop_index(const struct pass *pass, const struct repeats *repeats, uint32_t round);
+/* Returns the number of chunks or gradient buckets that the pass runs for; 1 for other passes. */
 uint32_t pass_chunks(const struct pass *pass, const struct repeats *repeats);
-/* Whether a pass runs with the one before it for each chunk, or piece. */
+/* Returns whether both passes run together, chunk by chunk or bucket by bucket. */
 bool pass_shares_chunks(const struct pass *before, const struct pass *pass);
 
-/* Passes outside of a step, and in how many workgroups; a barrier comes behind each. */
+/* A pass outside of a step, with its pipeline and the number of workgroups. */
 struct pass_dispatch {
     const struct pass *pass;
     const struct gpu_pipeline *pipeline;
     uint32_t groups;
 };
+/* Records the dispatches in order, with a barrier after each. */
 void passes_record(const struct repeats *repeats, struct gpu_recording *recording,
                    const struct pass_dispatch *dispatches, size_t count,
                    const struct gpu_bindings *bindings);

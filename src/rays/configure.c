@@ -1,10 +1,11 @@
+/* Computes the constants and capacities of rays, samples and the occupancy grid. */
 #include "rays/rays.h"
 
 #include <float.h>
 #include <math.h>
 
-/* A ray ends at this many times half the inner cube's side from its camera: what lies there moves
- * by a thousandth of the picture's focal length when the camera crosses half the cube. */
+/* In contracted space a ray ends this many half cube sides from its camera. The image of a point
+ * there moves by a thousandth of the focal length when the camera moves by half a cube side. */
 #define FARTHEST_NORM 1024.0F
 
 static bool contracts(const struct vkn_config *config)
@@ -41,7 +42,7 @@ uint32_t rays_pack_groups(const struct vkn_config *config, uint32_t local_size)
     return (uint32_t)(edge * edge * edge / BLOCK_CELLS / local_size + 1);
 }
 
-/* Steps of a ray from distance 0 to `distance`, as in shaders/rays/march.glsl. */
+/* Returns the marching steps from distance 0 to `distance`, as in shaders/rays/march.glsl. */
 static double steps_to(const struct vkn_config *config, const struct Config *constants,
                        double distance)
 {
@@ -59,7 +60,7 @@ static double steps_to(const struct vkn_config *config, const struct Config *con
     return steps;
 }
 
-_Static_assert(MAX_COARSE_SAMPLES + MAX_FINE_SAMPLES <= MAX_RAY_SAMPLES, "all are of one ray");
+_Static_assert(MAX_COARSE_SAMPLES + MAX_FINE_SAMPLES <= MAX_RAY_SAMPLES, "a ray has both");
 
 bool rays_are_hierarchical(const struct vkn_config *config)
 {
@@ -81,7 +82,7 @@ bool rays_use_grid(const struct vkn_config *config)
     return config->march.sampling != VKN_SAMPLING_UNIFORM && !rays_have_coarse(config);
 }
 
-/* Of each ray, in bins of equal size; 0: by the grid. */
+/* Returns the stratified samples of each ray; 0 when the occupancy grid places samples. */
 static uint32_t even_samples(const struct vkn_config *config)
 {
     if (rays_use_grid(config))
@@ -101,7 +102,7 @@ bool rays_are_complete(const struct vkn_config *config)
            (!rays_have_coarse(config) || fine_samples(config));
 }
 
-/* Of each ray, that the field has where no grid says how many. */
+/* Returns the main field's samples of each ray, without an occupancy grid. */
 static uint32_t samples_per_ray(const struct vkn_config *config)
 {
     return (rays_have_proposal(config) ? 0 : even_samples(config)) + fine_samples(config);
@@ -111,8 +112,8 @@ uint32_t rays_max_steps(const struct vkn_config *config, const struct Config *co
 {
     if (!rays_use_grid(config))
         return samples_per_ray(config);
-    /* A camera inside the cube can look along its whole diagonal; one outside sees the same chord
-     * from further away, with steps that are no smaller. */
+    /* The longest ray in the cube is its diagonal. Seen from outside, the ray is further away,
+     * where steps are no shorter. */
     double distance = constants->far_distance;
     if (!contracts(config))
         distance = fmin(distance, sqrt(3.0) * constants->aabb_scale);
@@ -136,10 +137,10 @@ double rays_count_steps(const struct vkn_config *config, const struct Config *co
                 MAX_RAY_SAMPLES);
 }
 
-/* How many samples and rays a step has room for. Where all rays take as many samples, those of all
- * rays fit; else empty space that the grid has not learnt yet and samples behind surfaces come on
- * top of the live samples that are wanted. Few of those that a proposal has placed do, and each of
- * their rays needs room for its own. */
+/* Sets the capacity for samples and rays of a step. It exceeds the wanted live samples, because
+ * samples in empty space and behind surfaces are not live: four times, or twice with a proposal,
+ * which places few such samples. Without a grid all rays have equally many samples, so that the
+ * rays follow from the samples. */
 static void set_capacity(const struct vkn_config *config, struct Config *constants)
 {
     uint32_t samples = (rays_have_proposal(config) ? 2 : 4) * config->batch.samples;
@@ -180,8 +181,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->near_distance = config->march.near_distance;
     constants->step_min = sqrtf(3.0f) / (float)config->march.steps_per_unit;
     constants->cone_angle = config->march.cone_angle;
-    /* The step never outgrows a cell of the outermost cascade. In contracted space, whose cells
-     * grow faster than steps, these grow with the distance to twice the inner cube's norm. */
+    /* A step is no longer than a cell of the outermost cascade. In contracted space cells grow
+     * faster than steps, so steps grow with the distance up to twice the inner cube's norm. */
     float longest =
         contracts(config) ? side * constants->cone_angle : side / (float)config->march.resolution;
     constants->step_max = fmaxf(constants->step_min, longest);

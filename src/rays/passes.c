@@ -1,13 +1,13 @@
-/* The passes that make samples, and what each costs. */
+/* Lists the passes of rays, samples and the occupancy grid, with a cost formula for each. */
 #include <math.h>
 
 #include "rays/rays.h"
 
-/* Operations for one ray or cell, counted in the shader that the pass is named after; square roots,
- * exponentials and divisions are one each. */
+/* Operations for one ray or cell, counted in the pass's shader; a square root, an exponential and a
+ * division count as one operation each. */
 #define GENERATE_RAY 77 /* random numbers 9, pixel 9, ray 29, cube 25, steps 5 */
 #define PROBE        37 /* rays/march_rays.comp, probe() in the innermost cascade */
-#define WIDTH        3  /* of a sample: clamp(t * cone_angle, step_min, step_max) */
+#define WIDTH        3  /* step length of a sample: clamp(t * cone_angle, step_min, step_max) */
 
 #define RAY_BYTES 24 /* bytes of a ray's origin and direction */
 #define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
@@ -22,10 +22,10 @@ static struct cost cost_generate(const struct cost_model *m, const struct cost_c
     };
 }
 
-/* At the least, for every sample is found by a probe: those that find nothing are not counted. */
+/* A lower bound: one probe for each sample. Probes of empty cells are not counted. */
 static struct cost cost_probes(const struct cost_model *m, const struct cost_counts *n)
 {
-    double ray = RAY_BYTES + 8 + 8; /* begin and end; its samples' place and number */
+    double ray = RAY_BYTES + 8 + 8; /* start and end; offset and number of samples */
     double cells = (double)m->counts.cells, bits = cells / 8 + 4 * cells / BLOCK;
     return (struct cost){
         .flops = PROBE * n->marched,
@@ -71,7 +71,7 @@ static struct cost cost_threshold(const struct cost_model *m, const struct cost_
     return cost_streaming(groups, 4 * groups);
 }
 
-/* The bits of finer cascades, which outer ones read, are left out. */
+/* Does not count the bits of the next finer cascade, which an outer cascade also reads. */
 static struct cost cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
@@ -79,14 +79,14 @@ static struct cost cost_pack(const struct cost_model *m, const struct cost_count
     return cost_streaming(cells, 4 * cells + cells / 8 + 4 * cells / BLOCK);
 }
 
-/* A uniform sample: its random number and place 7, the bin's ends 6, its width 1. */
+/* A stratified sample: random number and position 7, ends of the bin 6, width 1. */
 #define UNIFORM_SAMPLE 14
-#define UNIFORM_RAY    27 /* the cube 25, where bins begin and how long they are 2 */
+#define UNIFORM_RAY    27 /* cube 25, start and length of the bins 2 */
 
 static struct cost cost_uniform_count(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)m;
-    double ray = RAY_BYTES + 4 + 8; /* end; its samples' place and number */
+    double ray = RAY_BYTES + 4 + 8; /* end; offset and number of samples */
     return cost_streaming(UNIFORM_RAY * n->rays, ray * n->rays);
 }
 
@@ -106,16 +106,15 @@ static struct cost cost_uniform(const struct cost_model *m, const struct cost_co
     return cost;
 }
 
-/* Of a ray: the cube and its bins, UNIFORM_RAY. Of a coarse sample: its weight 13, the sums 2; of a
- * fine one its random number and place in the sums 8. Of every one of them its place and width 20.
- * Searches are left out. */
+/* A ray: UNIFORM_RAY. A coarse sample: weight 13, cumulative sums 2. A fine sample: random number
+ * and inversion of the cumulative sums 8. Both: position and width 20. Searches are not counted. */
 #define FINE_COARSE 15
 #define FINE_DRAWN  8
 #define FINE_SAMPLE 20
 
 static struct cost cost_fine(const struct cost_model *m, const struct cost_counts *n)
 {
-    double ray = RAY_BYTES + 4 + 8 + 8; /* end; both its samples' places and numbers */
+    double ray = RAY_BYTES + 4 + 8 + 8; /* end; offset and number of coarse and fine samples */
     double total = m->constants->ray_samples + m->constants->fine_samples;
     double coarse = n->marched * m->constants->ray_samples / total, fine = n->marched - coarse;
     struct cost cost = cost_streaming(
@@ -130,14 +129,14 @@ static const struct pass generating[] = {
 };
 const struct pass_list rays_generating = PASS_LIST(generating);
 
-/* Of a bin of the proposal: its weight 13, its share 8, the sums 2; of a sample two edges, each
- * drawn and placed: 16 each, and its middle and width 3. Searches are left out. */
+/* A bin of the proposal: weight 13, annealed weight 8, cumulative sums 2. A sample: two edges, 16
+ * each; midpoint and width 3. Searches are not counted. */
 #define PROPOSED_BIN    23
 #define PROPOSED_SAMPLE 35
 
 static struct cost cost_proposal(const struct cost_model *m, const struct cost_counts *n)
 {
-    double ray = RAY_BYTES + 4 + 8 + 8; /* end; both its samples' places and numbers */
+    double ray = RAY_BYTES + 4 + 8 + 8; /* end; offset and number of coarse and fine samples */
     double bins = n->rays * m->constants->ray_samples;
     struct cost cost = cost_streaming(
         UNIFORM_RAY * n->rays + PROPOSED_BIN * bins + PROPOSED_SAMPLE * n->marched,
@@ -146,8 +145,7 @@ static struct cost cost_proposal(const struct cost_model *m, const struct cost_c
     return cost;
 }
 
-/* Where bits shall repeat, rays get their samples' places by a scan instead of an atomic counter.
- */
+/* Deterministic runs assign offsets in BIND_SAMPLES by a scan, not by an atomic counter. */
 static const struct pass sampling[] = {
     {"march_rays", .use = PASS_OCCUPANCY | PASS_NOT_DETERMINISTIC, .dispatch = DISPATCH_MARCH,
      .cost = cost_march},
@@ -176,7 +174,7 @@ static const struct pass sums[] = {
 };
 const struct pass_list rays_sums = PASS_LIST(sums);
 
-/* An outer cascade is packed from the bits of the one inside it. */
+/* pack_occupancy goes outwards: a cascade also reads the bits of the cascade inside it. */
 static const struct pass occupancy[] = {
     [RAYS_THRESHOLD] = {.name = "threshold_occupancy",
                         .dispatch = DISPATCH_THRESHOLD,
@@ -188,7 +186,7 @@ static const struct pass occupancy[] = {
 };
 const struct pass_list rays_occupancy = PASS_LIST(occupancy);
 
-/* Pictures are not profiled: these cost nothing there. */
+/* These passes have no cost formulas, because pictures are not profiled. */
 static const struct pass viewing[] = {
     [RAYS_GENERATE_VIEW] = {.name = "generate_view_rays", .dispatch = DISPATCH_RAYS},
     [RAYS_MARCH_VIEW] = {.name = "march_view_rays", .dispatch = DISPATCH_MARCH},

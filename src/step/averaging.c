@@ -1,8 +1,6 @@
-/* Ranks that take periods alone, and average what they have come to: weights, their moving average
- * and the optimiser's moments, each weighted by the steps that a rank has taken with it, so that
- * what one rank alone has touched becomes its; and the larger value of each occupancy cell. The
- * device weighs its numbers where gradients are in a step, and takes the means over from there.
- */
+/* Averages master parameters, moving averages and moments over ranks after each update interval,
+ * weighted by the number of steps in which a rank has updated the entry. Occupancy cells become the
+ * maximum over ranks. BIND_GRADIENTS, unused between steps, holds the weighted values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,35 +8,35 @@
 #include "step/internal.h"
 #include "rays/rays.h"
 
-/* What is averaged of a field: the first of these, as many moments as its optimiser has. */
+/* The averaged buffers of a field; the moments only if the optimiser has them. */
 static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
 
 #define MAX_AVERAGED    (2 + MAX_MOMENTS)
 #define MAX_TRANSFERS   (STEP_FIELDS * (1 + MAX_AVERAGED) + 1)
-#define STAGING_BUFFERS 2u /* one for the host to work on, one for the device */
+#define STAGING_BUFFERS 2u /* one for the host, one for the device */
 
-/* What is exchanged at once. */
+/* One all-reduced buffer. */
 struct transfer {
     const struct gpu_buffer *values; /* on the device */
     uint32_t field;
-    /* NULL: the buffer's values are exchanged as they are. */
+    /* The pipelines of export and import; NULL: the values are all-reduced as they are. */
     const struct gpu_pipeline *before, *after;
     const struct gpu_bindings *bindings;
-    bool largest;
-    struct gpu_recording *exporting, *importing;
+    bool largest;                                /* all-reduce by maximum instead of average */
+    struct gpu_recording *exporting, *importing; /* to the host; from the host */
 };
 
 struct step_average {
-    uint32_t fields, numbers, count;
-    bool direct; /* the host works on values where they are */
+    uint32_t fields, numbers, count; /* fields; averaged buffers of a field; transfers */
+    bool direct;                     /* the host all-reduces values in the mapped device buffers */
     struct gpu_arena *arena;
     struct gpu_buffer before[STEP_FIELDS], steps[STEP_FIELDS]; /* BIND_SYNCED_COUNTS, BIND_STEPS */
-    struct gpu_buffer staging[STAGING_BUFFERS];                /* host memory */
+    struct gpu_buffer staging[STAGING_BUFFERS];                /* staging buffers, host memory */
     struct gpu_bindings *bindings[STEP_FIELDS][MAX_AVERAGED];
     struct transfer transfers[MAX_TRANSFERS];
 };
 
-/* ---- what is exchanged ----------------------------------------------------------------------- */
+/* ---- all-reduced buffers --------------------------------------------------------------------- */
 
 static const struct gpu_pipeline *program_of(const struct step *step, const char *name,
                                              uint32_t field)
@@ -55,8 +53,9 @@ static void add_transfer(struct step_average *averaging, struct transfer transfe
     averaging->transfers[averaging->count++] = transfer;
 }
 
-/* Shares come of the steps: between those and what is weighed by them is another part, so that the
- * device can weigh one while the host works on the one before. */
+/* Lists the step counts first, because the weights of averaging follow from these counts. The
+ * occupancy cells follow, so that the device can export one transfer while the host all-reduces the
+ * previous one. */
 static void list_transfers(const struct step *step, struct step_average *averaging)
 {
     for (uint32_t field = 0; field < averaging->fields; field++)
@@ -107,17 +106,17 @@ static vkn_status allocate(const struct step *step, struct step_average *averagi
         staging_buffer =
             staging_size(&counts) > staging_buffer ? staging_size(&counts) : staging_buffer;
         requests[count++] = (struct gpu_buffer_request){
-            &averaging->before[field], "step counts before", 4 * counts.entries, GPU_DEVICE};
-        requests[count++] = (struct gpu_buffer_request){&averaging->steps[field], "steps of ranks",
-                                                        4 * counts.entries, GPU_DEVICE};
+            &averaging->before[field], "step counts at averaging", 4 * counts.entries, GPU_DEVICE};
+        requests[count++] = (struct gpu_buffer_request){
+            &averaging->steps[field], "steps since averaging", 4 * counts.entries, GPU_DEVICE};
     }
     for (uint32_t i = 0; i < STAGING_BUFFERS && !averaging->direct; i++)
-        requests[count++] = (struct gpu_buffer_request){&averaging->staging[i], "exchanged numbers",
-                                                        staging_buffer, GPU_HOST};
+        requests[count++] = (struct gpu_buffer_request){
+            &averaging->staging[i], "averaged parameters", staging_buffer, GPU_HOST};
     return gpu_arena_create(step->device, requests, count, &averaging->arena);
 }
 
-/* The numbers that are averaged take the place of the parameters. */
+/* Creates bindings for each averaged buffer, bound as BIND_PARAMS. */
 static vkn_status bind(const struct step *step, struct step_average *averaging, uint32_t field)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
@@ -135,7 +134,7 @@ static vkn_status bind(const struct step *step, struct step_average *averaging, 
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* Group by group, in as many workgroups as have something to do. */
+/* Records a dispatch for each parameter group, in as many workgroups as its entries need. */
 static void record_program(const struct step *step, struct gpu_recording *recording,
                            const struct transfer *transfer, const struct gpu_pipeline *pipeline)
 {
@@ -157,7 +156,7 @@ static void record_program(const struct step *step, struct gpu_recording *record
 static vkn_status record_export(const struct step *step, struct transfer *transfer,
                                 const struct gpu_buffer *staging_buffer)
 {
-    BASE_TRY(gpu_record_begin(step->device, "numbers of a rank", 0, &transfer->exporting));
+    BASE_TRY(gpu_record_begin(step->device, "export of parameters", 0, &transfer->exporting));
     record_program(step, transfer->exporting, transfer, transfer->before);
     if (staging_buffer->handle)
         gpu_record_copy(transfer->exporting, transfer->values, 0, staging_buffer, 0,
@@ -168,7 +167,7 @@ static vkn_status record_export(const struct step *step, struct transfer *transf
 static vkn_status record_import(const struct step *step, struct transfer *transfer,
                                 const struct gpu_buffer *staging_buffer)
 {
-    BASE_TRY(gpu_record_begin(step->device, "numbers of all", 0, &transfer->importing));
+    BASE_TRY(gpu_record_begin(step->device, "import of parameters", 0, &transfer->importing));
     if (staging_buffer->handle)
         gpu_record_copy(transfer->importing, staging_buffer, 0, transfer->values, 0,
                         transfer->values->size);
@@ -244,7 +243,7 @@ static vkn_status reduce_transfer(const struct step_average *averaging, uint32_t
     return gpu_submit(transfer->importing);
 }
 
-/* Where there are rooms the device goes one part ahead. */
+/* With staging buffers the device exports one transfer ahead. */
 static vkn_status reduce_all(const struct step_average *averaging, step_all_reduce *combine,
                              void *context)
 {
@@ -268,7 +267,7 @@ vkn_status step_average(struct step *step, uint32_t updates, step_all_reduce *co
     if (status != VKN_OK) {
         BASE_KEEP_ERROR;
         (void)step_record_and_run(step, "no gradients",
-                                  step_record_clear_gradients); /* as a step begins */
+                                  step_record_clear_gradients); /* a step expects zero gradients */
         return status;
     }
     BASE_TRY(step_pack_occupancy(step));

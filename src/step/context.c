@@ -1,4 +1,4 @@
-/* The device as the public API sees it. */
+/* Implements vkn_context, the device of the public API. */
 #include <vknerf/field.h>
 #include <vknerf/trainer.h>
 #include <vknerf/vulkan.h>
@@ -7,7 +7,7 @@
 
 #include "step/step.h"
 
-/* What is known to go wrong with its driver in any run. */
+/* Warns of known faults of the driver that affect every run. */
 static void warn_of_driver(const struct gpu_capabilities *device)
 {
     struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
@@ -64,7 +64,7 @@ void vkn_context_destroy(vkn_context **context)
     if (!context || !*context)
         return;
     struct base_guard *guard = gpu_guard((*context)->device);
-    if (base_guard_is_foreign(guard)) { /* nothing of it can be given back here */
+    if (base_guard_is_foreign(guard)) { /* another process created the device */
         *context = NULL;
         return;
     }

@@ -1,13 +1,13 @@
-/* What the passes of a training step have to do, as formulas of the configuration and of how many
- * rays and samples a step has: each pass's formula stands in the room of the pass.
- * docs/cost_model.md is the same for people; tests/test_cost.c counts by hand. */
+/* Computes the cost of the passes of a training step from the configuration and the step's rays and
+ * samples. Each pass's formula is in the module of the pass; docs/cost_model.md explains the
+ * formulas, and tests/test_cost.c checks them against counts by hand. */
 #include <string.h>
 
 #include "step/internal.h"
 #include "rays/rays.h"
 
-/* Of the coarse samples as many are taken to be live as of the fine field's; all of a proposal's.
- */
+/* Scales the counts to coarse samples, assuming the same share of live samples as in total; of a
+ * proposal's samples all are live. */
 static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t set,
                                         struct cost_counts counts)
 {
@@ -31,7 +31,7 @@ static void add_cost(const struct cost_model *model, const struct step_pass *pas
         own.marched = own.rays = own.evaluated;
     struct cost cost = pass->pass->cost(model, &own);
     double share = pass->phase == STEP_EVERY ? 1.0 : 1.0 / UPDATE_INTERVAL;
-    if (pass->learns) /* as it does in the end */
+    if (pass->learns) /* the training interval after annealing */
         share /= model->config->proposal.interval;
     sum->flops += share * cost.flops;
     sum->bytes += share * cost.bytes;

@@ -1,8 +1,9 @@
-/* What ranks that take a step together exchange: gradients in pieces, and a few words. */
+/* Gives the host the gradient buckets, step statistics and occupancy cells that synchronous ranks
+ * all-reduce. */
 #include "step/ranks.h"
 #include "rays/rays.h"
 
-/* ---- what is exchanged ----------------------------------------------------------------------- */
+/* ---- all-reduced values ---------------------------------------------------------------------- */
 
 static const struct gpu_buffer *source(const struct step *step, uint32_t field, uint32_t format)
 {
@@ -10,14 +11,14 @@ static const struct gpu_buffer *source(const struct step *step, uint32_t field, 
                 ->at[format == PACKED_F16 ? BIND_ACCUMULATORS : BIND_GRADIENTS];
 }
 
-/* Byte that a form's numbers begin with on the device. */
+/* Returns the byte offset of a format's gradients in their device buffer. */
 static uint64_t offset_of(const struct step *step, uint32_t field, uint32_t format)
 {
     const struct gpu_constants *constants = &step_field_setup(step, field)->specialization;
     return format == PACKED_F16 ? 8ull * constants->values[SPEC_F16_SUM_OFFSET] : 0;
 }
 
-/* A stretch of a field's gradients in one form. */
+/* A contiguous range of a field's gradients in one format. */
 struct gradient_range {
     uint32_t field, format;
     uint64_t first, size; /* bytes */
@@ -34,7 +35,7 @@ static size_t list_ranges(const struct step *step, uint32_t piece,
         const struct GradientBucket *buckets = step_field_setup(step, field)->constants.buckets;
         uint64_t begin = buckets[segment->piece].parameter;
         uint64_t end = buckets[segment->bucket_end].parameter;
-        uint64_t first = segment->piece > 0 ? begin : 0; /* with the weights of the MLPs */
+        uint64_t first = segment->piece > 0 ? begin : 0; /* the first bucket includes the MLPs */
         uint64_t behind = halves ? begin : end;
         if (behind > first)
             ranges[count++] =
@@ -100,7 +101,7 @@ uint32_t step_fields(const struct step *step)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* Bytes of a field's gradients in all forms. */
+/* Returns the bytes of a field's gradients in all formats. */
 static uint64_t gradient_bytes(const struct setup *setup)
 {
     uint64_t params = setup->model.param_count, summed = setup->model.mlp_params;
@@ -143,7 +144,7 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
                     2ull * model->param_count, GPU_HOST};
         }
         requests[count++] =
-            (struct gpu_buffer_request){&ranks->found[turn], "exchanged figures",
+            (struct gpu_buffer_request){&ranks->found[turn], "step statistics",
                                         STEP_FIELDS * sizeof(struct RankStats), GPU_HOST};
     }
     if (ranks_cells(step).count > 0 && !cells->mapped)

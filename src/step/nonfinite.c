@@ -1,5 +1,4 @@
-/* Says what is not finite in a step that has gone wrong, and where: reads the step's buffers back
- * once. */
+/* Finds and describes values of a step that are not finite, by downloading its buffers. */
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -8,9 +7,9 @@
 #include "optim/optim.h"
 #include "step/internal.h"
 
-#define MAX_F16 65504.0f /* the largest number of 16 bits */
+#define MAX_F16 65504.0f /* the largest finite f16 */
 
-/* A place among the parameters: a layer of the MLPs, or a level of the grid. */
+/* A range [first, end) of parameters: a layer of the MLPs, or a level of the hash grid. */
 struct param_range {
     uint32_t first, end;
     char name[80];
@@ -42,7 +41,7 @@ static struct param_range layer_range(const struct field_model *model, uint32_t 
     return param_range;
 }
 
-/* In the order of the parameters, without a gap. */
+/* Lists ranges that cover all parameters, in order. */
 static size_t list_param_ranges(const struct field_model *model,
                                 struct param_range param_ranges[MAX_PARAM_RANGES])
 {
@@ -67,16 +66,17 @@ static size_t list_param_ranges(const struct field_model *model,
     return count;
 }
 
-/* ---- what is not finite ---------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
-/* Fields of the step: its own; that of coarse samples or the proposal. */
+/* A field of the step: the main field, or the coarse field or proposal. */
 struct checked_field {
     const struct field_model *model;
     const struct buffers *buffers;
-    const char *of; /* behind a name */
+    const char *of; /* suffix in messages */
 };
 
-/* Fresh memory; NULL where the buffer is none, cannot be read, or does not fit. */
+/* Returns the buffer's values, which the caller frees; NULL when the buffer is empty or the
+ * download fails. */
 static float *read_back(const struct step *step, const struct gpu_buffer *buffer)
 {
     float *values = buffer->size > 0 ? base_alloc(buffer->size, 1) : NULL;
@@ -95,8 +95,8 @@ static uint64_t count_nonfinite(const float *values, uint64_t count, float most)
     return beyond;
 }
 
-/* Looks through a buffer with a value for each parameter, whose magnitude is `most` at the most:
- * from the first place, or `backwards`, as gradients come about. */
+/* Searches float[param_count] for magnitudes above `most`, and describes the first range with any.
+ * With `backwards` the layers are searched in the order of the backward pass. */
 static bool find_nonfinite(const struct checked_field *field, const float *values, float most,
                            bool backwards, const char *what, char text[STEP_NONFINITE_TEXT])
 {
@@ -106,7 +106,7 @@ static bool find_nonfinite(const struct checked_field *field, const float *value
     const struct param_range *first = NULL;
     uint64_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        /* Gradients go from the last layer to the first, and from there to the grid. */
+        /* The backward pass goes from the last layer to the first, then to the hash grid. */
         const struct param_range *param_range =
             &param_ranges[backwards && i < layers ? layers - 1 - i : i];
         uint64_t beyond = count_nonfinite(values + param_range->first,
@@ -186,19 +186,19 @@ bool step_nonfinite_saved(struct step *step, char text[STEP_NONFINITE_TEXT])
     return step_nonfinite_weights(step, text) || find_nonfinite_cells(step, text);
 }
 
-/* Finite in 32 bits, infinite in the copy that the field reads. */
+/* Searches for parameters that are finite as f32 and overflow in their f16 copy. */
 static bool find_large_weights(const struct step *step, char text[STEP_NONFINITE_TEXT])
 {
     struct checked_field fields[STEP_FIELDS];
     size_t count = step->setup.backend.f16 ? list_fields(step, fields) : 0;
     for (size_t n = 0; n < count; n++)
-        if (check_buffer(step, &fields[n], BIND_PARAMS, MAX_F16,
-                         "as numbers of 16 bits, the weights", text))
+        if (check_buffer(step, &fields[n], BIND_PARAMS, MAX_F16, "the f16 copies of the weights",
+                         text))
             return true;
     return false;
 }
 
-/* ---- what one more step finds ---------------------------------------------------------------- */
+/* ---- one more step --------------------------------------------------------------------------- */
 
 static vkn_status clear(const struct step *step, const struct gpu_buffer *buffer)
 {
@@ -210,7 +210,7 @@ static vkn_status clear(const struct step *step, const struct gpu_buffer *buffer
     return status;
 }
 
-/* Records and runs a step up to the update of weights, which would clear what it has found. */
+/* Runs a step up to update_weights, which would clear the gradients. */
 static vkn_status run_part(struct step *step)
 {
     GPU_ONCE(step->device, "what is not finite");
@@ -218,23 +218,23 @@ static vkn_status run_part(struct step *step)
     return gpu_run_once(&recording);
 }
 
-/* The same, whatever limit of steps is reached. */
+/* Runs run_part even if a limit on steps is reached. */
 static vkn_status run_gradients(struct step *step)
 {
     struct Control *control = step->buffers.at[BIND_CONTROL].mapped;
     const struct gpu_buffer *config = &step->buffers.at[BIND_CONFIG];
-    const uint64_t param_range = offsetof(struct Config, total_steps);
+    const uint64_t offset = offsetof(struct Config, total_steps);
     const uint32_t total = step->setup.constants.total_steps, none = UINT32_MAX;
     uint32_t limit = control->step_limit;
-    BASE_TRY(gpu_upload(step->device, config, param_range, &none, sizeof none));
+    BASE_TRY(gpu_upload(step->device, config, offset, &none, sizeof none));
     control->step_limit = UINT32_MAX;
     vkn_status status = run_part(step);
     control->step_limit = limit;
-    vkn_status restored = gpu_upload(step->device, config, param_range, &total, sizeof total);
+    vkn_status restored = gpu_upload(step->device, config, offset, &total, sizeof total);
     return status == VKN_OK ? restored : status;
 }
 
-/* Where the field's own weights are largest. */
+/* Appends the largest weight of the main field and its range to the text. */
 static void add_largest(const struct step *step, char *text, size_t size)
 {
     struct param_range param_ranges[MAX_PARAM_RANGES];
@@ -252,7 +252,7 @@ static void add_largest(const struct step *step, char *text, size_t size)
     free(weights);
 }
 
-/* Of samples as they are marched: [sample][r g b density]. */
+/* Searches values float[sample][4]: red, green, blue, density. */
 static bool find_outputs(const struct step *step, uint32_t number, const char *what,
                          char text[STEP_NONFINITE_TEXT])
 {
@@ -296,8 +296,8 @@ static bool find_gradients(const struct step *step, char text[STEP_NONFINITE_TEX
     return false;
 }
 
-/* What a step has found is gone behind it, so it is taken once more; the state becomes what it was.
- * Ranks that take a step together have no such part of it. */
+/* Runs the failed step again up to its gradients, because a finished step has cleared them, and
+ * restores the state. Synchronous ranks cannot run a step by themselves. */
 static bool find_in_step(struct step *step, char text[STEP_NONFINITE_TEXT])
 {
     const struct gpu_buffer *buffers = step->buffers.at;

@@ -1,4 +1,4 @@
-/* What a step runs or uploads once, between its command buffers. */
+/* Uploads constants and runs single passes outside of a step's command buffers. */
 #include "step/internal.h"
 #include "rays/rays.h"
 
@@ -20,7 +20,7 @@ static vkn_status run_once(struct step *step, const struct gpu_pipeline *pipelin
     return gpu_run_once(&recording);
 }
 
-/* Of passes that share out all there is among any number of groups. */
+/* Returns the workgroups for passes that work with any number of workgroups. */
 static uint32_t once_groups(const struct step *step)
 {
     uint32_t limit = step->setup.constants.group_limit;

@@ -1,4 +1,4 @@
-/* The training step: the passes of all rooms in their order. */
+/* Lists the passes of all modules in the order of the training step. */
 #include "field/field.h"
 #include "optim/optim.h"
 #include "step/internal.h"
@@ -11,13 +11,13 @@ static struct cost cost_begin(const struct cost_model *m, const struct cost_coun
     return cost_streaming(0, 2 * sizeof(struct State) + DISPATCH_COUNT * sizeof(Dispatch));
 }
 
-/* Decides on the device what of the period or the step runs. */
+/* Decides on the device which passes of the update interval or the step run. */
 static const struct pass begin_passes[] = {
     {.name = "begin_step", .dispatch = PASS_ONE_WORKGROUP, .decides = true, .cost = cost_begin},
 };
 static const struct pass_list begin = PASS_LIST(begin_passes);
 
-/* Whether the setup is one that a pass belongs to, see enum pass_use. */
+/* Returns whether the setup meets the conditions of a pass, see enum pass_use. */
 static bool in_use(const struct setup *setup, unsigned use)
 {
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
@@ -46,11 +46,11 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         enum step_phase phase;
         const struct pass_list *pass_list;
         unsigned use; /* of all of its passes */
-        uint32_t set; /* of samples */
+        uint32_t set; /* the set of samples, SET_* */
     } parts[] = {
         {STEP_INTERVAL_BEGIN, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_INTERVAL_BEGIN, &kind->occupancy, PASS_OCCUPANCY, SET_STEP},
-        /* Here ranks have each raised cells of their own. */
+        /* Synchronous ranks combine their shares of the occupancy cells here. */
         {STEP_INTERVAL_GRID, &rays_sums, PASS_OCCUPANCY | (sums_cells ? PASS_SYNCHRONOUS : 0u),
          SET_STEP},
         {STEP_INTERVAL_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
@@ -59,8 +59,8 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_TWO_FIELDS, SET_COARSE},
         {STEP_EVERY, &proposal->forward, PASS_PROPOSAL, SET_COARSE},
-        /* A coarse field is done with before the fine one begins, so that both share what lies
-         * between the passes. */
+        /* The coarse field's forward and backward passes precede the main field's, so that both can
+         * use the same intermediate buffers. */
         {STEP_EVERY, &kind->forward, PASS_HIERARCHICAL | PASS_NO_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &kind->densities, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
         {STEP_EVERY, &volume_visibility, PASS_HIERARCHICAL | PASS_VISIBILITY, SET_COARSE},
@@ -75,7 +75,8 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &kind->densities, PASS_VISIBILITY, SET_STEP},
         {STEP_EVERY, &volume_visibility, PASS_VISIBILITY, SET_STEP},
         {STEP_EVERY, &kind->colors, PASS_VISIBILITY, SET_STEP},
-        /* A proposal learns from densities; it is done with before composite leaves its sums. */
+        /* The proposal learns from the main field's densities. Its passes precede composite,
+         * because both write partial sums to BIND_REDUCE. */
         {STEP_EVERY, &volume_interlevel, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
         {STEP_EVERY, &proposal->backward, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
         {STEP_EVERY, &optim_pack, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
@@ -86,7 +87,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_pack, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_export, PASS_SYNCHRONOUS, SET_STEP},
-        /* Here ranks that take the step together add up what each has found (ranks.c). */
+        /* Synchronous ranks all-reduce gradients and step statistics here (ranks.c). */
         {STEP_EVERY, &optim_import_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS, SET_COARSE},
         {STEP_EVERY, &optim_check_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS | PASS_LEARNS,
          SET_COARSE},
@@ -99,7 +100,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_AVERAGE, &optim_averaging, PASS_TWO_FIELDS, SET_COARSE_FIELD},
     };
     size_t count = 0;
-    bool coarse = false; /* has begun */
+    bool coarse = false; /* a pass on SET_COARSE is listed */
     for (size_t part = 0; part < BASE_COUNT(parts); part++) {
         bool first = part == 0 || parts[part].phase != parts[part - 1].phase;
         bool of_coarse = parts[part].set == SET_COARSE || parts[part].set == SET_COARSE_FIELD;
@@ -133,7 +134,7 @@ void setup_record_forward(const struct setup *setup, struct gpu_recording *recor
     const struct pass *forward[FIELD_MAX_PASSES];
     size_t count = field_list_passes(&setup->model, &setup->model.kind->forward, forward);
     struct repeats repeats = setup_repeats(setup);
-    if (last) /* of density alone */
+    if (last) /* computes densities only */
         repeats.layers = repeats.density_layers;
     struct pass_dispatch dispatches[STEP_MAX_PASSES];
     for (size_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* The precision that a run computes in. */
+/* Chooses the precision and the matrix settings of a run. */
 #include "step/step.h"
 #include "tuner/tuner.h"
 
@@ -7,7 +7,7 @@ vkn_status setup_choose_precision(struct gpu_device *device, const struct vkn_sc
 {
     struct vkn_config effective = *config;
     BASE_TRY(setup_resolve_config(&effective, scene, gpu_device_capabilities(device)));
-    effective.precision = config->precision; /* which is resolved here */
+    effective.precision = config->precision; /* field_choose resolves it */
     BASE_TRY(field_choose(device, &effective, choice));
     config->precision = effective.precision;
     config->matrix = effective.matrix;

@@ -1,14 +1,13 @@
-/* A step that several ranks take together, in two halves: each from rays to gradients by itself,
- * all from the sums of these to the same weights. One device may play several ranks, turn by turn.
- */
+/* Records and runs the two halves of a synchronous step: gradients of each rank's rays, then the
+ * update from all-reduced gradients. A device may compute several virtual ranks in turn. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "step/ranks.h"
 
-static const char second_half[] = "import_step_stats"; /* the pass that it begins with */
+static const char second_half[] = "import_step_stats"; /* its first pass */
 
-/* The first pass from `from` on that runs for pieces; else `cut`. */
+/* Returns the first pass in [from, cut) that runs by bucket, or `cut`. */
 static size_t find_bucket(const struct step *step, size_t from, size_t cut)
 {
     while (from < cut && !step->passes[from].pass->by_bucket)
@@ -16,7 +15,7 @@ static size_t find_bucket(const struct step *step, size_t from, size_t cut)
     return from;
 }
 
-/* Behind the last pass before the cut that has coarse samples. */
+/* Returns the end of the passes with coarse samples in the first half. */
 static size_t coarse_end(const struct step *step, size_t cut)
 {
     while (cut > 0 && step->passes[cut - 1].set != SET_COARSE)
@@ -24,6 +23,7 @@ static size_t coarse_end(const struct step *step, size_t cut)
     return cut;
 }
 
+/* Returns the first pass of the second half. */
 static size_t cut_of(const struct step *step)
 {
     size_t cut = 0;
@@ -32,8 +32,9 @@ static size_t cut_of(const struct step *step)
     return cut;
 }
 
-/* The coarse samples' field is done with before the fine ones' gradients begin, and levels one
- * after the other: what is complete can be exchanged meanwhile. */
+/* Splits the first half into segments that each complete one gradient bucket, so that a bucket can
+ * be all-reduced while the next is computed: first the coarse field's, then groups of hash grid
+ * levels. */
 static void place_segments(const struct step *step, struct step_ranks *ranks)
 {
     size_t cut = cut_of(step), begin = 0;
@@ -59,10 +60,8 @@ vkn_status step_ranks_create(struct step *step)
 {
     if (step->setup.backend.sums == VKN_SUMS_F16 &&
         step->setup.config.parallel.communication_type != VKN_COMMUNICATION_F16)
-        return base_fail(
-            VKN_BAD_INPUT,
-            "config: parallel.communication_type: sums of f16 (gradient_sums=f16) are not "
-            "exchanged as f32");
+        return base_fail(VKN_BAD_INPUT,
+                         "config: parallel.communication_type: gradient_sums=f16 needs f16");
     struct step_ranks *ranks = base_alloc(1, sizeof *ranks);
     if (!ranks)
         return VKN_ERROR;
@@ -114,7 +113,7 @@ static void record_constant(const struct step *step, struct gpu_recording *recor
         gpu_record_fill(recording, proposal, at, sizeof value, value);
 }
 
-/* Which rays the turn draws, and from which views. */
+/* Records the constants that select the rays and views of a turn. */
 static void record_draws(const struct step *step, struct gpu_recording *recording, uint32_t turn)
 {
     const struct Config *constants = &step->setup.constants;
@@ -122,7 +121,7 @@ static void record_draws(const struct step *step, struct gpu_recording *recordin
     record_constant(step, recording, offsetof(struct Config, first_ray),
                     step->ranks->first_ray + turn * constants->ray_capacity);
     if (constants->view_stride == 1)
-        return; /* all turns draw from the same */
+        return; /* all turns draw from the same views */
     record_constant(step, recording, offsetof(struct Config, first_view), first_view);
     record_constant(step, recording, offsetof(struct Config, view_count),
                     step_view_count(constants, first_view));
@@ -137,7 +136,7 @@ static void record_state(const struct step *step, struct gpu_recording *recordin
     ranks_record_copy(recording, state, back);
 }
 
-/* Another rank's rays; all begin with the same state and no gradients. */
+/* Records the start of a turn: every turn begins with the same state and zero gradients. */
 static void record_turn(const struct step *step, struct gpu_recording *recording, uint32_t turn)
 {
     const struct step_ranks *ranks = step->ranks;
@@ -157,7 +156,7 @@ static vkn_status begin_recording(const struct step *step, const char *name,
 
 static vkn_status record_begin(struct step *step, struct gpu_recording **recording)
 {
-    BASE_TRY(begin_recording(step, "begin of a period", recording));
+    BASE_TRY(begin_recording(step, "start of an update interval", recording));
     record_state(step, *recording, false);
     gpu_record_barrier(*recording);
     step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
@@ -167,7 +166,7 @@ static vkn_status record_begin(struct step *step, struct gpu_recording **recordi
 
 static vkn_status record_grid(struct step *step, struct gpu_recording **recording)
 {
-    BASE_TRY(begin_recording(step, "occupancy grid of a period", recording));
+    BASE_TRY(begin_recording(step, "occupancy grid update", recording));
     ranks_record_cells(step, *recording, true);
     step_record_interval_passes(step, *recording, STEP_INTERVAL_GRID);
     return gpu_record_end(*recording);
@@ -191,7 +190,7 @@ static vkn_status record_first(struct step *step, uint32_t turn, uint32_t piece)
 static vkn_status record_back(struct step *step, uint32_t piece)
 {
     struct gpu_recording **recording = &step->ranks->back[piece];
-    BASE_TRY(gpu_record_begin(step->device, "gradients of all", 0, recording));
+    BASE_TRY(gpu_record_begin(step->device, "import of gradients", 0, recording));
     ranks_record_bucket(step, *recording, 0, piece, true);
     return gpu_record_end(*recording);
 }
@@ -205,7 +204,7 @@ static vkn_status record_second(struct step *step, struct gpu_recording **record
     return gpu_record_end(*recording);
 }
 
-/* ---- the first step on a device that nobody knows, pass by pass ------------------------------ */
+/* ---- measuring the first step, pass by pass -------------------------------------------------- */
 
 static void record_keep(const struct step *step, struct gpu_recording *recording)
 {
@@ -272,7 +271,7 @@ static vkn_status measure_second(struct step *step)
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* Once a period parts are chosen anew where passes take another time than when they were. */
+/* Once per update interval, drops the recordings if the passes' times have changed too much. */
 static void choose_submissions(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;

@@ -1,5 +1,4 @@
-/* What several ranks need to take a step together: ranks.c has its two halves, gradient_buckets.c
- * what passes between them. */
+/* Declares the state of a synchronous step, and how its gradients reach the host. */
 #ifndef STEP_RANKS_H
 #define STEP_RANKS_H
 
@@ -7,46 +6,46 @@
 
 #define MAX_SEGMENTS (MAX_GRADIENT_BUCKETS + 1)
 
-/* What is exchanged of a field's gradients. */
+/* Formats of a field's gradients: f32, pairs of f16; the number of formats. */
 enum { FLOATS, PACKED_F16, GRADIENT_FORMATS };
 
 struct step_ranks {
-    uint32_t turns, fields;
-    uint32_t first_ray; /* of the first turn */
-    bool direct;        /* the host works on the gradients where they are */
+    uint32_t turns, fields; /* virtual ranks; fields of the step */
+    uint32_t first_ray;     /* of the first turn */
+    bool direct;            /* the host all-reduces the gradients in the step's mapped buffers */
     struct gpu_arena *arena;
-    struct gpu_buffer before; /* the state that all turns begin with */
-    struct gpu_buffer gradients[STEP_MAX_VIRTUAL_RANKS][STEP_FIELDS][GRADIENT_FORMATS]; /* host
-                                                                                           memory,
-                                                                                           by turn
-                                                                                         */
-    struct gpu_buffer found[STEP_MAX_VIRTUAL_RANKS];
-    struct gpu_buffer cells;               /* host memory, where several devices raise them */
-    struct segment segments[MAX_SEGMENTS]; /* of the first half; with each a piece is complete */
+    struct gpu_buffer before; /* the state before the step, with which every turn begins */
+    /* Host memory. */
+    struct gpu_buffer gradients[STEP_MAX_VIRTUAL_RANKS][STEP_FIELDS][GRADIENT_FORMATS];
+    struct gpu_buffer found[STEP_MAX_VIRTUAL_RANKS]; /* host memory: step statistics [field] */
+    struct gpu_buffer cells; /* host memory: occupancy cells, if each device updates a share */
+    struct segment segments[MAX_SEGMENTS]; /* of the first half; each completes one bucket */
     uint32_t buckets;
-    /* Recorded when they are first used; NULL: not yet, or anew for other parts. */
-    struct gpu_recording *begin, *grid; /* of a period, up to the cells and from there */
+    /* Recorded on first use; NULL before, and after forget_recordings. */
+    struct gpu_recording *begin, *grid; /* of an update interval: up to the cells; the rest */
+    /* The first half by bucket; uploads of all-reduced buckets; the second half. */
     struct gpu_recording *first[STEP_MAX_VIRTUAL_RANKS][MAX_SEGMENTS], *back[MAX_SEGMENTS], *second;
-    double planned; /* seconds of a period when the parts were chosen */
-    bool began;     /* a period, with this step */
-    bool unknown;   /* this step is measured, pass by pass */
-    bool kept;      /* `before` is this step's */
+    double planned; /* seconds of an update interval when its submissions were chosen */
+    bool began;     /* this step begins an update interval */
+    bool unknown;   /* this step is measured pass by pass */
+    bool kept;      /* `before` is the state before this step */
 };
 
-/* Host memory for what is exchanged. */
+/* Allocates host memory for gradients, statistics and cells, and `before`. */
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
-/* The occupancy grid's cells; values NULL: the device is the only one. */
+/* Returns the occupancy cells in host memory; values NULL unless each
+ * device updates a share of the cells. */
 struct step_span ranks_cells(const struct step *step);
-/* Records their copy, from the device or back to it. */
+/* Records the copy of the occupancy cells to the host, or with `back` to the device. */
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back);
-/* Records a copy from a buffer of the step's to where it is kept, or back. */
+/* A copy between a buffer of the step (own) and one of struct step_ranks (kept). */
 struct copy {
     const struct gpu_buffer *own, *kept;
     uint64_t own_at, kept_at, size; /* bytes */
 };
+/* Records the copy from `own` to `kept`, or with `back` in the other direction. */
 void ranks_record_copy(struct gpu_recording *recording, struct copy copy, bool back);
-/* Records copies of a piece of the gradients, or of what else a turn has found, from the device or
- * back to it. */
+/* Record the copies of a gradient bucket, or of a turn's statistics, to the host or back. */
 void ranks_record_bucket(const struct step *step, struct gpu_recording *recording, uint32_t turn,
                          uint32_t piece, bool back);
 void ranks_record_stats(const struct step *step, struct gpu_recording *recording, uint32_t turn,

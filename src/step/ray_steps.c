@@ -1,13 +1,13 @@
-/* How far rays have to march, whatever is there: what samplings are measured against. */
+/* Counts the marching steps of training rays in fully occupied space, as a baseline. */
 #include <math.h>
 
 #include "step/step.h"
 #include "rays/rays.h"
 
-/* Rays of all views together, about; of each view at the least one. */
+/* Approximate number of rays over all views; each view has at least one. */
 #define RAYS 8192.0
 
-/* Mean over the middles of `edge` x `edge` equal parts of the picture. */
+/* Returns the average steps of rays through the centres of `edge` x `edge` tiles of the picture. */
 static double steps_of_view(const struct setup *setup, const struct scene_camera *camera,
                             uint32_t edge)
 {

@@ -1,4 +1,4 @@
-/* The training step as recordings: what is dispatched when, and how long it took. */
+/* Records the passes of the training step into command buffers, and reads their timings. */
 #include <string.h>
 
 #include "step/internal.h"
@@ -12,14 +12,13 @@ const char *step_pass_label(const struct step_pass *pass)
                                : pass->pass->name;
 }
 
-/* Of the field that the pass is of. */
 static const struct setup *setup_of(const struct step *step, const struct step_pass *pass)
 {
     return pass->proposal ? &step->coarse_setup : &step->setup;
 }
 
-/* Sums in fixed point are turned into floats for all parameters, not for those alone that
- * workgroups have summed up. */
+/* Returns the pass's entry of BIND_DISPATCHES. With fixed-point accumulators reduce_gradients also
+ * converts the hash grid's gradients, so that it runs over all parameters. */
 static int dispatch_of(const struct step *step, const struct step_pass *placed)
 {
     const struct pass *pass = placed->pass;
@@ -43,7 +42,8 @@ static void dispatch(struct step *step, struct gpu_recording *recording,
                                      (size_t)dispatch_of(step, pass) * sizeof(struct Dispatch));
 }
 
-/* Which groups run is the step's decision: only what they count is the set's own. */
+/* Copies the step's state to a further set of samples and clears its counts. The step's state alone
+ * decides which workgroups run. */
 static void begin_set(const struct step *step, struct gpu_recording *recording, uint32_t number)
 {
     const struct gpu_buffer *state = &step->sets[number].own.at[BIND_STATE];
@@ -111,12 +111,12 @@ size_t step_chunk_end(const struct step *step, size_t first)
     return end;
 }
 
-/* What of a step is recorded. */
+/* The part of a step that is being recorded. */
 struct range {
     struct gpu_recording *recording;
     uint32_t slot;
-    uint32_t piece, bucket_end; /* of passes that run for pieces of the gradients */
-    bool begun[STEP_MAX_SETS];
+    uint32_t piece, bucket_end; /* buckets of the passes that run by bucket */
+    bool begun[STEP_MAX_SETS];  /* sets of samples that have begun */
 };
 
 static void record_in_range(struct step *step, struct range *range, size_t number, uint32_t chunk,
@@ -130,7 +130,8 @@ static void record_in_range(struct step *step, struct range *range, size_t numbe
     step_record_pass(step, range->recording, &pass, range->slot, chunk, timed);
 }
 
-/* Passes of one label are timed together: there may be more chunks than timestamps. */
+/* Records passes for each chunk. If all have one label, their chunks are timed as a whole, because
+ * there may be more chunks than timestamps. */
 static void record_chunks(struct step *step, struct range *range, size_t first, size_t end)
 {
     uint32_t chunks = step_pass_chunks(step, first);
@@ -201,14 +202,13 @@ vkn_status step_record_and_run(const struct step *step, const char *name, step_r
     return gpu_run_once(&recording);
 }
 
-/* One occupancy update and UPDATE_INTERVAL steps. */
 vkn_status pipeline_record_interval(struct step *step, uint32_t number)
 {
     struct gpu_recording **recording = &step->period[number];
     step->submission_seconds = 0;
     step->planned[number] = pipeline_interval_seconds(step);
     uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : 2 * STEP_MAX_TIMED + 2;
-    BASE_TRY(gpu_record_begin(step->device, "training period", timestamps, recording));
+    BASE_TRY(gpu_record_begin(step->device, "update interval", timestamps, recording));
     step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
     step_record_interval_passes(step, *recording, STEP_INTERVAL_GRID);
     for (uint32_t slot = 0; slot < UPDATE_INTERVAL; slot++)
@@ -232,8 +232,7 @@ bool step_wait_a_while(const struct step *step, uint32_t recording, double secon
     return gpu_wait_timeout(step->period[recording], seconds);
 }
 
-/* ---- times -------------------------------------------------------------------------------------
- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 vkn_status step_profile(struct step *step)
 {
@@ -253,7 +252,7 @@ static const struct step_pass *pass_of_label(const struct step *step, const char
     return NULL;
 }
 
-/* Whether the pass has been in the slot that the timings end with. */
+/* Returns whether the pass already has a timing in the last slot. */
 static bool is_again(const struct step_timing *timings, uint32_t count, const char *name,
                      uint32_t slot)
 {
@@ -263,7 +262,7 @@ static bool is_again(const struct step_timing *timings, uint32_t count, const ch
     return false;
 }
 
-/* Of a recording before whose first step `begun` places of the period are. */
+/* Reads the timings of a recording whose first step has number `begun` in the update interval. */
 static uint32_t timings_from(const struct step *step, struct gpu_recording *recording,
                              uint32_t begun, struct step_timing *timings)
 {

@@ -1,4 +1,4 @@
-/* An effective configuration: the facts of scene and device that its defaults follow from. */
+/* Makes configurations effective: collects the facts that defaults depend on. */
 #include "step/step.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ void setup_inherit_model(struct vkn_config *config, const struct vkn_config *fro
         config_inherit(config, from, keys[i]);
     config_inherit(config, from, "march.resolution");
     config_inherit(config, from, "dynamic.time_bins");
-    config_inherit(config, from, "mlp.density_activation"); /* open in older checkpoints: exp */
+    config_inherit(config, from, "mlp.density_activation"); /* unset in old checkpoints: exp */
 }
 
 float setup_near_distance(const struct vkn_scene *scene)

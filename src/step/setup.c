@@ -1,4 +1,4 @@
-/* An effective configuration as the device computes it: every room's part of the constants. */
+/* Creates the setup of a configuration: model, backend, and the constants of all modules. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,6 @@ static uint32_t at_most(uint32_t limit, uint32_t count)
     return count < limit ? count : limit;
 }
 
-/* The backend's part of the constants. */
 static void configure_backend(struct setup *setup)
 {
     uint32_t limit = setup->constants.group_limit;
@@ -25,20 +24,22 @@ static void configure_backend(struct setup *setup)
     field_backend_place_panels(&setup->backend, &setup->model, &setup->constants);
 }
 
-/* Passes with an invocation for each ray, whose workgroups leave partial sums. */
+/* Limits the rays of a step: passes with one invocation per ray write a partial sum per workgroup,
+ * REDUCE_GROUPS at most. */
 static void limit_rays(struct Config *constants)
 {
     uint32_t groups = at_most(REDUCE_GROUPS, constants->group_limit);
     constants->ray_capacity = at_most(groups * PASS_LOCAL_SIZE, constants->ray_capacity);
 }
 
+/* Returns all / most, rounded up to a multiple of 64. */
 static uint32_t share(uint64_t all, uint32_t most)
 {
     return (uint32_t)((all + most - 1) / most + 63) / 64 * 64;
 }
 
-/* Rows that go through layers at a time: not more than there are, nor so few that a step is mostly
- * dispatches. */
+/* Sets the rows of a chunk: no more than samples, but enough for at most STEP_MAX_CHUNKS chunks,
+ * because each chunk costs dispatches. */
 static vkn_status place_chunks(struct setup *setup, const struct gpu_capabilities *device,
                                uint64_t row)
 {
@@ -48,10 +49,11 @@ static vkn_status place_chunks(struct setup *setup, const struct gpu_capabilitie
     if (most > device->max_buffer_range / row / 64 * 64)
         most = device->max_buffer_range / row / 64 * 64;
     if (least > most)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: batch.chunk: %u samples of %u activations are needed at a time, "
-                         "and the buffers of \"%s\" have room for %u",
-                         least, setup->model.columns, device->name, (uint32_t)most);
+        return base_fail(
+            VKN_BAD_INPUT,
+            "config: batch.chunk: a chunk needs at least %u samples of %u activations, "
+            "and a buffer of \"%s\" has room for %u",
+            least, setup->model.columns, device->name, (uint32_t)most);
     uint32_t rows = setup->model.chunk_rows > least ? setup->model.chunk_rows : least;
     setup->model.chunk_rows = at_most((uint32_t)most, rows);
     return VKN_OK;
@@ -61,14 +63,15 @@ static vkn_status check_visibility(const struct setup *setup)
 {
     if (!volume_finds_visible(&setup->config) || setup->model.kind->densities.count > 0)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT,
-                     "config: march.visibility: the model has no densities without colours");
+    return base_fail(
+        VKN_BAD_INPUT,
+        "config: march.visibility: the model cannot compute densities without colours");
 }
 
-/* Part of the device's memory that activations may take which could be computed again. */
+/* Kept activations may take one part in KEPT_SHARE of the device's memory. */
 #define KEPT_SHARE 4u
 
-/* Whether activations stay for the backward pass. */
+/* Decides whether activations are kept for the backward pass or computed again. */
 static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities *device,
                              uint64_t row)
 {
@@ -78,8 +81,8 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
     if (volume_finds_visible(&setup->config)) {
         if (wanted == VKN_CHECKPOINTING_OFF)
             return base_fail(VKN_BAD_INPUT,
-                             "config: mlp.activation_checkpointing: off keeps what one pass over "
-                             "all samples makes, march.visibility has none");
+                             "config: mlp.activation_checkpointing: off needs the activations of "
+                             "all samples, march.visibility computes only some");
         return VKN_OK;
     }
     uint32_t rows = share(setup->constants.sample_capacity, 1);
@@ -88,11 +91,11 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
     bool keeps = wanted == VKN_CHECKPOINTING_OFF || (wanted == VKN_CHECKPOINTING_AUTO && fits &&
                                                      bytes <= device->device_memory / KEPT_SHARE);
     if (keeps && !fits)
-        return base_fail(
-            VKN_BAD_INPUT,
-            "config: mlp.activation_checkpointing: off keeps %.0f MiB of activations, \"%s\" has "
-            "buffers of %.0f MiB; on keeps a chunk's",
-            base_mib(bytes), device->name, base_mib(device->max_buffer_range));
+        return base_fail(VKN_BAD_INPUT,
+                         "config: mlp.activation_checkpointing: off keeps %.0f MiB of activations, "
+                         "but a buffer of "
+                         "\"%s\" has at most %.0f MiB; on keeps those of one chunk",
+                         base_mib(bytes), device->name, base_mib(device->max_buffer_range));
     setup->model.kept_rows = keeps ? rows : 0;
     return VKN_OK;
 }
@@ -123,15 +126,15 @@ static vkn_status check_passes(const struct setup *setup)
     return VKN_OK;
 }
 
-/* Where noise decides, optimisers take steps of one length whatever the gradient's; the mean of R
- * ranks' steps is sqrt(R) times shorter than the step of all their rays together would be. */
+/* Adam's and Lion's steps have about the same length whatever the gradient's. When gradient noise
+ * dominates, the average of R ranks' steps is sqrt(R) times shorter than one step with all their
+ * rays, so parameter averaging scales the learning rates by sqrt(R). */
 static void scale_rates(struct Config *constants, float factor)
 {
     for (size_t i = 0; i < MAX_PARAMETER_GROUPS; i++)
         constants->groups[i].rate *= factor;
 }
 
-/* How many pieces a field's gradients are cut into. */
 static void split_gradients(struct setup *setup)
 {
     uint32_t buckets = setup->overlaps ? setup->config.parallel.buckets : 1;
@@ -154,7 +157,6 @@ void setup_set_rank(struct setup *setup, uint32_t devices, uint32_t number)
     split_gradients(setup);
 }
 
-/* The field's part of the constants. */
 static void configure_field(struct setup *setup)
 {
     field_configure(&setup->config, &setup->model, &setup->constants, &setup->specialization);
@@ -179,16 +181,17 @@ struct setup setup_of_coarse(const struct setup *setup)
     return coarse;
 }
 
-/* A proposal's field, and what of its size decides how its passes are dispatched. */
+/* Creates the proposal's model and backend, and sets the constants that determine its dispatch
+ * sizes. */
 static vkn_status create_proposal(struct setup *setup, const struct gpu_capabilities *device)
 {
     const struct vkn_config config = field_proposal_config(&setup->config);
     if (!rays_have_proposal(&setup->config))
         return VKN_OK;
-    /* As many of either has the pass room for that it learns by. */
+    /* The interlevel pass has shared memory for MAX_COARSE_SAMPLES of either kind. */
     if (setup->config.march.fine_samples > MAX_COARSE_SAMPLES)
         return base_fail(VKN_BAD_INPUT,
-                         "config: march.fine_samples: %u, and a proposal learns from %u at most",
+                         "config: march.fine_samples: %u, but a proposal can learn from %u at most",
                          setup->config.march.fine_samples, MAX_COARSE_SAMPLES);
     BASE_TRY(field_model_create(&config, &setup->proposal_model));
     BASE_TRY(
@@ -272,7 +275,7 @@ struct Camera setup_camera(const struct scene_camera *camera)
         .focal_y = camera->focal_y,
         .center_x = camera->center_x,
         .center_y = camera->center_y,
-        .lens = (uint32_t)camera->lens, /* the numbers LENS_* are those of enum vkn_lens */
+        .lens = (uint32_t)camera->lens, /* LENS_* and enum vkn_lens have the same numbers */
         .limit = (float)scene_camera_limit(camera),
         .time = camera->time,
     };
@@ -282,4 +285,4 @@ struct Camera setup_camera(const struct scene_camera *camera)
     return result;
 }
 
-_Static_assert(PIXEL_IGNORED == SCENE_IGNORED, "both rooms mean the same");
+_Static_assert(PIXEL_IGNORED == SCENE_IGNORED, "scene and shaders agree");

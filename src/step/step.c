@@ -1,4 +1,4 @@
-/* The training step: what is allocated, bound and filled in. */
+/* Creates and destroys a training step: buffers, bindings, pipelines, initial values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     return counts;
 }
 
-/* What of the coarse samples is left when those of the fine field are made and evaluated; a
- * proposal's learn only then. */
+/* Returns the buffers of the coarse samples that must outlast the main field's passes. A proposal
+ * keeps all, because it learns after the main field is evaluated. */
 static uint32_t coarse_samples(const struct setup *setup)
 {
     return rays_have_proposal(&setup->config)
@@ -23,7 +23,8 @@ static uint32_t coarse_samples(const struct setup *setup)
                : BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD);
 }
 
-/* What follows from a proposal's shape is its own as well. */
+/* Returns the buffers of the coarse field. Those that depend on the model's layout are separate for
+ * a proposal. */
 static uint32_t coarse_field(const struct setup *setup)
 {
     return BUFFERS_OF_PARAMETERS | (rays_have_proposal(&setup->config)
@@ -43,7 +44,7 @@ size_t step_list_memory(const struct setup *setup, const struct step_images *ima
     needs[count++] = (struct gpu_need){.name = "exchanged gradients",
                                        .size = step_ranks_memory(setup),
                                        .settings = "parallel.ranks_per_device"};
-    needs[count++] = (struct gpu_need){.name = "exchanged numbers",
+    needs[count++] = (struct gpu_need){.name = "averaged parameters",
                                        .size = step_average_memory(setup),
                                        .settings = "grid.log2_entries"};
     return count;
@@ -59,7 +60,7 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
     return memory;
 }
 
-/* Copies in host memory, of all tensors of a checkpoint while it is written. */
+/* Returns the host memory that writing a checkpoint takes for copies of its tensors. */
 static uint64_t copied_bytes(const struct setup *setup)
 {
     const struct buffer_counts counts = setup_counts(setup);
@@ -78,7 +79,7 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
     bool shared = gpu_device_capabilities(device)->type == GPU_CPU;
     size_t count = step_list_memory(setup, images, needs);
     needs[count++] =
-        (struct gpu_need){"exchange of images", exchange, "scene.image_budget (--image-memory)"};
+        (struct gpu_need){"streaming of images", exchange, "scene.image_budget (--image-memory)"};
     needs[count++] = (struct gpu_need){"copies for checkpoints", shared ? copied_bytes(setup) : 0,
                                        "grid.log2_entries (grid.levels, proposal.log2_entries)"};
     for (size_t i = 0; i < count; i++)
@@ -115,7 +116,7 @@ static vkn_status bind(struct step *step, struct sample_set *set)
     return gpu_bindings_create(step->device, bound, &set->inference);
 }
 
-/* The coarse field and the sets of samples that there are with it. */
+/* Creates the coarse field or proposal, if there is one, and its sets of samples. */
 static vkn_status add_coarse(struct step *step)
 {
     const struct setup *setup = &step->setup;
@@ -145,7 +146,7 @@ const struct gpu_buffer *step_saved(const struct step *step, const struct saved_
     return kept->coarse ? &step->coarse.at[kept->number] : &step->buffers.at[kept->number];
 }
 
-/* The number of the first pass with the same program. */
+/* Returns the first pass with the same pipeline. */
 static size_t first_alike(const struct step *step, size_t number)
 {
     const struct step_pass *passes = step->passes, *pass = &passes[number];
@@ -203,8 +204,7 @@ static vkn_status upload_state(struct step *step)
 {
     const struct Config *constants = &step->setup.constants;
     struct State state = {.loss_scale = step->setup.config.loss_scale.initial};
-    /* Before the occupancy grid has learnt anything every cell counts: most rays take all the
-     * steps. */
+    /* At first every cell is occupied, so that most rays have the most samples. */
     uint32_t rays = constants->sample_capacity / rays_max_steps(&step->setup.config, constants);
     state.ray_count = rays < constants->ray_capacity ? rays : constants->ray_capacity;
     state.ray_count = state.ray_count < MIN_STEP_RAYS
@@ -213,7 +213,7 @@ static vkn_status upload_state(struct step *step)
     return gpu_upload(step->device, &step->buffers.at[BIND_STATE], 0, &state, sizeof state);
 }
 
-/* Initial ones from the configuration's seed and the field's number. */
+/* Uploads initial parameters; the seed of each field differs. */
 static vkn_status upload_parameters(struct step *step, uint32_t field)
 {
     const struct setup *setup = step_field_setup(step, field);
@@ -250,7 +250,7 @@ static vkn_status prepare(struct step *step, const struct step_images *images)
     return step_round_parameters(step);
 }
 
-/* Of the device, or of the first of its turns. */
+/* Sets the views that the device, or its first virtual rank, draws rays from. */
 static void choose_views(const struct step_images *images, struct Config *constants)
 {
     const struct scene_share share = images->share;

@@ -1,5 +1,5 @@
-/* pipeline: assembles the recipes of field, rays, volume and optim to a training step, and reads
- * checkpoints. What trains and what renders stand on it. */
+/* Declares the training step: its setup from a configuration, its passes and buffers, its command
+ * buffers, and how ranks take steps together. */
 #ifndef STEP_STEP_H
 #define STEP_STEP_H
 
@@ -13,85 +13,97 @@
 
 struct vkn_context {
     struct gpu_device *device;
-    _Atomic uint32_t holders; /* beside the one who created it: the last to destroy it closes it */
+    _Atomic uint32_t holders; /* references besides the creator's; the last one closes the device */
 };
-vkn_context *context_hold(vkn_context *context); /* another one */
-/* What `params`, which may be NULL, ask for. */
+/* Adds a reference, which vkn_context_destroy removes. Returns `context`. */
+vkn_context *context_hold(vkn_context *context);
+/* Converts the parameters of vkn_context_create; `params` may be NULL. */
 vkn_status context_options(const struct vkn_context_params *params, struct gpu_options *options);
+/* Creates the context of a job. The caller destroys *context. */
 vkn_status context_of_job(const struct vkn_job *job, vkn_context **context);
 
 /* ---- configuration --------------------------------------------------------------------------- */
-/* Makes a configuration effective: what is open becomes what suits scene and device. VKN_BAD_INPUT
- * names the key of what cannot be. */
+/* Makes a configuration effective: sets every open setting to its default for the scene and the
+ * device. VKN_BAD_INPUT names the invalid key. */
 vkn_status setup_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
                                 const struct gpu_capabilities *device);
-/* What is open of the model's kind and shape becomes as in `from`, whose weights it takes over. */
+/* Copies from `from`, whose weights `config` starts with, the settings of the model's kind and
+ * shape that `config` leaves open. */
 void setup_inherit_model(struct vkn_config *config, const struct vkn_config *from);
-/* Where rays begin by default, training units in front of the camera. */
+/* Returns the default distance from the camera at which rays begin, in training units. */
 float setup_near_distance(const struct vkn_scene *scene);
-/* Chooses precision and matrix settings of a configuration that is not effective yet, see
- * field_choose: setup_resolve_config goes on from there. */
+/* Chooses precision and matrix settings (see field_choose) before setup_resolve_config is called
+ * on the configuration. */
 struct field_choice;
 vkn_status setup_choose_precision(struct gpu_device *device, const struct vkn_scene *scene,
                                   struct vkn_config *config, struct field_choice *choice);
 
-/* An effective configuration as the device computes it. */
+/* An effective configuration with the model, backend and constants that follow from it. */
 struct setup {
     struct vkn_config config;
     struct field_model model;
     struct field_backend backend;
     struct Config constants;
     struct gpu_constants specialization;
-    uint32_t buckets; /* of a field's gradients */
-    bool overlaps;    /* ranks exchange some of them while others are still computed */
-    bool averaged;    /* ranks take periods alone, and are averaged then */
-    float rate;       /* that learning rates are multiplied by for that */
-    struct field_model proposal_model; /* march.sampling; kind NULL: there is none */
+    uint32_t buckets; /* gradient buckets of a field */
+    bool overlaps;    /* buckets are all-reduced while later ones are computed */
+    bool averaged;    /* parameter averaging after each update interval */
+    float rate;       /* factor of all learning rates for parameter averaging; else 1 */
+    struct field_model proposal_model; /* kind NULL: no proposal */
     struct field_backend proposal_backend;
 };
-/* The same as coarse samples see it: with a proposal its field and its samples. */
+/* Returns the setup of the coarse samples: the proposal's model and sample capacity, if there is a
+ * proposal; else a copy. */
 struct setup setup_of_coarse(const struct setup *setup);
-/* VKN_BAD_INPUT names the key of what the device cannot do. */
+/* Creates the setup of an effective configuration. VKN_BAD_INPUT names the key that the device does
+ * not support. */
 vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabilities *device,
                         struct setup *setup);
-/* The same, with the backend as it was tuned for the device, see field_apply_tuning. */
+/* Creates the setup with the tuned backend of the device, see field_apply_tuning. */
 vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
                               struct setup *setup);
-/* Makes it that of device `number` of `devices` that train together (parallel.mode), each as many
- * ranks as it plays (parallel.ranks_per_device). */
+/* Adapts the setup to device `number` of `devices` that train together (parallel.mode). Each device
+ * computes parallel.ranks_per_device virtual ranks. */
 void setup_set_rank(struct setup *setup, uint32_t devices, uint32_t number);
-/* Sizes by the setup's constants, which may have been changed; no cameras and pixels. */
+/* Returns the buffer sizes that follow from the setup's current constants, without cameras and
+ * pixels. */
 struct buffer_counts setup_counts(const struct setup *setup);
-struct repeats setup_repeats(const struct setup *setup); /* what its passes repeat over */
-/* Records the model's forward recipe: its programs in order, each in that many workgroups and with
- * a barrier behind it. `last`, unless NULL, finds densities alone in the place of the last. */
+/* Returns the ranges that the setup's passes are repeated over. */
+struct repeats setup_repeats(const struct setup *setup);
+/* Records the model's forward passes with the given pipelines, each in `groups` workgroups and
+ * followed by a barrier. `last`, unless NULL, replaces the last pipeline and computes densities. */
 void setup_record_forward(const struct setup *setup, struct gpu_recording *recording,
                           struct gpu_pipeline *const pipelines[], const struct gpu_pipeline *last,
                           const struct gpu_bindings *bindings, uint32_t groups);
-/* Mean over rays through training pixels: steps of the march; 0: none meets the cube. */
+/* Returns the average marching steps of rays through training pixels, in fully occupied space; 0 if
+ * no ray meets the cube. */
 double setup_ray_steps(const struct setup *setup, const struct vkn_scene *scene);
-struct Camera setup_camera(const struct scene_camera *camera); /* as the device has it */
+/* Converts a camera to its struct in BIND_CAMERAS. */
+struct Camera setup_camera(const struct scene_camera *camera);
 
 /* ---- the training step ----------------------------------------------------------------------- */
 #define STEP_RECORDINGS        2u
 #define STEP_MAX_SETS          4u
 #define STEP_MAX_VIRTUAL_RANKS 16u
-#define STEP_FIELDS            2u /* the step's; the one of coarse samples */
+#define STEP_FIELDS            2u /* the main field; the coarse field or proposal */
 #define STEP_MAX_PASSES        72u
 #define STEP_MAX_PIPELINES     (STEP_MAX_PASSES + 2u)
-#define STEP_MAX_TIMED         320u /* passes of a step and of what runs once a period, for each chunk */
+#define STEP_MAX_TIMED         320u /* timed chunks of one step and of all passes outside of steps */
 #define STEP_MAX_TIMINGS       (UPDATE_INTERVAL * 256u + STEP_MAX_TIMED)
 
 /* The training images on the device. */
 struct step_images {
     uint32_t views;    /* training views, whose cameras come first in BIND_CAMERAS */
-    uint32_t slots;    /* cameras behind those, of pieces of views that come and go; 0: all stay */
-    uint32_t resident; /* views or pieces whose pixels are on the device */
+    uint32_t slots;    /* further cameras, for streamed image strips; 0: all views are resident */
+    uint32_t resident; /* views or image strips whose pixels are on the device */
     uint64_t pixels;   /* of BIND_PIXELS */
-    float moments[2];  /* the training views' first and last */
-    struct scene_share share; /* of views that stay, a turn has one in share.of; 0: all of them */
+    float moments[2];  /* first and last time of the training views */
+    struct scene_share share; /* without streaming: the share of the views that a virtual rank draws
+                                 from; share.of 0: all views */
 };
 
+/* When a pass runs. In order: at the start of an update interval; after ranks have combined
+ * occupancy cells; in every step; at the end of the interval; in parameter averaging. */
 enum step_phase {
     STEP_INTERVAL_BEGIN,
     STEP_INTERVAL_GRID,
@@ -100,24 +112,25 @@ enum step_phase {
     STEP_AVERAGE
 };
 
-/* Samples of the step's rays, with what passes find out about them: coarse and fine ones, those of
- * a proposal. The first set is that of the step's own buffers. */
+/* A set of samples of the step's rays, with their values and counts. The first set uses the step's
+ * buffers; further sets exist with a coarse field (SET_* in internal.h). */
 struct sample_set {
-    struct buffers own;  /* of a further set: what differs from the first one's */
-    bool coarse, learns; /* with the coarse field's parameters; from the first set's densities */
-    const struct sample_set *coarse_set; /* the set of the coarse samples that this one's come from
-                                          */
-    struct gpu_bindings *training, *inference; /* BIND_PARAMS: the masters; their average */
+    struct buffers own; /* buffers that differ from the first set's */
+    /* Has the coarse field's parameters; is a proposal's, which learns from the first set. */
+    bool coarse, learns;
+    const struct sample_set *coarse_set;       /* set of the coarse samples that it is drawn from */
+    struct gpu_bindings *training, *inference; /* master parameters; their moving average */
 };
 
-/* A pass in its place. */
+/* A pass of a step. */
 struct step_pass {
     const struct pass *pass;
     enum step_phase phase;
-    uint32_t set;          /* of samples that it runs on */
-    bool begins_set;       /* the first of the step that does: what the set counts begins anew */
-    bool proposal, learns; /* its program is a proposal's; it runs when that learns */
-    bool first;            /* of what runs in its place */
+    uint32_t set;    /* the set of samples */
+    bool begins_set; /* the first pass on its set: the set's counts are cleared before it */
+    /* The pipeline is a proposal's; the pass runs in steps that train the proposal. */
+    bool proposal, learns;
+    bool first; /* the first pass of its step_phase */
     struct gpu_pipeline *pipeline;
 };
 
@@ -126,148 +139,168 @@ struct step {
     struct setup setup, coarse_setup; /* see setup_of_coarse */
     uint32_t local_size;
     struct buffers buffers;
-    struct buffers coarse; /* of the coarse field or proposal, where there is one */
+    struct buffers coarse; /* of the coarse field or proposal, if there is one */
     struct sample_set sets[STEP_MAX_SETS];
     uint32_t set_count;
     struct step_pass passes[STEP_MAX_PASSES];
     size_t pass_count;
-    struct gpu_pipeline *mark_unseen_cells, *round_parameters[STEP_FIELDS]; /* last a proposal's */
-    struct gpu_recording *period[STEP_RECORDINGS];
-    struct step_ranks *ranks; /* where several take a step together, in the place of periods */
-    struct step_average *averaging; /* where they are averaged behind periods */
+    struct gpu_pipeline *mark_unseen_cells, *round_parameters[STEP_FIELDS]; /* [1]: a proposal's */
+    struct gpu_recording *period[STEP_RECORDINGS]; /* each a whole update interval */
+    struct step_ranks *ranks;       /* synchronous data parallelism, which does not use `period` */
+    struct step_average *averaging; /* parameter averaging */
     bool profile;                   /* see step_profile */
-    /* Parts of a period, see step_measure; all zero: one part. */
+    /* How the work is split into submissions, see step_measure; all zero: it is not split. */
     bool measured;
-    double pass_seconds[STEP_MAX_PASSES]; /* of each pass; negative: not known */
-    double planned[STEP_RECORDINGS];      /* of the period when its parts were chosen */
-    double submission_seconds;            /* of the part that is being recorded */
+    double pass_seconds[STEP_MAX_PASSES]; /* of each pass; negative: unknown */
+    double planned[STEP_RECORDINGS]; /* seconds of an interval when its submissions were chosen */
+    double submission_seconds;       /* of the submission that is being recorded */
 };
 
-/* Allocates everything for a setup, fills in initial parameters and state, and creates the
- * programs. The caller fills BIND_CAMERAS, then calls step_begin. */
+/* Allocates the buffers of a setup, uploads initial parameters and state, and creates the
+ * pipelines. The caller then uploads BIND_CAMERAS and calls step_begin. */
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step);
 void step_destroy(struct step *step);
-/* The programs that step_create makes, and where in the step they go: those of its passes, which it
- * lists, and of what runs once; then, for coarse_setup, a proposal's. All but FIELD_FORWARD and the
- * like have PASS_LOCAL_SIZE invocations. Returns their number. */
+/* Lists the pipelines that step_create creates, and the pointers to store them in: with `proposal`
+ * the pipelines for coarse_setup, else for setup. Without `proposal` it also lists the step's
+ * passes. Returns the number of pipelines. */
 size_t step_list_pipelines(struct step *step, bool proposal, struct field_pass_request *pipelines);
-/* Records a step's passes in place `slot` of its period, from that name (NULL: the first) to before
- * the other's. */
+/* Records the passes of step number `slot` of an update interval, from pass `from` (NULL: the
+ * first) up to, not including, pass `until` (NULL: to the end). */
 void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
                       const char *from, const char *until);
-/* Finds the cells that no camera sees, and records the period, unless constants.ranks, which the
- * caller sets before step_create, are more than one. */
+/* Marks the cells that no camera sees. Records the update intervals, unless several ranks train
+ * synchronously. */
 vkn_status step_begin(struct step *step);
-/* Bytes that step_create would allocate, but for alignment; gpu_memory_check of them and
- * `exchange`, `ranks` times. */
+/* Returns the bytes that step_create would allocate, without alignment. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
+/* Checks by gpu_memory_check that (step_memory + `exchange`) * `ranks` bytes are available;
+ * `exchange` is the memory for streaming images. */
 vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
                              const struct step_images *images, uint64_t exchange, uint64_t ranks);
-/* Lists the buffers of the step that a checkpoint keeps, in their order. Returns their number. */
+/* Lists the step's buffers that a checkpoint stores, in its order. Returns their number. */
 size_t step_list_saved(const struct step *step, struct saved_buffer kept[MAX_SAVED_BUFFERS]);
-/* Returns the step's buffer of one of them. */
+/* Returns the step's buffer of a checkpoint's tensor. */
 const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *kept);
-vkn_status step_pack_occupancy(struct step *step); /* bits from the occupancy values and the state's
-                                                      threshold */
-vkn_status step_round_parameters(struct step *step); /* refreshes the 16-bit copies of what was
-                                                        uploaded */
-/* Bytes of a text that names what is not finite, the first that is computed: of weights, moments
- * and the average; with occupancy; of what one more step computes, which changes nothing.
- */
+/* Recomputes the occupancy bits from the cells and the threshold of the state. */
+vkn_status step_pack_occupancy(struct step *step);
+/* Recomputes the f16 copies of uploaded parameters. */
+vkn_status step_round_parameters(struct step *step);
+/* Size of a text that names the first values which are not finite. */
 #define STEP_NONFINITE_TEXT 384u
+/* Search for values that are not finite, and describe the first in `text`. Return whether there are
+ * any. step_nonfinite_weights: parameters, moments, moving averages. step_nonfinite_saved:
+ * occupancy cells as well. step_nonfinite_values: the results of one more step, which are
+ * discarded. */
 bool step_nonfinite_weights(struct step *step, char text[STEP_NONFINITE_TEXT]);
 bool step_nonfinite_saved(struct step *step, char text[STEP_NONFINITE_TEXT]);
 bool step_nonfinite_values(struct step *step, char text[STEP_NONFINITE_TEXT]);
 struct step_timing { /* one run of a pass */
     const char *name;
-    uint32_t slot;     /* place of its step in the period; UPDATE_INTERVAL: once a period */
+    uint32_t slot;     /* number of its step in the update interval; UPDATE_INTERVAL: in no step */
     double begin, end; /* seconds on the device's clock */
-    bool again;        /* a further chunk, or turn, of a pass that the slot has had */
+    bool again;        /* a further chunk or virtual rank of a pass that has run in this slot */
 };
-/* Whether what is handed to the device at once is to adapt to the time that it takes: a GPU may
- * have a watchdog, and a screen. CPU devices have neither. */
+/* Returns whether work is split into short submissions: GPUs may have a watchdog and a screen, CPU
+ * devices have neither. */
 bool step_splits_submissions(const struct step *step);
-/* Runs the step in place `slot` of its period, pass by pass, and takes the time; the step must not
- * be beyond Control.step_limit. */
+/* Runs step number `slot` of an update interval pass by pass and measures the passes. The step must
+ * not be beyond Control.step_limit. */
 vkn_status step_measure(struct step *step, uint32_t slot);
-/* What a finished period tells: its timings or, without any, the seconds it took; 0: unknown. */
+/* Updates the passes' times from the timings of a finished interval or, if `count` is 0, from its
+ * `seconds` (0: unknown). */
 void step_update_times(struct step *step, const struct step_timing *timings, uint32_t count,
                        double seconds);
-double step_seconds(const struct step *step); /* of one step, as measured */
-/* From the next period on: live samples wanted in a step, no more than it was created for. */
+/* Returns the measured seconds of one step. */
+double step_seconds(const struct step *step);
+/* Sets the wanted live samples of a step, from the next interval on. `samples` must not exceed
+ * those of step_create. */
 vkn_status step_set_samples(struct step *step, uint32_t samples);
-/* Cuts the period into parts of 50 ms at most, as far as single passes allow, where it is not; the
- * recording must not be in flight. */
+/* Records an interval again if it should be split differently: into submissions of at most 50 ms,
+ * or single passes. The recording must not be in flight. */
 vkn_status step_choose_submissions(struct step *step, uint32_t recording);
 vkn_status step_submit(struct step *step, uint32_t recording);
 vkn_status step_wait(struct step *step, uint32_t recording);
-bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds); /* as gpu_ */
-/* Records the period anew, none being in flight: from here on every pass is timed, from begin to
- * end. Else only the last step's are, each up to the next, which is all that their times take. */
+/* Waits for at most `seconds`; see gpu_wait_timeout. */
+bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds);
+/* Records the intervals again so that start and end of every pass are timed. By default only the
+ * last step and passes outside of steps are, each up to the start of the next. No recording may be
+ * in flight. */
 vkn_status step_profile(struct step *step);
-/* The timed passes of a recording in order, after step_wait; none on devices without timestamps. */
+/* Returns the timed passes of a finished recording in order; none on devices without timestamps. */
 uint32_t step_timings(struct step *step, uint32_t recording,
                       struct step_timing timings[STEP_MAX_TIMINGS]);
-/* What a pass of the setup's step costs in one step, by its name in step_timings, on a device of
- * that subgroup size; passes that run once a period count with their share. False for a name that
- * is no pass. */
+/* Computes the cost in one step of the passes with this name (see step_timings) on a device with
+ * that subgroup size; a pass outside of steps counts with its share. Returns false when no pass has
+ * the name. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
 struct cost_peaks {
     double flops, bytes, atomics;
-}; /* what a device reaches, per second; 0: not known */
-/* No device with these peaks does the pass in fewer seconds; 0 when no peak is known. *bound: what
- * it is bound by, "flops", "bytes" or "atomics". */
+}; /* highest measured rates of a device, per second; 0: unknown */
+/* Returns the least seconds in which a device with these peaks can do the work; 0 when no peak is
+ * known. Sets *bound to the limiting peak: "flops", "bytes" or "atomics". */
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
 
-/* ---- steps that several ranks take together -------------------------------------------------- */
-/* Each from rays to gradients; all from their sums, which the caller forms, to the same weights.
- * The device plays step_virtual_ranks ranks one after the other (parallel.ranks_per_device), whose
- * rays are numbered from constants.first_ray + turn * constants.ray_capacity on. */
+/* ---- synchronous data parallelism ------------------------------------------------------------ */
+/* A step has two halves: each rank computes gradients of its rays; then all ranks update their
+ * parameters from the average gradients, which the caller all-reduces. A device computes
+ * step_virtual_ranks virtual ranks in turn (parallel.ranks_per_device). Of the constants, first_ray
+ * + turn * ray_capacity is the number of a turn's first ray. */
 uint32_t step_virtual_ranks(const struct step *step);
-/* Gradients come in pieces, one after the other: those of coarse samples, then levels of a grid
- * from coarse to fine. Each in host memory of the step's, and there when it has been waited for. */
+/* A contiguous part of a gradient bucket, in host memory that belongs to the step. */
 struct step_span {
     float *values;
-    size_t count; /* words */
-    bool halves;  /* of two f16 each */
+    size_t count; /* 32-bit words */
+    bool halves;  /* each word is two f16; else one f32 */
 };
+/* A gradient bucket: the coarse field's, then hash grid levels from coarse to fine. Its values are
+ * valid after step_wait_bucket. */
 struct step_bucket {
     struct step_span spans[2 * STEP_FIELDS];
     uint32_t count;
 };
 uint32_t step_buckets(const struct step *step);
 struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t piece);
-uint64_t step_bucket_bytes(const struct step *step); /* bytes of all */
-/* What else a turn has found, with the last piece: for each of step_fields, the coarse one last. */
+/* Returns the bytes per step that are all-reduced: all buckets, and the step's share of the
+ * occupancy cells. */
+uint64_t step_bucket_bytes(const struct step *step);
+/* Returns the step statistics [step_fields] of a turn, the coarse field's last. They are valid
+ * after step_wait_bucket of the last bucket. */
 struct RankStats *step_statistics(const struct step *step, uint32_t turn);
 uint32_t step_fields(const struct step *step);
-/* Makes numbers of this rank the mean of all ranks', or the largest; every rank gets the same. */
+/* Replaces values by their average over all ranks, or with `largest` by their maximum. The result
+ * is the same on every rank. */
 typedef vkn_status step_all_reduce(void *context, float *values, size_t count, bool largest);
-/* Before the first turn of the step behind `number` finished ones: what begins a period, if it
- * does. Devices raise cells of the occupancy grid each for all, and combine them. */
+/* Begins an update interval before the first turn of a step, if one begins after `number` finished
+ * steps: updates the occupancy grid. Each device may update a share of the cells, which are then
+ * combined. */
 vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_reduce *combine,
                                void *context);
+/* Submits the first half of a step for a turn. */
 vkn_status step_submit_gradients(struct step *step, uint32_t turn);
+/* Waits for a gradient bucket. */
 vkn_status step_wait_bucket(struct step *step, uint32_t turn, uint32_t piece);
+/* Waits for at most `seconds`; returns whether the bucket is complete. */
 bool step_wait_bucket_a_while(const struct step *step, uint32_t turn, uint32_t piece,
                               double seconds);
-/* The first turn's step_bucket holds means: to the device with them. */
+/* Uploads the averages that the caller has stored in the first turn's step_bucket. */
 vkn_status step_submit_bucket(struct step *step, uint32_t piece);
-/* When all pieces are submitted: with the sums that the first turn's step_statistics holds. */
+/* Submits the second half, after all buckets, with the sums in the first turn's step_statistics. */
 vkn_status step_submit_weights(struct step *step);
 vkn_status step_wait_weights(struct step *step);
-/* Instead of step_submit_weights: the step is not taken. */
+/* Restores the state from before the step, instead of step_submit_weights. */
 vkn_status step_abandon(struct step *step);
-/* After step_wait_weights: of a period's begin, or of the step. */
+/* Returns the timed passes after step_wait_weights: with `begin` of the interval's start, else of
+ * the step after `number` finished ones. */
 uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
                            struct step_timing timings[STEP_MAX_TIMINGS]);
 
-/* ---- ranks that take periods alone ----------------------------------------------------------- */
-/* All ranks are the same: steps are counted from here on. */
+/* ---- parameter averaging --------------------------------------------------------------------- */
+/* Stores the step counts; all ranks must have the same parameters. */
 vkn_status step_begin_average(struct step *step);
-/* Averages what ranks have come to, and begins anew. `updates`: of the one that has done fewest. */
+/* Averages the ranks' parameters, moving averages and moments, and takes the maximum of occupancy
+ * cells. `updates` is the smallest number of weight updates of any rank. */
 vkn_status step_average(struct step *step, uint32_t updates, step_all_reduce *combine,
                         void *context);
 

@@ -1,14 +1,14 @@
-/* How much of the training step goes to the device at once: parts of a period that a watchdog, and
- * who works on the same screen, can live with. What is computed is the same whatever the parts. */
+/* Splits the work of an update interval into submissions that are short enough for watchdogs and
+ * for a responsive screen. The split does not change any result. */
 #include <math.h>
 #include <string.h>
 
 #include "step/internal.h"
 
-/* Seconds that a part shall take. Some systems give a device up after two, and a part may hold the
- * screen up for as long as it takes. */
+/* Longest submission in seconds. Some systems reset a device after two seconds, and the screen may
+ * stand still during a submission. */
 #define SUBMISSION_SECONDS 0.05
-/* Parts may be off by this factor before they are chosen anew. */
+/* Submissions are chosen again when times have changed by more than this factor. */
 #define TOLERANCE          2.0
 
 bool step_splits_submissions(const struct step *step)
@@ -62,7 +62,7 @@ vkn_status step_choose_submissions(struct step *step, uint32_t recording)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* One pass by itself: what it takes with all that handing it over and waiting costs. */
+/* Measures one pass, including the time to submit it and wait for it. */
 static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot, uint32_t chunk)
 {
     struct gpu_recording *recording = NULL;
@@ -97,7 +97,7 @@ vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_
 
 void step_reset_times(struct step *step, bool begins_interval)
 {
-    for (size_t i = 0; i < step->pass_count; i++) /* those idle in mid-period stay unknown */
+    for (size_t i = 0; i < step->pass_count; i++)
         step->pass_seconds[i] = step->passes[i].phase == STEP_EVERY || begins_interval ? 0 : -1;
 }
 
@@ -113,7 +113,7 @@ vkn_status step_measure(struct step *step, uint32_t slot)
     return VKN_OK;
 }
 
-/* Faster by and by, slower at once. */
+/* Follows increases at once and decreases gradually. */
 static double smoothed(double before, double now)
 {
     return fmax(now, 0.75 * before);
@@ -128,8 +128,8 @@ static uint32_t passes_of_label(const struct step *step, const struct step_pass 
     return count;
 }
 
-/* From the last slot that the pass ran in, all chunks together; its share where passes have one
- * label. */
+/* Updates the time of a pass from the last slot in which it ran: the sum over its chunks, divided
+ * by the number of passes with its label. */
 static void update_pass_time(struct step *step, size_t number, const struct step_timing *timings,
                              uint32_t count)
 {
@@ -172,8 +172,8 @@ vkn_status step_set_samples(struct step *step, uint32_t samples)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-#define CELL_POINTS  9u         /* of a cell that are looked at from each camera */
-#define FIRST_POINTS (1u << 24) /* that no device takes long for */
+#define CELL_POINTS  9u         /* points of a cell that are projected into each camera */
+#define FIRST_POINTS (1u << 24) /* points of the first run, which is short on every device */
 
 vkn_status step_mark_unseen(struct step *step)
 {

@@ -1,18 +1,18 @@
-/* Lists the passes of compositing and loss, and fills in their constants. */
+/* Lists the passes of compositing and loss with their cost formulas, and sets their constants. */
 #include <math.h>
 
 #include "volume/volume.h"
 
-/* Operations for one ray or sample, counted in volume/composite.comp; exponentials and divisions
- * are one each. */
+/* Operations for one ray or sample, counted in volume/composite.comp; an exponential and a division
+ * count as one operation each. */
 #define COMPOSITE_RAY         47
 #define COMPOSITE_SAMPLE      16 /* colour and depth */
 #define COMPOSITE_LIVE        31 /* gradients */
-/* With the distortion loss, whatever its weight: place and sums of a sample, found twice, and its
+/* With the distortion loss: position and cumulative sums of a sample, computed twice, and its
  * gradient. */
 #define DISTORTION_RAY        2
 #define DISTORTION_LIVE       (2 * 13 + 23)
-#define DISTORTION_CONTRACTED (2 * 12) /* more, of places */
+#define DISTORTION_CONTRACTED (2 * 12) /* additional, to contract the positions */
 
 static double distortion_flops(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -24,11 +24,11 @@ static double distortion_flops(const struct cost_model *m, const struct cost_cou
 static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
 {
     bool deterministic = m->config->deterministic;
-    /* Of a ray: place and number of samples, pixel, background, end; its share of the losses. */
+    /* Of a ray: offset and number of samples, pixel, background, end; its share of partial sums. */
     double ray = 8 + 16 + 12 + 4 + 8 / m->local_size, sample = 16 + sizeof(struct Sample);
     double index = deterministic ? 0 : 4, cleared = deterministic ? n->marched - n->live : 0;
-    /* Subgroups that rays are shared out to count them once; a ray as long as a subgroup or shorter
-     * keeps its samples unless distortion is in the loss; others' second loads are left out. */
+    /* A subgroup counts its rays by one atomic. A ray whose samples fit a subgroup stays in
+     * registers unless the loss has distortion; the second loads of longer rays are not counted. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double counting = fmin(n->rays, subgroups);
     double times = m->cpu_kernels || m->config->loss.distortion > 0.0F ? 2 : 1;
@@ -43,8 +43,8 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     };
 }
 
-/* Place and number of a ray's samples and its end; up to where light comes, density, place and
- * index, whose operations are a third of compositing's. */
+/* Of a ray: offset, number and end of its samples. Of a visible sample: density, position and
+ * index, and a third of compositing's operations. */
 static struct cost cost_visible(const struct cost_model *m, const struct cost_counts *n)
 {
     double index = m->config->deterministic ? 0 : 4;
@@ -71,8 +71,8 @@ static const struct pass coarse[] = {
 };
 const struct pass_list volume_coarse = PASS_LIST(coarse);
 
-/* Of a bin: its weight 13, its sum 2, where its samples' slopes are 2, its gradient 9; of a sample
- * its weight 13, the bins that it reaches into 26, its loss 8. Searches are left out. */
+/* A bin: weight 13, cumulative sum 2, derivative of its samples' loss 2, gradient 9. A sample:
+ * weight 13, overlapped bins 26, loss 8. Searches are not counted. */
 #define INTERLEVEL_BIN    26
 #define INTERLEVEL_SAMPLE 47
 
@@ -81,11 +81,11 @@ static struct cost cost_interlevel(const struct cost_model *m, const struct cost
     double bins = n->rays * m->constants->ray_samples;
     double fine = n->rays * m->constants->fine_samples;
     double read = 4 + sizeof(struct Sample), index = m->config->deterministic ? 0 : 4;
-    double ray = 24 + 4 + 8 + 8; /* place and end; both its samples' places and numbers */
+    double ray = 24 + 4 + 8 + 8; /* origin, direction, end; offset and number of both samples */
     struct cost cost = cost_streaming(INTERLEVEL_BIN * bins + INTERLEVEL_SAMPLE * fine,
                                       ray * n->rays + read * (2 * bins + fine) +
                                           (16 + index) * (index > 0 ? n->live : bins));
-    cost.memory -= read * bins; /* the second time */
+    cost.memory -= read * bins; /* bins are loaded twice */
     cost.atomics = m->config->deterministic ? 0 : bins / m->subgroup_size;
     return cost;
 }
@@ -96,8 +96,8 @@ static const struct pass interlevel[] = {
 };
 const struct pass_list volume_interlevel = PASS_LIST(interlevel);
 
-/* Pictures are not profiled: these cost nothing there. Any number of groups does where programs are
- * not shaped for a CPU. */
+/* These passes have no cost formulas, because pictures are not profiled. On devices that are not
+ * CPU-shaped they work with any number of workgroups. */
 static const struct pass viewing[] = {
     [VOLUME_VIEW] = {.name = "composite_view", .dispatch = DISPATCH_RAYS},
     [VOLUME_NORMALS] = {.name = "composite_normals", .dispatch = DISPATCH_RAYS},

@@ -1,27 +1,27 @@
-/* volume: compositing and the loss. */
+/* Declares the passes of compositing and loss. */
 #ifndef VOLUME_VOLUME_H
 #define VOLUME_VOLUME_H
 
 #include "config/config.h"
 #include "passes/passes.h"
 
-/* From densities alone to the list of samples that shall have colours. */
+/* Lists visible samples from densities, so that only visible samples get colours. */
 extern const struct pass_list volume_visibility;
-/* From the values of samples to the loss and their gradients. */
+/* Composites rays, computes the loss, and its gradients by colour and density of samples. */
 extern const struct pass_list volume_compositing;
-/* The same of a coarse field, whose loss is that of its colours alone. */
+/* As volume_compositing, for a coarse field, whose loss has the colour term only. */
 extern const struct pass_list volume_coarse;
-/* From the densities of a ray's samples to the loss that a proposal learns by, and its densities'
- * gradients. */
+/* Computes the interlevel loss of a proposal, and its gradients by the proposal's densities. */
 extern const struct pass_list volume_interlevel;
-/* Of pictures: colour, opacity and depth alone; with normals; with the distance at which half of
- * the light is gone in place of the depth, with normals and without. */
+/* Passes that composite pictures: VOLUME_VIEW colour, opacity and depth; VOLUME_NORMALS normals as
+ * well; VOLUME_HITS and VOLUME_DISTANCES the median depth (the distance at which the transmittance
+ * falls to 0.5) instead of the depth, with and without normals. */
 extern const struct pass_list volume_viewing;
 enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 
-/* Whether densities come first: march.visibility of an effective configuration. */
+/* Returns whether densities are evaluated before colours: march.visibility=on. */
 bool volume_finds_visible(const struct vkn_config *config);
-/* Fills its part of the run's constants from an effective configuration. */
+/* Sets the compositing and loss constants of a run from an effective configuration. */
 void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization);
 
