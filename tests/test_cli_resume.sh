@@ -35,11 +35,11 @@ contains last.json '"loss_scale": 8,'
 # A scale that loses all gradients is told, and once more at the end; it is no failure.
 cp -r mixed flushed
 succeeds train --resume flushed --steps 60 --quiet --precision fp16 --loss-scale static:0.0001
-contains err 'warning: step 57: 16 bits turn 100 % of the gradients into zero at a loss scale of 0.0001: '
-contains err 'warning: flushed: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero$'
-[ "$(grep -c 'warning: .*16 bits' err)" = 2 ] || fail "warnings: $(cat err)"
+contains err 'warning: step 57: 100 % of the gradients underflow in f16 at a loss scale of 0.0001: '
+contains err 'warning: flushed: in 48 of 48 steps more than 2 % of the gradients underflowed in f16$'
+[ "$(grep -c 'warning: .*in f16' err)" = 2 ] || fail "warnings: $(cat err)"
 contains flushed/summary.json '"underflowed_steps":.48,$'
-contains flushed/report.html '>Gradients: in 48 of 48 steps 16 bits turned more than 2 % of the gradients into zero<'
+contains flushed/report.html '>Gradients: in 48 of 48 steps more than 2 % of the gradients underflowed in f16<'
 rm -r flushed
 # Steps that are skipped are counted in the last line and the summary; a schedule that only begins too high is
 # no failure.

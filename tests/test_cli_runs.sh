@@ -76,7 +76,7 @@ sed 's/"a"/"b"/g' by_heart/transforms_train.json >by_heart/transforms_test.json
 # shellcheck disable=SC2086  # $small is several words
 succeeds train by_heart --out by_heart/run --downscale 8 --steps 200 --quiet $small --set scene.aabb_scale=1 \
     --set optimizer.learning_rate=0.02
-contains err 'by_heart: the test views are [0-9.]* dB worse than what was trained on'
+contains err 'by_heart: the test views are [0-9.]* dB worse than the training rays'
 [ "$(grep -c '^warning: .*by_heart: 6 of 6 views have hardly any of the 30 sparse points in their pictures; check ' err)" = 1 ] ||
     fail "no warning, or several, of poses that do not fit: $(cat err)"
 
@@ -132,7 +132,7 @@ cmp nothing/frame_0000.png nothing/frame_0001.png || fail "something is in a box
 cmp boxed/frame_0000.png nothing/frame_0000.png || fail "the crop of a camera path is not what pictures show"
 ! cmp -s boxed/frame_0000.png something/frame_0000.png || fail "--crop does not go before a path's own"
 succeeds render run --orbit 1 --width 24 --background transparent --maps rgb,depth,depth16,depth_values --time 0.25 --out clear
-contains err 'its frames have no times: time 0.25 is as any other$'
+contains err 'its frames have no times: time 0.25 has no effect$'
 contains out '^depth16: 1 is [0-9.e-]* dataset units'
 od -An -tu1 -j24 -N2 clear/frame_0000.png >kind
 contains kind '^ *8 *6$' # bits, RGBA

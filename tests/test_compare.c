@@ -226,7 +226,7 @@ static void test_devices(void **state)
     first.config = other.config = (struct vkn_config){0};
     check(compare_seats, given, VKN_OK, NULL);
     assert_non_null(strstr(
-        lines, "rank 1: its device or driver differs from rank 0's and may round otherwise"));
+        lines, "rank 1: its device or driver differs from rank 0's and may round differently"));
     assert_ptr_equal(strchr(lines, '\n'), lines + strlen(lines) - 1); /* once */
     vkn_log_to(NULL, NULL);
 }

@@ -592,7 +592,7 @@ static void test_resume(void **state)
     char *path = train_and_save(tests, &config, 20, "resumed");
     struct tiny tiny = tiny_create(tests->context, tests->folder, &other);
     assert_int_equal(vkn_trainer_resume(tiny.trainer, path), VKN_BAD_INPUT);
-    assert_error("resumed: its field in GLSL is another");
+    assert_error("resumed: trained with another field in GLSL");
     ok(vkn_trainer_init(tiny.trainer, path)); /* weights may be taken over */
     check_trust(tests, &tiny, path);
     check_hostile(tests, path);

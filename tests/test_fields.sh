@@ -25,7 +25,7 @@ grep -aq '#pragma field parameters' first/checkpoint.safetensors || fail "the ch
 # Another comment is another field.
 hash=$(sha256sum field.glsl | cut -d ' ' -f 1)
 sed 's/^void encode(/\/\/ changed\n&/' field.glsl >other.glsl
-refuses 2 'first/checkpoint.safetensors: its field in GLSL is another' \
+refuses 2 'first/checkpoint.safetensors: trained with another field in GLSL' \
     train --resume first --steps 6 --quiet --field other.glsl --trust="$hash"
 mv field.glsl moved.glsl
 

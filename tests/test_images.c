@@ -197,8 +197,8 @@ static void test_too_large(void **state)
     (void)state;
     const struct views *views = views_create(20, 100, 100, 400);
     struct vkn_config config = {.scene = {.image_budget = 300000, .host_budget = 1}};
-    refuse(views, &config, GIB, "last.png: 400x100 pixels, in 1 strips, make pieces of 0.15 MiB");
-    refuse(views, &config, GIB, "0.29 MiB of device memory are left to images");
+    refuse(views, &config, GIB, "last.png: 400x100 pixels in 1 strips of 0.15 MiB: at least 2");
+    refuse(views, &config, GIB, "images have only 0.29 MiB of device memory");
     config.scene.image_budget = 0;
     refuse(views, &config, 100000, "last.png: ");
     config.scene.host_budget = 0; /* where strips will do, an image may exceed the budget */
@@ -206,7 +206,7 @@ static void test_too_large(void **state)
     assert_within(&plan, GIB, 100000);
     config = (struct vkn_config){.progressive = {true, 8, {0.1f, 0.2f, 0.3f}}};
     views = views_create(3, 100, 7, 100);
-    refuse(views, &config, GIB, "x: of 100x7 pixels nothing is left at a progressive.start");
+    refuse(views, &config, GIB, "x: 100x7 pixels are too few for a progressive.start");
 }
 
 /* One image alone, from its file, cannot be exchanged for others; cut into strips it can. */

@@ -359,7 +359,7 @@ static void check_underflow(const struct step_tests *tests, const struct mode *m
     assert_int_equal(without.warnings.count, 1);
     assert_true(strncmp(without.warnings.last, "step ", 5) == 0);
     assert_non_null(strstr(without.warnings.last,
-                           " % of the gradients into zero at a loss scale of "
+                           " % of the gradients underflow in f16 at a loss scale of "
                            "0.003906: little is learnt; use --loss-scale "));
     struct outcome dynamic = train_scaled(tests, mode, VKN_LOSS_SCALE_DEFAULT, 0);
     print_message("precision %d with dynamic scaling: %.7f flushed, loss %.5f to %.5f\n",
@@ -533,7 +533,7 @@ static void test_divergence_ends(void **state)
         "step 69: the training has diverged: since step 6 no loss was finite; not finite first: "
         "the "
         "weights of layer 2 of 2 of the colour MLP (1 of 256); lower optimizer.learning_rate (0.01 "
-        "now), or cut large gradients (optimizer.clip_norm)"};
+        "now), or clip large gradients (optimizer.clip_norm)"};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 5);
     char *good = tiny_save(tests, &tiny, "good");

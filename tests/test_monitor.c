@@ -54,12 +54,12 @@ static void test_underflowed(void **state)
     add(&made, 1, 1, 1);
     assert_int_equal(made.told, 1);
     assert_string_equal(made.line,
-                        "step 1185: 16 bits turn 100 % of the gradients into zero at a loss scale "
+                        "step 1185: 100 % of the gradients underflow in f16 at a loss scale "
                         "of 8: little is learnt; use --loss-scale dynamic or a larger scale");
     add(&made, 1000, 0, 1); /* that they are zero says nothing new */
     assert_int_equal(made.told, 1);
-    assert_summary(&made, "in 1085 of 2185 steps 16 bits turned more than 2 % of the gradients "
-                          "into zero");
+    assert_summary(&made, "in 1085 of 2185 steps more than 2 % of the gradients underflowed in "
+                          "f16");
 }
 
 static void test_zero(void **state)
@@ -74,8 +74,8 @@ static void test_zero(void **state)
     assert_int_equal(made.told, 1);
     assert_string_equal(made.line,
                         "step 128: the gradient was zero in the last 64 steps: nothing is learnt; "
-                        "do the views see the training space (vknerf info SCENE), and is the "
-                        "learning rate sound?");
+                        "check that the views see the training space (vknerf info SCENE), and "
+                        "optimizer.learning_rate");
     add(&made, 500, 0, 0);
     assert_int_equal(made.told, 1);
     assert_summary(&made, "in 627 of 628 steps the gradient was zero");
@@ -96,7 +96,7 @@ static void test_jump(void **state)
     assert_int_equal(made.told, 1);
     assert_string_equal(made.line,
                         "step 95: the gradient's norm jumps to 201, 100 times the usual 2: lower "
-                        "optimizer.learning_rate, or cut such gradients with --set "
+                        "optimizer.learning_rate, or clip such gradients with --set "
                         "optimizer.clip_norm=2e+01");
     add(&made, 5, 1e6f, 0);
     assert_int_equal(made.told, 1);
@@ -117,7 +117,7 @@ static void test_loss(void **state)
     add(&made, 1, 1, 0);
     assert_int_equal(made.told, 1);
     assert_string_equal(made.line,
-                        "step 4: the loss is not finite: the field's values are no numbers; lower "
+                        "step 4: the loss is not finite: the field's values are not finite; lower "
                         "optimizer.learning_rate, undo settings of policy.*, or compute in "
                         "--precision fp32");
     made.stats.loss = 0.5F;
@@ -156,8 +156,8 @@ static void test_all(void **state)
     add(&made, 45, 1, 1);
     add(&made, 1, 101, 1);
     assert_int_equal(made.told, 3);
-    assert_summary(&made, "in 46 of 174 steps 16 bits turned more than 2 % of the gradients into "
-                          "zero; in 1 of 174 steps the gradient's norm was more than 100 times "
+    assert_summary(&made, "in 46 of 174 steps more than 2 % of the gradients underflowed in "
+                          "f16; in 1 of 174 steps the gradient's norm was more than 100 times "
                           "the usual one; in 64 of 174 steps the gradient was zero");
 }
 

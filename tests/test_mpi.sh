@@ -117,7 +117,7 @@ differs "what it is asked to train differs from rank 0's: steps: 19 instead of 1
 differs "the scene differs from rank 0's: content of train view 3 (r_3.png)" copy 18
 (
     export OMPI_COMM_WORLD_RANK=0 VKNERF_MPI_MODULE=not/there
-    refuses 2 'begun by mpirun, but there is no MPI .* install libopenmpi-dev' train "$demo"
+    refuses 2 'started by mpirun, but this program has no MPI .* install libopenmpi-dev' train "$demo"
     exit $failures
 ) || failures=$((failures + 1))
 if grep -qa 'libmpi' "$VKNERF_BUILD_DIR/vknerf"; then fail "the program depends on MPI"; fi

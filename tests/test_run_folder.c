@@ -278,8 +278,8 @@ static void test_not_finite(void **state)
         params.callbacks = &callbacks;
         assert_int_equal(train(&params, NULL), VKN_ERROR);
         assert_error(ends[i][0]);
-        assert_error("the training has diverged: what it has come to cannot be saved; not finite "
-                     "first: the densities of the occupancy grid (2 of ");
+        assert_error("the training has diverged: its state cannot be saved; not finite first: the "
+                     "densities of the occupancy grid (2 of ");
         assert_error("; lower optimizer.learning_rate (");
         assert_error(ends[i][1]);
         assert_null(strstr(vkn_last_error(), "can be written"));
@@ -301,7 +301,7 @@ static void test_vanished(void **state)
     assert_int_equal(train(&params, NULL), VKN_ERROR);
     assert_error(
         "full: this folder was moved, removed or replaced since training began; step 32 is not "
-        "saved, nor is one before");
+        "saved, and there is no earlier checkpoint");
     assert_false(faults.old_model);
     faults.vanish_at = 0;
 }

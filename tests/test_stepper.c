@@ -423,7 +423,7 @@ static void test_grid_not_finite(void **state)
     struct capture capture = capture_begin();
     ok(vkn_stepper_update_grid(stepped.stepper, no_numbers, NULL));
     char *text = capture_end(&capture);
-    assert_non_null(strstr(text, "densities for the occupancy grid are no finite numbers"));
+    assert_non_null(strstr(text, "densities for the occupancy grid are not finite"));
     free(text);
     assert_int_equal(count_samples(stepped.stepper, &last), 0);
     capture = capture_begin();

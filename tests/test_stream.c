@@ -368,7 +368,7 @@ static void test_refused(void **state)
     refuse(*state, &config, "config: progressive.enabled: a deterministic run grows by its steps");
     config = config_of(1, true);
     config.scene.host_budget = 1;
-    refuse(*state, &config, ".png: 48x48 pixels, in 1 strips, make pieces of 0.01 MiB, of which");
+    refuse(*state, &config, ".png: 48x48 pixels in 1 strips of 0.01 MiB: at least 2");
 }
 
 /* ---- a share ------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Opens checkpoints, checks what they hold, and finds their tensors. */
+/* Opens checkpoints, checks their content, and finds their tensors. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,25 +10,25 @@
 #include "optim/optim.h"
 #include "rays/rays.h"
 
-/* ---- what a training could have left --------------------------------------------------------- */
+/* ---- plausible content ----------------------------------------------------------------------- */
 
-/* Devices index and loop by what a checkpoint holds, and a model of NaN would pass for a finished
- * one. */
+/* All content is checked, because shaders index and loop by it, and because a model of NaN would
+ * look like a trained one. */
 
 #define MOST_RAYS  4194304u /* of batch.max_rays */
 #define MOST_RANKS 256u
-#define MOST_ROWS  65535u /* of workgroups */
+#define MOST_ROWS  65535u /* of workgroups in y */
 
 struct check {
     const char *path;
-    vkn_status failure; /* what a fault means: VKN_BAD_INPUT in a file, VKN_ERROR in one to be */
+    vkn_status failure; /* status of a fault: VKN_BAD_INPUT when reading, VKN_ERROR when writing */
 };
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
 #define NOT_FINITE 0x7f800000u /* exponent of NaN and infinity */
 
-/* Blocks without a branch inside, for the compiler's vectors. */
+/* Scans blocks without a branch inside, so that the compiler vectorises the loop. */
 static size_t first_not_finite(const uint32_t *words, size_t count)
 {
     enum { BLOCK = 1024 };
@@ -87,7 +87,7 @@ static vkn_status check_real(const struct check *check, const char *name, float 
                      name, (double)value, least, most);
 }
 
-/* Group counts of passes, each set before its pass runs; all zero before the first step. */
+/* Checks the workgroup counts of passes, which are zero before the first step. */
 static vkn_status check_dispatches(const struct check *check, const struct State *state)
 {
     for (size_t i = 0; i < DISPATCH_COUNT; i++) {
@@ -106,9 +106,9 @@ static vkn_status check_dispatches(const struct check *check, const struct State
     BASE_TRY(check_word(check, #field, state->field, (uint32_t)(least), (uint32_t)(most)))
 #define REAL(field, least, most) BASE_TRY(check_real(check, #field, state->field, (least), (most)))
 
-/* Fields that are not listed may hold anything: counts of samples and of rounded gradients, which
- * wrap around and which the step that comes next renews. Against the configuration: fit_rays, in
- * checkpoint.c. */
+/* Members that are not listed may have any value: counts of samples and of rounded gradients may
+ * wrap around, and the next step sets them anew. fit_rays in train/checkpoint.c checks the ray
+ * count against the configuration. */
 static vkn_status check_state(const struct check *check, const struct State *state)
 {
     WORD(step, 0, UINT32_MAX - 1);
@@ -136,7 +136,7 @@ static vkn_status check_state(const struct check *check, const struct State *sta
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-/* The state among tensors, which are those of the buffers that are kept. */
+/* Returns the tensor of BIND_STATE; `tensors` are in the order of `kept`. */
 static const struct safetensors_tensor *state_of(const struct safetensors_tensor *tensors,
                                                  const struct saved_buffer *kept, size_t count)
 {
@@ -180,8 +180,8 @@ static bool has_shape(const struct vkn_config *config, const struct vkn_config *
     return true;
 }
 
-/* Models of the fields that a configuration has, the one of coarse samples behind the other; one
- * that there is not has no parameters. */
+/* Creates the models of the fine field and of the coarse field or proposal; without a coarse field
+ * models[1] is zero. */
 static vkn_status create_models(const struct vkn_config *config, struct field_model models[2])
 {
     const struct vkn_config proposal = field_proposal_config(config);
@@ -192,7 +192,8 @@ static vkn_status create_models(const struct vkn_config *config, struct field_mo
     return VKN_OK;
 }
 
-/* A checkpoint's configuration is complete: nothing is left to a default that the scene decides. */
+/* Reads configuration and models. A checkpoint's configuration has to be complete, because defaults
+ * may depend on the scene. */
 static vkn_status read_models(const char *path, const struct safetensors_file *file,
                               struct vkn_config *config, struct field_model models[2])
 {
@@ -239,7 +240,7 @@ static vkn_status check_step(const char *path, const struct safetensors_file *fi
     const char *text = safetensors_metadata_value(file, CHECKPOINT_STEP);
     char *end = NULL;
     uint32_t step;
-    /* struct State begins with it. A tensor that was found has data:
+    /* struct State begins with the step. A tensor that was found has data:
      * NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
     memcpy(&step, state->data, sizeof(step));
     if (text && text[0] >= '0' && text[0] <= '9' && strtoull(text, &end, 10) == step && *end == 0)
@@ -311,10 +312,10 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Words of the shortest struct State that was ever written. */
+/* 32-bit words of the shortest struct State that any version wrote. */
 #define FIRST_STATE (offsetof(struct State, tolerated) / 4)
 
-/* Elements of the state in the file where it is an older program's, else `count`. */
+/* Returns the elements of the file's state if an older version wrote it, else `count`. */
 static uint64_t state_elements(const struct safetensors_file *file, const char *name,
                                uint64_t count)
 {

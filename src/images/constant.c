@@ -1,15 +1,15 @@
-/* What the best picture of one colour comes to on the training views: an error that a training
- * which learns anything is below. */
+/* Computes the error of the best picture of one colour on the training views. A training that has
+ * learnt anything has a lower error. */
 #include <stdlib.h>
 
 #include "images/images.h"
 
-#define MOST_VIEWS  64u /* that are looked at; of those that would have to be decoded a few: */
-#define FEW_VIEWS   4u
-#define MOST_PIXELS 4096u /* of each */
-#define SMALL_EDGE  256u  /* pixels, of views that have to be decoded */
+#define MOST_VIEWS  64u   /* views that are used */
+#define FEW_VIEWS   4u    /* views that are used if they have to be decoded */
+#define MOST_PIXELS 4096u /* of each view */
+#define SMALL_EDGE  256u  /* pixels: shorter side of a view that is decoded */
 
-/* Of pixels: premultiplied colours, and the share of the background; over all of them. */
+/* Sums over pixels, of premultiplied colours and of the background's share (1 - alpha). */
 struct sums {
     double count, share, share_square;
     double color[3], color_square[3], color_share[3];
@@ -33,12 +33,12 @@ static void add_pixel(struct sums *sums, uint32_t pixel)
 
 static void add_pixels(struct sums *sums, const uint32_t *pixels, uint64_t count)
 {
-    uint64_t stride = count / MOST_PIXELS | 1; /* odd: not of the same columns alone */
+    uint64_t stride = count / MOST_PIXELS | 1; /* odd, so that the columns vary */
     for (uint64_t i = 0; i < count; i += stride)
         add_pixel(sums, pixels[i]);
 }
 
-/* Of a view that would have to be decoded as a whole, a smaller one. */
+/* Adds a view's pixels; a view that has to be decoded is downscaled. */
 static vkn_status add_view(const struct vkn_scene *scene, size_t view, struct sums *sums)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
@@ -60,8 +60,8 @@ static vkn_status add_view(const struct vkn_scene *scene, size_t view, struct su
     return status;
 }
 
-/* The background's values have the mean `first` and the mean square `second`: the least squares of
- * colour + share * background, whose colour and share are the same for all rays. */
+/* Returns the least mean squared error of a constant colour + share * background, for backgrounds
+ * with the mean `first` and the mean square `second`. */
 static double least_error(const struct sums *sums, double first, double second)
 {
     double n = sums->count, error = 0.0, share = sums->share / n;
@@ -83,7 +83,7 @@ double images_constant_error(const struct vkn_scene *scene, enum vkn_background 
     struct sums sums = {0};
     for (size_t i = 0; i < views; i += stride)
         if (add_view(scene, scene_share_view(train->share, i), &sums) != VKN_OK)
-            return 0.0; /* whoever needs the image says why it cannot be read */
+            return 0.0; /* training will read the image again and report the error */
     if (!(sums.count > 0.0))
         return 0.0;
     return background == VKN_BACKGROUND_BLACK   ? least_error(&sums, 0.0, 0.0)

@@ -1,5 +1,5 @@
-/* images: the training images on the device: put there once, or exchanged in the background while
- * training goes on. */
+/* images: keeps the training images on the device: uploads all of them once, or streams them in the
+ * background during training. */
 #ifndef IMAGES_IMAGES_H
 #define IMAGES_IMAGES_H
 
@@ -9,154 +9,147 @@
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-/* Which are there, and when: arithmetic alone, so that a run repeats and goes on as it was.
+/* The plan decides which image strips are resident at each step. It is a pure function of step and
+ * seed, so that a run can be repeated and resumed.
  *
- * Where all fit the budget, all are there. Else every view is cut into the same number of strips of
- * rows, its pieces, and the device has `resident` slots of the largest piece's size. All pieces in
- * an order that the seed shuffles, repeated without end, make a sequence; in window w its positions
- * w * exchanged .. w * exchanged + resident - 1 are on the device, position q in slot q % resident.
- * Rays pick any of them with equal chances. A period of training (16 steps) goes to the next
- * window: `exchanged` pieces leave and as many enter. `exchanged` divides `resident`, so every
- * piece is there for the same number of windows in every cycle of the sequence, whatever its size:
- * over a cycle each view gets the same share of the rays, as when all are resident. (Within a view
- * rows get theirs but for the rounding of the strips' heights.)
+ * If all images fit the budget, all are resident. Else every view is cut into the same number of
+ * strips of rows, and the device has `resident` slots of the largest strip's size. The seed
+ * shuffles all strips; this order, repeated without end, is the sequence. In window w the positions
+ * w * exchanged .. w * exchanged + resident - 1 of the sequence are on the device, position q in
+ * slot q % resident. Rays pick any resident strip with equal probability. Each update interval of
+ * training (16 steps) moves to the next window: `exchanged` strips leave and as many enter.
+ * `exchanged` divides `resident`, so in a cycle of the sequence every strip is resident for the
+ * same number of windows, whatever its size. Over a cycle each view gets the same share of rays as
+ * if all were resident, and each row nearly so (strips' heights are rounded).
  *
- * Strips let nearly all views be there at any time in part: a window of whole views pulls the field
- * towards these. Where images have to be decoded again whenever they enter, because host memory
- * does not hold them either, a view is one piece: decoding it for a strip would cost as much.
+ * Strips keep a part of nearly every view resident at any time; a window of whole views would pull
+ * the field towards them. If host memory does not hold the images either, and each must be decoded
+ * again when it enters, a view is a single strip: decoding a part costs as much as the whole.
  *
- * Progressive training begins with images made smaller by a power of two, which halves at
- * milestones. What enters has the size of its time, so a stage's images replace the ones before one
- * after the other. The slots are those of the last stage. When all views are resident, as one piece
- * each, they only come in anew, by the same sequence, where their size is not that of the stage. */
+ * Progressive training begins with images downscaled by a power of two, which halves at milestones.
+ * Strips enter with the current downscale, so that the images of a stage replace the previous ones
+ * one by one. Slots have the size of the last stage. If all views are resident, as one strip each,
+ * a view enters again, in the order of the sequence, only when its downscale has changed. */
 
-/* Exchanges that are being read, waiting or copied at a time: one that is read while the one before
- * goes to the device. That happens between two periods, of which the first is over when the second
- * is submitted, so it never takes long until what is copied can be overwritten. */
+/* Number of image exchanges in flight: one is read while the one before is copied to the device.
+ * The copy runs between two update intervals, and the first of them has finished when the second is
+ * submitted, so that the copied buffer is soon free again. */
 #define IMAGES_EXCHANGES 2u
 
 struct images_plan {
     uint32_t cameras; /* training views */
-    uint32_t views;   /* of these, that are planned for: the split's share */
+    uint32_t views;   /* training views of this rank's share */
     struct scene_share share;
-    uint32_t strips;       /* of a view; the share's v-th has the pieces v * strips .. v * strips +
-                              strips - 1 */
-    uint32_t rows;         /* heights of strips, but for the lowest, are a multiple of this */
-    uint32_t image_strips; /* views * strips */
-    uint32_t resident;     /* pieces on the device at a time */
-    uint32_t exchanged;    /* pieces, by window; 0: all are there and stay as they are */
-    uint64_t slot_pixels;  /* of the largest piece */
+    uint32_t strips;       /* per view; strip i of the share's view v is v * strips + i */
+    uint32_t rows;         /* heights of strips, except the lowest one's, are multiples of this */
+    uint32_t image_strips; /* number of strips: views * strips */
+    uint32_t resident;     /* strips on the device at a time */
+    uint32_t exchanged;    /* strips that enter in each window; 0: nothing is streamed */
+    uint64_t slot_pixels;  /* pixels of the largest strip */
     uint64_t pixels;       /* of the device's buffer */
-    uint64_t bytes;        /* the same in bytes: what the budget is for */
-    uint64_t exchange;     /* bytes of what one exchange brings: pixels, then cameras; there are
-                              IMAGES_EXCHANGES such buffers in host memory */
-    uint64_t all_bytes;    /* of all the share's images as pixels */
-    float moments[2];      /* the first and the last of all views */
+    uint64_t bytes;        /* of the device's buffer, limited by the budget */
+    uint64_t exchange;     /* bytes of one exchange in host memory: pixels, then cameras */
+    uint64_t all_bytes;    /* of all decoded images of the share */
+    float moments[2];      /* first and last time of all training views */
 };
 
-/* The budget is the configuration's, or `most` bytes; no buffer takes more than `range`.
- * VKN_BAD_INPUT names the largest image where two of its pieces do not fit, or one that progressive
- * training would shrink to nothing. */
+/* Makes a plan for a budget of scene.image_budget or, if that is 0, `most` bytes, and for buffers
+ * of at most `range` bytes. VKN_BAD_INPUT names the largest image if two of its strips do not fit,
+ * or an image that the downscale of progressive training would leave without pixels. */
 vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
-/* The same for a setup's step: the configuration's budget, or most of what its other buffers leave.
- */
+/* Makes a plan for a step; the default budget is most of the memory beside its other buffers. */
 vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
                             const struct setup *setup, struct images_plan *plan);
-/* As the step is told. */
+/* Returns the plan as step_create needs it. */
 struct step_images images_of_step(const struct images_plan *plan);
-/* VKN_BAD_INPUT unless there are training images, and pixels in each. */
+/* Returns VKN_BAD_INPUT unless there are training images, each with pixels. */
 vkn_status images_check(const struct vkn_scene *scene);
 
-/* Whether the budget for host memory holds all of the share's images. */
+/* Returns whether scene.host_budget holds all decoded images of the share. */
 bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *config);
 
-/* Fills order[plan->pieces] with the pieces in an order for the sequence. */
+/* Fills order[plan->image_strips] with the strips in the order of the sequence. */
 void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *order);
-/* The position that a slot holds in that window. */
+/* Returns the position of the sequence that a slot holds in a window. */
 uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32_t slot);
-/* The window in which a position enters; 0 for those there from the start. */
+/* Returns the window in which a position enters; 0 if it is resident from the start. */
 uint64_t images_entry_window(const struct images_plan *plan, uint64_t position);
 
-/* As long as a curriculum goes on (dynamic.curriculum), rays are drawn of views alone whose moment
- * has come; of the earliest one where none has. Where all views are there they stand in the order
- * of their moments, those of each turn among themselves. Where pieces come and go, the sequence is
- * at any time of those that have come. */
+/* During a curriculum (dynamic.curriculum) rays are drawn only from views up to a time that rises
+ * with the steps, or from the earliest views. If all views are resident, the cameras are sorted by
+ * time, for each virtual rank separately. If strips are streamed, the sequence consists of the
+ * strips up to that time. */
 
-/* Up to which moment they have come before that step, as shaders/shared/progress.glsl has it; 1:
- * all have. `time_progress` as in stream_seek. */
+/* Returns the time up to which views are used at the step, as shaders/shared/progress.glsl computes
+ * it; 1: all. `time_progress` as in stream_seek. */
 float images_latest_time(const struct Config *constants, uint64_t step, double time_progress);
-/* Fills order[] with the share's views by their moments, the earliest first: 0 is the share's first
- * view. */
+/* Fills order[] with the indices of the share's views, sorted by time. */
 vkn_status images_sort(const struct scene_split *train, struct scene_share share, uint32_t *order);
-/* Fills come[] with the pieces of order[plan->pieces] that have come by then; returns how many, at
- * least one. */
+/* Fills available[] with the strips of order[plan->image_strips] up to the time `latest`, or with
+ * the earliest ones. Returns their number, at least 1. */
 uint32_t images_available(const struct images_plan *plan, const struct scene_split *train,
                           const uint32_t *order, float latest, uint32_t *available);
 
-/* The piece of that number on the device, in a slot: `shrink` times smaller, `place` pixels from
- * the begin of the device's buffer. */
+/* An image strip in a slot of the device's buffer. */
 struct images_strip {
-    uint32_t view, first_row, rows; /* of the scene */
-    uint32_t shrink, slot;
-    struct scene_camera camera; /* on the device; first_pixel is its place there */
+    uint32_t view, first_row, rows; /* in the scene's image */
+    uint32_t shrink, slot;          /* downscale factor; index of the slot */
+    struct scene_camera camera;     /* of the downscaled strip; first_pixel: offset in the buffer */
 };
+/* Returns the strip with number `image_strip`, downscaled by `shrink`, in a slot. */
 struct images_strip images_strip(const struct images_plan *plan, const struct scene_split *train,
                                  uint32_t image_strip, uint32_t slot, uint32_t shrink);
 
-/* How many times smaller images are after that share of the training: 1 without progressive. */
+/* Returns the downscale factor at a progress (0..1) of the training; 1 unless progressive. */
 uint32_t images_shrink(const struct vkn_config *config, double progress);
-/* The share of the training's steps that is done before that period; 0 without a limit. */
+/* Returns the share of the training's steps before an update interval; 0 without a limit. */
 double images_progress(const struct vkn_config *config, uint64_t period);
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
-/* The next pieces of views are read, from the scene's pixels or from their files, by threads of
- * their own into host memory that the device can copy from. Between two periods the trainer submits
- * the copies into their slots together with their cameras. Submissions run in order and a period
- * reads nothing while another writes, so rays never see half an exchange, and neither side waits
- * for the other: an exchange that is not read in time comes a period later. A deterministic run
- * waits for it instead, so that what is on the device depends on the step alone. */
+/* Background threads read the next strips, from the scene's pixels or from the files, into host
+ * memory that the device can copy from. Between two update intervals the trainer submits the copies
+ * of strips and cameras to their slots. Submissions run in order and intervals do not overlap, so
+ * that rays never see half an exchange, and host and device do not wait for each other: an exchange
+ * that is not read in time is submitted an interval later. A deterministic run waits for it
+ * instead, so that the resident strips depend on the step alone. */
 
 struct stream;
 
-/* Decodes the share's images at once where the host's budget holds them; else they are read from
- * their files whenever they are needed. `progress` may be NULL. */
+/* Decodes the share's images at once if they fit scene.host_budget; else they are read from their
+ * files whenever they are needed. `progress` may be NULL. */
 vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context);
 
-/* Uploads the cameras of all training views and, for a plan that exchanges none, the share's
- * images.
- */
+/* Uploads the cameras of all training views and, unless the plan streams, the share's images. */
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct vkn_scene *scene);
 
-/* For a plan that exchanges images. Keeps using `step`, `plan` and `scene`; the caller destroys. */
+/* Creates the stream of a plan. Keeps using `step`, `plan` and `scene`; the caller destroys it. */
 vkn_status stream_create(struct step *step, const struct images_plan *plan,
                          const struct vkn_scene *scene, const struct vkn_config *config,
                          struct stream **stream);
-/* Waits for what is being read. Nothing happens when *stream is NULL. */
+/* Destroys the stream after waiting for its reads. Does nothing when *stream is NULL. */
 void stream_destroy(struct stream **stream);
 
-/* Puts the pieces of that step's window on the device, as if none had ever come late. Blocks;
- * nothing may be in flight. `time_progress`: share of the training by the clock, 0 when steps alone
- * count. */
+/* Uploads the strips of the step's window, as if none had ever been late. Blocks; nothing may be in
+ * flight. `time_progress`: share of the training's time limit that has passed; 0 without one. */
 vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progress);
-/* Before the period that begins with or holds `step` is submitted: submits the exchange that is
- * due, if any, and begins to read the next. Training must have waited for all periods but the last.
- */
+/* Submits the exchange that is due, if any, and starts to read the next one. Called before the
+ * update interval with `step` is submitted, after waiting for all intervals but the last. */
 vkn_status stream_advance(struct stream *stream, uint64_t step, double time_progress);
 
 struct stream_state {
-    uint32_t shrink; /* of what comes in now: images are this many times smaller than the scene's */
-    uint64_t exchanged; /* pieces that came in since stream_create, without those of stream_seek */
-    uint64_t late;      /* exchanges that were not ready in time */
+    uint32_t shrink;    /* downscale factor of the strips that enter now */
+    uint64_t exchanged; /* strips streamed since stream_create, without those of stream_seek */
+    uint64_t late;      /* exchanges that were not read in time */
 };
 struct stream_state stream_state(const struct stream *stream);
 
-/* Mean squared error of the best picture of one colour, as rays of the training views with such a
- * background see it; 0: the views could not be read. */
+/* Returns the mean squared error of the best picture of one colour, over rays of the training views
+ * on the background; 0 if the views cannot be read. */
 double images_constant_error(const struct vkn_scene *scene, enum vkn_background background);
 
 #endif

@@ -1,3 +1,4 @@
+/* Plans which image strips are resident at each step: a pure function of step and seed. */
 #include "images/images.h"
 
 #include <math.h>
@@ -5,14 +6,10 @@
 
 #include "shared/layout.h"
 
-/* Bytes that a period may bring in without holding the device up: a millisecond on PCIe; and of
- * pixels that may be decoded for it where host memory does not hold them: three images of 800x800.
- */
+/* Bytes per update interval: a millisecond on PCIe; decoded pixels of three images of 800x800. */
 #define COPIED_BYTES    ((uint64_t)16 << 20)
 #define DECODED_BYTES   ((uint64_t)8 << 20)
-/* Periods in which everything comes by at the latest, where the device holds enough: a fifth of a
- * training of 20000 steps. */
-#define CYCLE_INTERVALS 256u
+#define CYCLE_INTERVALS 256u /* longest cycle in update intervals: a fifth of 20000 steps */
 #define LEAST_SLOTS     2u
 #define MOST_STRIPS     16u
 #define LEAST_ROWS      4u /* of a strip, after shrinking */
@@ -27,7 +24,7 @@ static size_t view_count(const struct scene_split *train)
     return scene_share_count(train->share, train->camera_count);
 }
 
-/* Of those that the split's share has. */
+/* Returns a view by its index in the split's share. */
 static const struct scene_camera *view_at(const struct scene_split *train, size_t index)
 {
     return &train->cameras[scene_share_view(train->share, index)];
@@ -50,16 +47,15 @@ static vkn_status check_shrink(const struct scene_split *train, uint32_t shrink)
         const struct scene_camera *view = view_at(train, i);
         if (view->width < shrink || view->height < shrink)
             return base_fail(VKN_BAD_INPUT,
-                             "%s: of %ux%u pixels nothing is left at a "
-                             "progressive.start_downscale of %u",
+                             "%s: %ux%u pixels are too few for a progressive.start_downscale of %u",
                              view->image_path, view->width, view->height, shrink);
     }
     return VKN_OK;
 }
 
-/* ---- pieces -------------------------------------------------------------------------------- */
+/* ---- strips -------------------------------------------------------------------------------- */
 
-/* The row at which a strip begins; the height where the last one ends. */
+/* Returns the first row of a strip; for strip plan->strips, the height. */
 static uint32_t strip_begin(const struct images_plan *plan, uint32_t height, uint32_t strip)
 {
     if (strip == plan->strips)
@@ -84,7 +80,7 @@ struct images_strip images_strip(const struct images_plan *plan, const struct sc
     return result;
 }
 
-/* Cuts every view into so many strips. */
+/* Cuts every view into `strips` strips. */
 static void plan_strips(const struct scene_split *train, uint32_t strips, uint32_t rows,
                         struct images_plan *plan)
 {
@@ -99,7 +95,7 @@ static void plan_strips(const struct scene_split *train, uint32_t strips, uint32
     }
 }
 
-/* As many as leave the lowest view enough rows in each. */
+/* Returns the number of strips, with at least LEAST_ROWS rows each in the lowest view. */
 static uint32_t choose_strips(const struct scene_split *train, uint32_t shrink)
 {
     uint32_t strips = MOST_STRIPS;
@@ -117,7 +113,7 @@ static uint64_t strip_bytes(const struct images_plan *plan)
     return 4 * plan->slot_pixels + sizeof(struct Camera);
 }
 
-/* Sets how many pieces are exchanged by period, of as many as `most`. */
+/* Chooses how many strips enter in each update interval, at most `most`. */
 static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config *config,
                           uint64_t most, uint64_t range, struct images_plan *plan)
 {
@@ -132,7 +128,7 @@ static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config
     plan->exchange = plan->exchanged * strip_bytes(plan);
 }
 
-/* Some pieces at a time, in as many slots as the budget holds. */
+/* Plans streaming into as many slots as the budget holds. */
 static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_config *config,
                              uint64_t budget, uint64_t range, struct images_plan *plan)
 {
@@ -140,9 +136,9 @@ static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_con
     uint64_t slots = least(budget, range) / (4 * plan->slot_pixels);
     if (slots < LEAST_SLOTS)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: %ux%u pixels, in %u strips, make pieces of %.2f MiB, of which room "
-                         "for %u is needed; %.2f MiB of device memory are left to images "
-                         "(scene.image_budget); see --image-memory, --downscale",
+                         "%s: %ux%u pixels in %u strips of %.2f MiB: at least %u strips must fit, "
+                         "but images have only %.2f MiB of device memory (scene.image_budget); see "
+                         "--image-memory, --downscale",
                          largest->image_path, largest->width, largest->height, plan->strips,
                          base_mib(4 * plan->slot_pixels), LEAST_SLOTS,
                          base_mib(least(budget, range)));
@@ -203,8 +199,8 @@ vkn_status images_check(const struct vkn_scene *scene)
     return VKN_OK;
 }
 
-/* Images get three quarters of what the other buffers leave: some of it is for evaluation, and for
- * others. A run that shall repeat does not ask what others have left. */
+/* Images get three quarters of the memory that the other buffers leave; the rest is for evaluation
+ * and other processes. A deterministic run must not depend on what other processes leave free. */
 vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
                             const struct setup *setup, struct images_plan *plan)
 {
@@ -262,7 +258,7 @@ uint64_t images_entry_window(const struct images_plan *plan, uint64_t position)
     return position < plan->resident ? 0 : (position - plan->resident) / plan->exchanged + 1;
 }
 
-/* ---- moments ------------------------------------------------------------------------------- */
+/* ---- times --------------------------------------------------------------------------------- */
 
 float images_latest_time(const struct Config *constants, uint64_t step, double time_progress)
 {
@@ -280,7 +276,7 @@ float images_latest_time(const struct Config *constants, uint64_t step, double t
 
 struct view_time {
     float time;
-    uint32_t view; /* of the share */
+    uint32_t view; /* index in the share */
 };
 
 static int compare_times(const void *a, const void *b)
@@ -294,16 +290,16 @@ static int compare_times(const void *a, const void *b)
 vkn_status images_sort(const struct scene_split *train, struct scene_share share, uint32_t *order)
 {
     size_t count = scene_share_count(share, train->camera_count);
-    struct view_time *moments = base_alloc(count, sizeof *moments);
-    if (!moments)
+    struct view_time *sorted = base_alloc(count, sizeof *sorted);
+    if (!sorted)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
-        moments[i] =
+        sorted[i] =
             (struct view_time){train->cameras[scene_share_view(share, i)].time, (uint32_t)i};
-    qsort(moments, count, sizeof *moments, compare_times);
+    qsort(sorted, count, sizeof *sorted, compare_times);
     for (size_t i = 0; i < count; i++)
-        order[i] = moments[i].view;
-    free(moments);
+        order[i] = sorted[i].view;
+    free(sorted);
     return VKN_OK;
 }
 

@@ -1,10 +1,10 @@
+/* Uploads the training images, or streams image strips to the device during training. */
 #include "images/images.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of pixels that are read before they are uploaded. */
-#define FILL_BYTES ((uint64_t)16 << 20)
+#define FILL_BYTES ((uint64_t)16 << 20) /* of pixels that are read and uploaded at a time */
 
 struct stream {
     struct step *step;
@@ -13,19 +13,18 @@ struct stream {
     struct vkn_config config;
     struct gpu_arena *arena;
     struct gpu_buffer exchanges[IMAGES_EXCHANGES]; /* host memory that the device copies from */
-    uint32_t *order;                               /* see images_shuffle, images_sort */
-    uint32_t *available;                           /* of these, what has come by `latest` */
+    uint32_t *order;     /* [image_strips], see images_shuffle, images_sort */
+    uint32_t *available; /* [available_count], see images_available */
     uint32_t available_count;
-    float latest;
-    uint32_t *shrink; /* by slot: of the piece there */
-    uint64_t period;  /* that was last prepared for */
+    float latest;     /* time for which `available` was computed */
+    uint32_t *shrink; /* [slot], downscale factor of the strip in the slot */
+    uint64_t period;  /* last update interval that was prepared */
     uint64_t window;  /* on the device */
     struct stream_state state;
-    /* The exchange that leads to the next window. */
-    struct images_strip *arrivals;
+    struct images_strip *arrivals; /* [arrival_count], strips that enter with the next window */
     uint32_t arrival_count;
-    struct base_task *reading;                          /* NULL: there is nothing to read */
-    struct gpu_recording *recordings[IMAGES_EXCHANGES]; /* of the last exchanges */
+    struct base_task *reading;                          /* reads `arrivals`; NULL: none to read */
+    struct gpu_recording *recordings[IMAGES_EXCHANGES]; /* copies of the last exchanges */
 };
 
 /* ---- pixels -------------------------------------------------------------------------------- */
@@ -35,7 +34,7 @@ static uint64_t strip_bytes(const struct images_strip *image_strip)
     return 4ull * image_strip->camera.width * image_strip->camera.height;
 }
 
-/* Pieces that are read into places one slot apart. */
+/* Strips to be read into pixels[strip][slot_pixels]. */
 struct reading {
     const struct vkn_scene *scene;
     const struct images_strip *image_strips;
@@ -52,7 +51,7 @@ static vkn_status read_strip(void *context, size_t index)
                            reading->pixels + index * reading->slot_pixels);
 }
 
-/* How many of `count` pieces lie one slot apart on the device, as they do on the host. */
+/* Returns how many strips, from the first, have consecutive slots and can be copied as a region. */
 static size_t run_length(const struct images_plan *plan, const struct images_strip *image_strips,
                          size_t count)
 {
@@ -64,14 +63,14 @@ static size_t run_length(const struct images_plan *plan, const struct images_str
     return length;
 }
 
-/* Bytes of such a run. */
+/* Returns the bytes from the first strip's begin to the last strip's end. */
 static uint64_t run_bytes(const struct images_plan *plan, const struct images_strip *image_strips,
                           size_t length)
 {
     return 4 * (length - 1) * plan->slot_pixels + strip_bytes(&image_strips[length - 1]);
 }
 
-/* Reads and uploads, a few at a time. */
+/* Reads and uploads strips, FILL_BYTES at a time. */
 static vkn_status upload_pixels(struct step *step, const struct images_plan *plan,
                                 const struct vkn_scene *scene,
                                 const struct images_strip *image_strips, size_t count)
@@ -96,7 +95,7 @@ static vkn_status upload_pixels(struct step *step, const struct images_plan *pla
     return status;
 }
 
-/* The cameras of `count` pieces, from the table's place `first` on. */
+/* Uploads the strips' cameras to BIND_CAMERAS, from index `first` on. */
 static vkn_status upload_cameras(struct step *step, const struct images_strip *image_strips,
                                  uint32_t first, size_t count)
 {
@@ -111,7 +110,7 @@ static vkn_status upload_cameras(struct step *step, const struct images_strip *i
     return status;
 }
 
-/* ---- all at once --------------------------------------------------------------------------- */
+/* ---- loading and uploading all images ------------------------------------------------------ */
 
 vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context)
@@ -124,8 +123,7 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
     return scene_load(scene, SCENE_TRAIN, progress, context);
 }
 
-/* Of all views; with a curriculum in the order of their moments, those of each turn among
- * themselves. */
+/* Lists the cameras of all views; with a curriculum, each virtual rank's are sorted by time. */
 static vkn_status list_cameras(const struct step *step, const struct images_plan *plan,
                                const struct scene_split *train, struct images_strip *views)
 {
@@ -169,19 +167,20 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
 
 /* ---- reading ahead ------------------------------------------------------------------------- */
 
-/* Of the images that enter for that period. */
+/* Returns the downscale factor of the strips that enter for an update interval. */
 static uint32_t stage_of(const struct stream *stream, uint64_t period, double time_progress)
 {
     double progress = images_progress(&stream->config, period);
     return images_shrink(&stream->config, progress > time_progress ? progress : time_progress);
 }
 
-/* What stands at that position of the sequence, as of the images that enter for that period. */
+/* Returns the strip at a position of the sequence, which depends on the curriculum's time at the
+ * update interval for which the strip enters. */
 static uint32_t strip_at(struct stream *stream, uint64_t position, uint64_t period,
                          double time_progress)
 {
     const struct images_plan *plan = stream->plan;
-    if (plan->resident == plan->image_strips) /* all stay where they are */
+    if (plan->resident == plan->image_strips) /* all strips keep their slots */
         return stream->order[position % plan->image_strips];
     float latest =
         images_latest_time(&stream->step->setup.constants, period * UPDATE_INTERVAL, time_progress);
@@ -192,7 +191,7 @@ static uint32_t strip_at(struct stream *stream, uint64_t position, uint64_t peri
     return stream->available[position % stream->available_count];
 }
 
-/* Where the exchange that leads to that window lies. */
+/* Returns the host buffer of the exchange that leads to a window. */
 static const struct gpu_buffer *exchange_buffer(const struct stream *stream, uint64_t window)
 {
     return &stream->exchanges[window % IMAGES_EXCHANGES];
@@ -207,7 +206,7 @@ static vkn_status read_exchange(void *context)
     return base_parallel(stream->arrival_count, read_strip, &reading, NULL);
 }
 
-/* Lists what the next window has more than this one, and begins to read it. */
+/* Lists the strips that enter with the next window, and starts to read them. */
 static vkn_status read_ahead(struct stream *stream, double time_progress)
 {
     const struct images_plan *plan = stream->plan;
@@ -226,13 +225,13 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
         return VKN_OK;
     struct gpu_recording *last = stream->recordings[(stream->window + 1) % IMAGES_EXCHANGES];
     if (last)
-        BASE_TRY(gpu_wait(last)); /* it ran before the period that runs now */
+        BASE_TRY(gpu_wait(last)); /* returns at once: it ran before the current interval */
     return base_task_start(read_exchange, stream, &stream->reading);
 }
 
 /* ---- exchanging ---------------------------------------------------------------------------- */
 
-/* Pieces `first` .. `first + run - 1` of the exchange that leads to that window. */
+/* Records the copies of strips `first` .. `first + run - 1` of the exchange for a window. */
 static void record_run(const struct stream *stream, struct gpu_recording *recording,
                        uint64_t window, size_t first, size_t run)
 {
@@ -254,7 +253,7 @@ static void record_run(const struct stream *stream, struct gpu_recording *record
                     4 * image_strips[0].camera.first_pixel, run_bytes(plan, image_strips, run));
 }
 
-/* Submits the copies of the pieces that were read, behind all that was submitted before. */
+/* Submits the copies of the strips that were read. */
 static vkn_status submit_exchange(struct stream *stream)
 {
     uint64_t window = stream->window + 1;
@@ -314,7 +313,7 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
     return status == VKN_OK ? read_ahead(stream, time_progress) : status;
 }
 
-/* ---- life ---------------------------------------------------------------------------------- */
+/* ---- creating and destroying --------------------------------------------------------------- */
 
 static vkn_status allocate(struct stream *stream)
 {
@@ -363,7 +362,7 @@ void stream_destroy(struct stream **destroyed)
     if (!stream)
         return;
     *destroyed = NULL;
-    (void)base_task_wait(&stream->reading); /* what nobody needs any more may have failed */
+    (void)base_task_wait(&stream->reading); /* a failed read no longer matters */
     for (uint32_t i = 0; i < IMAGES_EXCHANGES; i++)
         gpu_recording_destroy(&stream->recordings[i]);
     gpu_arena_destroy(&stream->arena);

@@ -1,4 +1,4 @@
-/* Loads libraries of others when they are needed: programs start, and build, without them. */
+/* loading: opens third-party libraries at run time, so that vknerf builds and starts without. */
 #ifndef LOADING_LOADING_H
 #define LOADING_LOADING_H
 
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Opens the first of these files that is there, up to NULL; NULL: none is. */
+/* Opens the first loadable library of a NULL-terminated list; returns NULL if there is none. */
 static inline void *loading_open(const char *const *files)
 {
     void *library = NULL;
@@ -15,8 +15,9 @@ static inline void *loading_open(const char *const *files)
     return library;
 }
 
-/* Sets the pointer to a function that `pointer` points to, and returns whether the library has the
- * function; NULL has none. C has no cast from objects to functions. */
+/* Stores a function of the library in the function pointer at `pointer`; returns whether the
+ * library, which may be NULL, has the function. Copies bytes, because C has no cast from object
+ * pointers to function pointers. */
 static inline bool loading_find(void *library, const char *name, void *pointer)
 {
     void *symbol = library ? dlsym(library, name) : NULL;

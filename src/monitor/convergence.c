@@ -1,30 +1,30 @@
-/* When a training has diverged or learns nothing: by losses that are not finite, by steps that are
- * all skipped, and by the error of the training rays beside its best and beside that of a picture
- * of one colour. */
+/* Detects a training that has diverged or learns nothing: by losses that are not finite, by steps
+ * that are all skipped, and by comparing the error of the training rays with its best value and
+ * with the error of a picture of one colour. */
 #include "monitor/internal.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Errors are means of 64 steps. In 24 trainings of the bundled scene, lego and two others (128 to
- * 2048 steps, 512 to 65536 samples, fp32 and fp16) they rise to 1.13 times their best at the most,
- * and are below 0.55 times that of one colour after 128 steps. */
-#define WORSE_FACTOR   4.0   /* of the best: 6 dB */
-#define WORSE_STEPS    256u  /* in a row, to be told */
-#define DIVERGED_STEPS 512u  /* in a row as bad as one colour, for the end */
-#define CONSTANT_SHARE 0.9   /* of the error of one colour: as good as nothing is learnt above it */
-#define CONSTANT_STEPS 2048u /* after which that is told */
-#define LEAST_STEPS    128u  /* of a training at whose end it is */
-#define SKIPPED_ROW    16u   /* skipped steps in a row */
+/* Errors are means over 64 steps. In 24 trainings of the bundled scene, lego and two others (128 to
+ * 2048 steps, 512 to 65536 samples, fp32 and fp16) errors rise to at most 1.13 times the best one,
+ * and after 128 steps they are below 0.55 times the error of one colour. */
+#define WORSE_FACTOR   4.0   /* over the best error: 6 dB */
+#define WORSE_STEPS    256u  /* steps in a row until the warning */
+#define DIVERGED_STEPS 512u  /* steps in a row as bad as one colour until failure */
+#define CONSTANT_SHARE 0.9   /* of the error of one colour: nothing is learnt at or above it */
+#define CONSTANT_STEPS 2048u /* steps until the warning that nothing is learnt */
+#define LEAST_STEPS    128u  /* of a training whose summary says that nothing was learnt */
+#define SKIPPED_ROW    16u   /* skipped steps in a row that make the weights doubtful */
 
 double convergence_psnr(double error)
 {
     return -10.0 * log10(fmax(error, 1e-10));
 }
 
-/* ---- no step is taken ------------------------------------------------------------------------ */
+/* ---- all steps are skipped ------------------------------------------------------------------- */
 
-/* No scale to come is below the step's. */
+/* Returns whether no later step can have a lower loss scale. */
 static bool is_lowest(const struct monitor_scale *scale, const struct Stats *stats)
 {
     if (scale->kind == SCALE_DYNAMIC)
@@ -59,7 +59,7 @@ static void check_steps(struct monitor *monitor, const struct Stats *stats, bool
 
 /* ---- nothing is learnt ----------------------------------------------------------------------- */
 
-/* Whether the mean of the last errors is new. */
+/* Adds the step's error to the ring. Returns whether the mean of a full ring was computed. */
 static bool take_error(struct monitor_convergence *convergence, const struct Stats *stats)
 {
     double sum = 0.0;
@@ -78,7 +78,8 @@ static bool take_error(struct monitor_convergence *convergence, const struct Sta
     return true;
 }
 
-/* Near its best nothing is wrong, whatever it is beside one colour. */
+/* Warns of an error far above the best one, and ends a training that is worse than one colour after
+ * it was better. */
 static bool check_worse(struct monitor_convergence *convergence, const struct Stats *stats,
                         char *line)
 {
@@ -137,7 +138,7 @@ bool convergence_is_constant(const struct monitor *monitor)
            convergence->error >= CONSTANT_SHARE * convergence->constant_error;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- failure --------------------------------------------------------------------------------- */
 
 bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE])
 {
@@ -150,8 +151,8 @@ bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE])
     case MONITOR_NO_STEP:
         snprintf(
             line, MONITOR_LINE,
-            "no step is taken any more: every step since step %u was skipped, for gradients are "
-            "not finite, and no lower loss scale is to come",
+            "no step is taken any more: every step since step %u was skipped, because gradients "
+            "are not finite at the lowest loss scale",
             convergence->since);
         return true;
     case MONITOR_DIVERGED:
@@ -175,8 +176,8 @@ void monitor_describe_failure(const struct monitor *monitor, uint32_t step, char
                  step + 1 - convergence->nonfinite_in_row);
     else
         snprintf(line, MONITOR_LINE,
-                 "no step was taken: all %u were skipped, for their gradients are not finite at a "
-                 "loss scale of %.4g",
+                 "no step was taken: all %u were skipped, because their gradients are not finite "
+                 "at a loss scale of %.4g",
                  monitor->skips.before, (double)convergence->scale);
 }
 

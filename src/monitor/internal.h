@@ -1,21 +1,23 @@
-/* What the monitor's files share. */
+/* Declares the parts of the monitor: skipped steps and convergence. */
 #ifndef MONITOR_INTERNAL_H
 #define MONITOR_INTERNAL_H
 
 #include "monitor/monitor.h"
 
-/* Counts a step that was skipped or taken; returns whether it was skipped. */
+/* Counts a step; returns whether it was skipped. */
 bool skips_count(struct monitor *monitor, const struct Stats *stats);
-/* Whether there is something new to tell of skipped steps. */
+/* Returns whether `line` has a new warning of skipped steps. */
 bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE]);
-/* Whether so many were skipped, beyond the search of a dynamic scale, that the end tells of it. */
+/* Returns whether enough steps were skipped for the summary. The search of a dynamic loss scale at
+ * the beginning does not count. */
 bool skips_are_many(const struct monitor *monitor);
 
-/* Takes the step's loss and error; returns whether there is something new to tell of them. */
+/* Adds the step's loss and error; returns whether `line` has a new warning of them. */
 bool convergence_step(struct monitor *monitor, const struct Stats *stats, bool skipped,
                       char line[MONITOR_LINE]);
-/* Whether the last error is no better than that of one colour. */
+/* Returns whether the last error is no better than that of one colour. */
 bool convergence_is_constant(const struct monitor *monitor);
+/* Returns the PSNR in dB of a mean squared error. */
 double convergence_psnr(double error);
 
 #endif

@@ -1,5 +1,4 @@
-/* Warns of what the figures of steps tell, and advises what to change where a training has
- * diverged. */
+/* Warns of conspicuous gradients and losses, and advises what to change after a failure. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,11 +10,11 @@
 #include "monitor/internal.h"
 #include "monitor/monitor.h"
 
-/* With dynamic scaling the bundled scene flushes 0.04 % on average and 0.15 % at most; static
- * scales that flush 1, 2, 5 and 19 % cost it 0.4, 1, 1.7 and 9 dB in 150 steps. Its norms stay
- * within tenfold of the usual one. */
-#define MUCH_UNDERFLOW 0.02
-#define LARGE_JUMP     100.0
+/* On the bundled scene with dynamic scaling 0.04 % of the gradients underflow on average, and
+ * 0.15 % at most; static scales at which 1, 2, 5 and 19 % underflow cost 0.4, 1, 1.7 and 9 dB in
+ * 150 steps. Norms stay within ten times the usual one. */
+#define MUCH_UNDERFLOW 0.02          /* share of the gradients */
+#define LARGE_JUMP     100.0         /* times the usual norm */
 #define MANY_ZEROS     MONITOR_NORMS /* steps in a row */
 
 static int by_size(const void *a, const void *b)
@@ -24,7 +23,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* 0 until there are enough. */
+/* Returns the median of the last MONITOR_NORMS norms; 0 until there are as many. */
 static double usual_norm(const struct monitor *monitor)
 {
     float sorted[MONITOR_NORMS];
@@ -35,7 +34,7 @@ static double usual_norm(const struct monitor *monitor)
     return 0.5 * ((double)sorted[MONITOR_NORMS / 2 - 1] + (double)sorted[MONITOR_NORMS / 2]);
 }
 
-/* Counts a condition that holds in this step; whether it is to be told for the first time. */
+/* Counts a condition; returns whether to warn of it, which happens once. */
 static bool is_new(struct monitor *monitor, enum monitor_condition condition, bool holds, bool tell)
 {
     monitor->counts[condition] += holds;
@@ -52,14 +51,15 @@ static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
     monitor->underflowed += (much - monitor->underflowed) / MONITOR_NORMS;
     if (!is_new(monitor, MONITOR_UNDERFLOW, much, monitor->underflowed > 0.5))
         return false;
-    snprintf(line, MONITOR_LINE,
-             "step %u: 16 bits turn %.0f %% of the gradients into zero at a loss scale of %.4g: "
-             "little is learnt; use --loss-scale dynamic or a larger scale",
-             stats->step, 100.0 * (double)stats->underflowed, (double)stats->loss_scale);
+    snprintf(
+        line, MONITOR_LINE,
+        "step %u: %.0f %% of the gradients underflow in f16 at a loss scale of %.4g: little is "
+        "learnt; use --loss-scale dynamic or a larger scale",
+        stats->step, 100.0 * (double)stats->underflowed, (double)stats->loss_scale);
     return true;
 }
 
-/* Zero gradients that flushing explains are not told once more. */
+/* Does not warn of zero gradients that underflow explains. */
 static bool check_zero(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     bool zero = !(stats->grad_norm > 0.0f);
@@ -68,13 +68,13 @@ static bool check_zero(struct monitor *monitor, const struct Stats *stats, char 
                 monitor->zeros >= MANY_ZEROS && monitor->underflowed < 0.5))
         return false;
     snprintf(line, MONITOR_LINE,
-             "step %u: the gradient was zero in the last %d steps: nothing is learnt; do the views "
-             "see the training space (vknerf info SCENE), and is the learning rate sound?",
+             "step %u: the gradient was zero in the last %d steps: nothing is learnt; check that "
+             "the views see the training space (vknerf info SCENE), and optimizer.learning_rate",
              stats->step, MANY_ZEROS);
     return true;
 }
 
-/* There is one line by step. */
+/* Does not warn if the step's line is taken by an `other` warning. */
 static bool check_jump(struct monitor *monitor, const struct Stats *stats, bool other,
                        char line[MONITOR_LINE])
 {
@@ -86,18 +86,18 @@ static bool check_jump(struct monitor *monitor, const struct Stats *stats, bool 
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: the gradient's norm jumps to %.3g, %.0f times the usual %.3g: lower "
-             "optimizer.learning_rate, or cut such gradients with --set optimizer.clip_norm=%.1g",
+             "optimizer.learning_rate, or clip such gradients with --set optimizer.clip_norm=%.1g",
              stats->step, norm, norm / usual, usual, 10.0 * usual);
     return true;
 }
 
-/* Such a step is skipped, and where parameters are no numbers any more all that follow are. */
+/* Warns once: such a step is skipped, and with parameters of NaN so are all that follow. */
 static bool check_loss(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     if (isfinite(stats->loss) || monitor->lost++ > 0)
         return false;
     snprintf(line, MONITOR_LINE,
-             "step %u: the loss is not finite: the field's values are no numbers; lower "
+             "step %u: the loss is not finite: the field's values are not finite; lower "
              "optimizer.learning_rate, undo settings of policy.*, or compute in --precision fp32",
              stats->step);
     return true;
@@ -119,11 +119,11 @@ void monitor_begin(struct monitor *monitor, const struct Config *constants, uint
     memcpy(monitor->scale.schedule, constants->schedule, sizeof monitor->scale.schedule);
 }
 
-/* One line by step: what is not told in this one is in a later one. */
+/* A step has one line; a warning that finds it taken comes at a later step. */
 static bool check_gradient(struct monitor *monitor, const struct Stats *stats,
                            char line[MONITOR_LINE])
 {
-    if (!isfinite(stats->grad_norm)) /* skipped, which skips_warn tells */
+    if (!isfinite(stats->grad_norm)) /* a skipped step, of which skips_warn warns */
         return false;
     monitor->steps++;
     bool underflowed = check_underflow(monitor, stats, line);
@@ -141,7 +141,7 @@ bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[
     return convergence || check_gradient(monitor, stats, line) || skips_warn(monitor, stats, line);
 }
 
-/* "; " between two parts of a line. */
+/* Appends to the line, after "; " unless the line is empty. */
 __attribute__((format(printf, 3, 4))) static size_t append(char line[MONITOR_LINE], size_t used,
                                                            const char *format, ...)
 {
@@ -159,7 +159,7 @@ __attribute__((format(printf, 3, 4))) static size_t append(char line[MONITOR_LIN
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
 {
     static const char *const texts[] = {
-        [MONITOR_UNDERFLOW] = "16 bits turned more than 2 % of the gradients into zero",
+        [MONITOR_UNDERFLOW] = "more than 2 % of the gradients underflowed in f16",
         [MONITOR_JUMP] = "the gradient's norm was more than 100 times the usual one",
         [MONITOR_ZERO] = "the gradient was zero"};
     const struct monitor_skips *skips = &monitor->skips;
@@ -212,7 +212,7 @@ void monitor_advise(const struct monitor *monitor, const struct vkn_config *conf
         base_text_add(text, "lower optimizer.learning_rate (%s now)", rate);
     vkn_free(rate);
     if (config->optimizer.clip_norm <= 0.0f && !skipped)
-        base_text_add(text, ", or cut large gradients (optimizer.clip_norm)");
+        base_text_add(text, ", or clip large gradients (optimizer.clip_norm)");
     if (config->precision != VKN_PRECISION_FP32)
         base_text_add(text, ", or compute in --precision fp32");
 }

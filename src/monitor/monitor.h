@@ -1,6 +1,5 @@
-/* Watches the figures of a training for what nobody would notice: 16 bits that turn gradients into
- * zero, a norm that jumps, gradients that are zero, steps that are skipped, and a training that has
- * diverged or learns nothing. Host only; takes a step's figures after the step. */
+/* monitor: warns, from a step's figures on the host, of gradients that underflow in f16, jump or
+ * are zero, of skipped steps, and of a training that has diverged or learns nothing. */
 #ifndef MONITOR_MONITOR_H
 #define MONITOR_MONITOR_H
 
@@ -10,22 +9,22 @@
 
 #include "shared/layout.h"
 
-#define MONITOR_NORMS 64  /* whose median is the usual norm; steps that errors are means of */
-#define MONITOR_LINE  512 /* bytes of a warning, without newline */
-#define MONITOR_END_STEPS \
-    64 /* steps in a row without a finite loss, or skipped at the lowest scale */
+#define MONITOR_NORMS     64  /* steps in the median of norms and in the mean of errors */
+#define MONITOR_LINE      512 /* bytes of a warning, which has no newline */
+/* Steps in a row, without a finite loss or skipped at the lowest scale, that end a training. */
+#define MONITOR_END_STEPS 64
 
 enum monitor_condition { MONITOR_UNDERFLOW, MONITOR_JUMP, MONITOR_ZERO, MONITOR_CONDITIONS };
 
-/* Why a training is over before its limit. */
+/* Why a training has failed. */
 enum monitor_end {
-    MONITOR_GOES_ON,
+    MONITOR_GOES_ON, /* it has not */
     MONITOR_NO_LOSS, /* the losses of the last MONITOR_END_STEPS steps were not finite */
-    MONITOR_NO_STEP, /* they were skipped, and no lower loss scale is to come */
-    MONITOR_DIVERGED /* what was learnt is lost: the error is that of a picture of one colour */
+    MONITOR_NO_STEP, /* the last MONITOR_END_STEPS steps were skipped at the lowest loss scale */
+    MONITOR_DIVERGED /* the error has risen from a good one to that of a picture of one colour */
 };
 
-/* How losses are scaled, as struct Config has it. */
+/* Settings of the loss scale, from struct Config. */
 struct monitor_scale {
     uint32_t kind; /* SCALE_* */
     float growth, backoff, lowest;
@@ -33,73 +32,69 @@ struct monitor_scale {
     SchedulePoint schedule[MAX_SCHEDULE_POINTS];
 };
 
-/* Steps that are skipped (skips.c). */
+/* Counts of skipped steps (skips.c). */
 struct monitor_skips {
-    uint32_t before;   /* State.skipped_steps after the step before */
-    uint64_t steps;    /* watched, whether skipped or not */
-    uint64_t skipped;  /* of these */
-    uint64_t searched; /* of these before the first good one, while a dynamic scale comes down */
-    bool settled;      /* no such search, or it is over */
-    uint64_t recent;   /* a bit for each of the last 64 steps behind the search */
+    uint32_t before;   /* State.skipped_steps after the previous step */
+    uint64_t steps;    /* all steps, skipped or not */
+    uint64_t skipped;  /* all skipped steps */
+    uint64_t searched; /* skipped before the first good step, while a dynamic scale decreases */
+    bool settled;      /* the search for a dynamic scale is over, or there is none */
+    uint64_t recent;   /* bits of the last 64 steps after the search: 1 if skipped */
     uint32_t in_row;
     bool told_row, told_share;
 };
 
-/* Whether the training still learns (convergence.c). Errors are mean squared ones of training rays.
- */
+/* Convergence of the training (convergence.c). Errors are mean squared errors of training rays. */
 struct monitor_convergence {
     float scale;           /* loss scale of the last step */
     double constant_error; /* error of the best picture of one colour; 0: not known */
     enum monitor_end end;
-    uint32_t end_step, since; /* of the end; of what led to it */
-    uint32_t nonfinite_in_row,
-        lowest_in_row;           /* steps without a loss; skipped at the lowest scale */
-    uint32_t count;              /* errors taken, the last MONITOR_NORMS of which */
-    float errors[MONITOR_NORMS]; /* are kept, in a ring */
-    double error, best;          /* mean of the ring; the lowest there was */
-    uint32_t best_step, worse_in_row, constant_in_row;
+    uint32_t end_step, since; /* step of the failure; first step of what led to it */
+    uint32_t nonfinite_in_row, lowest_in_row; /* without finite loss; skipped at the lowest scale */
+    uint32_t count;                           /* errors so far */
+    float errors[MONITOR_NORMS];              /* ring of the last errors */
+    double error, best;                       /* mean of the ring; lowest mean so far */
+    uint32_t best_step, worse_in_row,
+        constant_in_row; /* step of `best`; see WORSE_, DIVERGED_STEPS */
     bool told_worse, told_constant;
 };
 
-/* Zero: nothing watched yet; losses are not scaled, and the error of one colour is not known. */
+/* Zero: no step yet; losses are not scaled, and the error of one colour is not known. */
 struct monitor {
-    uint64_t steps;                      /* watched, whose gradient was finite */
-    uint64_t counts[MONITOR_CONDITIONS]; /* steps in which each held */
-    bool told[MONITOR_CONDITIONS];       /* once for each, as long as the struct lives */
-    double underflowed;         /* share of about the last MONITOR_NORMS steps that flushed much */
-    uint64_t lost;              /* steps whose loss was not finite; told at the first */
-    uint32_t zeros;             /* in a row */
-    uint32_t norm_count;        /* taken, the last MONITOR_NORMS of which are kept */
-    float norms[MONITOR_NORMS]; /* above zero */
+    uint64_t steps;                      /* steps with a finite gradient */
+    uint64_t counts[MONITOR_CONDITIONS]; /* steps in which each condition held */
+    bool told[MONITOR_CONDITIONS];       /* whether a warning was given, at most one each */
+    double underflowed;                  /* moving average: share of steps with much underflow */
+    uint64_t lost;                       /* steps whose loss was not finite */
+    uint32_t zeros;                      /* steps in a row with a zero gradient */
+    uint32_t norm_count;                 /* norms above zero so far */
+    float norms[MONITOR_NORMS];          /* ring of the last norms above zero */
     struct monitor_scale scale;
     struct monitor_skips skips;
     struct monitor_convergence convergence;
 };
 
-/* A training that begins or goes on, `skipped_steps` having been skipped before. `plain`: see
- * struct monitor_convergence. */
+/* Starts to watch a training that begins or is resumed. `skipped_steps`: State.skipped_steps so
+ * far; `constant_error`: see struct monitor_convergence. */
 void monitor_begin(struct monitor *monitor, const struct Config *constants, uint32_t skipped_steps,
                    double constant_error);
-/* Whether there is something to tell that has not been told: `line` then holds it. */
+/* Adds a step's figures. Returns whether `line` has a new warning. */
 bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE]);
-/* Whether anything has been told, or many steps were skipped: `line` then says how often it held.
- */
+/* Returns whether `line` has a summary: there was a warning, or many steps were skipped. */
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE]);
-/* Whether the training is over, since the step monitor->course.end_step: `line` then says why. */
+/* Returns whether the training has failed; `line` then says why. */
 bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE]);
 struct base_text;
 struct vkn_config;
-/* Adds what to change after monitor_ended. `policy`: settings of the precision policy that depart
- * from the default, or ""; `skipped`: the loss scale is why, else the loss is not finite, or large.
- */
+/* Adds to `text` which settings to change after a failure. `policy`: non-default settings of the
+ * precision policy, or ""; `skipped`: steps were skipped, else the loss was large or not finite. */
 void monitor_advise(const struct monitor *monitor, const struct vkn_config *config,
                     const char *policy, bool skipped, struct base_text *text);
-/* Why a training that has come to its limit, the step, has failed: no loss in the end was finite,
- * or no step was taken. */
+/* Says in `line` why a training that has reached its limit at `step` has failed: the last losses
+ * were not finite, or all steps were skipped. */
 void monitor_describe_failure(const struct monitor *monitor, uint32_t step,
                               char line[MONITOR_LINE]);
-/* Whether the last steps give no reason to doubt the weights: else they take no checkpoint's place.
- */
+/* Returns whether the last steps give no reason to doubt the weights. */
 bool monitor_is_sound(const struct monitor *monitor);
 
 #endif

@@ -1,16 +1,16 @@
-/* Steps that were skipped because their loss or gradient was not finite: how many are too many, and
- * what to change. */
+/* Warns when too many steps are skipped because their loss or gradient is not finite, and advises
+ * which settings to change. */
 #include "monitor/internal.h"
 
 #include <stdio.h>
 
-/* A dynamic scale overflows once in an interval of 2000 steps. On the bundled scene one that begins
+/* By default a dynamic scale overflows once in 2000 steps. On the bundled scene a scale that begins
  * with 2^40 backs off 7 times after its search, while gradients grow. */
-#define RECENT          64
-#define MANY_RECENT     16 /* of these */
-#define SHARE_OF_ALL    0.05
-#define FEW             8   /* skipped steps that no end tells of, whatever their share */
-#define LEAST_FOR_SHARE 256 /* steps that such a share is told of at once */
+#define RECENT          64   /* steps */
+#define MANY_RECENT     16   /* skipped of the recent ones */
+#define SHARE_OF_ALL    0.05 /* skipped of all steps */
+#define FEW             8    /* skipped steps up to which the summary says nothing */
+#define LEAST_FOR_SHARE 256  /* steps after which SHARE_OF_ALL counts during training */
 
 static unsigned count_bits(uint64_t bits)
 {
@@ -50,7 +50,7 @@ bool skips_are_many(const struct monitor *monitor)
 
 /* ---- what to change -------------------------------------------------------------------------- */
 
-/* The setting that is furthest from its default first. */
+/* Advises to change the setting that is furthest from its default. */
 static void advise_dynamic(const struct monitor *monitor, char *text, size_t size)
 {
     const struct monitor_scale *scale = &monitor->scale;
@@ -98,7 +98,7 @@ static void advise(const struct monitor *monitor, const struct Stats *stats, cha
         snprintf(text, size, "lower optimizer.learning_rate");
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- warnings -------------------------------------------------------------------------------- */
 
 bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
@@ -109,8 +109,8 @@ bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MO
     bool share = !skips->told_share && skips->steps - skips->searched >= LEAST_FOR_SHARE &&
                  share_of(skips) > SHARE_OF_ALL;
     char advice[MONITOR_LINE / 2], count[96];
-    if ((!row && !many && !share) ||
-        monitor->convergence.nonfinite_in_row > 0) /* check_loss tells of those */
+    if ((!row && !many && !share) || monitor->convergence.nonfinite_in_row >
+                                         0) /* check_loss warns of steps without a finite loss */
         return false;
     skips->told_row = skips->told_row || row;
     skips->told_share = skips->told_share || many || share;

@@ -1,4 +1,4 @@
-/* The module: thin calls of MPI, with counts of bytes as MPI takes them. */
+/* Implements struct mpi_module by calls of MPI. */
 #include "mpi/mpi.h"
 
 #include <limits.h>
@@ -11,11 +11,10 @@
 static char problem[MPI_MAX_ERROR_STRING + 64];
 static MPI_Request request = MPI_REQUEST_NULL;
 static int rank, size;
-/* Counts and places of an exchange of parts, four lists of [size]. */
-static int *lists;
-/* Ranks that wait tell each other so, beside the exchanges, by messages without content. */
+static int *lists; /* [4][size]: counts and offsets to send, counts and offsets to receive */
+/* Communicator of notices: empty messages by which waiting ranks tell each other that they wait. */
 static MPI_Comm notice_comm = MPI_COMM_NULL;
-static MPI_Request *notices; /* [size], to each rank; one under way is left alone */
+static MPI_Request *notices; /* [size], the notice to each rank; at most one in flight */
 
 static const char *check(const char *what, int code)
 {

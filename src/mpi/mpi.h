@@ -1,6 +1,5 @@
-/* mpi: messages between processes by MPI, in a module (vknerf-mpi.so) that is loaded where a
- * launcher such as mpirun has begun them: the program itself needs no MPI. This header is all that
- * the two share. */
+/* mpi: interface to MPI in a shared object (vknerf-mpi.so), which is loaded if a launcher such as
+ * mpirun has started the process. The program itself is not linked with MPI. */
 #ifndef MPI_MPI_H
 #define MPI_MPI_H
 
@@ -12,27 +11,27 @@
 
 struct mpi_layout {
     uint32_t rank, size;             /* of all processes */
-    uint32_t local_rank, local_size; /* of those on this machine */
+    uint32_t local_rank, local_size; /* of the processes on this machine */
 };
 
-/* All from one thread. What returns a text has failed, and that says why; it lasts until the next
- * call. An exchange is begun, then asked for until it is done; what was handed in stays as it is
- * until then. `begins` are [size + 1] places where each rank's part of an array of numbers begins,
- * then its end. */
+/* All functions are called from one thread. They return NULL, or an error text that lasts until the
+ * next call. gather, broadcast, all_to_all and all_gather start a collective call; `done` then
+ * polls it, and its buffers must stay valid until it is done. begins[size + 1]: the indices at
+ * which each rank's shard of an array begins, then the array's length. */
 struct mpi_module {
     uint32_t version;
     const char *(*start)(struct mpi_layout *layout);
     const char *(*gather)(const void *mine, size_t bytes, void *all);
     const char *(*broadcast)(void *data, size_t bytes); /* from rank 0 */
-    /* parts[rank * own .. ]: what that rank has in this one's part, `own` numbers. */
+    /* Gathers all ranks' values of this rank's shard in shards[size][own shard]. */
     const char *(*all_to_all)(const float *values, const size_t *begins, float *shards);
-    /* The parts of all from each's own. */
+    /* Fills in the shards of all other ranks. */
     const char *(*all_gather)(float *values, const size_t *begins);
     const char *(*done)(int *done);
-    /* Tells all others that this rank waits, where `tell` is set, and fills heard[size] with
-     * whether each of them has told so since the last call. Waits for nothing. */
+    /* If `tell`, sends all other ranks a notice that this rank waits. Sets heard[size] to whether a
+     * notice of each rank has arrived since the last call. Does not block. */
     void (*exchange_notices)(int tell, unsigned char *heard);
-    /* Waits for the others to come here as well. */
+    /* Finalises MPI, which waits for all ranks. */
     const char *(*finish)(void);
 };
 

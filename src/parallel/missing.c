@@ -1,13 +1,12 @@
-/* Ranks that others wait for: when they are named, and how. */
+/* Warns of ranks that the others have been waiting for. */
 #include <string.h>
 
 #include "parallel/internal.h"
 
-/* Seconds until a rank that has not come is named, and one that may be late. */
-#define SILENCE      10.0
-#define LATE_SILENCE 60.0
-/* A rank looks several times a second: what takes longer between two looks, it has not waited but
- * stood still itself. */
+#define SILENCE      10.0 /* seconds until the first warning of a missing rank */
+#define LATE_SILENCE 60.0 /* the same of a rank that may be late, see parallel_may_be_late */
+/* Seconds. A waiting rank polls several times a second. A longer time between two polls means that
+ * the rank itself was suspended, and is not counted as waiting. */
 #define LONGEST_LOOK 1.0
 
 void parallel_count_wait(struct parallel_wait *wait)

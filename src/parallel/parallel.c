@@ -1,4 +1,4 @@
-/* Does what all kinds of ranks share: means, and a hash of what they agree on. */
+/* Implements what threads and processes share: all-reduces and a hash. */
 #include <string.h>
 
 #include "parallel/internal.h"
@@ -65,8 +65,7 @@ void parallel_leave(struct parallel *parallel)
     parallel->transport->leave(parallel);
 }
 
-/* Whole cache lines. */
-#define PART_ALIGN 16u
+#define PART_ALIGN 16u /* values: shards are whole cache lines */
 
 size_t parallel_shard_begin(size_t count, uint32_t rank, uint32_t size)
 {
@@ -75,7 +74,7 @@ size_t parallel_shard_begin(size_t count, uint32_t rank, uint32_t size)
     return begin < count ? begin : count;
 }
 
-#define AT_ONCE 1024u /* values: 4 KiB of each rank's, which stay in the first cache */
+#define AT_ONCE 1024u /* values: 4 KiB, which stay in the L1 cache */
 
 void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
                       size_t end)
@@ -97,7 +96,7 @@ void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size
 
 /* ---- f16 ------------------------------------------------------------------------------------- */
 
-/* Of pairs, the low halves' sums and the high ones'. */
+/* Sums of the low and of the high f16 of 32-bit words. */
 struct pair_sums {
     float low[AT_ONCE], high[AT_ONCE];
 };
@@ -149,10 +148,7 @@ void parallel_max_of(float *const values[], uint32_t ranks, uint32_t kept, size_
 
 /* ---- hash ------------------------------------------------------------------------------------ */
 
-/* 64 bits that tell texts and numbers apart which differ by mistake; the hash does not withstand
- * forgery. */
-
-/* Carries the highest bits back to the lowest, which a product alone never reaches. */
+/* The rotation carries the highest bits to the lowest, which no product changes. */
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;

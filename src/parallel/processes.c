@@ -1,5 +1,5 @@
-/* Ranks that are processes: what passes between them by a module, which is asked, with naps,
- * whether an exchange is over. */
+/* Implements the transport between processes by MPI, which a module calls: starts non-blocking
+ * calls and polls them, with sleeps in between. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
@@ -13,32 +13,29 @@
 
 #define MODULE "vknerf-mpi.so"
 
-/* Naps are as long as what has been waited for so far allows: an exchange of a GPU's step takes a
- * millisecond, rank 0's evaluation a minute. */
-#define FIRST_NAP         2e-5 /* seconds */
+/* Sleeps between polls grow with the wait so far: an all-reduce of gradients takes a millisecond,
+ * rank 0's evaluation a minute. All in seconds. */
+#define FIRST_NAP         2e-5 /* shortest sleep */
 #define NAP_SHARE         0.1  /* of the wait so far */
-#define LAST_NAP          2e-3
-#define TRANSFER          5e-3 /* that is not napped in */
-/* Seconds that others have when this process was told to stop, and in an exchange to be patient in.
- */
+#define LAST_NAP          2e-3 /* longest sleep */
+#define TRANSFER          5e-3 /* first part of an all-reduce, polled without sleep */
+/* Time that other ranks have after a stop of this process; longer if delays are expected. */
 #define STOP_SECONDS      0.6
 #define LONG_STOP_SECONDS 3.0
-/* Seconds of an exchange after which a rank tells the others that it waits, then again and again;
- * and those without a word after which it does not count as waiting any more. */
-#define NOTICE_SECONDS    0.3
-#define NOTICE_TIMEOUT    5.0
+#define NOTICE_SECONDS    0.3 /* interval of the notices that a rank waits */
+#define NOTICE_TIMEOUT    5.0 /* from a rank's last notice until it counts as missing */
 
 struct process {
     struct parallel comm;
     struct mpi_layout layout;
     const struct mpi_module *module;
     const volatile sig_atomic_t *stop;
-    bool lost;
-    double notice_time; /* base_seconds() when this rank last told the others that it waits */
-    double *heard;      /* [size], when each last told this one */
-    size_t *begins;     /* see mpi_module */
-    float *shards;
-    size_t shard_capacity; /* numbers */
+    bool lost;             /* a rank is lost: all further calls fail */
+    double notice_time;    /* base_seconds() of this rank's last notice */
+    double *heard;         /* [size], base_seconds() of each rank's last notice */
+    size_t *begins;        /* [size + 1], see mpi_module */
+    float *shards;         /* [size][own shard], see mpi_module.all_to_all */
+    size_t shard_capacity; /* values allocated for `shards` */
 };
 
 /* ---- the module ------------------------------------------------------------------------------ */
@@ -52,7 +49,7 @@ bool parallel_launched(void)
     return false;
 }
 
-/* Beside a program, of which `path` is some name. */
+/* Opens the module in the folder of `path`, or in folder `below` of it. */
 static void *open_beside(const char *path, const char *below)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
@@ -73,7 +70,8 @@ static void *open_module(void)
         return dlopen(asked, RTLD_NOW | RTLD_LOCAL);
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         program[0] = '\0';
-    /* Under another program's loader that names the loader; then the loader knows better. */
+    /* /proc/self/exe names the dynamic loader if the program was started as its argument; dladdr
+     * still knows the program. */
     const char *known = dladdr((const void *)open_beside, &self) ? self.dli_fname : NULL;
     const char *const places[] = {program, known};
     void *library = NULL;
@@ -93,13 +91,13 @@ static vkn_status load_module(const struct mpi_module **module)
     *module = library ? (const struct mpi_module *)dlsym(library, MPI_MODULE_SYMBOL) : NULL;
     if (!*module || (*module)->version != MPI_MODULE_VERSION)
         return base_fail(VKN_BAD_INPUT,
-                         "begun by mpirun, but there is no MPI in this program (%s): install "
+                         "started by mpirun, but this program has no MPI (%s): install "
                          "libopenmpi-dev and build again, or train with --devices 0,1",
                          why ? why : MODULE ": of another version");
     return VKN_OK;
 }
 
-/* ---- exchanges ------------------------------------------------------------------------------- */
+/* ---- collective calls ------------------------------------------------------------------------ */
 
 static vkn_status lose(struct process *process, const char *why)
 {
@@ -107,7 +105,7 @@ static vkn_status lose(struct process *process, const char *why)
     return base_fail(VKN_NO_DEVICE, "rank %u: another rank is lost: %s", process->comm.rank, why);
 }
 
-/* Tells the others now and then that this rank waits, and hears who else does. */
+/* Sends the other ranks a notice that this rank waits, if one is due, and receives theirs. */
 static void exchange_notices(struct process *process)
 {
     unsigned char heard[PARALLEL_MOST_RANKS] = {0};
@@ -127,13 +125,13 @@ static void find_waiting(const struct process *process, double since,
         here[rank] = process->heard[rank] >= since;
 }
 
-/* Fails with the names of the ranks that have not come although all ranks are told to stop. */
+/* Fails with the names of the ranks that are missing although all ranks are asked to stop. */
 static vkn_status fail_missing(struct process *process, const bool *here)
 {
     char names[PARALLEL_NAMES];
     parallel_name_missing(&process->comm, here, names);
     process->lost = true;
-    return base_fail(VKN_NO_DEVICE, "rank %u: %s did not come to the end of step %llu",
+    return base_fail(VKN_NO_DEVICE, "rank %u: %s did not reach the end of step %llu",
                      process->comm.rank, names[0] ? names : "another rank",
                      (unsigned long long)process->comm.step);
 }
@@ -144,7 +142,8 @@ static void nap(double seconds)
     nanosleep(&length, NULL);
 }
 
-/* What a rank does while it waits, but sleep. `told`: when it was told to stop; 0: not. */
+/* Warns of missing ranks, and gives them up some time after a stop. `told`: base_seconds() when
+ * this process was asked to stop; 0: not yet. */
 static vkn_status watch_ranks(struct process *process, struct parallel_wait *wait, double told)
 {
     bool here[PARALLEL_MOST_RANKS];
@@ -161,8 +160,8 @@ static vkn_status watch_ranks(struct process *process, struct parallel_wait *wai
     return base_seconds() - told > patience ? fail_missing(process, here) : VKN_OK;
 }
 
-/* `failed`: what the exchange's beginning says. Where all have come, only the transfer is waited
- * for, which goes on while it is asked for: no nap at once. */
+/* Waits for a call that was started. `failed`: error of its start, or NULL. `all_here`: all ranks
+ * are known to have made the call. MPI transfers only while polled: no sleep in the beginning. */
 static vkn_status wait(struct process *process, const char *failed, bool all_here)
 {
     double began = base_seconds(), told = 0;
@@ -216,7 +215,7 @@ static vkn_status reserve(struct process *process, size_t numbers)
     return process->shards ? VKN_OK : VKN_ERROR;
 }
 
-/* Each combines its part of all, and gives it to all. */
+/* All-reduces as reduce-scatter and all-gather: each rank reduces one shard for all ranks. */
 static vkn_status combine(struct parallel *parallel, parallel_combination *combination,
                           float *values, size_t count)
 {
@@ -237,7 +236,7 @@ static vkn_status combine(struct parallel *parallel, parallel_combination *combi
     return wait(process, process->module->all_gather(values, process->begins), true);
 }
 
-/* ---- coming and going ------------------------------------------------------------------------ */
+/* ---- joining and leaving --------------------------------------------------------------------- */
 
 static void leave(struct parallel *parallel)
 {

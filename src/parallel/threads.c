@@ -1,4 +1,4 @@
-/* Ranks that are threads of one process: what one points out the others read. */
+/* Implements the transport between threads of one process, by pointers and a barrier. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +9,17 @@
 struct parallel_group {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint32_t size, arrived;         /* ranks; of them, those at the meeting that comes next */
-    uint64_t barriers;              /* that are over */
-    bool left;                      /* a rank has */
-    bool here[PARALLEL_MOST_RANKS]; /* has come to the meeting that comes next */
+    uint32_t size, arrived;         /* ranks; ranks that wait at the barrier */
+    uint64_t barriers;              /* completed barriers */
+    bool left;                      /* a rank has left the group */
+    bool here[PARALLEL_MOST_RANKS]; /* whether the rank waits at the barrier */
     struct parallel ranks[PARALLEL_MOST_RANKS];
-    /* What each points out, from one meeting to the next. */
+    /* Each rank's data of the current call, valid from one barrier to the next. */
     const void *bytes[PARALLEL_MOST_RANKS];
     float *values[PARALLEL_MOST_RANKS];
 };
 
-/* Half a second at the most; the caller holds the lock. */
+/* Waits for a change, half a second at most. The caller holds the lock. */
 static void wait_a_while(struct parallel_group *group)
 {
     struct timespec until;
@@ -30,7 +30,7 @@ static void wait_a_while(struct parallel_group *group)
     pthread_cond_timedwait(&group->changed, &group->lock, &until);
 }
 
-/* Nobody goes on before all are here. */
+/* Barrier: returns when all ranks have called. VKN_NO_DEVICE when a rank has left. */
 static vkn_status wait_for_all(struct parallel *parallel)
 {
     struct parallel_group *group = parallel->group;
@@ -61,7 +61,7 @@ static vkn_status gather(struct parallel *parallel, const void *mine, size_t siz
     BASE_TRY(wait_for_all(parallel));
     for (uint32_t rank = 0; rank < group->size; rank++)
         memcpy((char *)all + rank * size, group->bytes[rank], size);
-    return wait_for_all(parallel); /* what is mine may go */
+    return wait_for_all(parallel); /* `mine` must stay valid until all have read it */
 }
 
 static vkn_status broadcast(struct parallel *parallel, void *data, size_t size)

@@ -1,4 +1,4 @@
-/* Encodes pictures as JPEG by libjpeg-turbo. */
+/* Encodes pictures as JPEG with libjpeg-turbo. */
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "pixels/pixels.h"
 
-#define FULL_COLOR 90 /* the highest quality whose colours have half the resolution */
+#define FULL_COLOR 90 /* highest quality with chroma subsampling */
 
 struct writing {
     struct jpeg_compress_struct info;
@@ -19,15 +19,15 @@ struct writing {
     jmp_buf leave;
 };
 
-/* Too little memory is the only error there can be. */
+/* Handles errors of libjpeg, which here can only be out of memory. */
 static void fail(j_common_ptr info)
 {
     struct writing *writing = info->client_data;
     longjmp(writing->leave, 1);
 }
 
-/* An upper bound of the file's size, two bytes for each sample and the headers, so that libjpeg
- * never has to enlarge the buffer. */
+/* Returns an upper bound of the file's size: two bytes for each sample, and the headers. libjpeg
+ * then never enlarges the buffer. */
 static size_t bound(const struct pixels_jpeg *picture)
 {
     return (size_t)(picture->width + 16) * (picture->height + 16) * 6 + 4096 + picture->exif_size;

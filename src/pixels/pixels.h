@@ -1,17 +1,17 @@
-/* Pictures in memory: makes them smaller, and JPEG files of them. The library and the program's
- * viewer, which sees nothing of the library's inside, both compile this room. */
+/* pixels: shrinks pictures in memory and encodes them as JPEG. Compiled into the library and into
+ * the viewer, which cannot use the library's internals. */
 #ifndef PIXELS_PIXELS_H
 #define PIXELS_PIXELS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- smaller --------------------------------------------------------------------------------- */
+/* ---- shrinking ------------------------------------------------------------------------------- */
 
-/* Cuts the first from[0] columns and from[1] rows of a picture, of which a row has row_size pixels,
- * into to[0] x to[1] blocks of nearly the same size. For each block, row by row, `add` adds each of
- * its pixels to sums in *context, and `put` makes a pixel of the smaller picture of the sums over a
- * block of `count` pixels, and sets them to zero again. Callers name functions to be inlined. */
+/* Shrinks a picture of from[0] x from[1] pixels, with row_size pixels from row to row, to to[0] x
+ * to[1] pixels, each from a block of the picture. For each pixel of a block, `add` adds it to sums
+ * in *context; after each block, `put` makes pixel number `pixel` of the result from the sums over
+ * `count` pixels, and resets the sums. Both are inlined. */
 static inline __attribute__((always_inline)) void
 pixels_shrink(const uint32_t from[2], size_t row_size, const uint32_t to[2],
               void (*add)(void *context, size_t pixel),
@@ -33,15 +33,14 @@ pixels_shrink(const uint32_t from[2], size_t row_size, const uint32_t to[2],
 /* ---- JPEG ------------------------------------------------------------------------------------ */
 
 struct pixels_jpeg {
-    const uint8_t *pixels; /* rows from the top, each directly behind the one above */
+    const uint8_t *pixels; /* [height][width][channels], top row first */
     uint32_t width, height;
-    uint32_t channels;   /* 3: RGB, 4: RGBA, whose alpha is left out */
-    int quality;         /* 1 to 100; above 90 colours keep their full resolution */
+    uint32_t channels;   /* 3: RGB, 4: RGBA, without its alpha */
+    int quality;         /* 1 to 100; above 90 without chroma subsampling */
     const uint8_t *exif; /* content of the APP1 segment, at most 65533 bytes; NULL: none */
     size_t exif_size;
 };
-/* Returns the file by libjpeg-turbo, of *size bytes, which the caller frees; NULL without memory.
- */
+/* Returns a JPEG file of *size bytes, which the caller frees; NULL without memory. */
 void *pixels_write_jpeg(const struct pixels_jpeg *picture, size_t *size);
 
 #endif

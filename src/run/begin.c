@@ -1,4 +1,4 @@
-/* Begins a run: its own configuration, what it takes over from another run, and its images. */
+/* Begins a run: reads its configuration, inherits settings from another run, loads its images. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,7 @@
 
 /* ---- weights of another run ---------------------------------------------------------------- */
 
-/* The same capture stays where it was, whatever has been added to it; another one has a place
- * of its own. */
+/* Inherits the training space of the same scene: weights stay valid when images are added. */
 static void inherit_space(struct vkn_config *config, const struct vkn_config *from)
 {
     bool open =
@@ -24,7 +23,8 @@ static void inherit_space(struct vkn_config *config, const struct vkn_config *fr
     config->scene.fixed_transform = true;
 }
 
-/* Weights fit only the shape that they were trained in: what the user leaves open is the same. */
+/* Inherits the model's settings that the user does not give: weights fit only the shape in which
+ * they were trained. */
 static vkn_status inherit_model(struct run_beginning *b)
 {
     struct vkn_config from, *config = &b->config;
@@ -42,12 +42,13 @@ static vkn_status inherit_model(struct run_beginning *b)
 static vkn_status refuse_limit(const char *limit, const char *run, const char *past)
 {
     return base_fail(VKN_BAD_INPUT,
-                     "%s: %s is past %s: nothing would be trained; give more, or see vknerf eval",
+                     "%s: %s is past %s: nothing would be trained; raise the limit, or evaluate "
+                     "the run with vknerf eval",
                      run, past, limit);
 }
 
-/* A new limit that the run has passed would train nothing, without a word; that it had before is
- * said. */
+/* Refuses a new limit that the run has already passed, because nothing would be trained. Warns when
+ * the run is at its old limit. */
 static vkn_status check_limits(const struct run_beginning *b, const struct run_reached *reached)
 {
     const struct vkn_config *now = &b->config, *then = &b->recorded;
@@ -69,7 +70,7 @@ static vkn_status check_limits(const struct run_beginning *b, const struct run_r
     return VKN_OK;
 }
 
-/* ---- the rest of a run --------------------------------------------------------------------- */
+/* ---- settings of a resumed run ------------------------------------------------------------- */
 
 static bool is_zero(const char *place, size_t size)
 {
@@ -79,14 +80,14 @@ static bool is_zero(const char *place, size_t size)
     return true;
 }
 
-/* Whether the setting was left to the run. */
+/* Returns whether the user does not give the setting. */
 static bool is_not_given(const struct run_beginning *b, const struct config_setting *setting)
 {
     const char *given = (const char *)b->params->given + setting->offset;
     return is_zero(given, config_setting_size(setting));
 }
 
-/* Whether the setting comes from the run alone. */
+/* Returns whether the setting's value is that of the resumed run and not given by the user. */
 static bool is_inherited(const struct run_beginning *b, const struct config_setting *setting)
 {
     size_t at = setting->offset, size = config_setting_size(setting);
@@ -94,7 +95,8 @@ static bool is_inherited(const struct run_beginning *b, const struct config_sett
            is_not_given(b, setting);
 }
 
-/* Where the run began has no part in how it goes on: new limits need not hold for it. */
+/* Clamps an inherited initial scale to the new limits. A resumed run does not use the initial
+ * scale, but must not be refused for it. */
 static void limit_initial_scale(struct run_beginning *b)
 {
     float *initial = &b->config.loss_scale.initial;
@@ -102,8 +104,8 @@ static void limit_initial_scale(struct run_beginning *b)
         *initial = config_limit_scale(&b->config, *initial);
 }
 
-/* Another precision or kind of loss scaling begins with its own defaults: a scale of 1 that was
- * right in fp32 would lose the gradients of 16 bits. */
+/* Resets the settings of loss scaling to their defaults when precision or kind of scaling change: a
+ * scale of 1, right in fp32, would make f16 gradients underflow. */
 static void renew_loss_scale(struct run_beginning *b)
 {
     static const char group[] = "loss_scale.";
@@ -170,7 +172,8 @@ void run_begin_close(struct run_beginning *beginning)
 
 /* ---- the reason for a resumed run's precision ----------------------------------------------- */
 
-/* The effective precision of a run does not tell whether it was asked for when the run began. */
+/* The checkpoint's precision is effective and does not tell whether the user asked for it, so the
+ * reason is taken from the run's summary. */
 void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
 {
     static const char asked[] = "asked for", chosen[] = "chosen when the run began";
@@ -181,7 +184,7 @@ void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
     char *folder = base_path_folder(b->checkpoint);
     char *old = folder ? run_old_why(folder, b->config.precision) : NULL;
     if (b->config.precision != b->recorded.precision)
-        snprintf(why, sizeof why, "this device has not what the run began with");
+        snprintf(why, sizeof why, "the run's first precision is not supported by this device");
     else if (!old)
         snprintf(why, sizeof why, "as when the run began");
     else if (strcmp(old, asked) == 0)
@@ -197,7 +200,7 @@ void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
 
 /* ---- another device ------------------------------------------------------------------------ */
 
-/* What a device may be unable to do, and what every device can. */
+/* Settings that not every device supports, each with a value that every device supports. */
 static const struct {
     const char *key;
     uint32_t instead;
@@ -224,7 +227,7 @@ static vkn_status check_device(const struct vkn_config *config, const vkn_scene 
     return setup_create(&effective, device, &setup);
 }
 
-/* Everything inherited that a device may be unable to do, as every device can. */
+/* Returns the configuration with all inherited device settings replaced by the supported values. */
 static struct vkn_config without_inherited(const struct run_beginning *b)
 {
     struct vkn_config config = b->config;
@@ -245,7 +248,7 @@ void run_begin_fit(struct run_beginning *b, const vkn_scene *scene,
     struct vkn_config fitted = without_inherited(b);
     if (check_device(&fitted, scene, device) != VKN_OK)
         return;
-    /* One after the other as it was, where that works. */
+    /* Restores the inherited settings one by one, as far as the device supports them. */
     for (size_t i = 0; i < BASE_COUNT(device_settings); i++) {
         const struct config_setting *setting = config_find(device_settings[i].key);
         struct vkn_config candidate = fitted;
@@ -274,7 +277,7 @@ vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *con
     return train_load_images(scene, config, parallel, show_loading, progress);
 }
 
-/* Images are whole where they are cut into one strip each. */
+/* With one strip per image, the strips are whole images. */
 void run_tell_streaming(const struct vkn_images *images)
 {
     char held[96], of[48] = "";

@@ -1,4 +1,4 @@
-/* Visits to a training. */
+/* Calls the callbacks of vkn_train_callbacks. */
 #include "run/training.h"
 
 #include "run/internal.h"
@@ -46,7 +46,7 @@ double run_callbacks_due(const struct run_callbacks *callbacks)
 vkn_status run_callbacks_visit(struct run_callbacks *callbacks)
 {
     bool save = true;
-    while (save) { /* who had to leave for that comes back */
+    while (save) { /* called again after the checkpoint that the callback asked for */
         save = false;
         BASE_TRY(callbacks->user.between_steps(callbacks->user.context, callbacks->saver->trainer,
                                                &save));

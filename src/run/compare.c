@@ -1,3 +1,4 @@
+/* Compares lists of items between ranks. */
 #include "run/compare.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include "parallel/parallel.h"
 #include "train/train.h"
 
-/* A list is a text of one line for each item, "item TAB value"; a hash begins with '#'. */
+/* A list is a text with a line "item TAB value" for each item. Hashes begin with '#'. */
 
 static void add_line(struct base_text *list, const char *item, const char *value)
 {
@@ -36,14 +37,14 @@ struct line {
     size_t item_size, value_size;
 };
 
-/* The line at *at, which goes on to the next; false at the end. */
+/* Reads the line at *at and advances *at to the next line; false at the end of the list. */
 static bool read_line(const char **at, struct line *line)
 {
-    const char *tab = strchr(*at, '\t'), *comm = strchr(*at, '\n');
-    if (!tab || !comm || tab > comm)
+    const char *tab = strchr(*at, '\t'), *newline = strchr(*at, '\n');
+    if (!tab || !newline || tab > newline)
         return false;
-    *line = (struct line){*at, tab + 1, (size_t)(tab - *at), (size_t)(comm - tab - 1)};
-    *at = comm + 1;
+    *line = (struct line){*at, tab + 1, (size_t)(tab - *at), (size_t)(newline - tab - 1)};
+    *at = newline + 1;
     return true;
 }
 
@@ -52,7 +53,7 @@ static bool same(const char *a, size_t a_size, const char *b, size_t b_size)
     return a_size == b_size && memcmp(a, b, a_size) == 0;
 }
 
-/* `first` NULL: rank 0 has no such item. */
+/* `first`: rank 0's line; NULL: rank 0 does not list the item. */
 static vkn_status refuse(const char *what, const struct line *own, const struct line *first)
 {
     int item = (int)own->item_size, here = (int)own->value_size;

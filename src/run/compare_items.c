@@ -1,5 +1,4 @@
-/* What ranks compare but the scene: program, what was asked for, effective configuration, devices.
- */
+/* Compares program, command line, effective configuration and devices between ranks. */
 #include "run/compare.h"
 
 #include <stdlib.h>
@@ -15,8 +14,7 @@
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* Stays as it is for all versions to come: what else ranks exchange may be of another size in
- * another version. */
+/* First message between ranks. Its layout must never change: other messages differ by version. */
 struct greeting {
     char magic[16], version[112];
 };
@@ -29,8 +27,8 @@ vkn_status compare_programs(struct parallel *comm)
     memcpy(mine.magic, magic, sizeof magic);
     snprintf(mine.version, sizeof mine.version, "vknerf %s (%s)", vkn_version(), base_commit());
     vkn_status status = parallel_gather(comm, &mine, sizeof mine, all);
-    if (status != VKN_OK && strstr(vkn_last_error(), "TRUNCATE")) /* versions before 0.1 exchange
-                                                                     more at first */
+    /* Versions before 0.1 sent a longer first message. */
+    if (status != VKN_OK && strstr(vkn_last_error(), "TRUNCATE"))
         return base_fail(VKN_BAD_INPUT, "rank %u: another rank is of an earlier version than %s",
                          parallel_rank(comm), mine.version);
     BASE_TRY(status);
@@ -39,7 +37,7 @@ vkn_status compare_programs(struct parallel *comm)
         bool known = memcmp(all[rank].magic, magic, sizeof magic) == 0;
         if (known && strcmp(all[rank].version, all[0].version) == 0)
             continue;
-        parallel_mark_over(comm); /* all see the same */
+        parallel_mark_over(comm); /* every rank finds the same difference */
         return base_fail(
             VKN_BAD_INPUT, "rank %u: the program differs from rank 0's: %s instead of %s", rank,
             known ? all[rank].version : "an earlier version of vknerf", all[0].version);
@@ -47,9 +45,9 @@ vkn_status compare_programs(struct parallel *comm)
     return VKN_OK;
 }
 
-/* ---- what was asked for ---------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
-/* A checkpoint to begin with, by its step and its bytes. */
+/* Adds a checkpoint's step and the hash of its bytes. */
 static vkn_status add_checkpoint(struct base_text *list, const char *option, const char *run)
 {
     struct run_reached reached = {0};
@@ -139,7 +137,7 @@ vkn_status compare_devices(struct parallel *comm, const struct compare_device *m
     if (rank == parallel_size(comm) || config->parallel.mode == VKN_PARALLEL_AVERAGE)
         return VKN_OK;
     if (config->deterministic) {
-        parallel_mark_over(comm); /* all see the same */
+        parallel_mark_over(comm); /* every rank finds the same difference */
         return base_fail(VKN_BAD_INPUT,
                          "rank %u: its device or driver differs from rank 0's, and --deterministic "
                          "needs the same bits "
@@ -149,7 +147,7 @@ vkn_status compare_devices(struct parallel *comm, const struct compare_device *m
     }
     if (parallel_rank(comm) == 0)
         base_log(BASE_LOG_WARNING,
-                 "rank %u: its device or driver differs from rank 0's and may round otherwise; "
+                 "rank %u: its device or driver differs from rank 0's and may round differently; "
                  "then training ends at "
                  "the next checkpoint, see parallel.mode=average: %s (%s) instead of %s (%s)",
                  rank, devices[rank].name, devices[rank].driver, devices[0].name,

@@ -1,5 +1,5 @@
-/* Whether all ranks have the same scene: each view's name, size, lens, pose, time and mask, and
- * what its files hold. */
+/* Compares the scenes of ranks: each view's name, size, lens, pose, time and mask, and the contents
+ * of its files. */
 #include "run/compare.h"
 
 #include <errno.h>
@@ -34,8 +34,7 @@ vkn_status compare_hash_file(const char *path, uint64_t *hash)
     return status;
 }
 
-/* A file as this machine knows it: the same file has the same, and no other one that was not made
- * to. */
+/* Hashes a file's identity on this machine: device, inode, size and time of modification. */
 static uint64_t hash_identity(uint64_t hash, const char *path)
 {
     struct stat found;
@@ -47,7 +46,7 @@ static uint64_t hash_identity(uint64_t hash, const char *path)
     return parallel_hash(hash, facts, sizeof facts);
 }
 
-/* Of all files that are trained on, and of the machine since it was started. */
+/* Hashes the identities of all training files and of the running machine. */
 static uint64_t identity_of(const struct scene_split *train, uint32_t rank)
 {
     char *boot = NULL;
@@ -56,7 +55,7 @@ static uint64_t identity_of(const struct scene_split *train, uint32_t rank)
     if (base_file_read("/proc/sys/kernel/random/boot_id", 4096, &boot, &size) == VKN_OK)
         hash = parallel_hash(0, boot, size);
     else
-        hash = parallel_hash(rank, "", 0); /* a machine that is not known is nobody else's */
+        hash = parallel_hash(rank, "", 0); /* an unknown machine counts as another one */
     free(boot);
     for (size_t i = 0; i < train->camera_count; i++) {
         hash = hash_identity(hash, train->cameras[i].image_path);
@@ -65,7 +64,7 @@ static uint64_t identity_of(const struct scene_split *train, uint32_t rank)
     return hash;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static const char *name_of(const char *path)
 {
@@ -97,7 +96,7 @@ static void add_space(struct base_text *list, const vkn_scene *scene)
     compare_add_value(list, "training space", text);
 }
 
-/* "pose of train view 3 (r_3.png)" */
+/* Adds an item such as "pose of train view 3 (r_3.png)". */
 static void add_part(struct base_text *list, const char *part, size_t view,
                      const struct scene_camera *camera, uint64_t hash)
 {
@@ -160,7 +159,7 @@ static vkn_status add_contents(struct base_text *list, const struct scene_split 
     return status;
 }
 
-/* Ranks that read the very same files need not read them for this. */
+/* Compares the contents of files, unless all ranks see the very same files. */
 static vkn_status compare_contents(struct parallel *comm, const struct scene_split *train)
 {
     const uint64_t own = identity_of(train, parallel_rank(comm));

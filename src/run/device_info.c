@@ -1,4 +1,4 @@
-/* What vknerf info says: devices, what they offer, what a run would use and why. */
+/* Implements vkn_info_json: lists devices, and what a run would use on the chosen one and why. */
 #include <vknerf/context.h>
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void add_capabilities(cJSON *json, const struct gpu_capabilities *device,
     cJSON_AddNumberToObject(json, "device_memory", (double)device->device_memory);
 }
 
-/* The table, whatever the device. */
+/* Returns the precision policy, which is the same on all devices. */
 static cJSON *policy_json(void)
 {
     cJSON *policy = cJSON_CreateArray();
@@ -123,9 +123,9 @@ static void add_backend(cJSON *json, const struct field_choice *choice)
 #define MAX_DEVICES 16
 #define ERROR_SIZE  512
 
-/* What was found out about one device. */
+/* One device and its self-test. */
 struct tested {
-    struct gpu_capabilities capabilities; /* what its self-test has left of them */
+    struct gpu_capabilities capabilities; /* without those that failed the self-test */
     struct gpu_self_test self_test;
     char error[ERROR_SIZE]; /* why the device cannot be used; empty: it can */
 };
@@ -133,7 +133,7 @@ struct tested {
 struct survey {
     struct tested devices[MAX_DEVICES];
     size_t count;
-    struct gpu_device *chosen; /* NULL: none can be used */
+    struct gpu_device *chosen; /* NULL: no device can be used */
     struct field_choice choice;
 };
 
@@ -148,7 +148,7 @@ static void keep_tested(struct tested *tested, const struct gpu_device *device)
     tested->self_test = *gpu_self_test_result(device);
 }
 
-/* Opens the one device and closes it again. */
+/* Opens a device, keeps its self-test, and closes it. */
 static void test_device(struct survey *survey, size_t index, const struct gpu_options *options)
 {
     struct tested *tested = &survey->devices[index];
@@ -166,7 +166,7 @@ static void test_device(struct survey *survey, size_t index, const struct gpu_op
     gpu_close(&device);
 }
 
-/* What a run without any option would use: chosen as there, so measured if it has to be. */
+/* Chooses the backend of a run with default options, which may have to measure. */
 static vkn_status choose_backend(struct gpu_device *device, struct field_choice *choice)
 {
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
@@ -174,7 +174,7 @@ static vkn_status choose_backend(struct gpu_device *device, struct field_choice 
     return setup_choose_precision(device, &scene, &config, choice);
 }
 
-/* The chosen device stays open, or *survey says why there is none. */
+/* Opens the device that a run would use and keeps it open. */
 static vkn_status choose_device(struct survey *survey, const struct gpu_options *options)
 {
     vkn_status status = gpu_open(options, &survey->chosen);
@@ -259,7 +259,7 @@ static vkn_status list_devices(struct survey *survey)
     return status;
 }
 
-/* The rest after the chosen one; what comes back is why none could be chosen, with its message. */
+/* Tests all devices, the chosen one first. Returns the status and message of the choice. */
 static vkn_status survey_devices(struct survey *survey, const struct gpu_options *options)
 {
     char message[ERROR_SIZE];

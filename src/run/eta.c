@@ -1,17 +1,16 @@
+/* Estimates the remaining time of a training on a CPU device, and suggests shorter trainings. */
 #include "run/training.h"
 
 #include <math.h>
 
 #include "config/config.h"
 
-/* Rates are known well enough at this report; there are at most two a second. */
-#define ETA_REPORT  4u
-#define LONG        600.0 /* seconds */
-#define SHORT       300.0 /* suggested instead */
-/* Of images for a processor without a GPU: what it trains in minutes shows no more detail. */
-#define FINE_PIXELS 256u
+#define ETA_REPORT  4u    /* number of the report at which the rate is known well enough */
+#define LONG        600.0 /* seconds of a training that is worth a remark */
+#define SHORT       300.0 /* seconds of the training that the remark suggests */
+#define FINE_PIXELS 256u  /* longest image side whose detail a CPU device can train in minutes */
 
-/* "--steps 3k": what so many steps a second come to in the time suggested. */
+/* Returns the thousands of steps that fit in SHORT seconds, at least 1. */
 static double short_thousands(double rate)
 {
     return fmax(1.0, round(rate * SHORT / 1000.0));

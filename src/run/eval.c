@@ -1,4 +1,4 @@
-/* vkn_run_eval and what it shares with rendering: a run's renderer and scene. */
+/* Implements vkn_run_eval, and opens a run's renderer and scene for it, rendering and export. */
 #include "run/open.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ vkn_status run_freeze(struct run_opened *opened, double time)
 {
     BASE_TRY(vkn_renderer_set_time(opened->renderer, time));
     if (!opened->scene->dynamic)
-        base_log(BASE_LOG_WARNING, "%s: its frames have no times: time %g is as any other",
+        base_log(BASE_LOG_WARNING, "%s: its frames have no times: time %g has no effect",
                  opened->scene->path, time);
     return VKN_OK;
 }

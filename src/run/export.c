@@ -1,4 +1,4 @@
-/* vkn_run_export: a run's surface as files. */
+/* Implements vkn_run_export: writes a run's field as mesh, point cloud or splats. */
 #include <vknerf/export.h>
 
 #include <float.h>
@@ -33,7 +33,7 @@ static vkn_status check_choices(const char *what, const struct vkn_export_params
     return base_check_choice(what, "unseen", params->unseen, VKN_UNSEEN_KEEP);
 }
 
-/* NULL: there is no file to check. */
+/* Checks the file's ending; `path` may be NULL. */
 static vkn_status check_file(enum render_content content, const char *path)
 {
     const struct render_format *format;
@@ -52,7 +52,7 @@ static vkn_status check_texture(const struct vkn_export_params *params)
     return VKN_OK;
 }
 
-/* What can be said of them before a run is opened. */
+/* Checks the names of files before the run is opened. */
 static vkn_status check_files(const struct vkn_export_params *params)
 {
     BASE_TRY(check_file(RENDER_MESH, params->mesh));
@@ -83,7 +83,7 @@ static vkn_status clean(const struct vkn_export_params *params, struct render_me
                                        &result->removed);
 }
 
-/* Of a mesh that has something to show. */
+/* Textures a mesh that is not empty. */
 static vkn_status make_texture(const struct vkn_export_params *params, struct run_opened *opened,
                                const struct render_voxels *voxels, struct render_mesh *mesh,
                                struct vkn_export_result *result)
@@ -168,7 +168,7 @@ static vkn_status make_splats(const struct vkn_export_params *params, struct run
     return VKN_OK;
 }
 
-/* What a file is made of: a mesh or points, or splats. */
+/* Content of a file: a mesh or points, or splats. */
 struct made {
     struct render_mesh mesh;
     struct render_splats splats;
@@ -187,8 +187,8 @@ static vkn_status make(const struct vkn_export_params *params, const struct rend
     return format->write(writer, &made->mesh);
 }
 
-/* The file is begun before the work, so that a path that cannot be written is known at once. NULL:
- * there is none. */
+/* Makes and writes one file; `path` NULL: none. Opens the file before the work, so that a path that
+ * cannot be written fails at once. */
 static vkn_status export_file(const struct vkn_export_params *params, enum render_content content,
                               const char *path, struct run_opened *opened,
                               struct vkn_export_result *result)
@@ -201,7 +201,7 @@ static vkn_status export_file(const struct vkn_export_params *params, enum rende
     BASE_TRY(render_find_format(content, path, &format));
     BASE_TRY(base_file_begin(&writer, path));
     vkn_status status = make(params, format, opened, &writer, &made, result);
-    uint64_t held = made.mesh.device_bytes + made.splats.device_bytes; /* one of them is 0 */
+    uint64_t held = made.mesh.device_bytes + made.splats.device_bytes; /* one of the two is 0 */
     if (held > result->gpu_memory_bytes)
         result->gpu_memory_bytes = held;
     render_mesh_free(&made.mesh);
@@ -212,7 +212,7 @@ static vkn_status export_file(const struct vkn_export_params *params, enum rende
     return status;
 }
 
-/* Cameras of many moments look at one: a mesh is of a single one. */
+/* Sets the time of a dynamic scene's field: a mesh shows a single time. */
 static vkn_status choose_time(const struct vkn_export_params *params, struct run_opened *opened)
 {
     if (params->has_time)

@@ -1,4 +1,4 @@
-/* vkn_find_batch: the largest batch that a device holds and trains with. */
+/* Implements vkn_find_batch: searches the largest batch that fits a device and trains stably. */
 #include <vknerf/run.h>
 
 #include <float.h>
@@ -20,8 +20,8 @@
 #define MOST_SAMPLES      (1u << 24)
 #define MOST_RAYS         (1u << 22)
 #define SEARCH_SECONDS    120.0
-/* Of a trial: the number of rays doubles at most from step to step, and a loss scale of 65536 comes
- * down to 1 in 16 steps. */
+/* Steps of a trial. The warmup is long enough for the ray count, which at most doubles from step to
+ * step, and for a loss scale that halves from 65536 to 1 in 16 steps. */
 #define WARMUP_STEPS      4u
 #define MOST_WARMUP_STEPS 20u
 #define MEASURED_STEPS    4u
@@ -33,14 +33,14 @@ struct search {
     const struct vkn_batch_params *params;
     struct vkn_batch_search *result;
     struct run_beginning begin;
-    struct vkn_config config; /* effective but for the batch */
+    struct vkn_config config; /* effective, apart from the batch */
     double rays_per_sample;
     vkn_context *context;
     vkn_scene *scene;
     struct report_progress *progress;
     double deadline;           /* base_seconds() */
-    double seconds_per_sample; /* of the last trial; 0: there is none */
-    vkn_status failed;         /* of the first trial that did not work */
+    double seconds_per_sample; /* of the last trial; 0: none yet */
+    vkn_status failed;         /* of the first trial that failed; VKN_OK: none */
     char *failure;
 };
 
@@ -68,7 +68,7 @@ static void take_stats(void *context, const struct vkn_train_stats *stats)
     ((struct running *)context)->stats = *stats;
 }
 
-/* The verdict says it. */
+/* The trial's verdict replaces the trainer's warnings. */
 static void ignore_warning(void *context, const char *line)
 {
     (void)context;
@@ -84,7 +84,7 @@ static vkn_status run_steps(struct running *running, uint32_t steps, uint32_t of
     const struct vkn_train_run run = {
         .until_step = done + steps,
         .stop = running->search->params->train->job->stop,
-        .report_seconds = 1e9, /* at the end */
+        .report_seconds = 1e9, /* one report, at the end */
         .report = take_stats,
         .warn = ignore_warning,
         .context = running,
@@ -92,7 +92,7 @@ static vkn_status run_steps(struct running *running, uint32_t steps, uint32_t of
     return vkn_trainer_run(running->trainer, &run);
 }
 
-/* Until no step is skipped, or as long as the loss scale may take. */
+/* Trains until no step is skipped, at most as many steps as the loss scale may need. */
 static vkn_status warm_up(struct running *running)
 {
     uint64_t skipped;
@@ -122,7 +122,7 @@ static vkn_status run_and_judge(struct running *running, struct vkn_batch_trial 
     return VKN_OK;
 }
 
-/* A training that is over before its limit says something about the batch. */
+/* Measures a trial. A training that fails is a verdict on the batch, not an error. */
 static vkn_status measure(struct running *running, struct vkn_batch_trial *trial)
 {
     vkn_status status = run_and_judge(running, trial);
@@ -140,7 +140,7 @@ static vkn_status measure(struct running *running, struct vkn_batch_trial *trial
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* Evaluation comes on top of training and needs the same for every batch. */
+/* Measures the memory that evaluation needs beside training, which is the same for all batches. */
 static vkn_status measure_views(struct search *s, vkn_trainer *trainer)
 {
     uint64_t before = gpu_memory_allocated(s->context->device);
@@ -190,8 +190,8 @@ static vkn_status run_trial(struct search *s, struct vkn_trainer *trainer,
     return fits(s, trial) ? measure(&running, trial) : VKN_OK;
 }
 
-/* What a failure says about the batch. Others than of memory and of the device are not the batch's,
- * but then the first trial fails like all. */
+/* Turns a failure into a verdict. A failure that has nothing to do with the batch makes all trials
+ * fail, the first included, and conclude() returns it. */
 static void take_failure(struct search *s, vkn_status status, struct vkn_batch_trial *trial)
 {
     if (s->failed == VKN_OK) {
@@ -229,7 +229,7 @@ static bool in_time(const struct search *s, struct vkn_batch_trial *trial)
     return seconds <= left;
 }
 
-/* Appends a trial. VKN_OK whatever its verdict; VKN_INTERRUPTED. */
+/* Appends a trial. Returns VKN_OK for every verdict, or VKN_INTERRUPTED. */
 static vkn_status try_batch(struct search *s, uint32_t samples)
 {
     struct vkn_batch_trial *trial = s->result->trials[s->result->trial_count];
@@ -299,7 +299,7 @@ static void choose(struct vkn_batch_search *result)
     }
 }
 
-/* Schedules stay those of the training to come; its limits do not end a trial. */
+/* Keeps the schedules of the real training, but lifts its limits, which would end a trial. */
 static vkn_status prepare(struct search *s)
 {
     s->config = s->begin.config;

@@ -1,4 +1,4 @@
-/* Run directories: finding, choosing, preparing. */
+/* Finds, chooses and prepares run directories. */
 #include "run/internal.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ vkn_status run_find_checkpoint(const char *run, char **checkpoint)
     free(*checkpoint);
     *checkpoint = NULL;
     return base_fail(VKN_BAD_INPUT,
-                     folder ? "%s: no run directory: there is no " RUN_CHECKPOINT
+                     folder ? "%s: not a run directory: it has no " RUN_CHECKPOINT
                             : "%s: neither a run directory nor a checkpoint is there",
                      run);
 }
@@ -106,8 +106,8 @@ char *run_absolute_path(const char *path)
     return resolved ? resolved : base_format("%s", path);
 }
 
-/* Of a file its folder, of a model of a capture, CAPTURE/sparse/1, the capture; NULL on no memory.
- */
+/* Returns the folder that names a scene: a file's folder, or CAPTURE for a sparse model in
+ * CAPTURE/sparse/1. NULL without memory. */
 static char *scene_folder(const char *scene)
 {
     char *path = run_absolute_path(scene), *folder = NULL;
@@ -121,7 +121,7 @@ static char *scene_folder(const char *scene)
     return folder;
 }
 
-/* The last part of its path. */
+/* Returns the last part of the scene's folder. */
 static char *scene_name(const char *scene)
 {
     char *path = scene_folder(scene);
@@ -148,7 +148,7 @@ static bool is_default(const struct vkn_train_params *params)
     return !params->out && !params->resume;
 }
 
-/* A folder itself, the folder of a checkpoint file. */
+/* Returns the folder of a run, or of a checkpoint file. */
 static char *folder_of_run(const char *run)
 {
     return base_is_folder(run) ? base_format("%s", run) : base_path_folder(run);
@@ -195,7 +195,8 @@ vkn_status run_choose_folder(const struct vkn_train_params *params, const char *
 
 /* ---- preparing ----------------------------------------------------------------------------- */
 
-/* The default's name is of a second, in which another run may have begun. */
+/* Makes a new folder. Appends a number to the default name, which has the time in seconds, if
+ * another run has begun within the same second. */
 static vkn_status make_new_folder(char **folder)
 {
     char *name = *folder, *parent = base_path_folder(name);
@@ -217,7 +218,7 @@ static vkn_status make_new_folder(char **folder)
     return status;
 }
 
-/* The run's configuration is not written before there is a device. */
+/* Checks that the folder is writable before the device is opened and the first file is written. */
 static vkn_status try_writing(const char *folder)
 {
     char *probe = base_path_join(folder, RUN_CONFIG);
@@ -231,7 +232,7 @@ static vkn_status try_writing(const char *folder)
     return status;
 }
 
-/* Between the choice and now another run may have come and gone. */
+/* Locks a folder that was just made, and in which another process may have trained meanwhile. */
 static vkn_status lock_made(const struct vkn_train_params *params, const char *folder,
                             struct run_lock *lock)
 {

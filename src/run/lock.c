@@ -1,11 +1,10 @@
+/* Locks run directories against other processes. */
 #include "run/internal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- the lock ------------------------------------------------------------------------------ */
 
 static bool same_file(const char *path, int descriptor)
 {
@@ -14,7 +13,7 @@ static bool same_file(const char *path, int descriptor)
            there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
 }
 
-/* *descriptor: of the locked file; -1 when the one before removed it in between. */
+/* Locks the file. *descriptor is -1 when the previous holder removed the file in between. */
 static vkn_status try_lock(const char *folder, const char *path, int *descriptor)
 {
     BASE_TRY(base_lock_take(path, folder, "training into this folder", descriptor));
@@ -30,7 +29,7 @@ static vkn_status take(const char *folder, struct run_lock *lock)
     do
         BASE_TRY(try_lock(folder, lock->path, &lock->descriptor));
     while (lock->descriptor < 0);
-    /* Held open, so that no other folder gets its number. */
+    /* Kept open, so that no new folder gets its inode number. */
     lock->folder_descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     base_remove_temporaries(folder, RUN_CHECKPOINT_STEM);
     return VKN_OK;
@@ -62,7 +61,7 @@ vkn_status run_lock_check(const struct run_lock *lock)
 void run_lock_release(struct run_lock *lock)
 {
     if (lock->path && lock->descriptor >= 0) {
-        if (same_file(lock->path, lock->descriptor)) /* first, while nobody else can have it */
+        if (same_file(lock->path, lock->descriptor)) /* removed before the lock is released */
             unlink(lock->path);
         close(lock->descriptor);
     }

@@ -1,4 +1,4 @@
-/* What the public API tells about itself: version, names, keys. */
+/* Implements the public queries of version, nearest names and settings. */
 #include <vknerf/vknerf.h>
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ const char *vkn_nearest_name(const char *word, const char *const *names, size_t 
     return word && names ? config_nearest(word, names, count) : NULL;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------- */
+/* ---- settings ------------------------------------------------------------------------------ */
 
 static void add_values(struct base_text *text, const struct config_setting *setting)
 {

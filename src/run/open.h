@@ -1,4 +1,4 @@
-/* A run opened for pictures: its field, its scene, and somewhere to show progress. */
+/* Opens a run for rendering: its renderer, its scene, and a progress line. */
 #ifndef RUN_OPEN_H
 #define RUN_OPEN_H
 
@@ -13,12 +13,12 @@ struct run_opened {
     struct report_progress *progress;
 };
 
-/* `scene`: NULL for where the run found it; `format`: AUTO for as the run found it; `precision`:
- * see vkn_renderer_open. On failure there is nothing to close. */
+/* Opens a run. `scene`: NULL for the recorded path; `format`: AUTO for the recorded format;
+ * `precision`: see vkn_renderer_open. On failure there is nothing to close. */
 vkn_status run_open(const struct vkn_job *job, const char *run, const char *scene,
                     enum vkn_scene_format format, enum vkn_precision precision,
                     struct run_opened *opened);
-/* Shows the moment that is asked for, with a warning where the scene has no times. */
+/* Sets the time at which the field is rendered. Warns if the scene is static. */
 vkn_status run_freeze(struct run_opened *opened, double time);
 void run_close(struct run_opened *opened);
 

@@ -1,4 +1,4 @@
-/* Completes what callers give to jobs, and makes the results that they get. */
+/* Completes the parameters of jobs with defaults, and creates and frees their results. */
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>
@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "run/internal.h"
 
-/* ---- what is given --------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *own)
 {

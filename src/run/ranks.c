@@ -1,3 +1,4 @@
+/* Runs a training on several ranks, which are threads (--devices) or processes (mpirun). */
 #include "run/training.h"
 
 #include <stdlib.h>
@@ -8,26 +9,25 @@
 #include "run/compare.h"
 #include "run/internal.h"
 
-/* A thread other than the caller's. */
+/* A thread of a rank other than 0. */
 struct follower {
     struct run_ranks *ranks;
     uint32_t number;
-    char speaker[24]; /* in the log */
+    char speaker[24]; /* prefix of log lines: "rank 1" */
     struct base_task *task;
 };
 
 struct run_ranks {
     const struct vkn_train_params *params;
-    struct parallel *comm;        /* this rank's; NULL: alone, or ended */
+    struct parallel *comm;        /* this rank's communicator; NULL: a single rank, or ended */
     struct parallel_group *group; /* of threads; NULL: ranks are processes */
-    uint32_t number, count;       /* of this rank; of all */
-    char **devices;               /* as asked for; NULL: not */
+    uint32_t number, count;       /* this rank; number of ranks */
+    char **devices;               /* [device_count], of --devices; NULL: not given */
     uint32_t device_count;
     struct compare_device *all_devices; /* [count], of all ranks */
-    struct follower *followers;         /* [count], of threads */
-    /* What all train on, and with which effective configuration. */
-    vkn_scene *scene;
-    struct vkn_config config;
+    struct follower *followers;         /* [count], of threads; the first is not used */
+    vkn_scene *scene;                   /* rank 0's, or the process's own */
+    struct vkn_config config;           /* effective, of rank 0's trainer */
 };
 
 /* ---- the list of devices --------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static vkn_status add_device(struct run_ranks *ranks, const char *text, size_t l
     while (length > 0 && text[length - 1] == ' ')
         length--;
     if (length == 0)
-        return base_fail(VKN_BAD_INPUT, "--devices: \"%s\" is no list such as 0,1",
+        return base_fail(VKN_BAD_INPUT, "--devices: \"%s\" is not a list such as 0,1",
                          ranks->params->devices);
     ranks->devices[ranks->device_count] = base_format("%.*s", (int)length, text);
     return ranks->devices[ranks->device_count++] ? VKN_OK : VKN_ERROR;
@@ -51,7 +51,7 @@ static vkn_status read_devices(struct run_ranks *ranks)
     if (!text)
         return VKN_OK;
     if (ranks->params->job->device)
-        return base_fail(VKN_BAD_INPUT, "--device is one, --devices are several: give either");
+        return base_fail(VKN_BAD_INPUT, "--device and --devices: give only one of them");
     ranks->devices = base_alloc(strlen(text) + 1, sizeof *ranks->devices);
     if (!ranks->devices)
         return VKN_ERROR;
@@ -64,7 +64,7 @@ static vkn_status read_devices(struct run_ranks *ranks)
     }
 }
 
-/* Discrete before integrated before others, as for one device. */
+/* Ranks devices by type: discrete before integrated before others, as the choice of one device. */
 static int kind_of(const struct gpu_capabilities *device)
 {
     static const int kinds[] = {[GPU_DISCRETE] = 4,
@@ -77,7 +77,7 @@ static int kind_of(const struct gpu_capabilities *device)
 
 #define MOST_DEVICES 64u
 
-/* The number of a device of the best kind, by the process's number on its machine, as text. */
+/* Chooses a device of the best type by the process's rank on its machine. text: device index. */
 static vkn_status choose_by_local_rank(uint32_t number, char text[16])
 {
     size_t count = 0, alike = 0;
@@ -120,10 +120,9 @@ vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_tra
                        context);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* A group that is one is none. */
+/* Joins the processes that mpirun has started; a single one trains without a communicator. */
 static vkn_status join_processes(struct run_ranks *ranks)
 {
     BASE_TRY(parallel_join(ranks->params->job->stop, &ranks->comm));
@@ -156,7 +155,7 @@ static vkn_status open_ranks(struct run_ranks *ranks)
     return ranks->all_devices ? VKN_OK : VKN_ERROR;
 }
 
-/* Threads have one program and one command line. */
+/* Compares program and command line of processes; threads share both. */
 static vkn_status compare_processes(const struct run_ranks *ranks)
 {
     if (!run_ranks_comm(ranks) || ranks->group)
@@ -218,10 +217,9 @@ const char *run_ranks_device(const struct run_ranks *ranks, size_t index)
     return ranks->all_devices[index].name;
 }
 
-/* ---- what all ranks do -------------------------------------------------------------------------
- */
+/* ---- what all ranks do ----------------------------------------------------------------------- */
 
-/* From rank 0's state on; all know each other's device then. */
+/* Compares configurations and devices, and broadcasts rank 0's state. Collective. */
 static vkn_status join_training(struct parallel *comm, vkn_trainer *trainer,
                                 struct compare_device *devices)
 {
@@ -236,7 +234,7 @@ static vkn_status join_training(struct parallel *comm, vkn_trainer *trainer,
     return train_broadcast_state(trainer);
 }
 
-/* As long as rank 0 goes on; its runs end the others'. */
+/* Trains until rank 0 ends: each run of rank 0's trainer ends this rank's run. */
 static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
 {
     const struct vkn_train_run run = {.stop = ranks->params->job->stop};
@@ -245,7 +243,7 @@ static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
     return VKN_OK;
 }
 
-/* A rank other than 0, whose device has that number in the list or on the machine. */
+/* Trains as a rank other than 0. `device`: index into --devices, or the rank on the machine. */
 static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *comm, vkn_scene *scene,
                                  uint32_t device)
 {
@@ -266,15 +264,14 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *comm,
     train_announce_end(comm, status);
     vkn_trainer_destroy(&trainer);
     vkn_context_destroy(&context);
-    train_leave(comm, status); /* launchers end all processes a second after the first has failed */
+    train_leave(comm, status); /* last: after a failure, launchers kill all processes in a second */
     free(devices);
     return status;
 }
 
-/* ---- threads -----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
-/* Where a scene has the images of one rank; *own stays NULL where all have rank 0's. */
+/* Opens a scene of the rank's own if ranks share out the images; else *own stays NULL. */
 static vkn_status open_own_scene(const struct run_ranks *ranks, vkn_scene **own)
 {
     if (ranks->config.parallel.images != VKN_PART_SHARE)
@@ -309,10 +306,9 @@ static vkn_status start_threads(struct run_ranks *ranks)
     return VKN_OK;
 }
 
-/* ---- processes
- * ----------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
-/* A text of rank 0 for all; *text is fresh memory of the others. */
+/* Broadcasts rank 0's text; on the other ranks *text is fresh memory. */
 static vkn_status broadcast_text(struct parallel *comm, char **text)
 {
     bool leads = parallel_rank(comm) == 0;
@@ -324,7 +320,7 @@ static vkn_status broadcast_text(struct parallel *comm, char **text)
     return parallel_broadcast(comm, *text, size);
 }
 
-/* What to train, and where; another machine may have been told another place. */
+/* Broadcasts configuration and scene path. Another machine may have the scene at another path. */
 static vkn_status send_job(struct run_ranks *ranks)
 {
     char *path = ranks->scene->path, *config = vkn_config_write_json(&ranks->config);
@@ -390,8 +386,7 @@ vkn_status run_ranks_follow(struct run_ranks *ranks)
     return status == VKN_INTERRUPTED ? VKN_OK : status;
 }
 
-/* ---- rank 0
- * -------------------------------------------------------------------------------------- */
+/* ---- rank 0 ---------------------------------------------------------------------------------- */
 
 vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_trainer *trainer)
 {
@@ -419,10 +414,10 @@ void run_ranks_leave(struct run_ranks *ranks, vkn_status status)
     if (!run_ranks_comm(ranks))
         return;
     for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
-        if (!ranks->followers[i].task) /* a thread that did not begin comes to no exchange */
+        if (!ranks->followers[i].task) /* a thread that was not started cannot leave by itself */
             parallel_leave(parallel_group_rank(ranks->group, i));
     train_leave(ranks->comm, status);
     ranks->comm = NULL;
     for (uint32_t i = 1; ranks->group && i < ranks->count; i++)
-        (void)base_task_wait(&ranks->followers[i].task); /* rank 0 knows why */
+        (void)base_task_wait(&ranks->followers[i].task); /* rank 0 already has the error */
 }

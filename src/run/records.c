@@ -1,4 +1,4 @@
-/* config.json and summary.json of a run, and the JSON of an evaluation. */
+/* Writes and reads config.json and summary.json of a run, and writes the JSON of an evaluation. */
 #include "config/config.h"
 #include "run/internal.h"
 
@@ -11,8 +11,7 @@
 #include "render/render.h"
 #include "run/training.h"
 
-/* Of the evaluation's pictures in report.html. */
-#define REPORT_PICTURES 12u
+#define REPORT_PICTURES 12u /* views of an evaluation in report.html */
 
 const char *const run_split_names[] = {
     [VKN_SPLIT_DEFAULT] = "default",
@@ -21,7 +20,7 @@ const char *const run_split_names[] = {
     [VKN_SPLIT_TEST] = "test",
 };
 
-/* ---- small things -------------------------------------------------------------------------- */
+/* ---- helpers ------------------------------------------------------------------------------- */
 
 static const char *file_name(const char *path)
 {
@@ -29,7 +28,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Measured values: more digits than mean anything only hide what differs. */
+/* Adds a measured value, rounded: meaningless digits hide what differs. */
 static void add_measure(cJSON *object, const char *name, double value, double digits)
 {
     cJSON_AddNumberToObject(object, name, isfinite(value) ? round(value * digits) / digits : value);
@@ -41,14 +40,14 @@ static void add_quality(cJSON *object, double psnr, double ssim)
     add_measure(object, "ssim", ssim, 1e8);
 }
 
-/* Of scenes with times. */
+/* Adds the PSNR of the background alone, which only dynamic scenes have. */
 static void add_blank(cJSON *object, double psnr)
 {
     if (isfinite(psnr))
         add_measure(object, "background_psnr", psnr, 1e6);
 }
 
-/* Of scenes with a sparse model. */
+/* Adds the share of floaters, which only scenes with a sparse model have. */
 static void add_floaters(cJSON *object, double share)
 {
     if (isfinite(share))
@@ -76,8 +75,7 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
     return status;
 }
 
-/* A file of the run as it was before; NULL when there is none. What cannot be read is left behind.
- */
+/* Reads a JSON file of the run; NULL when it is missing or cannot be read. */
 static cJSON *read_old(const char *folder, const char *name)
 {
     cJSON *json = NULL;
@@ -90,7 +88,7 @@ static cJSON *read_old(const char *folder, const char *name)
 
 /* ---- config.json --------------------------------------------------------------------------- */
 
-/* The command of the config.json that is there; NULL when there is none. */
+/* Returns the command of the existing config.json; NULL when there is none. */
 static cJSON *first_command(const char *folder)
 {
     cJSON *json = read_old(folder, RUN_CONFIG);
@@ -99,7 +97,7 @@ static cJSON *first_command(const char *folder)
     return command;
 }
 
-/* "command" began the run, "resumed_with" went on with it last. */
+/* Adds "command", which began the run, and "resumed_with", which resumed it last. */
 static void add_command(cJSON *json, const char *folder, const struct vkn_train_params *params)
 {
     cJSON *command = cJSON_CreateArray();
@@ -188,7 +186,7 @@ static void add_picture_file(cJSON *item, const char *field, const char *prefix,
     free(file);
 }
 
-/* The common part of a view's pictures, in fresh memory. */
+/* Returns the JSON that all lists of pictures share, in fresh memory. */
 static cJSON *picture_json(const struct vkn_evaluated_view *view, const char *prefix)
 {
     cJSON *item = cJSON_CreateObject();
@@ -242,7 +240,7 @@ char *run_old_why(const char *folder, enum vkn_precision precision)
 
 /* ---- summary.json -------------------------------------------------------------------------- */
 
-/* A few views, evenly spread over those that have pictures. */
+/* Adds the pictures of a few views, evenly spaced over the views that have pictures. */
 static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     cJSON *pictures = cJSON_AddArrayToObject(json, "pictures");
@@ -366,7 +364,7 @@ static void add_gradients(cJSON *json, const struct train_gradients *gradients)
         cJSON_AddStringToObject(item, "warning", gradients->warning);
 }
 
-/* Of a training alone there is nothing. */
+/* Adds the statistics of several ranks; a single rank has none. */
 static void add_parallel(cJSON *json, const struct run_record *record)
 {
     const struct vkn_communication *exchange = &record->exchange;

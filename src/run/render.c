@@ -1,4 +1,4 @@
-/* vkn_run_render: pictures of a run as numbered PNG files. */
+/* Implements vkn_run_render: renders pictures of a run as numbered files and videos. */
 #include <float.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "run/internal.h"
 #include "run/open.h"
 
-#define MOST_FRAMES 1e6 /* as a rendering's list of files has them */
+#define MOST_FRAMES 1e6 /* limit of the list of frames, render/listing.c */
 #define MOST_FPS    1e3
 
 struct rendering {
@@ -39,7 +39,7 @@ static vkn_status render_frames(struct rendering *r)
     return VKN_OK;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- a rendering --------------------------------------------------------------------------- */
 
 static vkn_status check_video(const char *path, bool shown, const char *map)
 {
@@ -55,8 +55,8 @@ static vkn_status check_params(const struct vkn_render_params *params)
     int sources = (params->split != VKN_SPLIT_DEFAULT) + (params->orbit > 0) +
                   (params->interpolate > 0) + (params->camera_path != NULL);
     if (sources > 1)
-        return base_fail(VKN_BAD_INPUT, "views come from a split, an orbit, an interpolation or a "
-                                        "path, not from two");
+        return base_fail(VKN_BAD_INPUT, "give only one of a split, an orbit, an interpolation and "
+                                        "a path");
     if (params->dataparser && !params->camera_path)
         return base_fail(VKN_BAD_INPUT, "%s: only of use with a path", params->dataparser);
     BASE_TRY(check_video(params->video, render_wants_color(params), "rgb"));
@@ -69,13 +69,13 @@ static vkn_status check_params(const struct vkn_render_params *params)
                          params->video);
     if (params->fps > 0.0 && !params->video && !params->depth_video && !params->opacity_video &&
         !params->normal_video)
-        return base_fail(VKN_BAD_INPUT, "frames a second are only of use with a video");
+        return base_fail(VKN_BAD_INPUT, "frames per second: only of use with a video");
     if (!params->out)
         return base_fail(VKN_BAD_INPUT, "no folder is given for the pictures");
     return VKN_OK;
 }
 
-/* The box and the background that a camera path names, where the caller names none. */
+/* Applies crop box and background of a camera path, unless the caller gives them. */
 static vkn_status apply_path_settings(struct rendering *r)
 {
     const struct vkn_render_params *params = r->params;
@@ -99,7 +99,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
         BASE_TRY(vkn_renderer_enable_normals(r->opened.renderer));
     BASE_TRY(render_frames_begin(params, &r->views, &r->frames));
     vkn_status status = render_frames(r);
-    report_progress_pause(r->opened.progress); /* the end of the frames has messages */
+    report_progress_pause(r->opened.progress); /* render_frames_end logs */
     return render_frames_end(&r->frames, status, result);
 }
 

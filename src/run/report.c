@@ -1,4 +1,4 @@
-/* vkn_run_report: pages about runs that are there already. */
+/* Implements vkn_run_report: writes the HTML page of a run, or a comparison of runs. */
 #include <stdlib.h>
 
 #include "run/internal.h"

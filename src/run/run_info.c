@@ -1,4 +1,4 @@
-/* What a run's checkpoint says of itself, its field in GLSL included, without using any of it. */
+/* Reads what a run's checkpoint and records say about it, without running its field in GLSL. */
 #include <vknerf/field.h>
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "checkpoint/checkpoint.h"
 #include "run/internal.h"
 
-/* A run's checkpoint, and its path in fresh memory. */
+/* Opens a run's checkpoint; *path is fresh memory. */
 static vkn_status open_checkpoint(const char *run, char **path, struct safetensors_file **file)
 {
     *file = NULL;
@@ -67,7 +67,7 @@ static vkn_status add_setting(cJSON *json, const struct vkn_config *config, cons
     return VKN_OK;
 }
 
-/* How the run in that folder ended, as its summary says. */
+/* Adds status and failure of the run from its summary. */
 static void add_end(cJSON *json, const char *folder)
 {
     BASE_KEEP_ERROR;
@@ -106,7 +106,7 @@ static vkn_status add_run(cJSON *json, const char *path, const struct safetensor
     return VKN_OK;
 }
 
-/* What the records of a run tell that saved no checkpoint. */
+/* Adds what config.json and summary.json tell of a run without a checkpoint. */
 static vkn_status add_records(cJSON *json, const char *folder)
 {
     static const char *const names[] = {"step", "skipped_steps", "model", "precision"};
@@ -135,7 +135,7 @@ static vkn_status add_records(cJSON *json, const char *folder)
     return status;
 }
 
-/* A run directory whose training saved nothing: it failed before, or has just begun. */
+/* Returns whether the run directory has records but no checkpoint yet. */
 static bool has_records_alone(const char *run)
 {
     static const char *const names[] = {RUN_CHECKPOINT, RUN_CONFIG, RUN_SUMMARY};

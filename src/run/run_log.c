@@ -1,3 +1,4 @@
+/* Writes metrics.jsonl and TensorBoard event files during a run. */
 #include "run/training.h"
 
 #include <math.h>
@@ -9,8 +10,8 @@ struct run_log {
     const char *folder;
     struct report_progress *progress;
     struct report_log *log;
-    struct report_events *events; /* NULL: not wanted, or failed */
-    char *error;                  /* the first failure */
+    struct report_events *events; /* NULL: switched off, or failed */
+    char *error;                  /* message of the first failure; NULL: none */
 };
 
 vkn_status run_log_open(const char *folder, uint64_t step, const struct vkn_config *config,
@@ -46,7 +47,7 @@ vkn_status run_log_status(const struct run_log *run_log)
     return run_log->error ? base_fail(VKN_ERROR, "%s", run_log->error) : VKN_OK;
 }
 
-/* Returns whether `status` is a failure, which is kept and said. */
+/* Keeps the first failure and warns of it. Returns whether `status` is a failure. */
 static bool note_failure(struct run_log *run_log, vkn_status status)
 {
     if (status == VKN_OK)
@@ -68,7 +69,7 @@ void run_log_add(struct run_log *run_log, const struct report_metrics *metrics)
 
 /* ---- evaluations ---------------------------------------------------------------------------- */
 
-/* "test_003" and "render" make the tag "views/test_003/render". */
+/* Adds a picture with a tag such as "views/test_003/render". Frees `file`. */
 static vkn_status add_picture(const struct run_log *run_log, uint64_t step, const char *view,
                               const char *what, char *file)
 {

@@ -1,10 +1,11 @@
+/* Sanity checks of a capture: warns of a wrong scale, of poses that do not fit, of overfitting. */
 #include "run/training.h"
 
-#define MOST_TESTED 64u /* views, for what the cube holds */
-/* Of training views over test views in PSNR: captures that are sound have 1 to 4 dB. */
-#define SOUND_GAP   6.0
+#define MOST_TESTED 64u /* views that check_space looks at */
+#define SOUND_GAP   6.0 /* dB of training over test views; sound captures have 1 to 4 */
 
-/* Rays that miss the cube teach the field nothing, and nothing fails. */
+/* Warns when the cube holds little of what views see: rays that miss the cube train nothing, and no
+ * error shows it. */
 static void check_space(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     size_t stride = scene->splits[SCENE_TRAIN].camera_count / MOST_TESTED + 1;
@@ -17,13 +18,13 @@ static void check_space(const struct vkn_scene *scene, const struct vkn_config *
              scene->path, 100.0 * inside);
 }
 
-/* To a field that does not know of time, what moves becomes a blur of all moments. */
+/* Warns when a dynamic scene is trained with a static model, which blurs what moves. */
 static void check_times(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     if (scene->dynamic && config->model != VKN_MODEL_DYNAMIC)
         base_log(BASE_LOG_WARNING,
-                 "%s: its frames have different times, and the model that is trained does not "
-                 "move: what moves will be blurred, unless --model dynamic is trained",
+                 "%s: its frames have different times, but the model is static: what moves will be "
+                 "blurred; use --model dynamic",
                  scene->path);
 }
 
@@ -41,7 +42,7 @@ void sanity_check_poses(const struct vkn_scene *scene)
              base_seconds() - began);
 }
 
-/* A field can learn every picture by heart and have no idea of the place. */
+/* Warns of a field that has overfitted the training images. */
 void sanity_check_quality(const struct vkn_scene *scene, double train_psnr,
                           enum scene_split_name split, double psnr)
 {
@@ -49,7 +50,7 @@ void sanity_check_quality(const struct vkn_scene *scene, double train_psnr,
     if (split == SCENE_TRAIN || !(train_psnr > 0.0) || !(gap > SOUND_GAP))
         return;
     base_log(BASE_LOG_WARNING,
-             "%s: the %s views are %.1f dB worse than what was trained on (%.1f dB): too few "
-             "images, or poses that do not fit them",
+             "%s: the %s views are %.1f dB worse than the training rays (%.1f dB): too few images, "
+             "or poses that do not fit them",
              scene->path, scene_split_names[split], gap, train_psnr);
 }

@@ -1,3 +1,4 @@
+/* Saves checkpoints during and after a training, and says in errors what is saved and lost. */
 #include "run/training.h"
 
 #include <ctype.h>
@@ -13,12 +14,11 @@
 #include "train/train.h"
 #include "run/internal.h"
 
-/* A checkpoint that takes long to write comes as much more rarely: 2 % of the time at the most. */
-#define SAVE_SHARE 50.0
-#define FIRST_WAIT 0.5 /* seconds after a failure, then twice as long each time up to */
-#define MOST_WAIT  60.0
+#define SAVE_SHARE 50.0 /* interval over duration of a save: at most 2 % of the time */
+#define FIRST_WAIT 0.5  /* seconds until the first retry after a failure; doubles each time */
+#define MOST_WAIT  60.0 /* seconds, longest time until a retry */
 
-/* ---- those that are kept ------------------------------------------------------------------- */
+/* ---- kept checkpoints ---------------------------------------------------------------------- */
 
 struct kept {
     char *path;
@@ -31,7 +31,7 @@ struct kept_list {
     size_t count, room;
 };
 
-/* "checkpoint_000400.safetensors" is of step 400. */
+/* Returns the path of the kept checkpoint of a step: "checkpoint_000400.safetensors". */
 static char *kept_path(const char *folder, uint64_t step)
 {
     char *name =
@@ -80,7 +80,8 @@ static void add_kept(struct kept_list *list, const char *folder, const char *nam
     list->items[list->count++] = item;
 }
 
-/* A run that went on from an earlier step may have written the lower of two steps later. */
+/* Orders by time of writing: a run that was resumed from an earlier step may have written the lower
+ * of two steps later. */
 static int newest_first(const void *left, const void *right)
 {
     const struct kept *a = left, *b = right;
@@ -91,7 +92,7 @@ static int newest_first(const void *left, const void *right)
     return a->step > b->step ? -1 : a->step < b->step;
 }
 
-/* Removes all but the newest. */
+/* Removes all but the `keep` newest kept checkpoints. */
 static void thin_out(const char *folder, size_t keep)
 {
     struct kept_list list = {0};
@@ -120,8 +121,8 @@ void run_remove_checkpoints(const char *folder)
     thin_out(folder, 0);
 }
 
-/* A second name of what was just written, which stays with it when the first one gets new content;
- * where there are no such names, the content once more. */
+/* Keeps the checkpoint that was just written: hard-links it under the step's name, or writes it
+ * once more where the file system has no hard links. */
 static vkn_status keep(struct run_saver *saver)
 {
     uint32_t count = vkn_trainer_config(saver->trainer)->keep;
@@ -159,9 +160,9 @@ void run_saver_close(struct run_saver *saver)
     *saver = (struct run_saver){0};
 }
 
-/* ---- when ---------------------------------------------------------------------------------- */
+/* ---- when to save -------------------------------------------------------------------------- */
 
-/* Seconds from one to the next; HUGE_VAL: not by time. */
+/* Returns the seconds between two checkpoints; HUGE_VAL: no checkpoints by time. */
 static double interval(const struct run_saver *saver)
 {
     const struct vkn_config *config = vkn_trainer_config(saver->trainer);
@@ -193,7 +194,8 @@ double run_saver_seconds(const struct run_saver *saver)
 
 /* ---- saving -------------------------------------------------------------------------------- */
 
-/* What was good input once and cannot be written now is no mistake of the user's command. */
+/* Writes the checkpoint. VKN_BAD_INPUT becomes VKN_ERROR: a path that was writable at first is no
+ * mistake of the command line. */
 static vkn_status write_checkpoint(struct run_saver *saver)
 {
     vkn_status status = run_lock_check(saver->lock);
@@ -213,7 +215,7 @@ static void note_success(struct run_saver *saver)
     saver->there = saver->own = true;
     if (saver->wait > 0.0) {
         report_progress_pause(saver->progress);
-        base_log(BASE_LOG_INFO, "step %llu: the checkpoint could be saved", step);
+        base_log(BASE_LOG_INFO, "step %llu: the checkpoint is saved again", step);
     }
     saver->wait = 0.0;
     if (keep(saver) == VKN_OK)
@@ -251,14 +253,14 @@ vkn_status run_saver_save(struct run_saver *saver)
     return VKN_OK;
 }
 
-/* A checkpoint of weights that have just gone wrong would take the last good one's place. */
+/* Delays a save: doubtful weights must not replace the last good checkpoint. */
 static vkn_status delay_save(struct run_saver *saver)
 {
     if (!saver->delay_save) {
         report_progress_pause(saver->progress);
         base_log(BASE_LOG_INFO,
                  "step %llu: the last steps were skipped or much worse than before: no checkpoint "
-                 "is saved until they are not",
+                 "is saved until the training recovers",
                  (unsigned long long)vkn_trainer_step(saver->trainer));
     }
     saver->delay_save = true;
@@ -278,7 +280,7 @@ vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until)
     return run_saver_save(saver);
 }
 
-/* Of a training that has diverged nothing is saved: the checkpoint that is there is better. */
+/* Sets the error of a failed training, which is not saved: the last checkpoint is better. */
 static void tell_ended(const struct run_saver *saver, vkn_status status, const char *message)
 {
     if (saver->there)
@@ -290,7 +292,7 @@ static void tell_ended(const struct run_saver *saver, vkn_status status, const c
         base_fail(status, "%s. Nothing is saved: no checkpoint was due before", message);
 }
 
-/* The message of the failure, then what is lost and what to do. */
+/* Sets the error of a save that has failed: its message, which step is lost, and what to do. */
 static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
 {
     char *message = base_format("%s", vkn_last_error());
@@ -303,11 +305,12 @@ static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
                   "%s",
                   message, step, (unsigned long long)saver->step, saver->folder);
     else if (message && !train_is_sound(saver->trainer))
-        base_fail(status, "%s; step %llu is not saved, nor is one before", message, step);
+        base_fail(status, "%s; step %llu is not saved, and there is no earlier checkpoint", message,
+                  step);
     else if (message)
         base_fail(status,
-                  "%s; step %llu is not saved, nor is one before: make sure that %s can be "
-                  "written, and train again",
+                  "%s; step %llu is not saved, and there is no earlier checkpoint: make sure that "
+                  "%s can be written, and train again",
                   message, step, saver->folder);
     free(message);
     return status;
@@ -324,7 +327,7 @@ vkn_status run_saver_finish(struct run_saver *saver)
 
 /* ---- a run that failed --------------------------------------------------------------------- */
 
-/* What was trained until then is kept, unless it is gone with the device. */
+/* Saves the training after another failure, unless its device is lost, and sets the error. */
 static void tell_failed(struct run_saver *saver, vkn_status status, const char *message)
 {
     if (vkn_trainer_step(saver->trainer) == 0)
@@ -333,7 +336,7 @@ static void tell_failed(struct run_saver *saver, vkn_status status, const char *
         base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s", message,
                   (unsigned long long)saver->step, saver->folder);
     else if (saver->there)
-        base_fail(status, "%s; step %llu is what is saved, go on with: vknerf train --resume %s",
+        base_fail(status, "%s; the last saved step is %llu, go on with: vknerf train --resume %s",
                   message, (unsigned long long)saver->step, saver->folder);
     else
         base_fail(status, "%s; nothing is saved", message);
@@ -342,7 +345,7 @@ static void tell_failed(struct run_saver *saver, vkn_status status, const char *
 vkn_status run_saver_fail(struct run_saver *saver, vkn_status status)
 {
     if (status == VKN_BAD_INPUT && run_lock_check(saver->lock) != VKN_OK)
-        status = VKN_ERROR; /* not the input went away, but where the run is written */
+        status = VKN_ERROR; /* the run directory has gone, not the input */
     char *message = base_format("%s", vkn_last_error());
     const char *text = message ? message : "out of memory";
     if (train_ended_early(saver->trainer))

@@ -1,4 +1,4 @@
-/* What vknerf info SCENE says. */
+/* Implements vkn_scene_info_json: inspects a scene for `vknerf info SCENE`. */
 #include <vknerf/scene.h>
 
 #include <float.h>

@@ -1,4 +1,4 @@
-/* vkn_run_train: a run from its scene to its report. */
+/* Implements vkn_run_train: trains a run from its scene to its report. */
 #include "run/internal.h"
 
 #include <vknerf/field.h>
@@ -24,8 +24,8 @@ struct training {
     struct run_beginning begin;
     struct run_lock lock;
     struct run_saver saver;
-    struct run_ranks *ranks; /* NULL: there is no other */
-    bool made_folder;
+    struct run_ranks *ranks; /* NULL: a single rank */
+    bool made_folder;        /* this run made its directory */
     vkn_context *context;
     vkn_scene *scene;
     vkn_trainer *trainer;
@@ -36,12 +36,12 @@ struct training {
     struct validation validation;
     struct eta eta;
     struct run_callbacks callbacks;
-    double train_psnr; /* of the training rays, mean over the last few reports; 0: none yet */
+    double train_psnr; /* of the training rays, moving average over reports; 0: none yet */
 };
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* Test views, else validation views, else a few of training. */
+/* Chooses the split to evaluate on: test views, else validation views, else training views. */
 static vkn_status choose_views(struct training *t)
 {
     BASE_TRY(scene_find_split(t->scene, VKN_SPLIT_DEFAULT, &t->split));
@@ -90,7 +90,7 @@ static vkn_status open_trainer(struct training *t)
         base_log(BASE_LOG_INFO, "samples by march.sampling=%s",
                  config_sampling_names[config->march.sampling]);
     if (backend->policy[0])
-        base_log(BASE_LOG_INFO, "not as by default: %s", backend->policy);
+        base_log(BASE_LOG_INFO, "precision policy, other than default: %s", backend->policy);
     return report_progress_begin(t->params->job->quiet, config->steps, config->seconds,
                                  &t->progress);
 }
@@ -120,7 +120,7 @@ static void log_images(const struct training *t)
     const struct vkn_images *images = t->result->images;
     size_t views = t->scene->splits[SCENE_TRAIN].camera_count;
     if (images->count < views)
-        base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, others theirs",
+        base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, other ranks the rest",
                  images->count, views);
     if (images->streamed_per_interval > 0)
         run_tell_streaming(images);
@@ -129,7 +129,7 @@ static void log_images(const struct training *t)
                  images->downscale);
 }
 
-/* The records of a run that begins or goes on. */
+/* Opens config.json, summary.json, logs and checkpoints of a run that begins or is resumed. */
 static vkn_status open_records(struct training *t)
 {
     const char *folder = t->result->folder;
@@ -141,7 +141,7 @@ static vkn_status open_records(struct training *t)
     t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
     struct run_record record = record_of(t, "running");
     if (t->params->overwrite && !t->params->resume)
-        run_remove_checkpoints(folder); /* never one run's model with another's figures */
+        run_remove_checkpoints(folder); /* the old run's model does not belong to the new records */
     BASE_TRY(run_write_config(folder, &record, t->params));
     BASE_TRY(run_write_summary(folder, &record));
     BASE_TRY(run_log_open(folder, step, record.config, t->progress, &t->run_log));
@@ -271,7 +271,7 @@ static void take_result(struct training *t)
     result->pass_count = vkn_trainer_pass_times(t->trainer, result->passes, TRAIN_MAX_PASSES);
 }
 
-/* The summary is for those who look at a run that still goes on. */
+/* Evaluates a few views, and updates the summary for readers of a run in progress. */
 static vkn_status evaluate_quickly(struct training *t)
 {
     BASE_TRY(validate_quickly(&t->validation, t->progress));
@@ -292,7 +292,7 @@ static vkn_status call_visit(void *context)
     return run_callbacks_visit(&((struct training *)context)->callbacks);
 }
 
-/* To the configuration's limits, with what is due on the way. */
+/* Trains to the configuration's limits, with checkpoints and evaluations when they are due. */
 static vkn_status train(struct training *t)
 {
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
@@ -315,7 +315,7 @@ static vkn_status train(struct training *t)
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
         step = vkn_trainer_step(t->trainer);
-        if (!vkn_trainer_finished(t->trainer)) /* the last step is saved in the end */
+        if (!vkn_trainer_finished(t->trainer)) /* finish() saves the last step */
             BASE_TRY(run_saver_save_if_due(&t->saver, save));
         if (step >= eval && !vkn_trainer_finished(t->trainer))
             BASE_TRY(evaluate_quickly(t));
@@ -325,7 +325,7 @@ static vkn_status train(struct training *t)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* A run is worth its quality without its profile. */
+/* Reads the profile. Its failure is a warning: the trained run is worth more. */
 static void take_profile(struct training *t)
 {
     double began = base_seconds();
@@ -350,7 +350,8 @@ static vkn_status write_trace(struct training *t)
     return status;
 }
 
-/* Summary and report, whatever `status` training ended with, which is what comes back. */
+/* Writes trace, summary and report of a training that ended with `status`. Returns `status` or, if
+ * VKN_OK, the status of writing. */
 static vkn_status write_results(struct training *t, vkn_status status)
 {
     char *message = status != VKN_OK ? base_format("%s", vkn_last_error()) : NULL;
@@ -367,12 +368,12 @@ static vkn_status write_results(struct training *t, vkn_status status)
     if (status != VKN_OK)
         base_fail(status, "%s", message ? message : "out of memory");
     free(message);
-    if (written == VKN_BAD_INPUT) /* of files that are the run's own */
+    if (written == VKN_BAD_INPUT) /* about files of the run itself, not the user's input */
         written = VKN_ERROR;
     return status != VKN_OK ? status : written;
 }
 
-/* Once more at the end, where it is seen, with how often it was. */
+/* Repeats the gradient monitor's warnings as a summary at the end, where they are seen. */
 static void check_gradients(const struct training *t)
 {
     struct train_gradients gradients = train_gradients(t->trainer);
@@ -382,7 +383,7 @@ static void check_gradients(const struct training *t)
     base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, gradients.warning);
 }
 
-/* An interrupted run is saved first; then comes what can be repeated. */
+/* Ends a training. Saves it first; profile and evaluation can be repeated. */
 static vkn_status finish(struct training *t, vkn_status status)
 {
     take_result(t);
@@ -422,7 +423,7 @@ static void close_all(struct training *t, vkn_status status)
     report_progress_end(&t->progress);
     run_log_close(&t->run_log);
     validate_close(&t->validation);
-    run_ranks_leave(t->ranks, status); /* they use the scene */
+    run_ranks_leave(t->ranks, status); /* other ranks' threads use the scene */
     run_ranks_close(&t->ranks);
     vkn_trainer_destroy(&t->trainer);
     vkn_scene_close(&t->scene);
@@ -452,8 +453,8 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     t.result->rank = run_ranks_rank(t.ranks);
     if (status == VKN_OK)
         status = t.result->rank > 0 ? run_ranks_follow(t.ranks) : open_all(&t);
-    t.result->reported_elsewhere =
-        run_ranks_other_failed(t.ranks, status); /* rank 0's later failures say what is saved */
+    /* Asked now, because later failures are rank 0's own and say what is saved. */
+    t.result->reported_elsewhere = run_ranks_other_failed(t.ranks, status);
     if (t.result->rank > 0) {
         run_ranks_close(&t.ranks);
         return status;

@@ -1,4 +1,4 @@
-/* Shows a trainer's field, and its figures beside what bench measures of the device. */
+/* Implements the trainer's public functions that need module render or bench. */
 #include "base/base.h"
 #include "bench/bench.h"
 #include "render/render.h"

@@ -1,5 +1,4 @@
-/* What a run that trains is made of: how it begins, its ranks, what it saves and says on the way.
- */
+/* Declares the parts of vkn_run_train: inputs, ranks, checkpoints, logs, evaluations, callbacks. */
 #ifndef RUN_TRAINING_H
 #define RUN_TRAINING_H
 
@@ -13,29 +12,28 @@
 #include "run/internal.h"
 #include "scene/scene.h"
 
-/* ---- what it begins with (begin.c) ----------------------------------------------------------- */
+/* ---- inputs (begin.c) ------------------------------------------------------------------------ */
 
 struct run_beginning {
     const struct vkn_train_params *params;
     struct vkn_config config;   /* for the trainer, not effective yet */
-    struct vkn_config recorded; /* of the run to resume */
+    struct vkn_config recorded; /* effective, of the run to resume */
     char *scene_path;
     char *checkpoint; /* to resume or to take weights from; NULL: neither */
 };
 
-/* Reads the checkpoint's configuration. Refuses a new limit that a run to resume has passed, where
- * nothing would be trained, and says when it is at the limit that it had. The caller closes
- * *beginning, also after a failure. */
+/* Reads the checkpoint of a run to resume or to take weights from, and completes the configuration.
+ * VKN_BAD_INPUT for a new limit that the run has already passed. The caller closes *beginning, also
+ * after a failure. */
 vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning);
-/* Settings that a resumed run was trained with but that this device cannot do become what it can,
- * with a warning each; what the user asks for stays, for the trainer to refuse. */
+/* Replaces inherited settings that the device does not support by supported ones, with a warning
+ * each. Unsupported settings that the user gives stay, and the trainer refuses them. */
 void run_begin_fit(struct run_beginning *beginning, const vkn_scene *scene,
                    const struct gpu_capabilities *device);
-/* Makes vkn_backend.why of a resumed run's trainer say why the run computes as it does, when that
- * was decided as the run began: a trainer says "asked for" of every precision that it is given. */
+/* Restores a resumed run's reason for its precision in vkn_backend.why: the trainer itself says
+ * "asked for" of every precision that its configuration names. */
 void run_begin_explain(const struct run_beginning *beginning, vkn_trainer *trainer);
-/* Opens the scene that is trained on; of a resumed run whose scene has moved the message says what
- * to do. */
+/* Opens the scene to train on. If a resumed run's scene has moved, the message says what to do. */
 vkn_status run_begin_scene(const struct run_beginning *beginning, vkn_scene **scene);
 void run_begin_close(struct run_beginning *beginning);
 
@@ -44,39 +42,42 @@ void run_begin_close(struct run_beginning *beginning);
 struct parallel;
 struct run_ranks;
 
-/* One rank for each of params->devices, or this process as one of several; *ranks stays NULL where
- * a training is alone. VKN_BAD_INPUT for a list that is none, or beside params->job.context.device,
- * or where there are several processes and no MPI; also, on all ranks and with *ranks set, where
- * processes differ in version or in what they are asked to train. The caller closes *ranks. All
- * others may be asked of NULL: alone. */
+/* Creates one rank for each of params->devices, or joins this process to those that mpirun has
+ * started. *ranks stays NULL for a training of a single rank; the functions below accept NULL,
+ * except run_ranks_device and run_ranks_follow. VKN_BAD_INPUT: a malformed list, a list beside
+ * job.device, or several processes without MPI; also, on all ranks and with *ranks set, processes
+ * that differ in version or command line. The caller closes *ranks. */
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
 void run_ranks_close(struct run_ranks **ranks);
-/* Whether another process than this one has failed with the last error, and tells it. */
+/* Returns whether the last error is that of another process, which reports the error itself. */
 bool run_ranks_other_failed(const struct run_ranks *ranks, vkn_status status);
-/* This rank's end; NULL: alone. */
+/* Returns this rank's communicator; NULL: a single rank. */
 struct parallel *run_ranks_comm(const struct run_ranks *ranks);
+/* Returns the number of this process's rank; 0 for threads. */
 uint32_t run_ranks_rank(const struct run_ranks *ranks);
-/* This rank's device, opened. */
+/* Opens this rank's device. */
 vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_train_params *params,
                              vkn_context **context);
 
-/* Of rank 0: the others train on that scene as its trainer does, from its state on. */
+/* Starts the other ranks, on rank 0: they train on the scene with the trainer's configuration, and
+ * begin with its state. */
 vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_trainer *trainer);
-/* Ends their training: with a failure of rank 0 they stop as well. */
+/* Ends the training of the other ranks, on rank 0; with a failure as `status` they fail as well. */
 void run_ranks_announce_end(struct run_ranks *ranks, vkn_status status);
-/* Ends them, once what must not be lost is saved: launchers end all processes where one has failed.
- * Only then may the scene be closed. */
+/* Ends the other ranks, on rank 0, and waits for their threads. Called after the last checkpoint,
+ * because launchers end all processes after one has failed, and before the scene is closed. */
 void run_ranks_leave(struct run_ranks *ranks, vkn_status status);
-/* Their devices in order, once they have started; `index` below run_ranks_count. */
+/* Return the number of ranks, and a rank's device once all have started. */
 size_t run_ranks_count(const struct run_ranks *ranks);
 const char *run_ranks_device(const struct run_ranks *ranks, size_t index);
 
-/* Of a process with another number: trains with rank 0 until that ends. VKN_OK as well where all
- * are told to stop, which rank 0 tells. */
+/* Trains as a process of another rank than 0, until rank 0 ends. Returns VKN_OK also for an
+ * interrupted training: rank 0 reports the interruption. */
 vkn_status run_ranks_follow(struct run_ranks *ranks);
 
 /* ---- checkpoints (save.c) -------------------------------------------------------------------- */
 
+/* Writes the checkpoints of a run. */
 struct run_saver {
     vkn_trainer *trainer;
     struct report_progress *progress; /* pauses for warnings */
@@ -84,61 +85,58 @@ struct run_saver {
     const char *folder;
     char *path;      /* of the checkpoint */
     double last;     /* base_seconds() of the last try, or when training began */
-    double cost;     /* seconds that the last one took */
-    double wait;     /* seconds before the next try after a failure; 0: the last one worked */
-    uint64_t step;   /* of the checkpoint that is there */
-    bool there, own; /* there is one; this saver wrote it */
-    bool delay_save; /* the last that was due: the weights were in doubt */
+    double cost;     /* seconds that the last save took */
+    double wait;     /* seconds until the next try after a failure; 0: the last save worked */
+    uint64_t step;   /* of the existing checkpoint */
+    bool there, own; /* a checkpoint exists; this saver wrote it */
+    bool delay_save; /* a due save waits until the weights are sound */
 };
 
-/* For a trainer that begins or was resumed, with trainer, progress, lock and folder set; these must
- * outlive *saver, which the caller closes. */
+/* Opens a saver whose members trainer, progress, lock and folder are set. They must outlive *saver,
+ * which the caller closes. */
 vkn_status run_saver_open(struct run_saver *saver);
 void run_saver_close(struct run_saver *saver);
 
-/* Steps and seconds from now (0: no limit) until training should pause for a save. */
+/* Return the step, and the seconds from now (0: no limit), at which the next save is due. */
 uint64_t run_saver_until_step(const struct run_saver *saver);
 double run_saver_seconds(const struct run_saver *saver);
-/* Saves if one is due, `until` being what run_saver_until_step said before. A failure is a warning
- * and tried again later; only a device that is lost ends the training. */
+/* Saves if a save is due; `until`: what run_saver_until_step returned before. A failed save is a
+ * warning and tried again later, unless the device is lost or the training has diverged. */
 vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until);
-/* The same at once. */
+/* Saves at once, with the same handling of failures. */
 vkn_status run_saver_save(struct run_saver *saver);
-/* Saves what is not saved yet. An error says which step is lost and how to go on; it is VKN_ERROR
- * or VKN_NO_DEVICE. */
+/* Saves the last step unless it is saved already. An error, VKN_ERROR or VKN_NO_DEVICE, says which
+ * step is lost and how to go on. */
 vkn_status run_saver_finish(struct run_saver *saver);
 
-/* Whatever ends a run, such as an image that cannot be read any more, with the last error as the
- * reason: saves what is worth it, and adds to the error what is saved and how to go on. Returns the
- * status. */
+/* Handles a failure that ends the run, such as an image that cannot be read: saves the training if
+ * it is sound, and adds to the last error what is saved and how to go on. Returns the status. */
 vkn_status run_saver_fail(struct run_saver *saver, vkn_status status);
 
-/* Removes the checkpoint of a run that is trained anew, and those that were kept beside it. */
+/* Removes all checkpoints of a run that is trained anew. */
 void run_remove_checkpoints(const char *folder);
 
-/* ---- metrics and event files (run_log.c) ----------------------------------------------------- */
+/* ---- metrics and event files (run_log.c) ------------------------------------------------- */
 
 struct run_log;
 
-/* Goes on at `step` in the run directory; event files only when the configuration has them.
- * `folder` and `progress`, which pauses for warnings, must outlive *journal, which the caller
- * closes.
- */
+/* Opens the logs in the run directory to continue after `step`; event files unless log.tensorboard
+ * is off. `folder` and `progress` must outlive *run_log, which the caller closes. */
 vkn_status run_log_open(const char *folder, uint64_t step, const struct vkn_config *config,
                         struct report_progress *progress, struct run_log **run_log);
-/* A line and its scalars. A failure is a warning and ends the log that failed, not the training. */
+/* Adds a line to both logs. A failure is a warning and closes the log that failed. */
 void run_log_add(struct run_log *run_log, const struct report_metrics *metrics);
-/* An evaluation's means and its pictures on event files, in the same way. `targets`: the images
- * that the views should look like as well. */
+/* Adds an evaluation's means and pictures to the event file; `targets`: also the views' images.
+ * Failures as in run_log_add. */
 void run_log_add_evaluation(struct run_log *run_log, const struct vkn_evaluation *evaluation,
                             const struct run_pictures *pictures, bool targets);
-/* VKN_OK, or VKN_ERROR with the message of the first failure. */
+/* Returns VKN_OK, or VKN_ERROR with the message of the first failure. */
 vkn_status run_log_status(const struct run_log *run_log);
 void run_log_close(struct run_log **run_log);
 
 /* ---- evaluations (validate.c) ---------------------------------------------------------------- */
 
-/* Belongs to the caller, as does all that it points to but the renderer. */
+/* Evaluates a trainer. The caller owns the struct and all that it points to except the renderer. */
 struct validation {
     vkn_trainer *trainer;
     vkn_scene *scene;
@@ -148,58 +146,58 @@ struct validation {
     struct cJSON *evaluations; /* see run_add_evaluation */
     const volatile sig_atomic_t *stop;
     vkn_renderer *renderer; /* of the trainer; NULL until needed */
-    bool targets_logged;
+    bool targets_logged;    /* the views' images are in the event file */
 };
 
-/* `eval_views` views, always the same. A picture or log that cannot be written is a warning. */
+/* Evaluates `eval_views` views, always the same. A failure to write is a warning. */
 vkn_status validate_quickly(struct validation *validation, struct report_progress *progress);
-/* All views, with their pictures; a few when there are but training views. The caller frees
- * *evaluation. */
+/* Evaluates all views and writes their pictures; of a scene with training views only, a few views.
+ * The caller frees *evaluation. */
 vkn_status validate_finally(struct validation *validation, struct report_progress *progress,
                             struct vkn_evaluation **evaluation);
 void validate_close(struct validation *validation);
 
-/* ---- vkn_train_callbacks (callbacks.c)
- * ------------------------------------------------------------ */
+/* ---- vkn_train_callbacks (callbacks.c) -------------------------------------------------- */
 
+/* The caller's callbacks during a training. */
 struct run_callbacks {
-    struct vkn_train_callbacks user; /* complete; due is NULL: there is none */
-    struct run_saver *saver;         /* of the trainer that is looked at */
+    struct vkn_train_callbacks user; /* complete; `due` NULL: no callbacks */
+    struct run_saver *saver;         /* of the training */
 };
 
-/* `given` may be NULL. VKN_BAD_INPUT for one that cannot be asked. */
+/* Copies the caller's callbacks; `given` may be NULL. VKN_BAD_INPUT unless `due` and
+ * `between_steps` are set. */
 vkn_status run_callbacks_read(const struct vkn_train_callbacks *given,
                               struct run_callbacks *callbacks);
-/* From here on, until the end, which takes over the status and its error. */
+/* Call `opened` and `closed`. run_callbacks_close returns `status` and keeps the last error. */
 void run_callbacks_open(struct run_callbacks *callbacks, struct run_saver *saver,
                         const char *scene);
 vkn_status run_callbacks_close(struct run_callbacks *callbacks, vkn_status status);
-/* As vkn_train_run has them. */
+/* Call `due` and `between_steps`, as vkn_train_run needs them. */
 double run_callbacks_due(const struct run_callbacks *callbacks);
 vkn_status run_callbacks_visit(struct run_callbacks *callbacks);
 
-/* ---- how long it will take (eta.c) ------------------------------------------------------- */
+/* ---- estimated time of a training (eta.c) ------------------------------------------------ */
 
 struct eta {
-    unsigned reports;     /* so far */
-    uint64_t first_step;  /* of the first report, which the compilation of programs delays */
-    double first_seconds; /* of training, at the first report */
+    unsigned reports;     /* number of reports so far */
+    uint64_t first_step;  /* of the first report, which the compilation of pipelines delays */
+    double first_seconds; /* training time at the first report */
 };
 
-/* Takes a report of training into account. True once, when the rates so far let a run that is
- * limited by its steps alone take more than ten minutes from here on: `line` then says so and what
- * ends sooner. `longest_side`: of the training images, in pixels; large ones are worth downscaling.
- */
+/* Adds a report of the training. Returns true once, when a run without a time limit will take more
+ * than ten more minutes; `line` then says so, and what ends sooner. `longest_side`: of the training
+ * images, in pixels; of large ones, `line` suggests a downscale factor. */
 bool eta_update(struct eta *eta, const struct vkn_config *config,
                 const struct vkn_train_stats *stats, uint32_t longest_side, char line[256]);
 
 /* ---- warnings about the capture (sanity.c) --------------------------------------------------- */
 
+/* Warns of a scene that lies outside of the cube, and of a dynamic scene with a static model. */
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config);
-/* Once the training images are loaded, where they are held in memory: poses that do not fit them.
- */
+/* Warns of poses that do not fit the training images, if the images are in memory. */
 void sanity_check_poses(const struct vkn_scene *scene);
-/* PSNR of what was trained on, 0 where it is not known, and of views of that split. */
+/* Warns of overfitting. PSNR in dB, of the training rays (0: not known) and the split's views. */
 void sanity_check_quality(const struct vkn_scene *scene, double train_psnr,
                           enum scene_split_name split, double psnr);
 

@@ -1,3 +1,4 @@
+/* Evaluates a run during and after its training, and records the results. */
 #include "run/training.h"
 
 #include <stdlib.h>
@@ -5,23 +6,22 @@
 #include "render/render.h"
 #include "train/train.h"
 
-/* Of an evaluation on training views, for want of others. */
-#define TRAIN_VIEWS 12u
-#define PNG_LIMIT   ((size_t)1 << 30)
+#define TRAIN_VIEWS 12u               /* at most, of a scene with training views only */
+#define PNG_LIMIT   ((size_t)1 << 30) /* bytes */
 
 static size_t divide_up(size_t a, size_t b)
 {
     return (a + b - 1) / b;
 }
 
-/* Of the split's views, the last evaluation takes every so many-th. */
+/* Returns n: the final evaluation takes every n-th view of the split. */
 static size_t final_stride(const struct validation *v)
 {
     size_t count = v->scene->splits[v->split].camera_count;
     return v->split == SCENE_TRAIN ? divide_up(count, TRAIN_VIEWS) : 1;
 }
 
-/* Of those, quick ones take every so many-th. */
+/* Returns n: a quick evaluation takes every n-th view of the final one. */
 static size_t quick_every(const struct validation *v)
 {
     size_t count = divide_up(v->scene->splits[v->split].camera_count, final_stride(v));
@@ -69,7 +69,7 @@ static vkn_status record(struct validation *v, const struct vkn_evaluation *eval
                               pictures);
 }
 
-/* ---- on the way ---------------------------------------------------------------------------- */
+/* ---- during training ----------------------------------------------------------------------- */
 
 vkn_status validate_quickly(struct validation *v, struct report_progress *progress)
 {
@@ -100,7 +100,8 @@ vkn_status validate_quickly(struct validation *v, struct report_progress *progre
 
 /* ---- at the end ---------------------------------------------------------------------------- */
 
-/* views/test_003.png is of the latest evaluation; what the strip of pictures shows has to stay. */
+/* Copies views/test_003.png, which the next evaluation overwrites, to a name with the step, for the
+ * report's strip of pictures. */
 static vkn_status keep_picture(const struct validation *v, const char *view,
                                const struct run_pictures *pictures)
 {

@@ -1,17 +1,15 @@
-/* Reading and validating safetensors. The file comes from disk and may be hostile: nothing in it is
- * used before it has been checked. */
+/* Reads safetensors files, which may be hostile: nothing is used before it has been checked. */
 #include "safetensors/types.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The reference implementation stops at 100 MB; ours hold a configuration and some dozens of names.
- */
+/* Bytes. The reference implementation allows 100 MB; headers of checkpoints have a configuration
+ * and some dozens of names. */
 #define HEADER_LIMIT ((uint64_t)16 << 20)
 #define FILE_LIMIT   (sizeof(size_t) > 4 ? (size_t)((uint64_t)64 << 30) : (size_t)1 << 30)
-/* JSON numbers arrive as doubles: exact up to here. */
-#define NUMBER_LIMIT 9007199254740992.0
+#define NUMBER_LIMIT 9007199254740992.0 /* cJSON has doubles, exact up to 2^53 */
 #define ALIGNMENT    8u
 
 struct safetensors_file {
@@ -125,8 +123,7 @@ static int compare_offsets(const void *left, const void *right)
     const struct placed *a = left, *b = right;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
-    if (a->tensor.size != b->tensor.size) /* an empty tensor comes before what starts where it lies
-                                           */
+    if (a->tensor.size != b->tensor.size) /* an empty tensor precedes another at its offset */
         return a->tensor.size < b->tensor.size ? -1 : 1;
     return strcmp(a->tensor.name, b->tensor.name);
 }
@@ -226,7 +223,8 @@ static vkn_status parse_header(struct safetensors_file *file, const char *text, 
     return status;
 }
 
-/* The digits are zeros from here on, as when the sum was taken. */
+/* Checks the checksum, if there is one. Overwrites its digits with zeros, as they were when the
+ * writer computed it. */
 static vkn_status check_checksum(struct safetensors_file *file, char *text, size_t header_size,
                                  size_t size)
 {
@@ -246,8 +244,8 @@ static vkn_status check_checksum(struct safetensors_file *file, char *text, size
     return VKN_OK;
 }
 
-/* Other writers may leave F32 or U64 data at any offset; ours never do. Moves every tensor into one
- * fresh buffer where each starts aligned. */
+/* Moves all tensors into a new buffer, aligned, if any is not aligned: writers other than write.c
+ * may place F32 or U64 data at any offset. */
 static vkn_status realign(struct safetensors_file *file)
 {
     bool aligned = true;
@@ -298,7 +296,7 @@ static vkn_status parse_file(struct safetensors_file *file, size_t size)
 
 /* ---- public --------------------------------------------------------------------------------- */
 
-/* Takes `bytes`, also on failure. */
+/* Owns `bytes`, also after a failure. */
 static vkn_status open_owned(const char *name, char *bytes, size_t size,
                              struct safetensors_file **file)
 {

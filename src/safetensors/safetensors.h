@@ -1,4 +1,4 @@
-/* safetensors: named tensors and string metadata in one file
+/* safetensors: reads and writes named tensors and string metadata in one file
  * (https://github.com/huggingface/safetensors, format description). */
 #ifndef SAFETENSORS_SAFETENSORS_H
 #define SAFETENSORS_SAFETENSORS_H
@@ -27,34 +27,34 @@ struct safetensors_metadata {
     const char *key, *value;
 };
 
-/* With this metadata key a file holds the CRC-32C of all its bytes, taken with the value's own
- * digits as below, and is refused when it does not match; who changes the file drops the key. */
+/* Metadata key of the CRC-32C of all bytes of the file, computed while the value's own digits are
+ * UNSET. A file whose checksum does not match is refused; a program that changes a file has to
+ * remove the key. */
 #define SAFETENSORS_CHECKSUM       "vknerf.crc32c"
 #define SAFETENSORS_CHECKSUM_UNSET "00000000"
 
-/* Replaces `path` atomically (base_file_begin / commit). Where the metadata hold
- * SAFETENSORS_CHECKSUM, given as UNSET, its digits are filled in. Strings that are not UTF-8 get
- * U+FFFD in place of what is not. */
+/* Writes a file and replaces `path` atomically (base_file_begin / commit). If the metadata has
+ * SAFETENSORS_CHECKSUM with the value UNSET, computes the checksum. In strings, bytes that are not
+ * UTF-8 become U+FFFD. */
 vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
                              size_t count, const struct safetensors_metadata *metadata,
                              size_t metadata_count);
 
 struct safetensors_file; /* the whole file in memory; tensors and strings point into it */
-/* Checks everything before giving access: header length and JSON, types, shapes against offsets, no
- * overlap, no hole, nothing past the end, the checksum where there is one. VKN_BAD_INPUT names the
+/* Reads a file and checks it completely: header length and JSON, types, shapes against offsets, no
+ * overlap, no hole, nothing past the end, the checksum if there is one. VKN_BAD_INPUT names the
  * file and the tensor. */
 vkn_status safetensors_open(const char *path, struct safetensors_file **file);
-/* safetensors_open of bytes in memory (copied); `name` stands for the path in messages. */
+/* Does the same with a copy of bytes in memory; `name` replaces the path in messages. */
 vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t size,
                                   struct safetensors_file **file);
 size_t safetensors_count(const struct safetensors_file *file);
 const struct safetensors_tensor *safetensors_at(const struct safetensors_file *file, size_t index);
-/* The tensor of that name with that type and number of elements, or an error naming file and
- * tensor. */
+/* Finds a tensor by its name, type and number of elements. VKN_BAD_INPUT names file and tensor. */
 vkn_status safetensors_find(const struct safetensors_file *file, const char *name,
                             enum safetensors_type type, uint64_t elements,
                             const struct safetensors_tensor **tensor);
-/* NULL when absent. */
+/* Returns the value of a metadata key; NULL when it is missing. */
 const char *safetensors_metadata_value(const struct safetensors_file *file, const char *key);
 void safetensors_close(struct safetensors_file **file);
 

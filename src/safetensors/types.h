@@ -1,4 +1,4 @@
-/* What the safetensors reader and writer share: the element types of the format that we use. */
+/* Declares the element types and helpers that the safetensors reader and writer share. */
 #ifndef SAFETENSORS_TYPES_H
 #define SAFETENSORS_TYPES_H
 
@@ -12,10 +12,10 @@ struct safetensors_type_info {
 };
 extern const struct safetensors_type_info safetensors_types[SAFETENSORS_TYPES]; /* by enum value */
 
-/* Bytes that the tensor's type and shape ask for; false when they do not fit 64 bits. */
+/* Computes a tensor's bytes from its type and shape; false when they do not fit 64 bits. */
 bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *size);
 
-/* The first of the checksum's digits in a header; NULL without a checksum. */
+/* Returns the first of the checksum's 8 digits in a header; NULL without a checksum. */
 char *safetensors_checksum_digits(char *header, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Writing safetensors: byte for byte what the reference implementation would write, apart from the
+/* Writes safetensors files, with the same bytes as the reference implementation except for the
  * order of the metadata. */
 #include "safetensors/types.h"
 
@@ -27,7 +27,7 @@ bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *si
     return true;
 }
 
-/* The key with its quotes and colon: no other string holds these but behind backslashes. */
+/* Searches the key with quotes and colon: within a string, quotes would have backslashes. */
 char *safetensors_checksum_digits(char *header, size_t size)
 {
     static const char key[] = "\"" SAFETENSORS_CHECKSUM "\":\"";
@@ -40,7 +40,7 @@ char *safetensors_checksum_digits(char *header, size_t size)
     return NULL;
 }
 
-/* In the shortest form, as serde_json writes it. */
+/* Adds a JSON string in its shortest form, as serde_json does. */
 static void add_string(struct base_text *text, const char *string)
 {
     cJSON *json = cJSON_CreateString(string);
@@ -51,8 +51,7 @@ static void add_string(struct base_text *text, const char *string)
     cJSON_Delete(json);
 }
 
-/* Larger elements first (then as given), so that every tensor is aligned when the data section is.
- */
+/* Orders tensors by element size, larger first, so that all are aligned if the data section is. */
 static int compare_sizes(const void *left, const void *right)
 {
     const struct safetensors_tensor *a = *(const struct safetensors_tensor *const *)left;
@@ -63,7 +62,7 @@ static int compare_sizes(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* A mistake here would make a checkpoint that the reader refuses, so it is found when writing. */
+/* Checks the tensor when writing, because the reader would refuse the file. */
 static vkn_status check_tensor(const char *path, const struct safetensors_tensor *tensors,
                                size_t index)
 {

@@ -1,4 +1,4 @@
-/* Adam on parameters of the caller's: the optimiser's passes by themselves. */
+/* Implements vkn_adam: the optimiser's passes on parameters and gradients of the caller. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 
 #define MOST_ENTRY   32u
 #define MOST_PARAMS  (1u << 30)
-#define PADDING      16u  /* passes read gradients by fours, several of these at once */
-#define FIRST_GROUPS 512u /* that share out all parameters, on GPUs */
+#define PADDING      16u  /* parameters: passes read several vec4 of gradients at once */
+#define FIRST_GROUPS 512u /* workgroups of the passes on GPUs */
 
 #define ADAM_BUFFERS                                                                              \
     (BUFFERS(CONFIG) | BUFFERS(CONTROL) | BUFFERS(DISPATCHES) | BUFFERS(STATS) | BUFFERS(STATE) | \
      BUFFERS(REDUCE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(STEP_COUNTS))
 
-/* begin_step, then those that optim_update lists. */
+/* Pipelines: begin_step, then the two passes of optim_update. */
 enum { BEGIN, CHECK, UPDATE, PROGRAMS };
 
 struct vkn_adam {
@@ -34,7 +34,7 @@ struct vkn_adam {
     uint64_t taken, skipped; /* steps */
 };
 
-/* `range` says which numbers are `good`. */
+/* Fails unless `good`; `range` describes the good values in the message. */
 static vkn_status check_range(const char *member, double value, bool good, const char *range)
 {
     return good ? VKN_OK
@@ -43,7 +43,7 @@ static vkn_status check_range(const char *member, double value, bool good, const
                             value, range);
 }
 
-/* Also what a float cannot hold is no number of these. */
+/* Fails also for infinities and NaN. */
 static vkn_status check_positive(const char *member, float value)
 {
     return check_range(member, (double)value, value > 0.0F && value < 1e30F,
@@ -90,7 +90,7 @@ static vkn_status resolve(struct vkn_adam_params *params)
     return check_amount("clip_norm", params->clip_norm);
 }
 
-/* A run of one group of parameters, whose learning rate stays what it is set to. */
+/* Configures the passes for one parameter group with a constant learning rate. */
 static struct buffer_counts configure(struct vkn_adam *a)
 {
     const struct vkn_adam_params *params = &a->params;
@@ -120,7 +120,7 @@ static struct buffer_counts configure(struct vkn_adam *a)
     constants->param_count = (params->count + PADDING - 1) / PADDING * PADDING;
     constants->ranks = 1;
     constants->group_limit = device->max_groups;
-    constants->sample_capacity = constants->param_count; /* what groups share out */
+    constants->sample_capacity = constants->param_count; /* sets the number of workgroups */
     constants->forward_groups =
         FIRST_GROUPS < device->max_groups ? FIRST_GROUPS : device->max_groups;
     a->specialization.count = SPEC_COUNT;
@@ -180,9 +180,9 @@ static vkn_status record(struct vkn_adam *a)
     gpu_record_dispatch(a->recording, a->pipelines[BEGIN], a->bindings, &push, sizeof push, 1);
     for (size_t i = CHECK; i < PROGRAMS; i++) {
         const struct pass *pass = &optim_update.passes[i - CHECK];
-        bool alone = a->specialization.values[SPEC_CPU_KERNELS];
+        bool cpu = a->specialization.values[SPEC_CPU_KERNELS];
         uint32_t slot =
-            (uint32_t)(alone || !pass->gpu_dispatch ? pass->dispatch : pass->gpu_dispatch);
+            (uint32_t)(cpu || !pass->gpu_dispatch ? pass->dispatch : pass->gpu_dispatch);
         gpu_record_barrier(a->recording);
         gpu_record_dispatch_indirect(a->recording, a->pipelines[i], a->bindings, &push, sizeof push,
                                      &a->buffers.at[BIND_DISPATCHES],
@@ -235,7 +235,7 @@ void vkn_adam_destroy(vkn_adam **adam)
     if (!foreign && base_guard_refuses_destroy(guard, __func__, a))
         return;
     *adam = NULL;
-    if (foreign) /* nothing of it can be given back here */
+    if (foreign) /* a forked process cannot release the parent's Vulkan objects */
         return;
     BASE_KEEP_ERROR;
     gpu_recording_destroy(&a->recording);

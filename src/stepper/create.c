@@ -1,4 +1,4 @@
-/* Making a stepper: a training step of a field that the caller evaluates. */
+/* Creates and destroys steppers: training steps of a field that the caller evaluates. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "rays/rays.h"
 #include "stepper/internal.h"
 
-/* The caller's, of which that is left open and settled which a field of its own leaves no choice
- * in. */
+/* Resolves the caller's configuration. Settings of model, precision, loss scale and ranks, which an
+ * external field does not use, get fixed values. */
 static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config *config)
 {
     *config = field_external_config(config);
@@ -20,8 +20,7 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
     BASE_TRY(setup_resolve_config(config, s->scene, gpu_device_capabilities(s->device)));
     if (rays_have_coarse(config))
         return base_fail(VKN_BAD_INPUT,
-                         "config: march.sampling: samples of a field outside of the library are "
-                         "placed by occupancy or uniform alone");
+                         "config: march.sampling: a stepper supports only occupancy and uniform");
     return VKN_OK;
 }
 
@@ -36,7 +35,7 @@ static vkn_status create_setup(const struct vkn_stepper *s, const struct vkn_con
                         ? constants->ray_capacity
                         : constants->sample_capacity;
     constants->cells_per_chunk = room / 64 * 64;
-    /* Whose loop it is says when it ends, unless the schedule follows from that. */
+    /* If the configuration has no `steps`, the caller's loop decides when the training ends. */
     if (given->steps == 0) {
         constants->total_steps = UINT32_MAX;
         setup->config.steps = 0;
@@ -61,7 +60,8 @@ static vkn_status create_step(struct vkn_stepper *s, const struct vkn_config *co
     return stream_seek(s->stream, 0, 0.0);
 }
 
-/* Until the first update: cells that some view sees hold 0, the others -1. */
+/* Marks all cells as occupied that a view sees. Until the first update of the grid these cells hold
+ * 0, all others -1. */
 static vkn_status occupy_all(struct vkn_stepper *s)
 {
     const float below = -0.5F;
@@ -95,8 +95,8 @@ static vkn_status create_listing(struct vkn_stepper *s)
 
 #define STATE_WORD(member) offsetof(struct State, member), sizeof(uint32_t)
 
-/* Rays to samples to lists. Until something is composited all samples are taken to be live ones, so
- * that callers who composite by themselves get as many rays as well. */
+/* Records the passes from rays to listed samples. Counts all samples as live until the stepper
+ * composites, so that the ray count also adapts for callers that composite by themselves. */
 static vkn_status record_sampling(struct vkn_stepper *s)
 {
     const struct gpu_buffer *state = &s->step.buffers.at[BIND_STATE], *listed = &s->listing.listed;
@@ -113,8 +113,8 @@ static vkn_status record_sampling(struct vkn_stepper *s)
     return gpu_record_end(s->sampling);
 }
 
-/* Values to gradients, of samples that are not live zero (deterministic), and to the step's
- * figures. */
+/* Records the passes from the caller's values to gradients and figures of the step. Gradients of
+ * samples that are not live are zero, because the stepper is deterministic. */
 static vkn_status record_compositing(struct vkn_stepper *s)
 {
     const struct gpu_buffer *at = s->step.buffers.at;
@@ -180,7 +180,7 @@ void vkn_stepper_destroy(vkn_stepper **stepper)
     if (!foreign && base_guard_refuses_destroy(guard, __func__, s))
         return;
     *stepper = NULL;
-    if (foreign) /* nothing of it can be given back here */
+    if (foreign) /* a forked process cannot release the parent's Vulkan objects */
         return;
     BASE_KEEP_ERROR;
     vkn_renderer_destroy(&s->renderer);

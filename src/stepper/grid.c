@@ -1,4 +1,4 @@
-/* The occupancy grid's update, with densities of the caller's. */
+/* Updates the occupancy grid with the caller's densities, chunk by chunk of cells. */
 #include <string.h>
 
 #include "rays/rays.h"
@@ -12,7 +12,8 @@ static const struct step_pass *find_pass(const struct vkn_stepper *s, const char
     return pass;
 }
 
-/* Of cells in fours, or of sums that workgroups leave. */
+/* Returns the workgroups of a pass over the cells, four to an invocation; at most as many as
+ * BIND_REDUCE has partial sums for. */
 static uint32_t cell_groups(const struct vkn_stepper *s)
 {
     const struct setup *setup = &s->step.setup;
@@ -22,7 +23,7 @@ static uint32_t cell_groups(const struct vkn_stepper *s)
     return groups < most ? (uint32_t)groups : most;
 }
 
-/* The same of the cells of one chunk. */
+/* Returns the workgroups of a pass over the cells of one chunk. */
 static uint32_t chunk_groups(const struct vkn_stepper *s)
 {
     uint32_t groups = s->step.setup.constants.cells_per_chunk / PASS_LOCAL_SIZE,
@@ -103,16 +104,14 @@ vkn_status vkn_stepper_update_grid(vkn_stepper *stepper, vkn_density_fn *density
     s->sampled = false;
     if (!rays_use_grid(&s->step.setup.config))
         return base_fail(VKN_BAD_INPUT,
-                         "vkn_stepper_update_grid: march.sampling: there is an occupancy grid with "
-                         "occupancy alone");
+                         "vkn_stepper_update_grid: march.sampling: only occupancy has a grid");
     uint32_t chunks = pass_chunks(find_pass(s, "pick_cells")->pass, &repeats);
     for (uint32_t chunk = 0; chunk < chunks; chunk++)
         BASE_TRY(update_chunk(s, chunk, density, user, &unusable));
     if (unusable > 0)
-        base_log(
-            BASE_LOG_WARNING,
-            "step %llu: %llu densities for the occupancy grid are no finite numbers, taken for 0",
-            (unsigned long long)s->steps, (unsigned long long)unusable);
+        base_log(BASE_LOG_WARNING,
+                 "step %llu: %llu densities for the occupancy grid are not finite and count as 0",
+                 (unsigned long long)s->steps, (unsigned long long)unusable);
     BASE_TRY(stepper_run(s, "occupancy threshold", record_threshold, 0));
     return step_pack_occupancy(&s->step);
 }

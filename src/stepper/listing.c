@@ -1,4 +1,4 @@
-/* Samples as arrays of the public API. */
+/* Copies samples and rays to the arrays of struct vkn_samples. */
 #include <stddef.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const struct {
     size_t member;   /* of struct vkn_samples */
     uint32_t number; /* of its binding */
     uint32_t bytes;  /* of an element */
-    bool by_ray;
+    bool by_ray;     /* an element for each ray, else for each sample */
 } arrays[LISTING_ARRAYS] = {
 #define ARRAY(member, number, bytes, by_ray) \
     {"sample " #member, offsetof(struct vkn_samples, member), number, bytes, by_ray}

@@ -1,4 +1,4 @@
-/* One step: samples, and what their values come to. */
+/* Runs one step: samples rays, then composites the caller's values to loss and gradients. */
 #include <math.h>
 
 #include "stepper/internal.h"
@@ -37,7 +37,7 @@ vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **s
     s->sampled = false;
     if (s->steps >= s->step.setup.constants.total_steps)
         return base_fail(VKN_BAD_INPUT,
-                         "vkn_stepper_sample: all %llu steps of the configuration are taken",
+                         "vkn_stepper_sample: all %llu steps of the configuration have been taken",
                          (unsigned long long)s->steps);
     if (s->stream)
         BASE_TRY(stream_advance(s->stream, s->steps, 0.0));
@@ -69,8 +69,8 @@ vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composit
     *composited = NULL;
     if (!s->sampled)
         return base_fail(VKN_BAD_INPUT,
-                         "vkn_stepper_composite: there are no samples: vkn_stepper_sample comes "
-                         "before each, and vkn_stepper_update_grid not between");
+                         "vkn_stepper_composite: there are no samples: call vkn_stepper_sample "
+                         "first, and vkn_stepper_update_grid not in between");
     s->sampled = false;
     BASE_TRY(run_again(s->compositing));
     const struct Stats *ring = s->step.buffers.at[BIND_STATS].mapped,
@@ -78,8 +78,8 @@ vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composit
     const struct vkn_samples *samples = &s->listing.samples;
     result->finite = stats->skipped_steps == result->skipped;
     result->skipped = stats->skipped_steps;
-    /* The step's is the mean over the rays in the loss; gradients are of the sum over a number of
-     * rays that is known before. */
+    /* Converts the mean over the rays in the loss to a mean over all rays: gradients are divided by
+     * the number of all rays, which alone is known before compositing. */
     result->loss = stats->loss * (float)samples->rays_in_loss / (float)samples->rays;
     result->mean_square = stats->square;
     result->live = stats->live;

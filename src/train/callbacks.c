@@ -1,4 +1,4 @@
-/* Somebody who looks at a training, between its steps. */
+/* Calls the caller's function between two steps (vkn_train_run.between_steps). */
 #include <math.h>
 
 #include "train/loop.h"
@@ -20,14 +20,14 @@ static vkn_status between_steps(const struct loop *loop)
     return loop->run->between_steps(loop->run->context);
 }
 
-/* The training's clocks stand still. */
+/* The time of the callback does not count as training time. */
 vkn_status loop_call_visit(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
     if (!loop->visit_requested || loop->due > 0)
         return VKN_OK;
     double began = base_seconds(), before = t->seconds;
-    t->seconds = loop_elapsed(loop); /* for checkpoints that are written meanwhile */
+    t->seconds = loop_elapsed(loop); /* for a checkpoint that the callback may write */
     vkn_status status = between_steps(loop);
     double passed = base_seconds() - began;
     t->seconds = before;

@@ -1,4 +1,4 @@
-/* Checkpoints: everything that a step changes, and the configuration, in one safetensors file. */
+/* Saves and restores checkpoints: the configuration and all buffers that a step changes. */
 #include <vknerf/field.h>
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 /* ---- the scene's path ---------------------------------------------------------------------- */
 
-/* Metadata are UTF-8, file names any bytes. */
+/* Encodes the path in hexadecimal: metadata must be UTF-8, a path may hold any bytes. */
 static char *path_bytes(const char *path)
 {
     struct base_text text = {0};
@@ -32,7 +32,7 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
 {
     char step[32], seconds[32];
     snprintf(step, sizeof step, "%" PRIu64, trainer->steps_done);
-    /* Two deterministic runs leave the same file, so it cannot hold what a clock said. */
+    /* Two deterministic runs write identical files, so the training time is left out. */
     snprintf(seconds, sizeof seconds, "%.17g",
              trainer->config.deterministic ? 0.0 : trainer->seconds);
     char *bytes = path_bytes(trainer->scene->path);
@@ -83,7 +83,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     }
     if (status == VKN_OK)
         status = checkpoint_check_new(checkpoint, tensors, kept, count);
-    /* Who trained is not what was trained: any number of ranks goes on with it, in any way. */
+    /* The number of ranks is no part of the trained state: any number of ranks can resume it. */
     struct vkn_config recorded = trainer->config;
     recorded.parallel.ranks_per_device = 1;
     recorded.parallel.buckets = 0;
@@ -96,7 +96,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     return status;
 }
 
-/* Whether the file has that tensor, of so many elements. */
+/* Returns whether the file has the tensor, with `count` elements. */
 static bool has_tensor(const struct safetensors_file *file, const char *name, uint64_t count)
 {
     for (size_t i = 0; i < safetensors_count(file); i++) {
@@ -107,8 +107,9 @@ static bool has_tensor(const struct safetensors_file *file, const char *name, ui
     return false;
 }
 
-/* Where the file has no coarse field to begin with, one begins as the fine one, and a proposal as
- * it is: *tensor is NULL then. */
+/* Finds the tensor of a kept buffer. When only weights are taken over and the file has no coarse
+ * field, a coarse field takes the fine field's tensor, and a proposal network keeps its initial
+ * parameters (*tensor is NULL). */
 static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetensors_file *file,
                               const struct saved_buffer *kept, bool weights_only,
                               const struct safetensors_tensor **tensor)
@@ -123,7 +124,7 @@ static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetenso
     return checkpoint_find(file, &source, count, tensor);
 }
 
-/* What an older program's state lacks is zero. */
+/* Uploads the tensor; members of struct State that an older version's file lacks become zero. */
 static vkn_status upload_tensor(const vkn_trainer *trainer, const struct gpu_buffer *buffer,
                                 const struct safetensors_tensor *tensor)
 {
@@ -141,7 +142,7 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
     const struct safetensors_tensor *tensors[MAX_SAVED_BUFFERS] = {NULL};
     const struct step *step = &trainer->step;
     size_t count = step_list_saved(step, kept);
-    /* All are checked before the first one changes anything. */
+    /* All tensors are checked before the first upload, so that a failure changes nothing. */
     for (size_t i = 0; i < count; i++)
         if (!weights_only || kept[i].weights)
             BASE_TRY(find_tensor(trainer, file, &kept[i], weights_only, &tensors[i]));
@@ -151,8 +152,8 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
     return step_round_parameters(&trainer->step);
 }
 
-/* A loss scale that was found under other settings says nothing about these; of other limits, it
- * keeps to the new ones. */
+/* Restarts loss scaling when its settings have changed, because the old scale is then no estimate;
+ * otherwise limits a dynamic scale to the new range. */
 static void renew_loss_scale(const struct vkn_config *then, const struct vkn_config *now,
                              struct State *state)
 {
@@ -171,8 +172,8 @@ static void renew_loss_scale(const struct vkn_config *then, const struct vkn_con
     state->good_steps = state->settled = state->backoffs = state->tolerated = 0;
 }
 
-/* The device indexes by the rays: a damaged file must not send it out of its buffers. A run with a
- * smaller batch than before goes on with as many as it has room for. */
+/* Checks the ray count, by which shaders index: a damaged file must not make them leave their
+ * buffers. Lowers the count when the batch has become smaller. */
 static vkn_status fit_rays(const char *path, const struct vkn_config *then, uint32_t capacity,
                            struct State *state)
 {
@@ -185,7 +186,7 @@ static vkn_status fit_rays(const char *path, const struct vkn_config *then, uint
     return VKN_OK;
 }
 
-/* Parameters mean nothing to another field than the one that they were trained in. */
+/* Refuses a checkpoint of another field in GLSL: its parameters mean nothing to this field. */
 static vkn_status check_field(const vkn_trainer *trainer, const char *path,
                               const struct safetensors_file *file)
 {
@@ -193,14 +194,15 @@ static vkn_status check_field(const vkn_trainer *trainer, const char *path,
     const char *now = vkn_field_source(&trainer->config);
     if (strcmp(then ? then : "", now ? now : "") == 0)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT,
-                     "%s: its field in GLSL is another: a run goes on with the one that it began "
-                     "with, without --field; --init takes over its weights",
-                     path);
+    return base_fail(
+        VKN_BAD_INPUT,
+        "%s: trained with another field in GLSL: resume without --field, or use --init "
+        "to take over its weights",
+        path);
 }
 
-/* Moments mean nothing to another optimiser than the one that made them. Checkpoints from before
- * there was a choice name none: they are Adam's. */
+/* Refuses a checkpoint of another optimiser: its moments mean nothing to this one. Checkpoints
+ * without an optimiser's name are older than the setting and hold Adam's moments. */
 static vkn_status check_optimizer(const vkn_trainer *trainer, const char *path,
                                   const struct vkn_config *then)
 {
@@ -210,12 +212,12 @@ static vkn_status check_optimizer(const vkn_trainer *trainer, const char *path,
         return VKN_OK;
     return base_fail(
         VKN_BAD_INPUT,
-        "%s: optimizer.kind: %s, not %s: a run goes on with the one that it began with; "
-        "--init takes over its weights",
+        "%s: optimizer.kind: trained with %s, not %s: resume with the same optimiser, or use "
+        "--init to take over its weights",
         path, config_optimizer_names[kind], config_optimizer_names[now]);
 }
 
-/* What was seen of other weights says nothing about these. */
+/* Resets the gradient monitor, whose observations belong to the replaced weights. */
 static void restart_monitor(vkn_trainer *trainer, uint32_t skipped_steps)
 {
     monitor_begin(&trainer->monitor, &trainer->step.setup.constants, skipped_steps,
@@ -284,6 +286,6 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
     safetensors_close(&file);
     if (status == VKN_OK)
         restart_monitor(trainer, trainer->monitor.skips.before);
-    /* The threshold is the state's: until the first update decides, what the file holds counts. */
+    /* Until the grid's first update, the uploaded values decide which cells are occupied. */
     return status == VKN_OK ? step_pack_occupancy(&trainer->step) : status;
 }

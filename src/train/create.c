@@ -1,4 +1,4 @@
-/* Making a trainer: its configuration, its images, its step. */
+/* Creates and destroys trainers: resolves the configuration, loads the images, creates the step. */
 #include <stdlib.h>
 
 #include "train/internal.h"
@@ -38,8 +38,8 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
     return VKN_OK;
 }
 
-/* Ranks of this machine whose memory is the host's take it from the same; the first one, which
- * begins first, sums up. */
+/* Returns how many ranks' buffers this rank checks against the available memory. CPU devices of one
+ * machine share the host's memory, so the machine's first rank checks for all of them. */
 static uint64_t memory_shares(const struct vkn_trainer *t)
 {
     if (!t->parallel || gpu_device_capabilities(t->device)->type != GPU_CPU)
@@ -58,8 +58,8 @@ static vkn_status create_step(struct vkn_trainer *t)
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
         setup_set_rank(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
-    BASE_TRY(step_check_memory(t->device, &setup, &none, 0, shares)); /* else images would be blamed
-                                                                         for what others take */
+    /* Checked without images first, so that an error does not blame them for other buffers. */
+    BASE_TRY(step_check_memory(t->device, &setup, &none, 0, shares));
     BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
     const struct step_images images = images_of_step(&t->images);
     BASE_TRY(step_check_memory(t->device, &setup, &images, IMAGES_EXCHANGES * t->images.exchange,
@@ -91,7 +91,8 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     t->ranks = parallel ? parallel_size(parallel) : 1;
     t->open_batch = config->batch.samples == 0;
     if (t->ranks == 1 && config->parallel.ranks_per_device < 2)
-        t->config.parallel.communication_type = VKN_COMMUNICATION_F32; /* nothing is exchanged */
+        t->config.parallel.communication_type =
+            VKN_COMMUNICATION_F32; /* one rank communicates nothing */
     vkn_status status = resolve_config(t);
     if (status == VKN_OK)
         status = create_step(t);
@@ -138,8 +139,8 @@ void vkn_trainer_destroy(vkn_trainer **trainer)
         return;
     *trainer = NULL;
     BASE_KEEP_ERROR;
-    if (foreign ||
-        atomic_fetch_sub(&t->holders, 1) > 0) /* a forked process can give back nothing */
+    /* A forked process cannot release the parent's Vulkan objects. */
+    if (foreign || atomic_fetch_sub(&t->holders, 1) > 0)
         return;
     stream_destroy(&t->stream); /* uses the step */
     step_destroy(&t->step);

@@ -1,4 +1,5 @@
-/* The end of a training that has diverged: why, what was not finite first, and what to change. */
+/* Explains why a training has failed: the reason, the first buffer that is not finite, and which
+ * settings to change. */
 #include <stdlib.h>
 
 #include "train/internal.h"
@@ -46,7 +47,7 @@ vkn_status train_check_end(struct vkn_trainer *t)
 
 vkn_status train_check_failed_save(struct vkn_trainer *t, vkn_status status)
 {
-    static const char why[] = "the training has diverged: what it has come to cannot be saved";
+    static const char why[] = "the training has diverged: its state cannot be saved";
     char first[STEP_NONFINITE_TEXT];
     bool found = status == VKN_ERROR && !t->ended && step_nonfinite_saved(&t->step, first);
     return found ? fail(t, (uint32_t)t->steps_done, false, why, first) : status;

@@ -1,4 +1,4 @@
-/* What the train room's files share: the inside of a trainer. */
+/* Defines struct vkn_trainer, which the files of this module share. */
 #ifndef TRAIN_INTERNAL_H
 #define TRAIN_INTERNAL_H
 
@@ -13,40 +13,40 @@
 #include "monitor/monitor.h"
 
 struct vkn_trainer {
-    vkn_context *context; /* held; its device: */
-    struct gpu_device *device;
-    struct vkn_scene *scene;  /* held */
-    struct vkn_config config; /* effective */
+    vkn_context *context;      /* a reference */
+    struct gpu_device *device; /* of the context */
+    struct vkn_scene *scene;   /* a reference */
+    struct vkn_config config;  /* effective */
     struct images_plan images;
     struct step step;
-    bool open_batch;       /* batch.samples was left open, and may be lowered */
-    struct stream *stream; /* NULL: the images on the device stay as they are */
-    bool images_current;   /* what is on the device is that of steps_done */
+    bool open_batch;       /* batch.samples was not given and may be lowered */
+    struct stream *stream; /* NULL: no images are streamed */
+    bool images_current;   /* the images on the device are those of step steps_done */
     struct profile profile;
     char backend_name[FIELD_SHADER_NAME], backend_why[TRAIN_WHY], backend_tuning[FIELD_TUNING_TEXT],
         backend_policy[FIELD_POLICY_TEXT];
     struct vkn_backend backend;
-    uint64_t steps_done;    /* as of the last recording waited for */
-    double seconds;         /* training time before the current run */
-    double seconds_before;  /* the same before the trainer went on */
-    uint32_t rate_cuts;     /* as of the last step read: a change is reported */
-    struct monitor monitor; /* of the steps since the trainer began or went on */
-    bool ended;             /* by the monitor, see train_ended_early */
-    /* Of one that trains together with others. */
-    struct parallel *parallel;         /* NULL: it does not, or not any more */
-    uint32_t ranks;                    /* of all, but turns; 1: alone */
-    double rank0_seconds;              /* of training, by rank 0, as of the last step */
-    bool stop_requested;               /* a rank was told to stop */
-    bool lost;                         /* the device; not another's */
-    struct vkn_communication exchange; /* seconds alone */
-    _Atomic uint32_t holders; /* beside the one who created it: the last to destroy it does */
+    uint64_t steps_done;    /* finished steps whose figures the host has read */
+    double seconds;         /* training time before the current vkn_trainer_run */
+    double seconds_before;  /* training time when the trainer was created or resumed */
+    uint32_t rate_cuts;     /* cuts of the learning rate that were already reported */
+    struct monitor monitor; /* of the steps since the trainer was created or resumed */
+    bool ended;             /* see train_ended_early */
+    /* Used by several ranks. */
+    struct parallel *parallel; /* communicator; NULL: a single rank */
+    uint32_t ranks;            /* of the communicator, virtual ranks not counted; 1: single */
+    double rank0_seconds;      /* training time by rank 0's clock, as of the last step */
+    bool stop_requested;       /* the user has asked any rank to stop */
+    bool lost;                 /* this rank's device is lost */
+    struct vkn_communication exchange; /* only the members in seconds are kept here */
+    _Atomic uint32_t holders;          /* references beside the creator's; the last one destroys */
 };
 
-/* VKN_ERROR: the training is over before its limit, with the step, why, what was not finite first,
- * and what to change (diverged.c). */
+/* Marks the training as failed before its limit and returns VKN_ERROR; the message has the step,
+ * the reason, the first buffer that is not finite, and what to change (diverged.c). */
 vkn_status train_end_early(struct vkn_trainer *trainer);
 
-/* Alone, or as rank 0. */
+/* Returns whether the trainer decides how long the run lasts: a single rank or rank 0 does. */
 static inline bool trainer_leads(const struct vkn_trainer *t)
 {
     return !t->parallel || parallel_rank(t->parallel) == 0;

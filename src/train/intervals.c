@@ -1,4 +1,4 @@
-/* The training loop of one rank: submits periods, two in flight, and reads their figures late. */
+/* Training loop of one rank: keeps two update intervals in flight and reads their figures late. */
 #include "train/loop.h"
 
 static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
@@ -18,13 +18,13 @@ static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
     loop_add_idle(loop, &period);
     profile_add_interval(&t->profile, &period);
     bool whole = period.queued && loop->waited > 0 && period.to - period.from == UPDATE_INTERVAL;
-    if (reach % UPDATE_INTERVAL == 0) /* else the place that is timed stayed idle */
+    if (reach % UPDATE_INTERVAL == 0) /* else the timed step, the last one, did not run */
         step_update_times(&t->step, timings, period.count,
                           whole ? period.waited - loop->waited : 0);
     loop->waited = period.waited;
 }
 
-/* A driver may compile programs, or most of them, when they run for the first time (lavapipe). */
+/* Logs a slow first wait: lavapipe compiles most pipelines when they first run. */
 static void log_first_wait(const struct vkn_trainer *t, uint32_t recording)
 {
     if (t->profile.steps == 0 && !step_wait_a_while(&t->step, recording, 1))
@@ -39,7 +39,7 @@ static vkn_status wait_recording(struct loop *loop, uint32_t recording)
         return VKN_OK;
     double began = base_seconds();
     log_first_wait(t, recording);
-    BASE_TRY(step_wait(&t->step, recording)); /* if not, drain tries it once more */
+    BASE_TRY(step_wait(&t->step, recording)); /* after a failure, drain waits once more */
     loop->step_seconds = (base_seconds() - loop->submit_time) / (double)(reach - t->steps_done);
     loop->reach[recording] = 0;
     profile_add_host(&t->profile, "wait", began, reach);
@@ -65,12 +65,12 @@ static vkn_status submit_recording(struct loop *loop, uint32_t recording)
     return VKN_OK;
 }
 
-#define SLOW_STEP     0.1 /* seconds: too long for a screen, and for whoever waits for a stop */
-#define USUAL_STEP    0.05
-#define LEAST_SAMPLES 16384u /* as on CPU devices */
+#define SLOW_STEP     0.1    /* seconds: delays the screen and the reaction to a stop too much */
+#define USUAL_STEP    0.05   /* seconds of a step that adapt_batch aims at */
+#define LEAST_SAMPLES 16384u /* the default on CPU devices */
 
-/* Takes fewer samples where a step of them takes too long, unless they were asked for. Not where
- * the same bits are to come out again. */
+/* Halves the samples of a step until it is fast enough, unless the user has set batch.samples or
+ * the run is deterministic. */
 static vkn_status adapt_batch(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -89,7 +89,7 @@ static vkn_status adapt_batch(struct loop *loop)
     return step_set_samples(&t->step, samples);
 }
 
-/* The first step on this device, pass by pass, because nobody knows how long it takes. */
+/* Runs the first step on this device pass by pass, because its duration is not known yet. */
 static vkn_status measure_step(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -105,7 +105,7 @@ static vkn_status measure_step(struct loop *loop)
     return VKN_OK;
 }
 
-/* In the order of their submission. */
+/* Waits for all command buffers in flight, in the order of their submission. */
 static vkn_status drain(struct loop *loop)
 {
     vkn_status status = VKN_OK;
@@ -121,8 +121,8 @@ static vkn_status drain(struct loop *loop)
     return status;
 }
 
-/* Whoever looks comes between two steps, with nothing in flight: how far the device goes by itself
- * may only then become another. */
+/* Calls the caller's between_steps if it is due. Waits for the device first: only with nothing in
+ * flight may the callback run and the step limit change. */
 static vkn_status receive(struct loop *loop)
 {
     bool before = loop->visit_requested;
@@ -145,8 +145,8 @@ static vkn_status submit_intervals(struct loop *loop)
             BASE_TRY(receive(loop));
         if (!loop->fixed_limit && (loop_stopped(loop) || loop_out_of_time(loop)))
             break;
-        if (!loop->fixed_limit && loop_ended_early(loop)) /* ranks that are averaged agree on it
-                                                 behind the period */
+        /* With parameter averaging (`fixed_limit`), ranks agree on a failure after the interval. */
+        if (!loop->fixed_limit && loop_ended_early(loop))
             break;
         if (seconds > 0)
             control->time_progress = (float)(loop_elapsed(loop) / seconds);
@@ -165,7 +165,7 @@ static vkn_status submit_intervals(struct loop *loop)
 vkn_status loop_run_intervals(struct loop *loop)
 {
     vkn_status status = submit_intervals(loop);
-    if (status != VKN_NO_DEVICE) { /* an image that cannot be read costs no finished step */
+    if (status != VKN_NO_DEVICE) { /* an unreadable image loses no finished step */
         vkn_status drained = drain(loop);
         status = status == VKN_OK ? drained : status;
     }

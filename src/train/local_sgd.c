@@ -1,14 +1,12 @@
-/* Training loop of ranks that go their own way for a period of 16 steps and then average what they
- * have come to (local SGD: Stich, Local SGD Converges Fast and Communicates Little, 2019), as the
- * step does it (step/averaging.c). Rank 0 decides how long a run lasts.
- */
+/* Training loop of local SGD (Stich, Local SGD Converges Fast and Communicates Little, 2019): each
+ * rank trains by itself for an update interval of 16 steps, then all ranks average their parameters
+ * (step/averaging.c). Rank 0 decides how long a run lasts. */
 #include <stdlib.h>
 
 #include "parallel/parallel.h"
 #include "train/loop.h"
 
-/* ---- between two periods ---------------------------------------------------------------------
- */
+/* ---- parameter averaging --------------------------------------------------------------------- */
 
 static void count_wait(struct loop *loop, double began)
 {
@@ -16,7 +14,7 @@ static void count_wait(struct loop *loop, double began)
     ranks_add_time(loop, began, false);
 }
 
-/* Weight updates of the rank that has had fewest. All wait here for the slowest one. */
+/* Finds the smallest number of weight updates of any rank. Waits for the slowest rank. */
 static vkn_status find_fewest_updates(struct loop *loop, uint32_t *least)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -46,10 +44,10 @@ static vkn_status average_parameters(struct loop *loop)
     return status;
 }
 
-/* ---- a run ------------------------------------------------------------------------------------
- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
-/* Where the next period ends, as rank 0 says; *last: nowhere, the run is over. */
+/* Agrees with all ranks on the step at which the next update interval ends (*target, rank 0's), or
+ * on the end of the run (*last). */
 static vkn_status agree_on_target(struct loop *loop, struct message *messages, uint64_t limit,
                                   uint64_t *target, bool *last)
 {
@@ -68,7 +66,8 @@ static vkn_status agree_on_target(struct loop *loop, struct message *messages, u
     double began = base_seconds();
     messages_set_reason(&mine);
     vkn_status status = messages_exchange(t->parallel, &mine, messages);
-    for (uint32_t rank = 0; rank < t->ranks; rank++) /* its weights have gone into all */
+    /* The parameters of a rank that has diverged were averaged into those of all ranks. */
+    for (uint32_t rank = 0; rank < t->ranks; rank++)
         t->ended = t->ended || messages[rank].ended;
     BASE_TRY(status);
     count_wait(loop, began);
@@ -92,7 +91,7 @@ static vkn_status run_intervals(struct loop *loop, struct message *messages)
         parallel_set_step(t->parallel, t->steps_done + 1);
         loop_update_due(loop);
         BASE_TRY(loop_call_visit(loop));
-        loop->visit_requested = false; /* periods are whole */
+        loop->visit_requested = false; /* a callback does not cut an update interval short */
         BASE_TRY(agree_on_target(loop, messages, limit, &target, &last));
         if (last)
             return VKN_OK;

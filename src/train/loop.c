@@ -1,4 +1,4 @@
-/* What the training loops share: the figures of steps, and what people are told of them. */
+/* Implements what all training loops share: reading the figures of steps, reports and warnings. */
 #include "train/loop.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ __attribute__((format(printf, 2, 3))) static void warn(const struct loop *loop, 
         base_log(BASE_LOG_WARNING, "%s", line);
 }
 
-/* Warns when the device lowered the learning rate because the loss scale keeps falling. */
+/* Warns when the device has lowered the learning rate because the loss scale keeps falling. */
 static void warn_of_rate_cuts(const struct loop *loop, const struct Stats *stats)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -93,7 +93,7 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
 void loop_log_slow_start(const struct vkn_trainer *t)
 {
     base_log(BASE_LOG_INFO,
-             "%s: the first steps are running; the driver compiles programs at their first use",
+             "%s: the first steps are running; the driver compiles pipelines at their first use",
              gpu_device_capabilities(t->device)->name);
 }
 
@@ -111,7 +111,7 @@ void loop_report(struct loop *loop)
     if (loop->run->report && window->steps > 0) {
         double steps = (double)window->steps, square = window->square / steps;
         bool shared = loop->trainer->step.ranks || loop->trainer->ranks > 1;
-        /* Of ranks that go their own way all are taken to be as fast. */
+        /* With parameter averaging, every rank is assumed to be as fast as this one. */
         double ranks = loop->trainer->step.ranks ? 1.0 : loop->trainer->ranks;
         const struct vkn_images images = train_images(loop->trainer);
         struct vkn_train_stats stats = {
@@ -133,7 +133,7 @@ void loop_report(struct loop *loop)
             .exchange_share = shared ? window->exchange / seconds : (double)NAN,
             .images = &images,
         };
-        /* The last periods come in together: too short a time to tell a rate from. */
+        /* The last update intervals finish almost at once: too short a time to measure a rate. */
         if (seconds < 0.1 && loop->reported.step > 0) {
             stats.steps_per_second = loop->reported.steps_per_second;
             stats.rays_per_second = loop->reported.rays_per_second;
@@ -141,7 +141,7 @@ void loop_report(struct loop *loop)
             stats.marched_per_second = loop->reported.marched_per_second;
         }
         loop->reported = stats;
-        loop->reported.images = NULL; /* of this report alone */
+        loop->reported.images = NULL; /* points to a local of this call */
         report(loop, &stats);
         profile_add_host(&loop->trainer->profile, "report", now, stats.step);
     }

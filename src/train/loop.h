@@ -1,4 +1,4 @@
-/* What the training loops share: the figures of steps, and what people are told of them. */
+/* Declares the training loops of one and of several ranks, and what they share. */
 #ifndef TRAIN_LOOP_H
 #define TRAIN_LOOP_H
 
@@ -6,107 +6,112 @@
 #include "step/step.h"
 #include "train/internal.h"
 
-/* Figures since the last report. */
+/* Sums of the steps' figures since the last report. */
 struct window {
     double began; /* base_seconds() */
     uint64_t steps;
     double rays, samples, live, loss, square, underflowed;
-    double span, idle; /* seconds on the device's clock */
-    double exchange;   /* seconds of exchanges with other ranks */
-    struct Stats last;
+    double span, idle; /* seconds by the device's clock: in total; idle between intervals */
+    double exchange;   /* seconds of communication that the device waited for */
+    struct Stats last; /* of the last step */
 };
 
 struct loop {
     struct vkn_trainer *trainer;
     const struct vkn_train_run *run;
     double began;                    /* base_seconds() */
-    uint64_t submitted;              /* steps that the submitted recordings reach */
+    uint64_t submitted;              /* step at which the last submitted command buffer ends */
     uint64_t from, limit;            /* steps */
-    bool follows;                    /* rank 0, whose clock counts */
-    bool fixed_limit;                /* to the limit, whatever the clock and others say */
-    uint64_t reach[STEP_RECORDINGS]; /* steps reached by each recording in flight; 0: none */
-    bool queued[STEP_RECORDINGS];    /* another one was in flight when it was submitted */
-    double waited;                   /* base_seconds() when the last period had come in; 0: none */
-    double device_end;               /* of the last period, on the device's clock; 0: none yet */
-    double submit_time,
-        step_seconds;     /* when the last was submitted; that a step took, 0: not known */
-    double due;           /* seconds until somebody who looks wants a visit, when last asked */
-    bool visit_requested; /* somebody does */
+    bool follows;                    /* a rank other than 0: rank 0's clock counts */
+    bool fixed_limit;                /* runs up to the limit, without looking at clock or stop */
+    uint64_t reach[STEP_RECORDINGS]; /* last step of each command buffer; 0: not in flight */
+    bool queued[STEP_RECORDINGS];    /* was submitted while another one was in flight */
+    double waited;     /* base_seconds() when the last wait for an interval ended; 0: none yet */
+    double device_end; /* end of the last update interval by the device's clock; 0: none yet */
+    double submit_time, step_seconds; /* base_seconds() of the last submission; duration of a step
+                                    as last measured, 0: not known */
+    double due;                       /* seconds until the caller's between_steps is due */
+    bool visit_requested;             /* `due` is finite */
     struct window window;
-    struct vkn_train_stats reported; /* last */
+    struct vkn_train_stats reported; /* the last report */
 };
 
-double loop_elapsed(const struct loop *loop); /* seconds of training, all resumes together */
-/* Share of the training by the clock, which a run that shall repeat does not look at. */
+/* Returns the seconds of training, earlier runs of a resumed training included. */
+double loop_elapsed(const struct loop *loop);
+/* Returns the share of the time limit that has passed; 0 without one and in deterministic runs. */
 double loop_time_progress(const struct loop *loop);
-/* The monitor has seen that the training is over before its limit. */
+/* Returns whether the monitor has found that the training has failed. */
 bool loop_ended_early(const struct loop *loop);
+/* Returns whether the user has asked this rank to stop. */
 bool loop_stopped(const struct loop *loop);
+/* Returns whether the configuration's or the call's time limit has passed. */
 bool loop_out_of_time(const struct loop *loop);
-/* Adds the ring's entries of steps (from, to]. */
+/* Adds the figures of steps (from, to] from the device's ring, and warns of what they show. */
 void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to);
-/* From the end of the period before, by the device's clock. */
+/* Adds the device's idle time since the end of the interval before. */
 void loop_add_idle(struct loop *loop, const struct profile_interval *period);
+/* Reports the figures since the last report, and resets them. */
 void loop_report(struct loop *loop);
+/* Logs that the first steps are waiting for the driver's compiler. */
 void loop_log_slow_start(const struct vkn_trainer *trainer);
-/* Those of the period to come. */
+/* Streams in the images of the next update interval. */
 vkn_status loop_exchange_images(struct loop *loop);
 
-/* Somebody who looks (callbacks.c). Asks when; then receives, with nothing in flight, if it is now.
- */
+/* ---- the caller's function between two steps (callbacks.c) ---------------------------------- */
+
+/* Asks the caller when its function is due next (vkn_train_run.due). */
 void loop_update_due(struct loop *loop);
+/* Calls vkn_train_run.between_steps if it is due. Nothing may be in flight on the device. */
 vkn_status loop_call_visit(struct loop *loop);
-/* Where the device stops by itself: a period's end, or the step that is nearest to the next visit.
- */
+/* Returns the step at which the next command buffer ends: the end of the update interval, or the
+ * step that is nearest to the caller's next call. */
 uint64_t loop_next_stop(const struct loop *loop);
 
-/* Runs steps that several ranks take together (synchronous.c), as vkn_trainer_run for loop->run;
- * the caller reports the last ones. */
+/* ---- several ranks --------------------------------------------------------------------------- */
+
+/* Runs synchronous data parallelism (synchronous.c); the caller makes the last report. */
 vkn_status synchronous_run(struct loop *loop);
+
 struct message;
-/* Ranks that exchange numbers of the step's, and what became of it: where that is VKN_OK, it was
- * the device that failed. */
+/* Context of ranks_all_reduce. */
 struct reduction {
     struct parallel *parallel;
-    vkn_status status;
+    vkn_status status; /* of the last all-reduce; if VKN_OK when a step fails, the device failed */
 };
-step_all_reduce ranks_all_reduce; /* context: struct company */
-/* The time of an exchange counts, but for what passes while this rank's device still computes. */
+step_all_reduce ranks_all_reduce; /* all-reduces; context: struct reduction */
+/* Adds the communication time since `began`. `hidden`: the device was computing meanwhile. */
 void ranks_add_time(struct loop *loop, double began, bool hidden);
-/* What rank 0's clock says, and whether any rank was told to stop. */
+/* Takes over rank 0's training time, and whether any rank was asked to stop. */
 void ranks_read_messages(struct vkn_trainer *trainer, const struct message *messages);
-/* Ranks that have come apart train something that no checkpoint holds: VKN_ERROR. `notes` has room
- * for all. */
+/* Returns VKN_ERROR if a rank's state differs from rank 0's (replicas.c). `messages`: [ranks]. */
 vkn_status ranks_check_hashes(struct vkn_trainer *trainer, struct message *messages);
-/* The same of ranks that take periods alone, and average what they have come to (local_sgd.c). */
+/* Runs local SGD with parameter averaging (local_sgd.c); the caller makes the last report. */
 vkn_status local_sgd_run(struct loop *loop);
-/* To loop->limit, period by period; where they are `bound`, nothing else ends them. */
+/* Runs update intervals up to loop->limit (intervals.c). If `fixed_limit`, only that ends it. */
 vkn_status loop_run_intervals(struct loop *loop);
 
-/* ---- what ranks tell each other (messages.c) ----------------------------------------------------
- */
+/* ---- messages between ranks (messages.c) --------------------------------------------------- */
 
 #define MESSAGE_REASON 720u
 
-/* What every rank tells all others in each step. A rank that cannot go on tells why in its place.
- */
+/* The message of each rank to all others, once a step. A rank that has failed sends its error. */
 struct message {
-    int32_t status; /* vkn_status; with any but VKN_OK these alone follow: */
+    int32_t status; /* vkn_status; unless VKN_OK, only `reason` and `ended` count */
     char reason[MESSAGE_REASON];
-    uint32_t ended;  /* with such a status: it has seen that the training is over */
-    uint32_t stop;   /* it was told to */
+    uint32_t ended;  /* the training has failed, as this rank's monitor has found */
+    uint32_t stop;   /* the user has asked this rank to stop */
     uint32_t pause;  /* of rank 0: its run ends with this step */
-    uint64_t step;   /* that is being taken */
+    uint64_t step;   /* number of the step that the ranks are taking */
     uint64_t hash;   /* of everything that a checkpoint holds, at a pause */
-    uint64_t target; /* of rank 0: step up to which each goes by itself */
-    double seconds;  /* of rank 0: training so far */
-    struct RankStats sums[STEP_FIELDS];
+    uint64_t target; /* of rank 0: step at which the next update interval ends */
+    double seconds;  /* of rank 0: training time so far */
+    struct RankStats sums[STEP_FIELDS]; /* the step's statistics, of each field */
 };
 
-/* Of a note whose status is not VKN_OK: the last error. */
+/* Copies the last error into a message whose status is not VKN_OK. */
 void messages_set_reason(struct message *message);
-/* Fills notes[parallel_size] with those of all; `parallel` NULL: alone. The status of one that
- * cannot go on is everybody's. */
+/* Gathers the messages of all ranks into messages[parallel_size]; `parallel` NULL: a single rank.
+ * If any message has a failure, all ranks return that failure. */
 vkn_status messages_exchange(struct parallel *parallel, const struct message *mine,
                              struct message *messages);
 

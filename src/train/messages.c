@@ -1,3 +1,4 @@
+/* Exchanges messages between ranks, by which all learn of a failure of one. */
 #include "train/loop.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ vkn_status train_sync_status(struct parallel *parallel, vkn_status status)
     return status;
 }
 
-/* All others come to an exchange of notes, whatever they do. */
+/* Every other rank reaches an exchange of messages in any case, so that this call cannot hang. */
 void train_announce_end(struct parallel *parallel, vkn_status status)
 {
     BASE_KEEP_ERROR;

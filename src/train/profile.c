@@ -1,3 +1,4 @@
+/* Collects the times of passes and the events of a training run. */
 #include "train/profile.h"
 
 #include <math.h>
@@ -34,19 +35,21 @@ void profile_add_host(struct profile *profile, const char *name, double began, u
                                                  .step = step});
 }
 
-/* Passes of the first four periods are kept, and of two in a row at every power of two. */
+/* Returns whether the trace keeps the interval's passes: the first four intervals, and two in a row
+ * at every power of two. */
 static bool is_sampled(uint64_t period)
 {
     return period < 4 || (period & (period - 1)) == 0 || ((period - 1) & (period - 2)) == 0;
 }
 
-/* Host time of the device's time 0, as far as it is known yet. */
+/* Returns host time minus device time from calibrated clocks. Without them, lowers fence_offset,
+ * the upper bound so far, and returns 0. */
 static double align(struct profile *profile, const struct profile_interval *period)
 {
     if (period->clocks) {
         profile->clocks_read = true;
         profile->deviation = fmax(profile->deviation, period->clocks->deviation);
-        /* Readings differ by their deviation; periods are not to overlap for that. */
+        /* Inexact readings must not make intervals overlap. */
         double offset = period->clocks->host - period->clocks->device;
         offset = fmax(offset, profile->aligned_end - period->timings->begin);
         profile->aligned_end = period->timings[period->count - 1].end + offset;
@@ -58,14 +61,14 @@ static double align(struct profile *profile, const struct profile_interval *peri
     return 0.0;
 }
 
-/* A slot's step, or the step that the period reaches. */
+/* Returns a slot's step; for passes that run once an interval, the interval's last step. */
 static uint64_t step_of(const struct profile_interval *period, uint32_t slot)
 {
     return slot < UPDATE_INTERVAL ? period->from / UPDATE_INTERVAL * UPDATE_INTERVAL + slot + 1
                                   : period->to;
 }
 
-/* Whether that place's step ran; before a stop within a period and after it, places stay idle. */
+/* Returns whether the slot's step ran: a stop within an interval leaves the other slots idle. */
 static bool ran(const struct profile_interval *period, uint32_t slot)
 {
     uint64_t step = step_of(period, slot);

@@ -1,9 +1,10 @@
-/* The sums of a profile beside what the passes have to do. */
+/* Fills struct vkn_profile: measured times of passes beside the cost model's work and bounds. */
 #include <stdlib.h>
 
 #include "train/internal.h"
 
-/* Mean number of entries of sparse groups that an update reached: each counts its own updates. */
+/* Computes the mean number of hash grid entries that an update changes, from the entries' own
+ * counts of updates. */
 static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
                                 double *touched)
 {
@@ -25,9 +26,9 @@ static vkn_status count_touched(const struct vkn_trainer *t, const struct State 
     return status;
 }
 
-/* Cells of four neighbours at which an update is expected to evaluate the field: of those that a
- * camera sees one in four, and another one where any is occupied; or all of them at first. See
- * rays/update_occupancy.glsl. */
+/* Returns for how many of four neighbouring cells an occupancy update is expected to evaluate the
+ * field: a quarter of those that a camera sees, and one more if any is occupied; during the warmup
+ * (`all`) all that a camera sees. See rays/update_occupancy.glsl. */
 static double evaluated_of_four(const float *cells, float threshold, bool all)
 {
     int seen = 0, occupied = 0;
@@ -40,7 +41,8 @@ static double evaluated_of_four(const float *cells, float threshold, bool all)
     return seen / 4.0 + (occupied == 1 ? 0.75 : occupied > 1);
 }
 
-/* By the grid as it is now, and by how many of the steps belong to the first ones. */
+/* Estimates the cells that an occupancy update evaluates, from the current grid and from the share
+ * of warmup steps. */
 static vkn_status count_evaluated(const struct vkn_trainer *t, const struct State *state,
                                   double *evaluated)
 {
@@ -56,7 +58,8 @@ static vkn_status count_evaluated(const struct vkn_trainer *t, const struct Stat
     for (uint64_t i = 0; i + 4 <= buffer->size / sizeof(*cells); i += 4)
         *evaluated += share * evaluated_of_four(&cells[i], state->threshold, true) +
                       (1.0 - share) * evaluated_of_four(&cells[i], state->threshold, false);
-    *evaluated /= t->step.setup.specialization.values[SPEC_TIME_BINS]; /* it looks at one slice */
+    *evaluated /=
+        t->step.setup.specialization.values[SPEC_TIME_BINS]; /* updates visit one time bin */
     free(cells);
     return status;
 }
@@ -66,7 +69,7 @@ static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
     bool grid = t->step.setup.specialization.values[SPEC_SAMPLING] == SAMPLING_OCCUPANCY;
     struct State state;
     BASE_TRY(gpu_download(t->device, &t->step.buffers.at[BIND_STATE], 0, &state, sizeof(state)));
-    double devices = t->step.ranks ? t->ranks : 1; /* that take the steps counted here together */
+    double devices = t->step.ranks ? t->ranks : 1; /* the profile's sums are over this many */
     double steps = devices * (double)t->profile.steps;
     counts->rays = t->profile.rays / steps;
     counts->marched = t->profile.marched / steps;

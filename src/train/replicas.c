@@ -1,4 +1,4 @@
-/* All ranks hold the same: they begin with rank 0's state, and compare hashes of theirs. */
+/* Keeps the states of all ranks equal: broadcasts rank 0's state and compares hashes of states. */
 #include <stdlib.h>
 
 #include "parallel/parallel.h"
@@ -12,7 +12,7 @@ static vkn_status hash_state(const struct vkn_trainer *t, uint64_t *hash)
     for (size_t i = 0; i < count; i++) {
         const struct gpu_buffer *buffer = step_saved(&t->step, &kept[i]);
         if (kept[i].number == BIND_STATE && !t->step.ranks)
-            continue; /* of ranks that go their own way each has its own */
+            continue; /* with parameter averaging each rank has a state of its own */
         void *data = base_alloc(buffer->size, 1);
         vkn_status status =
             data ? gpu_download(t->device, buffer, 0, data, buffer->size) : VKN_ERROR;
@@ -40,12 +40,12 @@ vkn_status ranks_check_hashes(struct vkn_trainer *t, struct message *messages)
     return VKN_OK;
 }
 
-/* What a checkpoint holds beside buffers. */
+/* State of a trainer on the host. */
 struct progress {
     uint64_t steps_done;
     double seconds, seconds_before;
     uint32_t rate_cuts, skipped_steps;
-    double constant_error; /* of the views that rank 0 has */
+    double constant_error; /* see struct monitor_convergence; of rank 0's views */
 };
 
 static vkn_status broadcast_buffer(struct vkn_trainer *t, const struct gpu_buffer *buffer)
@@ -54,7 +54,8 @@ static vkn_status broadcast_buffer(struct vkn_trainer *t, const struct gpu_buffe
     vkn_status status = data ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && trainer_leads(t))
         status = gpu_download(t->device, buffer, 0, data, buffer->size);
-    status = train_sync_status(t->parallel, status); /* that none leaves before the exchange */
+    status =
+        train_sync_status(t->parallel, status); /* else ranks would wait for one that has failed */
     if (status == VKN_OK)
         status = parallel_broadcast(t->parallel, data, buffer->size);
     if (status == VKN_OK && !trainer_leads(t))
@@ -70,8 +71,7 @@ vkn_status train_broadcast_state(vkn_trainer *t)
     struct progress progress = {t->steps_done,           t->seconds,
                                 t->seconds_before,       t->rate_cuts,
                                 t->monitor.skips.before, t->monitor.convergence.constant_error};
-    BASE_TRY(train_sync_status(t->parallel, VKN_OK)); /* a rank may have failed before it had a
-                                                         trainer */
+    BASE_TRY(train_sync_status(t->parallel, VKN_OK)); /* another rank may have no trainer */
     for (size_t i = 0; i < count; i++)
         BASE_TRY(broadcast_buffer(t, step_saved(&t->step, &kept[i])));
     BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));

@@ -1,4 +1,4 @@
-/* What a training's way of sampling comes to: samples a ray, and what was left out. */
+/* Computes statistics of the sampling: samples per ray, and the shares that were skipped. */
 #include <math.h>
 
 #include <cjson/cJSON.h>
@@ -7,8 +7,8 @@
 #include "train/internal.h"
 #include "train/train.h"
 
-/* Where rays have coarse samples, these come on top of those that are counted, which have them
- * among them unless they are a proposal's. */
+/* Returns the number of coarse samples for `marched` counted ones. The counted samples of
+ * hierarchical sampling are fine and coarse positions, those of a proposal fine positions only. */
 static double coarse_of(const vkn_trainer *trainer, double marched)
 {
     const struct Config *constants = &trainer->step.setup.constants;
@@ -40,7 +40,7 @@ struct train_sampling train_sampling(const vkn_trainer *trainer)
     return sampling;
 }
 
-/* To what anybody may want to know. */
+/* Rounds to a millionth. */
 static void add(cJSON *json, const char *name, double value)
 {
     cJSON_AddNumberToObject(json, name, round(1e6 * value) / 1e6);

@@ -1,5 +1,6 @@
-/* Training loop of several ranks: each takes a step from rays to gradients, what they found is
- * added up, and all go on to the same weights. Rank 0 alone decides how long a run lasts. */
+/* Training loop of synchronous data parallelism: in each step every rank computes gradients of its
+ * own rays, all ranks all-reduce them, and every rank updates the same weights. Rank 0 decides how
+ * long a run lasts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ bool train_device_is_lost(const vkn_trainer *trainer)
     return trainer->lost;
 }
 
-/* Of weights and the like once in a period, or gradients in every step. */
+/* Bytes are gradients in each step or, with parameter averaging, parameters once an interval. */
 struct vkn_communication train_exchange(const vkn_trainer *trainer)
 {
     const struct step *step = &trainer->step;
@@ -39,9 +40,9 @@ vkn_status vkn_trainer_communication(const vkn_trainer *trainer, struct vkn_comm
     return BASE_FILL(vkn_communication, own, exchange, step_seconds);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- all-reduce ------------------------------------------------------------------------------ */
 
-/* Of more samples than are counted there are at least so many. */
+/* Adds; a sum that does not fit is UINT32_MAX. */
 static uint32_t add_counts(uint32_t a, uint32_t b)
 {
     return a > UINT32_MAX - b ? UINT32_MAX : a + b;
@@ -59,7 +60,7 @@ static void add_found(struct RankStats *sum, const struct RankStats *found)
     sum->square += found->square;
 }
 
-/* Of the device's turns, into the first. */
+/* Averages a gradient bucket over the device's virtual ranks, into the first one's memory. */
 static void sum_virtual_ranks(const struct step *step, uint32_t piece)
 {
     struct step_bucket first = step_bucket(step, 0, piece);
@@ -147,14 +148,14 @@ static void log_first_wait(const struct vkn_trainer *t, uint32_t turn)
         loop_log_slow_start(t);
 }
 
-/* What the device fails in is lost with it. */
+/* Marks the device as lost when a call of its own has failed with VKN_NO_DEVICE. */
 static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
 {
     t->lost = t->lost || status == VKN_NO_DEVICE;
     return status;
 }
 
-/* A company that tell each other first how they are. */
+/* Context of checked_all_reduce, an all-reduce after an exchange of messages. */
 struct checked_reduction {
     struct reduction reduction;
     struct loop *loop;
@@ -183,7 +184,7 @@ static vkn_status begin_update_interval(struct loop *loop, struct message *messa
     return checked_reduction.reduction.status == VKN_OK ? on_device(t, status) : status;
 }
 
-/* Until the last turn's first piece is there. */
+/* Computes the gradients of all virtual ranks, until the last one's first bucket is ready. */
 static vkn_status compute_gradients(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -197,8 +198,8 @@ static vkn_status compute_gradients(struct loop *loop)
     return step_wait_bucket(&t->step, last, 0);
 }
 
-/* All pieces but the last one, each while the next are still computed. Whoever fails goes on with
- * the others, to a note. */
+/* All-reduces all gradient buckets but the last, each while the device computes the next ones. A
+ * rank that fails still takes part in the all-reduces, up to the next exchange of messages. */
 static vkn_status exchange_buckets(struct loop *loop, struct message *messages)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -230,13 +231,13 @@ static vkn_status find_gradients(struct loop *loop, struct message *messages)
     return exchange_buckets(loop, messages);
 }
 
-/* Whether rank 0 ends its run with the step that is being taken. */
+/* Returns whether rank 0 ends its run with the current step. */
 static bool is_last(const struct loop *loop)
 {
     return loop->submitted + 1 >= loop->limit || loop_out_of_time(loop);
 }
 
-/* The last piece and what else ranks have found; *last: the run ends with this step. */
+/* All-reduces the last gradient bucket and the statistics. *last: the run ends with this step. */
 static vkn_status exchange(struct loop *loop, struct message *messages, bool *last)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -312,8 +313,7 @@ static vkn_status take_step(struct loop *loop, struct message *messages, bool *l
     } else {
         status = on_device(t, find_weights(t));
     }
-    t->exchange.step_seconds +=
-        base_seconds() - began; /* of a step that fails, too: so are seconds */
+    t->exchange.step_seconds += base_seconds() - began; /* failed steps too, as in `seconds` */
     BASE_TRY(status);
     add_times(loop);
     loop_read_stats(loop, t->steps_done, t->steps_done + 1);
@@ -337,8 +337,8 @@ static vkn_status take_all_steps(struct loop *loop, struct message *messages)
         if (base_seconds() - loop->window.began >= interval)
             loop_report(loop);
     }
-    return loop_ended_early(loop) ? VKN_OK : ranks_check_hashes(t, messages); /* all have seen the
-                                                                                 same figures */
+    /* All ranks see the same figures, so all take the same branch. */
+    return loop_ended_early(loop) ? VKN_OK : ranks_check_hashes(t, messages);
 }
 
 vkn_status synchronous_run(struct loop *loop)

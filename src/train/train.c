@@ -1,10 +1,10 @@
-/* What the neighbours need of a trainer beside its public face. */
+/* Loads the training images, and gives other modules access to a trainer's internals. */
 #include "train/train.h"
 
 #include "train/internal.h"
 
-/* The views are dealt out to all ranks, turns included, one after the other: what a rank draws from
- * does not depend on the device that plays it. A device has those of its turns. */
+/* Deals the views out to all ranks, virtual ones included, round robin, so that a rank's views do
+ * not depend on its device. A device's share are the views of its virtual ranks. */
 static vkn_status choose_share(const struct vkn_scene *scene, const struct vkn_config *config,
                                const struct parallel *parallel, struct scene_share *share)
 {

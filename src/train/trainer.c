@@ -1,4 +1,4 @@
-/* The trainer that the library shows: its figures, and running it to a limit. */
+/* Implements the public functions of a trainer: its figures, and running it to a limit. */
 #include <float.h>
 
 #include "train/loop.h"
@@ -75,10 +75,9 @@ size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *
     return count;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* The images of a run that begins or was resumed. */
+/* Loads the images of the current step, when a run begins or was resumed. */
 static vkn_status seek_images(struct vkn_trainer *t)
 {
     const struct vkn_config *config = &t->config;
@@ -134,7 +133,7 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *giv
     BASE_USE(gpu_guard(trainer->device), trainer);
     const volatile sig_atomic_t *before = gpu_set_stop_flag(trainer->device, run->stop);
     if (!run->stop)
-        gpu_set_stop_flag(trainer->device, before); /* a job's own */
+        gpu_set_stop_flag(trainer->device, before); /* keeps the job's stop flag */
     vkn_status status = run_to_limit(trainer, run);
     gpu_set_stop_flag(trainer->device, before);
     return status;
