@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// C = A * B: what products of wide layers reach by themselves. A and C in blocks, B in panels.
+// Measures C = A * B (vknerf bench): the rate of matrix products of wide layers by themselves. A and C
+// lie in blocks, B in panels (field/product.glsl).
+//
+//   buffer         shape                                       access
+//   0: A (SOURCE)  [m / 16][k][m % 16] STORAGE_T from a_at on  read
+//   1: B (PANEL)   [n / 16][k][n % 16] STORAGE_T from b_at on  read
+//   2: C           [m / 16][n][m % 16] STORAGE_T from c_at on  write
 #include "shared/precision.glsl"
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require

@@ -1,5 +1,5 @@
-// What the programs with cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K share; sums are of type
-// ACCUM_T.
+// Declarations of bench shaders with cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K; sums are
+// of type ACCUM_T.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -15,8 +15,7 @@ layout(constant_id = 2) const uint ROLL_LOOPS = 0;
 #define MATRIX_SUM coopmat<ACCUM_T, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 #define ROW_MAJOR gl_CooperativeMatrixLayoutRowMajor
 
-// As in field/mlp_matrix.glsl: GPUs need loops unrolled to keep matrices in registers, a CPU device's
-// compiler would take minutes.
+// As loop_bound() of field/unrolling.glsl.
 uint loop_bound(uint count)
 {
     return ROLL_LOOPS != 0u ? count + gl_NumWorkGroups.z - 1u : count;

@@ -1,7 +1,11 @@
 #version 460
-// Multiply-adds in registers alone: independent chains sum = sum * x + y.
+// Measures multiply-adds in registers (vknerf bench): independent chains sum = sum * x + y.
 //   FP16      packed, two at a time
 //   otherwise FP32
+//
+//   buffer  shape              access
+//   Inputs  x, y, [chain] f32  read
+//   Sums    [invocation] f32   write
 #ifdef FP16
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define STORAGE_T f16vec2
@@ -16,7 +20,7 @@ layout(local_size_x_id = 1) in;
 
 layout(constant_id = 2) const uint STEPS = 32;
 
-// x, y, and where each chain starts; src/bench/peak.c knows the number of chains.
+// src/bench/peak.c knows the number of chains.
 layout(std430, set = 0, binding = 0) readonly buffer Inputs { float inputs[]; };
 layout(std430, set = 0, binding = 1) writeonly buffer Sums { float sums[]; };
 layout(push_constant) uniform PushBlock { uint rounds; };
@@ -24,7 +28,7 @@ layout(push_constant) uniform PushBlock { uint rounds; };
 void main()
 {
     STORAGE_T x = STORAGE_T(inputs[0]), y = STORAGE_T(inputs[1]), sum[CHAINS];
-    // Differs between invocations, lest a compiler computes it once for all of them.
+    // Differs between invocations, so that compilers do not compute it once for all of them.
     [[unroll]] for (uint c = 0; c < CHAINS; c++)
         sum[c] = STORAGE_T(inputs[2u + c] + float(gl_LocalInvocationID.x & 7u));
     for (uint r = 0; r < rounds; r++)

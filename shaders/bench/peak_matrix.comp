@@ -1,6 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Matrix products in registers alone: independent chains sum += a * first, sum += a * second.
+// Measures matrix products in registers (vknerf bench): independent chains sum += a * first, sum += a
+// * second.
+//
+//   buffer  shape                                   access
+//   Inputs  a, first, second: matrices of f16       read
+//   Sums    [subgroup][MATRIX_M][MATRIX_N] ACCUM_T  write
 #include "bench/matrix.glsl"
 
 const uint CHAINS = 8; // MATRIX_CHAINS and MATRIX_STEPS of src/bench/peak.c
@@ -8,7 +13,7 @@ const uint STEPS = 8;
 
 layout(std430, set = 0, binding = 0) readonly buffer Inputs { float16_t inputs[]; };
 layout(std430, set = 0, binding = 1) writeonly buffer Sums { ACCUM_T sums[]; };
-// Where the multiplicands lie.
+// Offsets of the multiplicands.
 layout(push_constant) uniform PushBlock { uint rounds, a_at, first_at, second_at; };
 
 void main()

@@ -1,11 +1,12 @@
-// How gradients that no workgroup sums are kept, fastest first:
-//   SUM_FLOAT      atomic f32 addition
-//   SUM_F16       two or four f16 at once in BIND_ACCUMULATORS, where the optimiser reads them (opt-in: 11 bits,
-//                  and overflow above 65504)
-//   SUM_FIXED      64-bit fixed point in two words: the same in any order
-//   SUM_CAS       f32 by compare-and-swap
-//   SUM_F16_CAS  SUM_F16 where the device lacks the instruction
-// What includes this has the extensions, FEATURES (of an entry: 2 or 4) and `state`.
+// Accumulates the gradients of the hash grid or of a field in GLSL, fastest first:
+//   SUM_FLOAT     atomic f32 addition
+//   SUM_F16       two or four f16 at once in ACCUMULATORS, where the optimiser reads them (opt-in: 11 bits, and
+//                 overflow above 65504)
+//   SUM_FIXED     64-bit fixed point in two words: the same result in any order
+//   SUM_CAS      f32 by compare-and-swap
+//   SUM_F16_CAS  SUM_F16 by compare-and-swap, for devices without the instruction
+// The including file enables the extensions and declares FEATURES (of an entry: 2 or 4) and `state`.
+// Passes: scatter_gradients, snippet_scatter. Reads and writes GRADIENTS or ACCUMULATORS, [parameter].
 
 #if defined(SUM_FLOAT)
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
@@ -59,14 +60,14 @@ void add_gradients(uint entry, vec4 values)
 #else
 layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 
-// Adds to a 64-bit sum held in two words. The carry out of the low word follows from its value
-// before the addition, so the total is exact whatever the order.
+// Adds to a 64-bit sum held in two words. The carry out of the low word follows from its value before
+// the addition, so the total is exact in any order.
 void add_gradient(uint index, float value)
 {
-    // Units of 2^-42 of a gradient whose loss is summed over the rays: split without a 64-bit type.
+    // Units of 2^-42 of a gradient of the loss summed over the rays; split without a 64-bit type.
     float scaled = value * (float(state.ray_count) / state.loss_scale) *
                    float(FIXED_SCALE / 4294967296.0);
-    if (!(abs(scaled) < 1073741824.0)) { // NaN, infinite or beyond what the sum holds
+    if (!(abs(scaled) < 1073741824.0)) { // NaN, infinite or beyond the range of the sum
         state.nonfinite = 1u;
         return;
     }
@@ -81,7 +82,7 @@ void add_gradient(uint index, float value)
 #endif
 
 #if !defined(SUM_F16) && !defined(SUM_F16_CAS)
-// Those of an entry.
+// Adds the gradients of an entry.
 void add_gradients(uint entry, vec4 values)
 {
     [[unroll]] for (uint f = 0; f < FEATURES; f++)

@@ -1,12 +1,13 @@
-// Blocks, panels and chunks: field/product.glsl.
+// Sizes of blocks, panels and chunks: see field/product.glsl. Passes: those of layer-by-layer models,
+// and the bench.
 #ifndef FIELD_BLOCKS_GLSL
 #define FIELD_BLOCKS_GLSL
 
-const uint BLOCK_ROWS = 16u; // of activations; columns of a panel
+const uint BLOCK_ROWS = 16u; // rows of a block of activations; columns of a panel of weights
 const uint CHUNK_DEPTH = 32u;
 const uint CHUNK = CHUNK_DEPTH * BLOCK_ROWS;
 
-// Rows or columns, with those that fill up the last chunk.
+// Returns `count` rows or columns, rounded up to whole chunks.
 uint whole_chunks(uint count)
 {
     return (count + CHUNK_DEPTH - 1u) / CHUNK_DEPTH * CHUNK_DEPTH;

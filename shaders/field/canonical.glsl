@@ -1,6 +1,7 @@
-// Where the field is asked: at a sample's place or, of a scene that moves, where the deformation says that it
-// is in the canonical scene. That waits in the place of the sample's colour, which comes after it, and is there
-// again when the colour is done with.
+// Returns the position at which the field is evaluated: that of the sample or, with a deformation, its
+// position in the canonical scene. Canonical positions are stored in FIELD until the colours replace
+// them. The backward pass stores them again once it has used the colours. Passes: encode_samples,
+// input_gradients, scatter_gradients. Reads FIELD [sample] vec4, SAMPLES and RAYS.
 #include "field/sample.glsl"
 
 layout(constant_id = SPEC_DEFORMED) const uint DEFORMED = 0;

@@ -1,5 +1,8 @@
-// What products read, four values at a time: from buffers SOURCE and PANEL, BIND_* or as the bench numbers its
-// own; by address where there is one, see field/mlp_scalar.glsl.
+// Reads the operands of matrix products, four values at a time, from the buffers SOURCE and PANEL,
+// which the including file defines (BIND_* or the numbers of the bench). With ADDRESSES by 64-bit
+// address: see field/mlp_scalar.glsl.
+// Passes: layer_forward, layer_backward, layer_weights; bench. Reads ADDRESSES [buffer number] u64
+// with ADDRESSES.
 #include "shared/buffers.h"
 #include "field/blocks.glsl"
 
@@ -21,7 +24,7 @@ layout(std430, NUMBERED(PANEL)) readonly buffer PanelFourBuffer { STORAGE_T4 pan
 #define PANEL4(c, i)  panel4[(c) * (CHUNK / 4u) + (i)]
 #endif
 
-// Before any product.
+// Loads the buffers' addresses; called before any product.
 void begin_products()
 {
 #ifdef ADDRESSES

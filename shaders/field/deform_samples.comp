@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk: where the deformation takes its sample in the canonical scene. See field/canonical.glsl.
+// Pass deform_samples (deformation): stores the canonical position of each row's sample, for a chunk of
+// rows. See field/canonical.glsl.
+//
+//   buffer         shape                             access
+//   RAYS, SAMPLES  [ray], [sample]                   read
+//   FEATURES       [row] columns: displacement       read
+//   FIELD          [sample] xyz: canonical position  write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/sample.glsl"

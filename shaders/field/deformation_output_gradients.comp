@@ -1,7 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk of live samples: the gradient of the deformation's outputs, from that of the sample's place in
-// the canonical scene. Columns that pad them, and rows that pad the chunk, have none.
+// Pass deformation_output_gradients (deformation): computes the gradients of the deformation's outputs from the
+// gradients with respect to the canonical positions, for a chunk of live rows. Columns and rows of
+// padding get zeros.
+//
+//   buffer           shape                              access
+//   LIVE             [live sample] u32                  read
+//   INPUT_GRADIENTS  [sample] by position               read
+//   SCRATCH          [row] columns from deformation_output on  write
+//   STATE            underflow counts                   write
 #define BACKWARD
 #include "shared/precision.glsl"
 #include "shared/common.glsl"

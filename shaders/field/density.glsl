@@ -1,10 +1,11 @@
-// The density at a point that no pass has encoded.
+// Density of the ngp field at any position, including the hash grid lookup.
+// Passes: update_occupancy, sample_normals.
 #include "field/grid.glsl"
 #include "field/output_activations.glsl"
 
 #ifdef ADDRESSES
-// A row's values are known by number only, and sixteen levels written out take CPU devices seconds to
-// compile: each moves the row along instead.
+// Stores a level's features by shifting the row. The row's indices must be constants, and sixteen
+// levels written out would take CPU devices seconds to compile.
 void put_level(uint level, vec4 features)
 {
     [[unroll]] for (uint i = FEATURES; i < LEVELS * FEATURES; i++)
@@ -23,7 +24,7 @@ void put_level(uint level, vec4 features)
 #if defined(TILED) || defined(ADDRESSES)
 #define LEVEL_BY_LEVEL [[dont_unroll]]
 #else
-#define LEVEL_BY_LEVEL [[unroll]] // a row's values in registers are known by number only
+#define LEVEL_BY_LEVEL [[unroll]] // indices into a row in registers must be constants
 #endif
 
 void encode_position(vec3 position)
@@ -40,7 +41,7 @@ void encode_position(vec3 position)
             set_value(i, 0.0);
 }
 
-// The raw output; whole workgroups, for all invocations of a row.
+// Returns the raw density. Called by whole workgroups, by all invocations of a row.
 float raw_density(vec3 position)
 {
     encode_position(position);

@@ -1,5 +1,6 @@
-// How far the deformation's layers take a row's sample, in training space. What includes this has included
-// field/layers.glsl.
+// Returns the displacement of a row's sample by the deformation, in training space. The including file
+// includes field/layers.glsl.
+// Passes: encode_inputs, deform_samples, frequency_gradients.
 vec3 displacement(uint row)
 {
     vec3 sides;

@@ -1,8 +1,10 @@
-// Frequencies as columns of the activations. What includes this has included field/layers.glsl.
+// Writes frequency encodings to columns of the activations. The including file includes
+// field/layers.glsl.
+// Passes: encode_inputs, encode_deformation.
 #include "field/frequencies.glsl"
 
-// Of the first so many axes of x, from column `to` on: these, then for each octave sines and cosines. Returns
-// the next column.
+// Writes the first `axes` axes of x from column `to` on: the values, then sines and cosines for each
+// octave. Returns the next column.
 uint encode(uint row, uint to, vec3 x, uint axes, uint octaves)
 {
     for (uint axis = 0; axis < axes; axis++)
@@ -18,7 +20,7 @@ uint encode(uint row, uint to, vec3 x, uint axes, uint octaves)
     return to;
 }
 
-// Zeros up to and without `end`.
+// Writes zeros to columns [to, end).
 void fill(uint row, uint to, uint end)
 {
     for (; to < end; to++)

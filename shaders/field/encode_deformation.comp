@@ -1,6 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk: the encoded position and time, the inputs of the deformation's layers.
+// Pass encode_deformation (deformation): writes the encoded position and time, the inputs of the
+// deformation's layers.
+//
+//   buffer         shape                             access
+//   RAYS, SAMPLES  [ray], [sample]                   read
+//   FEATURES       [row] columns from deformation_input on  write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/unit_cube.glsl"

@@ -1,8 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk: the layers' inputs. These are the features that encode_samples found in the hash grid, or the
-// position's frequencies, behind them frequencies of the time where the canonical field has it as an input, and an
-// encoding of the direction. A deformation's layers have left the displacement of the position in the same row.
+// Pass encode_inputs (layer-by-layer models): writes the inputs of the layers for each row of
+// a chunk. They are the hash grid's features, or the frequencies of the (displaced) position;
+// frequencies of the time, if the canonical field has it as an input; and the encoded direction.
+//
+//   buffer         shape                                    access
+//   RAYS, SAMPLES  [ray], [sample]                          read
+//   FEATURES       [level][sample][feature]: grid features  read
+//   FEATURES       [row] columns: displacement              read
+//   FEATURES       [row] columns: inputs                    write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -16,7 +22,8 @@
 layout(constant_id = SPEC_DIRECTION) const uint DIRECTION = DIRECTION_HARMONICS;
 layout(constant_id = SPEC_DEFORMED) const uint DEFORMED = 0;
 
-// Without a grid, of no features, LEVELS are octaves; of the direction's frequencies SH_DEGREE.
+// Without a grid FEATURES is 0 and LEVELS is the number of octaves; SH_DEGREE is that of the
+// direction's frequencies.
 const uint POSITION_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
 const uint DENSITY_INPUTS = POSITION_INPUTS + TIME_INPUTS;
 const uint DIRECTION_INPUTS = DIRECTION == DIRECTION_NONE        ? 0u
@@ -53,7 +60,7 @@ void main()
 {
     uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     uint directions = whole_chunks(DENSITY_INPUTS), row = gl_GlobalInvocationID.x;
-    if (row >= padded) // not in front of each round: see field_forward.comp
+    if (row >= padded) // not in front of each iteration: see field_forward.comp
         return;
     do {
         uint index = row_sample(min(row, count - 1u));

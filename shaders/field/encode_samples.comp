@@ -1,8 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample and group of levels: the position's features, interpolated in the hash grid. One group
-// of levels after the other, so that its tables stay in cache; field_forward and field_backward both
-// read what is found here.
+// Pass encode_samples: interpolates the hash grid's features at each sample, for field_forward and
+// field_backward. Groups of levels are processed one after the other, so that a group's tables stay in
+// cache.
+//
+//   buffer                shape                                                  access
+//   STATE                 sample_count                                           read
+//   RAYS, SAMPLES         [ray], [sample]                                        read
+//   FIELD                 [sample] vec4: canonical position, with a deformation  read
+//   PARAMS or F16_PARAMS  [level][entry][feature] f32 or f16                     read
+//   FEATURES              [level][sample][feature] f32 or f16                    write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -14,7 +21,7 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 
 #include "field/sample_rows.glsl"
 
-const uint LEVELS_AT_ONCE = 4; // levels for which a sample's place is computed once
+const uint LEVELS_AT_ONCE = 4; // levels for which a sample's position is computed once
 const uint GROUPS = (LEVELS + LEVELS_AT_ONCE - 1u) / LEVELS_AT_ONCE;
 
 void main()

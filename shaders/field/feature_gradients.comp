@@ -1,7 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk of live samples: the gradients of the grid's features, which are columns, to where
-// scatter_gradients has them from, in the place of the features.
+// Pass feature_gradients (layer-by-layer models, with a hash grid): copies the gradients of
+// the grid's features from the columns of a chunk's live rows to FEATURES, where scatter_gradients
+// reads them.
+//
+//   buffer    shape                                   access
+//   LIVE      [live sample] u32                       read
+//   SCRATCH   [row] columns: gradients of the inputs  read
+//   FEATURES  [level][sample][feature] f32 or f16     write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -11,7 +17,7 @@
 void main()
 {
     uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE, row = gl_GlobalInvocationID.x;
-    if (row >= count) // not in front of each round: see field_forward.comp
+    if (row >= count) // not in front of each iteration: see field_forward.comp
         return;
     do {
         uint index = row_sample(row);

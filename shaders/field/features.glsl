@@ -1,19 +1,20 @@
-// Features of the samples, or their gradients once field_backward has put those in their place. In 16
-// bits where the MLPs are.
+// Reads and writes the samples' features, [level][sample][feature], or their gradients, which
+// field_backward stores in the same memory. Features are f16 if the MLPs are.
+// Passes: those that read or write FEATURES of a hash grid or a field in GLSL.
 
 layout(std430, BINDING(FEATURES)) buffer FeatureBuffer { uint feature_words[]; };
-// The same, for what is read or written at once.
+// The same memory, for wider accesses.
 layout(std430, BINDING(FEATURES)) buffer FeatureTwoBuffer { uvec2 feature_twos[]; };
 layout(std430, BINDING(FEATURES)) buffer FeatureFourBuffer { uvec4 feature_fours[]; };
 
 #ifdef F16_STORAGE
 const uint F16_FEATURES = 1;
 #else
-// Programs that read both kinds know which by SPEC_F16.
+// Shaders that read both kinds distinguish them by SPEC_F16.
 layout(constant_id = SPEC_F16) const uint F16_FEATURES = 0;
 #endif
 
-// So many neighbouring words, 1, 2 or 4; the first one's number is a multiple of that.
+// Reads 1, 2 or 4 consecutive 32-bit words; `first` is a multiple of their number.
 uvec4 get_words(uint first, uint count)
 {
     return count == 4u   ? feature_fours[first / 4u]
@@ -31,8 +32,8 @@ void put_words(uint first, uint count, uvec4 words)
         feature_words[first] = words.x;
 }
 
-// `count` features of a level at a sample, 2 or 4, from one whose number is a multiple of that; behind
-// them, zeros.
+// Returns `count` (2 or 4) features of a level at a sample, followed by zeros; `first` is a multiple
+// of `count`.
 vec4 get_feature_vector(uint level, uint sample_index, uint first, uint count)
 {
     uint at = (level * config.sample_capacity + sample_index) * FEATURES + first;
@@ -46,7 +47,7 @@ void put_feature_vector(uint level, uint sample_index, uint first, uint count, v
 {
     uint at = (level * config.sample_capacity + sample_index) * FEATURES + first;
 #ifdef F16_STORAGE
-    // To nearest: packHalf2x16 may cut off.
+    // Rounds to nearest: packHalf2x16 may truncate.
     uvec2 words = uvec2(packFloat2x16(f16vec2(values.xy)), packFloat2x16(f16vec2(values.zw)));
     put_words(at / 2u, count / 2u, uvec4(words, 0u, 0u));
 #else
@@ -54,7 +55,7 @@ void put_feature_vector(uint level, uint sample_index, uint first, uint count, v
 #endif
 }
 
-// Two neighbouring features, 2 * pair and the next.
+// Returns the features 2 * pair and 2 * pair + 1.
 vec2 get_features(uint level, uint sample_index, uint pair)
 {
     return get_feature_vector(level, sample_index, 2u * pair, 2u).xy;
@@ -65,7 +66,7 @@ void put_features(uint level, uint sample_index, uint pair, vec2 values)
     put_feature_vector(level, sample_index, 2u * pair, 2u, vec4(values, 0.0, 0.0));
 }
 
-// All of a level's features at a sample; behind them, zeros.
+// Returns all features of a level at a sample, followed by zeros.
 vec4 get_level_features(uint level, uint sample_index)
 {
     return get_feature_vector(level, sample_index, 0u, FEATURES);

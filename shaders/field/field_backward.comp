@@ -1,10 +1,20 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per live sample: activations are computed again (of the forward pass nothing was stored but the
-// features, rgb and density), then gradients flow back from those of rgb and density. Weight gradients
-// are summed over all tiles of a workgroup in FP32; reduce_gradients adds those up. The gradients of the
-// grid's features take the features' place, for scatter_gradients; those of directions are left when
-// asked for.
+// Pass field_backward (ngp): recomputes the activations of live samples and propagates the gradients
+// of rgb and density back through the MLPs. The forward pass stores only features, rgb and density.
+// Weight gradients are summed in FP32 over all tiles of a workgroup; reduce_gradients sums them over
+// the workgroups.
+//
+//   buffer                  shape                                                     access
+//   STATE                   live_count (read), underflow counts (write)               read, write
+//   LIVE                    [live sample] u32                                         read
+//   RAYS, SAMPLES           [ray], [sample]: direction, time                          read
+//   FIELD, FIELD_GRADIENTS  [sample] vec4                                             read
+//   PARAMS or F16_PARAMS    [parameter] f32 or f16                                    read
+//   FEATURES                [level][sample][feature]: features, then their gradients  read, write
+//   PARTIALS                [workgroup][summed parameter] f32                         read, write
+//   SCRATCH                 [workgroup]: tile or rows, where used                     read, write
+//   INPUT_GRADIENTS         [sample] by direction, with SPEC_INPUT_GRADIENTS          write
 #define BACKWARD
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
@@ -44,7 +54,7 @@ void write_direction_gradient(uint sample_index)
     input_gradients[2u * sample_index + 1u] = vec4(slope, 0.0);
 }
 
-// Of raw rgb and raw density, once the MLPs have been computed again.
+// Returns the gradients of raw rgb and raw density. Called once the MLPs have been recomputed.
 vec4 raw_gradient(uint sample_index)
 {
     vec4 gradient = field_gradients[sample_index];

@@ -1,8 +1,16 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample: direction encoded, density MLP, colour MLP -> rgb and density. By push.e of all samples
-// (ROWS_SAMPLES), of all (ROWS_DENSITIES) or cells (ROWS_CELLS) without colours, or of live ones whose density
-// is there (ROWS_LIVE).
+// Pass field_forward (ngp): evaluates density MLP, direction encoding and colour MLP. push.e selects
+// the rows: all samples (ROWS_SAMPLES); all samples, or cells, without colours (ROWS_DENSITIES,
+// ROWS_CELLS); or live samples whose density is in FIELD already (ROWS_LIVE).
+//
+//   buffer                shape                                access
+//   STATE                 sample counts                        read
+//   LIVE                  [live sample] u32, ROWS_LIVE         read
+//   RAYS, SAMPLES         [ray], [sample]: direction, time     read
+//   FEATURES              [level][sample][feature] f32 or f16  read
+//   PARAMS or F16_PARAMS  [parameter] f32 or f16               read
+//   FIELD                 [sample] vec4: rgb, density          write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -27,9 +35,9 @@ void main()
     uint count = all ? sample_rows() : gradient_count();
     uint stride = gl_NumWorkGroups.x * TILE_ROWS;
     uint mine = tile_row();
-    // All invocations stay: the MLPs share rows and weights between lanes. The test comes before the
-    // loop so that a workgroup without samples skips all of it: some drivers run a loop's body once
-    // masked off.
+    // All invocations stay in the loop: the MLPs share rows and weights between lanes. The test comes
+    // before the loop, so that a workgroup without samples skips it: some drivers run a loop's body
+    // once with all lanes masked off.
     uint first = gl_WorkGroupID.x * TILE_ROWS;
     if (first >= count)
         return;

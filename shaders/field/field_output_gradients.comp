@@ -1,7 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk of live samples: the gradients of the layers' outputs, from those of rgb and density.
-// Columns that pad them, and rows that pad the chunk, have none.
+// Pass field_output_gradients (layer-by-layer models): computes the gradients of the layers' raw outputs
+// from those of rgb and density, for a chunk of live rows. Columns and rows of padding get zeros.
+//
+//   buffer                  shape                         access
+//   LIVE                    [live sample] u32             read
+//   FIELD, FIELD_GRADIENTS  [sample] vec4                 read
+//   FEATURES                [row] columns: raw density    read
+//   SCRATCH                 [row] columns of the outputs  write
+//   STATE                   underflow counts              write
 #define BACKWARD
 #include "shared/precision.glsl"
 #include "shared/common.glsl"

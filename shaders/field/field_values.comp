@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk: rgb and density from the layers' outputs.
+// Pass field_values (layer-by-layer models): converts the layers' raw outputs to rgb and
+// density, for a chunk of rows.
+//
+//   buffer    shape                                access
+//   FEATURES  [row] columns: raw rgb, raw density  read
+//   LIVE      [live sample] u32, live rows         read
+//   FIELD     [sample] vec4: rgb, density          write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
@@ -22,7 +28,7 @@ void main()
             color = color_of(color);
         }
         uint index = row_sample(row);
-        if (LIVE_ROWS) // whose densities are there
+        if (LIVE_ROWS) // whose densities are in FIELD already
             field[index].rgb = color;
         else
             field[index] = vec4(color, density_of(get_activation(row, config.first_output)));

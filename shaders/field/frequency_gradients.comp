@@ -1,7 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per row of a chunk of live samples: from the gradients of its position's frequencies, which are columns, to that of
-// the position where the deformation has taken it. Sine and cosine are each other's slopes, and are there.
+// Pass frequency_gradients (deformation without a grid): computes the gradient with respect to the
+// displaced position from the gradients of its frequencies, for a chunk of live rows. Sine and cosine
+// are each other's derivatives, and their values are among the activations.
+//
+//   buffer           shape                                        access
+//   LIVE             [live sample] u32                            read
+//   RAYS, SAMPLES    [ray], [sample]                              read
+//   FEATURES         [row] columns: frequencies, displacement     read
+//   SCRATCH          [row] columns: gradients of the frequencies  read
+//   INPUT_GRADIENTS  [sample] by position                         write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/unit_cube.glsl"
@@ -16,12 +24,12 @@ layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
     vec4 input_gradients[]; // [sample][position, direction]
 };
 
-// By one axis of what is encoded, -1 .. 1.
+// Returns the gradient with respect to one axis of the encoded position, -1 .. 1.
 float axis_slope(uint row, uint axis)
 {
     float slope = get_gradient(row, axis), turns = 3.141592653589793;
     [[dont_unroll]] for (uint octave = 0; octave < POSITION_OCTAVES; octave++, turns *= 2.0) {
-        uint wave = 3u + 6u * octave + axis, other = wave + 3u; // the sine's column, and the cosine's
+        uint wave = 3u + 6u * octave + axis, other = wave + 3u; // columns of sine and cosine
         slope += turns * (get_gradient(row, wave) * get_activation(row, other) -
                           get_gradient(row, other) * get_activation(row, wave));
     }

@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Activations of a chunk's live rows from where the forward pass kept those of all samples.
+// Pass gather_rows (layer-by-layer models, without recomputation): copies the activations of
+// a chunk's live rows from where the forward pass kept those of all samples.
+//
+//   buffer    shape                                   access
+//   LIVE      [live sample] u32                       read
+//   FEATURES  [sample] kept columns                   read
+//   FEATURES  [row] columns, in blocks and in panels  write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"

@@ -1,7 +1,9 @@
-// Features of the hash grid at a point.
+// Interpolates the hash grid's features at a point.
+// Passes: encode_samples, input_gradients, update_occupancy, sample_normals. Reads F16_PARAMS or
+// PARAMS [level][entry][feature].
 #include "field/unit_cube.glsl"
 
-// An entry is one load, of up to 128 bits. Other blocks see the same parameters their own way.
+// An entry is one load of up to 128 bits. Other blocks declare the same parameters with other types.
 #ifdef F16_STORAGE
 layout(std430, BINDING(F16_PARAMS)) readonly buffer EntryPairBuffer { f16vec2 entry_pairs[]; };
 layout(std430, BINDING(F16_PARAMS)) readonly buffer EntryFourBuffer { f16vec4 entry_fours[]; };
@@ -10,7 +12,7 @@ layout(std430, BINDING(PARAMS)) readonly buffer EntryPairBuffer { vec2 entry_pai
 layout(std430, BINDING(PARAMS)) readonly buffer EntryFourBuffer { vec4 entry_fours[]; };
 #endif
 
-// Behind those that the entry has, zeros.
+// Returns the features of an entry, followed by zeros.
 vec4 entry_features(uint entry)
 {
     if (FEATURES == 4u)
@@ -18,7 +20,7 @@ vec4 entry_features(uint entry)
     return vec4(entry_pairs[entry], 0.0, 0.0);
 }
 
-// Of the entries at the corners of a cell.
+// Returns the features of the entries at a cell's corners.
 void gather(uint level, uvec3 cell, out vec4 corners[8])
 {
     Level table = config.levels[level];
@@ -26,7 +28,7 @@ void gather(uint level, uvec3 cell, out vec4 corners[8])
         corners[i] = entry_features(grid_entry(table, cell + corner_offset(i)));
 }
 
-// Trilinear.
+// Returns the trilinear interpolation of a level's features.
 vec4 interpolate(uint level, vec3 unit)
 {
     vec3 inside;

@@ -1,11 +1,13 @@
-// What hidden layers end in, and its slope, which follows from its value: inputs are not kept.
+// Activation functions of hidden layers, and their derivatives, which follow from the values: inputs
+// are not stored.
+// Passes: layer_forward, layer_backward.
 
 layout(constant_id = SPEC_ACTIVATION) const uint ACTIVATION = ACTIVATION_RELU;
 
 const bool RECTIFIES = ACTIVATION <= ACTIVATION_RELU;
 const float LEAK = 0.01;
 
-// The inverse of its value at -x: for negative x what it says itself cancels.
+// For negative x computes the inverse of squareplus(-x), because the formula itself would cancel.
 float squareplus(float x)
 {
     float y = 0.5 * (abs(x) + sqrt(x * x + 4.0));

@@ -1,9 +1,17 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per live sample: from the gradients of its features, which field_backward left in these' place, to
-// that of its position, for who moves samples or rays: between field_backward and the update of the weights.
-// By push.e of all, or of a chunk of rows (ROWS_LIVE). Gradients are those of the mean loss times the loss
-// scale, as in BIND_FIELD_GRADIENTS.
+// Pass input_gradients (hash grid): computes the gradient with respect to the position of each live
+// sample from the gradients of its features, for deformations and callers that move rays. Runs between
+// field_backward and update_weights. push.e: all live samples, or with ROWS_LIVE those of chunk
+// push.d. The gradients are of the mean loss times the loss scale, as in BIND_FIELD_GRADIENTS.
+//
+//   buffer                shape                                            access
+//   STATE                 live_count                                       read
+//   LIVE                  [live sample] u32                                read
+//   RAYS, SAMPLES, FIELD  [ray], [sample], canonical positions             read
+//   FEATURES              [level][sample][feature]: gradients of features  read
+//   PARAMS or F16_PARAMS  [level][entry][feature] f32 or f16               read
+//   INPUT_GRADIENTS       [sample] by position                             write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -17,12 +25,12 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 
 #include "field/live_samples.glsl"
 
-// Adds a level's part to the gradient by the unit cube's position: the derivative of the trilinear
-// interpolation, whose weights are products of one factor for each axis.
+// Adds a level's part to the gradient with respect to the position in the unit cube: the derivative of
+// the trilinear interpolation, whose weights are products of one factor per axis.
 void add_level(uint level, uint sample_index, vec3 unit, inout vec3 slope)
 {
     vec4 gradient = get_level_features(level, sample_index), corners[8];
-    if (gradient == vec4(0.0)) // never with NaN
+    if (gradient == vec4(0.0)) // false if any is NaN
         return;
     vec3 inside, sum = vec3(0.0);
     gather(level, grid_cell(level, unit, inside), corners);

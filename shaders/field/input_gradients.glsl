@@ -1,11 +1,12 @@
-// Gradients by where samples are and where they are looked at from.
+// Gradients with respect to the samples' positions and directions.
+// Passes: field_backward, input_gradients. Writes INPUT_GRADIENTS.
 
 layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
     vec4 input_gradients[]; // [sample][position, direction]
 };
 
-// From the gradient of the spherical harmonics to that of the unit vector d, along the sphere: what
-// the polynomials do off it means nothing.
+// Converts the gradient of the spherical harmonics to that of the unit vector d, projected on the
+// sphere: off the sphere the polynomials have no meaning.
 vec3 direction_gradient(vec3 d, float g[SH_SIZE])
 {
     float xx = d.x * d.x, yy = d.y * d.y, zz = d.z * d.z;

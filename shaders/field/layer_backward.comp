@@ -1,7 +1,16 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// A layer backward: gradients of its outputs times transposed weights are those of what it reads, times
-// the slope of the activation function that made it: zero behind a ReLU that was off. Where another layer reads the same again, both layers' outputs are one product.
+// Pass layer_backward (layer-by-layer models): computes the gradients of a layer's inputs. These are
+// the gradients of its outputs times the transposed weights, times the derivative of the activation
+// function that produced the inputs. If a second layer reads the same inputs (LayerColumns.also_read_by), both
+// layers' outputs are one product. push.c: layer; push.d: chunk.
+//
+//   buffer      shape                                                            access
+//   SCRATCH     [row] columns: gradients of the outputs                          read
+//   F16_PARAMS  panels of transposed weights, chunks                             read
+//   FEATURES    [row] columns: the inputs' values                                read
+//   SCRATCH     [row] columns: gradients of the inputs, in blocks and in panels  write
+//   STATE       underflow counts                                                 write
 #define BACKWARD
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
@@ -38,9 +47,9 @@ void finish(uint row, uint column, float sum)
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
-// Elements of two matrices correspond only where their types are the same: f16 activations are widened
-// to be compared; what rounding leaves of a sum is known before. (Drivers may leave a matrix as it was that
-// is rounded and widened again.)
+// Elements of two matrices correspond only if their types are equal: f16 activations are widened to be
+// compared, and underflow is detected before rounding. (Drivers may leave a matrix unchanged that is
+// rounded and widened again.)
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     column += flow.from;

@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// A layer forward: activations times weights, plus biases, and what the activation function makes of them.
+// Pass layer_forward (layer-by-layer models): computes a layer's outputs, activation(inputs *
+// weights + biases), for a chunk of rows. push.c: layer; push.d: chunk.
+//
+//   buffer      shape                                             access
+//   FEATURES    [row] columns: inputs                             read
+//   F16_PARAMS  panels of weights and biases, chunks              read
+//   FEATURES    [row] columns: outputs; live rows also in panels  write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
@@ -24,7 +30,8 @@ uint panel_chunk(uint panel, uint depth)
     return flow.panels + panel * (inputs / CHUNK_DEPTH + 1u) + depth;
 }
 
-// Where the biases of a panel lie, BLOCK_ROWS times.
+// Returns the offset of a column's bias in the chunk of biases behind its panel, whose rows are all
+// equal.
 uint biases_at(uint column)
 {
     return panel_chunk(column / BLOCK_ROWS, inputs / CHUNK_DEPTH) * CHUNK + column % BLOCK_ROWS;

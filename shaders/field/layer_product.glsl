@@ -1,5 +1,7 @@
-// Products of a layer's pass, from SOURCE and PANEL (field/chunks.glsl), which what includes this defines.
-// ROUND_PRODUCTS is the operation of the policy that the sums are, ROUND_SUMS by default.
+// Matrix products of the passes of layers, from SOURCE and PANEL (field/chunks.glsl), which the
+// including file defines. ROUND_PRODUCTS is the policy operation by which sums are rounded, ROUND_SUMS
+// by default.
+// Passes: layer_forward, layer_backward, layer_weights.
 #include "field/chunks.glsl"
 
 #ifdef COOPMAT

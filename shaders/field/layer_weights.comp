@@ -1,8 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// A layer's weight gradients, inputs^T * gradients of outputs, added up in FP32 over the chunk's rows. Both
-// lie in panels, so that this is a product like the others, whose rows are the inputs. What a layer cannot
-// keep busy of the device takes slices of the rows, with sums of their own in BIND_PARTIALS.
+// Pass layer_weights (layer-by-layer models): adds a chunk's part to a layer's weight
+// gradients, inputs^T * gradients of outputs, in FP32. Both operands lie in panels, so that this is a
+// product like the others, with inputs as rows. Small layers split the rows of the chunk (split-K),
+// with separate sums in PARTIALS, to keep the device busy. push.c: layer; push.d: chunk.
+//
+//   buffer    shape                                               access
+//   FEATURES  [row] columns: inputs, in panels                    read
+//   SCRATCH   [row] columns: gradients of the outputs, in panels  read
+//   PARTIALS  [split][summed parameter] f32                       read, write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
@@ -55,7 +61,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 }
 #endif
 
-// One subgroup for each output: the biases' gradients, the same sums without inputs.
+// Adds the biases' gradients, the same sums without inputs: one subgroup per output.
 void add_biases(uint depth, uint group, uint groups)
 {
     const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;

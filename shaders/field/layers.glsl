@@ -1,13 +1,20 @@
-// Models whose layers are passes of their own, chunk by chunk of rows; push.c is the layer, push.d the chunk.
-// By push.e rows are samples (ROWS_SAMPLES, ROWS_DENSITIES), live ones in the order of the backward pass (ROWS_LIVE,
-// ROWS_RECOMPUTED), or cells of the occupancy grid (ROWS_CELLS), of which a chunk's are all the samples that there are.
+// Layer-by-layer models, in which every layer is a pass of its own: rows, columns and memory of the
+// activations. The passes run per chunk of rows; push.c is the layer, push.d the chunk. push.e says
+// what rows are: samples (ROWS_SAMPLES, ROWS_DENSITIES), live samples in the order of the backward
+// pass (ROWS_LIVE, ROWS_RECOMPUTED), or cells of the occupancy grid (ROWS_CELLS), where a chunk has all the
+// samples that exist.
 //
-// A row's activations are columns of BIND_FEATURES, behind any features, in blocks (field/product.glsl): inputs,
-// then what each layer makes of them. Live rows' are there a second time in panels, [column / 16][row][column % 16], for
-// the weights' gradients add up over rows. Their gradients are in BIND_SCRATCH, in both forms as well.
-// Where there is room for all of a step's samples (config.kept_rows), the forward pass leaves their blocks behind the
-// chunk's, and live rows are gathered from there instead of being computed again.
-// BIND_F16_PARAMS holds the weights in panels, in the precision that products take.
+// Columns are the inputs, then the outputs of each layer. Values are STORAGE_T, in blocks and panels
+// of field/product.glsl:
+//   buffer                      shape                            contents
+//   FEATURES, behind features   [row / 16][column][row % 16]     a chunk's activations
+//     then                      [column / 16][row][column % 16]  the same of live rows, for weight gradients, which
+//                                                                are sums over rows
+//     then, if kept_rows > 0    [row / 16][column][row % 16]     all samples' activations: gather_rows copies live
+//                                                                rows from here instead of recomputing them
+//   SCRATCH                     both forms                       gradients of a chunk's activations
+//   F16_PARAMS, behind weights  panels                           packed weights
+// All passes of these models also read the number of rows from STATE and, for live rows, LIVE [live sample].
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(FEATURES)) buffer ActivationBuffer { STORAGE_T activations[]; };
@@ -28,18 +35,20 @@ uint first_row()
     return push.e == ROWS_CELLS ? 0u : push.d * config.chunk_rows;
 }
 
-// Rows of this chunk, and the sample of one.
+// Returns the number of rows of this chunk.
 uint row_count()
 {
     uint all = LIVE_ROWS ? gradient_count() : sample_rows();
     uint first = first_row();
-    // Live samples have gone through the layers for their colours, and nothing has taken their place.
+    // The pass for colours has computed the activations of the live samples, and nothing has
+    // overwritten them.
     if (VISIBILITY != 0u && push.e == ROWS_RECOMPUTED && all <= config.chunk_rows)
         return 0u;
     return min(max(all, first) - first, config.chunk_rows);
 }
 
-// With those that fill up chunks of panels: they hold numbers, whose gradients are zero.
+// Returns the number of rows rounded up to whole chunks of panels: padding rows hold finite values
+// with gradients of zero.
 uint padded_rows()
 {
     return whole_chunks(row_count());
@@ -51,7 +60,7 @@ uint row_sample(uint row)
     return LIVE_ROWS ? gradient_sample(i) : i;
 }
 
-// Of the chunk's rows, or of those kept.
+// Returns the kept block of a row.
 uint kept_block(uint row)
 {
     return (2u * config.chunk_rows + row) / BLOCK_ROWS;
@@ -66,13 +75,14 @@ uint first_block()
 #endif
 }
 
-// Where a chunk's activations begin: behind the features of all samples, where a model has both.
+// Returns where a chunk's activations begin: behind the features of all samples, if the model has
+// both.
 uint first_activation()
 {
     return (config.sample_capacity * config.row_features + CHUNK - 1u) / CHUNK * CHUNK;
 }
 
-// Where a value lies among the activations or gradients of a chunk.
+// Return the index of a value among the activations or gradients of a chunk.
 uint in_block(uint row, uint column)
 {
     return ((first_block() + row / BLOCK_ROWS) * config.columns + column) * BLOCK_ROWS + row % BLOCK_ROWS;

@@ -1,27 +1,31 @@
-// The density and colour MLPs of a workgroup's samples, one row of values per invocation.
+// Density and colour MLPs of a workgroup's samples, one row of values per sample.
 //
 // Weights are stored [input][output]. Layers:
 //   density: ENCODED -> DENSITY_LAYERS x DENSITY_WIDTH (ReLU) -> GEOMETRY (the first is raw density)
 //   colour:  GEOMETRY + SH_SIZE -> COLOR_LAYERS x COLOR_WIDTH (ReLU) -> COLOR_OUTPUTS (rgb, padded)
-// Without a colour MLP, COLOR_LAYERS 0, nothing but the density learns, and GEOMETRY is COLOR_OUTPUTS.
+// With COLOR_LAYERS 0 there is no colour MLP: only the density is trained, and GEOMETRY is
+// COLOR_OUTPUTS.
 //
-// Whatever the precision, an included file gives
-//   set_value(i, x), get_value(i)   value i of this invocation's row; i known to the compiler, but where
-//                                   rows have several invocations. Set are features and, once they
-//                                   have gone through the density MLP, from ROW_DIRECTION on the direction
-//   begin_tile(counter), end_tile() around what is done with a tile's rows; whole workgroups; counter: of
-//                                   the loop over tiles, below 2^31
-//   any_row(bool)                   may the MLPs be left out where no row needs them?
-//   density_forward()               the density MLP's layers; whole workgroups
-//   color_forward()                 those of the colour MLP, but going backward the last: its outputs are in `field`
+// Included files define, for any precision
+//   set_value(i, x), get_value(i)   value i of this invocation's row; i is a constant unless rows have several
+//                                   invocations. The caller sets the features and, after density_forward,
+//                                   the direction from ROW_DIRECTION on
+//   begin_tile(counter), end_tile() called by whole workgroups around the work on a tile's rows; counter: that
+//                                   of the loop over tiles, below 2^31
+//   any_row(bool)                   false if the MLPs may be skipped because no row needs them
+//   density_forward()               layers of the density MLP; called by whole workgroups
+//   color_forward()                 layers of the colour MLP; with BACKWARD without the last, whose outputs
+//                                   are in FIELD
 // and with BACKWARD
-//   begin_sums(), end_sums()        of the weight gradients, around all tiles of a workgroup
-//   tile_backward(gradient, last)   from the gradient of raw rgb and raw density: adds the tile's
-//                                   weight gradients (at the latest with the workgroup's last tile),
-//                                   leaves those of the inputs
-//   get_gradient(i)                 of input i of this invocation's row; with INPUT_GRADIENTS also
-//                                   of AT_DIRECTION and behind
-//   rounded_gradients               so far: those that rounding leaves, of how many that are not 0
+//   begin_sums(), end_sums()        called around all tiles of a workgroup, for the weight gradients
+//   tile_backward(gradient, last)   propagates the gradient of raw rgb and raw density: adds the tile's weight
+//                                   gradients (with the workgroup's last tile at the latest) and stores the
+//                                   gradients of the inputs
+//   get_gradient(i)                 gradient of input i of this invocation's row; with INPUT_GRADIENTS also
+//                                   from AT_DIRECTION on
+//   rounded_gradients               counts: gradients that are not 0 after rounding, and before
+// Passes: field_forward, field_backward, update_occupancy, sample_normals. With BACKWARD reads and
+// writes PARTIALS [workgroup][summed parameter] f32.
 
 #include "shared/rows.glsl"
 #include "shared/rounding.glsl"
@@ -36,10 +40,10 @@ const bool COLORED = COLOR_LAYERS > 0u;
 const uint COLOR_INPUTS = COLORED ? GEOMETRY + SH_SIZE : GEOMETRY;
 const uint COLOR_WEIGHTS = (ENCODED + (DENSITY_LAYERS - 1u) * DENSITY_WIDTH + GEOMETRY) * DENSITY_WIDTH;
 
-// Where each layer's values lie in a row. The colour MLP's input is the density MLP's output with
-// the direction behind it.
+// Offsets of the layers' values in a row. The colour MLP's input is the density MLP's output followed
+// by the direction.
 #if defined(TILED) && !defined(BACKWARD)
-// Every layer replaces its input.
+// Every layer overwrites its input.
 const uint AT_DENSITY = 0, DENSITY_STRIDE = 0;
 const uint AT_GEOMETRY = 0;
 const uint AT_COLOR = 0, COLOR_STRIDE = 0;
@@ -53,22 +57,22 @@ const uint AT_RGB = COLORED ? AT_COLOR + COLOR_LAYERS * COLOR_WIDTH : AT_GEOMETR
 const uint AT_DIRECTION = AT_GEOMETRY + GEOMETRY;
 
 struct Layer {
-    uint from, inputs; // values of a row
+    uint from, inputs; // first value in the row, number of values
     uint to, outputs;
-    uint weight;       // its first
-    bool color;        // of the colour MLP
-    bool first, last;  // of its MLP: the others' inputs and outputs are behind a ReLU
+    uint weight;       // first weight
+    bool color;        // belongs to the colour MLP
+    bool first, last;  // of its MLP; behind a ReLU: inputs unless first, outputs unless last
 };
 
 const uint DENSITY_END = DENSITY_LAYERS + 1u;
 const uint LAYERS = COLORED ? DENSITY_END + COLOR_LAYERS + 1u : DENSITY_END;
 #ifdef BACKWARD
-const uint COLOR_END = LAYERS - 1u; // nothing goes back through the last layer's outputs
+const uint COLOR_END = LAYERS - 1u; // the last layer's outputs are not needed to go back
 #else
 const uint COLOR_END = LAYERS;
 #endif
 
-// The density MLP's layers, then the colour MLP's.
+// Returns a layer: first those of the density MLP, then those of the colour MLP.
 Layer layer_at(uint index)
 {
     bool color = index >= DENSITY_END;
@@ -89,16 +93,17 @@ Layer layer_at(uint index)
     return layer;
 }
 
-// Outputs and inputs that anything comes from or goes to.
-const uint RGB = 4; // outputs computed of the last layer
+// Outputs of the last layer that are computed: rgb and one of padding.
+const uint RGB = 4;
 
 uint used_outputs(Layer layer)
 {
     return layer.last && layer.color == COLORED ? RGB : layer.outputs;
 }
 
-// DO(layer) for each layer of [begin, end), written out, because some compilers do not unroll a loop that has others
-// inside. Both ends are specialisation constants: no driver sees the layers that are not there (src/gpu/specialize.c).
+// Runs DO(layer) for each layer of [begin, end), written out, because some compilers do not unroll
+// loops that contain loops. Both ends are specialisation constants: drivers do not see layers that do
+// not exist (src/gpu/specialize.c).
 #define LAYER(DO, i, begin, end)    \
     if ((begin) <= (i) && (i) < (end)) \
         DO(layer_at(i));
@@ -118,13 +123,13 @@ uint used_outputs(Layer layer)
 #ifdef BACKWARD
 layout(constant_id = SPEC_INPUT_GRADIENTS) const uint INPUT_GRADIENTS = 0;
 
-// Nothing that learns lies behind the direction: its gradient is computed when asked for.
+// Returns the number of inputs whose gradient is needed: nothing before the direction is trained.
 uint learned_inputs(Layer layer)
 {
     return layer.color && layer.first && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
 }
 
-// Of the last layer's output k, from those of raw rgb and raw density.
+// Returns the gradient of the last layer's output k from those of raw rgb and raw density.
 float output_gradient(vec4 gradient, uint k)
 {
     return COLORED ? (k < 3u ? gradient[k] : 0.0) : k == 0u ? gradient.w : 0.0;

@@ -1,7 +1,8 @@
-// Products in blocks of registers, of f32 or packed f16 arithmetic, for GPUs without cooperative
-// matrices: an invocation has the sums of some rows by four columns, and of some inputs by four outputs
-// of the weights' gradients. Weights come through loads of four, and are mostly the same for the lanes
-// next to it.
+// Matrix products of the MLPs in blocks of registers, in f32 or packed f16 arithmetic, for GPUs
+// without cooperative matrices. An invocation has the sums of some rows by four columns or, for weight
+// gradients, of some inputs by four outputs. Weights are loaded four at a time, mostly the same ones
+// by neighbouring lanes.
+// Passes: those of field/mlp.glsl, PATH_tiled. Reads F16_PARAMS or PARAMS [parameter].
 
 #ifdef FP16
 layout(std430, BINDING(F16_PARAMS)) readonly buffer FourBuffer { f16vec4 params4[]; };
@@ -10,12 +11,12 @@ layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 #endif
 #define WEIGHTS4(i) params4[(i) / 4u]
 
-// Of `units`, those of an invocation, which are in one column: a power of two, so that they are evenly
-// spread. No more than the tile has rows.
+// Returns how many of `units` an invocation has, all in one column: a power of two, so that they are
+// evenly spread, and at most the rows of the tile.
 #define BLOCK(units) BLOCK_UP(((units) + LOCAL_SIZE - 1u) / LOCAL_SIZE)
 #define BLOCK_UP(b) ((b) <= 2u ? (b) : (b) <= 4u ? 4u : (b) <= 8u ? 8u : 16u)
 
-// Compilers leave weights where they are loaded: in loops that are not written out.
+// Empty: compilers leave the loads of weights in place, because the loops are not unrolled.
 void begin_tile(uint counter)
 {
 }
@@ -27,8 +28,8 @@ STORAGE_T4 tile_four(uint at)
     return tile4[at / 4u];
 }
 
-// block_sums[r] += values[k] * weights[k][column ...] for eight k. Packed, they are added up before FP32
-// takes over.
+// Adds values[k] * weights[k][column ...] for eight k to block_sums[r]. Packed products are added in
+// f16 over the eight k, then in FP32.
 void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
     STORAGE_T4 w[8];
@@ -47,7 +48,7 @@ void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint 
     }
 }
 
-// The same where a column's weights lie one after the other: weights[column][k ...] for four k.
+// Adds the same for weights stored by column, weights[column][k ...], for four k.
 void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
     STORAGE_T4 w[4];
@@ -86,13 +87,13 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
     uint column = invocation() % fours * 4u, row = invocation() / fours;
     [[unroll]] for (uint r = 0; r < block; r++)
         block_sums[r] = vec4(0.0);
-    uint sure = min(row, spread - 1u); // no branch: those without a block are few
+    uint clamped_row = min(row, spread - 1u); // no branch: few invocations have no block
     if (transposed)
         [[dont_unroll]] for (uint k = 0; k < inputs; k += 4u)
-            add_by_output(block, spread, sure, from + k, weight + column * stride + k, stride);
+            add_by_output(block, spread, clamped_row, from + k, weight + column * stride + k, stride);
     else
         [[dont_unroll]] for (uint k = 0; k < inputs; k += 8u)
-            add_by_input(block, spread, sure, from + k, weight + k * stride + column, stride);
+            add_by_input(block, spread, clamped_row, from + k, weight + k * stride + column, stride);
     rows_barrier();
     if (row < spread)
         [[unroll]] for (uint r = 0; r < block; r++)
@@ -109,21 +110,21 @@ void forward_product(Layer layer)
 #ifdef BACKWARD
 // ---- weight gradients -------------------------------------------------------------------------------
 
-// Inputs that an invocation has of a layer's weights, each with four outputs: of what is held its share;
-// else it comes back for more.
+// Number of inputs, each with four outputs, that an invocation has of a layer's weights: its share if
+// the sums are held in registers, otherwise 4 at a time.
 #define SLOTS(inputs, outputs) (HOLD_SUMS != 0u ? BLOCK((inputs) * ((outputs) / 4u)) : 4u)
 const uint HELD = HOLD_SUMS != 0u ? HELD_SLOTS : 1u;
 vec4 held[HELD];
-const bool ALL_HELD = false; // nothing of outputs that are not used
+const bool ALL_HELD = false; // outputs that are not computed have no sums
 
 #define GRADIENT_OUTPUTS(layer) used_outputs(layer)
 
 const uint MOST_SLOTS = SLOTS(WIDEST, WIDEST);
 vec4 products[MOST_SLOTS];
 
-// products[i] += inputs^T * gradient of the outputs, over the tile's rows, two at a time; by the policy, rounded
-// after each. The counter is held below its end: some drivers run the body once with all lanes off, and the
-// counter never set.
+// Adds inputs^T * gradient of the outputs over the tile's rows, two at a time, to products[i], rounded
+// by the policy after each row. The counter is clamped below its end: some drivers run the body once
+// with all lanes off and the counter unset.
 void add_products(uint slots, uint input_at, uint gradient_at)
 {
     [[dont_unroll]] for (uint next = 0; next < TILE_ROWS; next += 2u)
@@ -143,7 +144,7 @@ void add_products(uint slots, uint input_at, uint gradient_at)
         }
 }
 
-// Of inputs i ... and outputs o ..., `slots` by four of them.
+// Adds the gradients of `slots` inputs from i on by four outputs from o on.
 void add_block(Layer layer, uint i, uint o, uint slots, bool end)
 {
     uint at = gl_WorkGroupID.x * config.summed_params + layer.weight + i * layer.outputs + o;
@@ -170,7 +171,7 @@ void weight_gradient(Layer layer, bool end)
             add_block(layer, invocation() / fours * slots, invocation() % fours * 4u, slots, end);
         next_slot += slots;
     } else {
-        [[dont_unroll]] for (uint first = 0; first < units; first += LOCAL_SIZE) { // all lanes stay
+        [[dont_unroll]] for (uint first = 0; first < units; first += LOCAL_SIZE) { // all lanes stay in the loop
             uint unit = first + invocation();
             if (unit < units)
                 add_block(layer, unit / fours * slots, unit % fours * 4u, slots, end);

@@ -1,14 +1,16 @@
-// The MLPs' inputs: encoded position and direction. What includes this has included field/sample.glsl.
+// Reads or computes the MLPs' inputs: encoded position, time and direction. The including file
+// includes field/sample.glsl.
+// Passes: field_forward, field_backward.
 #include "field/frequencies.glsl"
 
-// One of the time's frequencies, as field/encode_columns.glsl has them.
+// Returns value i of the encoded time, in the order of field/encode_columns.glsl.
 float time_input(float time, uint i)
 {
     vec2 waves = half_turns(time * float(1u << (max(i, 1u) - 1u) / 2u));
     return i == 0u ? time : (i & 1u) == 1u ? waves.x : waves.y;
 }
 
-// What encode_samples found. The invocations of a row share the levels.
+// Loads the features that encode_samples stored. The invocations of a row share the levels.
 void read_position(uint sample_index)
 {
     [[unroll]] for (uint first = 0; first < LEVELS; first += INVOCATIONS_PER_ROW) {

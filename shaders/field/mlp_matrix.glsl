@@ -1,11 +1,12 @@
-// Products by cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added in ACCUM_T; sums of
-// weight gradients in FP32.
+// Matrix products of the MLPs by cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, accumulated
+// in ACCUM_T; weight gradients are accumulated in FP32.
 //
-// KHR_cooperative_matrix hides which lane holds which element and does not turn an accumulator into a
-// multiplicand, so layers meet in the tile. Literal shapes, because some drivers compile specialised
-// ones badly.
+// KHR_cooperative_matrix hides which lane holds which element and cannot convert an accumulator to a
+// multiplicand, so layers exchange values through the tile in shared memory. Shapes are literals,
+// because some drivers compile specialised ones badly.
 //   STAGED        the device has no f16 accumulators: sums are rounded lane by lane in shared memory
 //   CONVERSIONS   NV_cooperative_matrix2: activations of hidden layers stay in matrices
+// Passes: those of field/mlp.glsl with COOPMAT. Reads F16_PARAMS [parameter] f16.
 
 layout(std430, BINDING(F16_PARAMS)) readonly buffer F16Buffer { f16vec2 param_pairs[]; };
 
@@ -14,8 +15,9 @@ const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
 
 #include "field/matrix.glsl"
 
-// Always 0, which compilers do not see: else they load all weights before the loop over tiles, and
-// spill them. Below 2, which they do see: constants stay part of the loads' instructions.
+// Always 0, in a way that compilers do not see: otherwise they load all weights before the loop over
+// tiles and spill the weights. They do see that the value is below 2, so constants remain part of the
+// load instructions.
 uint opaque_zero = 0u;
 
 void begin_tile(uint counter)
@@ -24,18 +26,18 @@ void begin_tile(uint counter)
         opaque_zero = counter >> 31;
 }
 
-// A share of `units`: a power of two or a multiple of four, so that which of them are neighbours in a
-// column or a row is known to the compiler.
+// Returns a share of `units`: a power of two or a multiple of four, so that the compiler knows which
+// units of a share are neighbours in a column or a row.
 #define SHARE(units, sharers) SHARE_UP(((units) + (sharers) - 1u) / (sharers))
 #define SHARE_UP(share) ((share) <= 2u ? (share) : ((share) + 3u) / 4u * 4u)
 
-// Whether there is such a unit, where shares make `all` together: known to the compiler when none is idle.
-// With short subgroups (Intel's) it is asked all the same: that compiler moves the loads of a straight
-// stretch of code to its beginning, and spills them.
+// Whether a unit exists, if all shares together make `all`: a constant if no share is partly empty.
+// With short subgroups (Intel) the test stays at run time: that compiler moves the loads of
+// straight-line code to its beginning and spills them.
 #define HAS_UNIT(unit, units, all) \
     (SUBGROUP_SIZE < 32u ? (unit) < (units) + opaque_zero : (all) <= (units) || (unit) < (units))
 
-// First of the rows that this subgroup's matrices hold.
+// Returns the first of the rows that this subgroup's matrices hold.
 uint owned_rows()
 {
     return TILE_FIRST + gl_SubgroupID / SHARERS * OWNED * ROW_STRIDE;
@@ -52,7 +54,7 @@ void staging_barrier()
                    gl_SemanticsAcquireRelease);
 }
 
-// All subgroups come here, with a sum or without: a driver may take a subgroup's barriers for the
+// All subgroups call this, with a sum or without: a driver may treat a subgroup's barriers as the
 // workgroup's.
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
@@ -74,20 +76,21 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
         tile[to] = float16_t(x);
 #endif
     }
-    staging_barrier(); // the next sum comes to the same place
+    staging_barrier(); // the next sum uses the same memory
 }
 
 #else
-// Whether a product comes after that adds up these: none after the gradients of the features, and in
-// programs that go backward none after the last activations, which only weights' gradients want.
+// Returns whether sums are stored by row as well, for a product that follows. None follows the
+// gradients of the features or, with BACKWARD, the last hidden activations, which only weight
+// gradients read.
 bool by_row(uint first_value, uint kind)
 {
     return !COLUMNS || first_value != 0u && (kind != RECTIFY || !COLORED || first_value != AT_RGB - COLOR_WIDTH);
 }
 
-// Elements of two matrices correspond only where their types are the same: f16 activations are widened
-// to be compared; what rounding leaves of a sum is known before. (Drivers may leave a matrix as it was that
-// is rounded and widened again.)
+// Elements of two matrices correspond only if their types are equal: f16 activations are widened to be
+// compared, and underflow is detected before rounding. (Drivers may leave a matrix unchanged that is
+// rounded and widened again.)
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
     if (!has)
@@ -118,19 +121,21 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 #endif
     if (by_row(first_value, kind))
         coopMatStore(rounded, tile, at, ROW_STRIDE, ROW_MAJOR);
-    if (COLUMNS && (kind != KEEP || !COLORED)) // see store_input_columns; a density that no layer reads
+    if (COLUMNS && (kind != KEEP || !COLORED)) // see store_input_columns; not a density that no layer reads
         coopMatStore(rounded, tile, column, COLUMN_STRIDE, COLUMN_MAJOR);
 }
 #endif
 
-// ---- products ---------------------------------------------------------------------------------------
-// In two forms. CPU devices keep the owned rows in `operand` and go over the outputs in loops. On GPUs
-// every loop is written out; a subgroup keeps its share of the sums, and goes over the inputs: in
-// registers there are sums, one matrix of weights and one of rows.
+// ---- products -------------------------------------------------------------------------------------
+//
+// CPU devices keep the owned rows in `operand` and loop over the outputs. On GPUs all loops are
+// unrolled; a subgroup keeps its share of the sums and iterates over the inputs: registers hold the
+// sums, one matrix of weights and one of rows.
 
 layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 
-// Rows k * MATRIX_K ... of the weights' columns n * MATRIX_N ...; transposed: stored by column.
+// Loads the weights' rows from k * MATRIX_K on and columns from n * MATRIX_N on; transposed: stored by
+// column.
 MATRIX_B load_weights(uint k, uint n, uint weight, uint stride, bool transposed)
 {
     MATRIX_B weights;
@@ -151,7 +156,7 @@ MATRIX_A load_rows(uint m, uint k, uint from)
     return rows;
 }
 
-MATRIX_A operand[A_TILES]; // the owned rows of a layer's input
+MATRIX_A operand[A_TILES]; // the owned rows of a layer's inputs
 
 void load_operand(uint from, uint inputs)
 {
@@ -160,7 +165,7 @@ void load_operand(uint from, uint inputs)
             operand[k * M_TILES + m] = load_rows(m, k, from);
 }
 
-// sums = operand * the weights' columns n * MATRIX_N ...; transposed: its rows.
+// Computes sums = operand * the weights' columns from n * MATRIX_N on; transposed: rows.
 void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
               out MATRIX_SUM(ACCUM_T) sums[M_TILES])
 {
@@ -173,7 +178,8 @@ void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
     }
 }
 
-// Columns `to` = operand * weights. All subgroups have their rows, which this replaces.
+// Stores operand * weights to columns from `to` on. All subgroups have loaded their rows, which are
+// overwritten.
 void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
                     uint kind)
 {
@@ -228,8 +234,8 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
 }
 
 #ifdef CONVERSIONS
-// A hidden layer without the tile: its rectified outputs become the next operand. Wants one subgroup
-// to a row, and MATRIX_N == MATRIX_K.
+// Computes a hidden layer without the tile: its rectified outputs become the next operand. Needs one
+// subgroup per row and MATRIX_N == MATRIX_K.
 void convert_product(uint inputs, uint outputs, uint weight)
 {
     MATRIX_A next[A_TILES];
@@ -248,7 +254,7 @@ void convert_product(uint inputs, uint outputs, uint weight)
 #endif
 
 #if defined(BACKWARD) && !defined(STAGED)
-// Of a layer whose inputs rows alone have, by column.
+// Copies a layer's inputs from rows to columns, for layers whose inputs are in rows only.
 void store_input_columns(Layer layer)
 {
     uint units = M_TILES * (layer.inputs / MATRIX_N);
@@ -280,7 +286,7 @@ void forward_product(Layer layer)
         convert_product(layer.inputs, layer.outputs, layer.weight);
 #else
     uint kind = layer.last ? KEEP : RECTIFY;
-    // GPUs read the copy stored by output: its loads are as wide as they get.
+    // GPUs read the copy stored by output, whose loads are as wide as possible.
     if (CPU_SHAPED != 0u)
         product(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
                 kind);
@@ -293,17 +299,17 @@ void forward_product(Layer layer)
 #ifdef BACKWARD
 // ---- weight gradients -------------------------------------------------------------------------------
 
-// Matrices that a subgroup has of a layer's weights.
+// Number of matrices of a layer's weights per subgroup.
 #define SLOTS(inputs, outputs) SHARE((inputs) / MATRIX_M * ((outputs) / MATRIX_N), SUBGROUPS)
 const uint HELD = HOLD_SUMS != 0u ? HELD_SLOTS : 1u;
 MATRIX_SUM(float) held[HELD];
-const bool ALL_HELD = true; // of the outputs' columns
+const bool ALL_HELD = true; // all columns of the outputs
 
 // Outputs of a layer that have gradients.
 #define GRADIENT_OUTPUTS(layer) (layer).outputs
 
-// One matrix of weight gradients += inputs^T * gradient of the outputs, over the tile's rows; by the policy
-// rounded after MATRIX_K of them.
+// Adds inputs^T * gradient of the outputs over the tile's rows to one matrix of weight gradients,
+// rounded by the policy after MATRIX_K rows.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
     [[unroll]] for (uint row = 0; row < loop_bound(TILE_ROWS); row += MATRIX_K) {
@@ -323,7 +329,7 @@ void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
     }
 }
 
-// Through memory: the tile's products are added there.
+// Adds the tile's products to sums in memory.
 void add_in_memory(uint at, uint stride, uint input_at, uint gradient_at)
 {
     MATRIX_SUM(float) sum;

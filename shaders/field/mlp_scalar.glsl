@@ -1,10 +1,11 @@
-// The MLPs with one row of values per invocation, in f32 or packed f16 arithmetic.
+// MLPs with one row of values per invocation, in f32 or packed f16 arithmetic.
 //
-// A row lives in registers (on a CPU device: in the stack), so every index into it must be known when
-// the program is compiled: loops that are not unrolled shift a window of the row along instead. The
-// weights are the same for all invocations and come through uniform loads of four. On CPU devices
-// those go by address (ADDRESSES): a driver that checks each against the buffer's end takes five
-// times as long.
+// A row is in registers (on a CPU device: on the stack), so every index into it must be a constant:
+// loops that are not unrolled rotate a window of the row instead. All invocations read the same
+// weights, by uniform loads of four. CPU devices load them by address (ADDRESSES): checking each load
+// against the buffer's end would take a driver five times as long.
+// Passes: those of field/mlp.glsl on CPU devices. Reads F16_PARAMS or PARAMS [parameter]; with
+// BACKWARD reads and writes SCRATCH [workgroup][value][row].
 
 #ifdef ADDRESSES
 #ifdef FP16
@@ -39,7 +40,7 @@ float get_value(uint i)
     return float(values[i]);
 }
 
-// A row is its invocation's own.
+// Empty: a row belongs to one invocation.
 void begin_tile(uint counter)
 {
 }
@@ -54,7 +55,7 @@ bool any_row(bool needed)
 }
 
 const uint BLOCK = 8;    // sums kept at a time: 16 take twice as long to compile and train no faster
-const uint UNROLL_LIMIT = 64; // most values that code is written out for: more take long to compile
+const uint UNROLL_LIMIT = 64; // most values for which code is unrolled: more take long to compile
 const uint TILE = 16;    // widths are multiples of it
 
 uint unrolled_count(uint count)
@@ -62,7 +63,7 @@ uint unrolled_count(uint count)
     return count <= UNROLL_LIMIT ? count : count % UNROLL_LIMIT == 0u ? UNROLL_LIMIT : TILE;
 }
 
-// Turns a window of the row by `by` values: after all of them it is as before.
+// Rotates a window of the row by `by` values; after `count` values the window is as before.
 #define ROTATE(row, from, count, by)                \
     {                                               \
         STORAGE_T first[UNROLL_LIMIT];                   \
@@ -74,8 +75,8 @@ uint unrolled_count(uint count)
             row[from + count - by + t] = first[t];  \
     }
 
-// The counter of a loop over weights as the same value for all lanes, below `end` come what may: some
-// drivers run a loop's body once with all lanes off, the counter never set, and addresses are not
+// Returns the counter of a loop over weights, uniform for all lanes and clamped below `end`: some
+// drivers run a loop's body once with all lanes off and the counter unset, and addresses are not
 // checked.
 uint bounded_counter(uint counter, uint end, uint by)
 {
@@ -90,8 +91,8 @@ void clear_sums()
         sum[j] = 0.0;
 }
 
-// sum[j] += values[from + k] * params[weight + k * outputs + j] for k < count and j < block. Packed,
-// eight products in a row are added up before FP32 takes over.
+// Computes sum[j] += values[from + k] * params[weight + k * outputs + j] for k < count and j < block.
+// Packed products are added in f16 over eight k, then in FP32.
 void add_forward(Layer layer, uint count, uint weight, uint block)
 {
     [[unroll]] for (uint k = 0; k < count; k += 8u) {
@@ -114,7 +115,7 @@ void add_forward(Layer layer, uint count, uint weight, uint block)
     }
 }
 
-// values[to + n] = sum over k of values[from + k] * params[weight + k * outputs + n]
+// Computes values[to + n] = sum over k of values[from + k] * params[weight + k * outputs + n].
 void layer_forward(Layer layer)
 {
     uint used = used_outputs(layer), block = min(used, BLOCK), unrolled = unrolled_count(layer.inputs);
@@ -160,7 +161,7 @@ float get_gradient(uint i)
     return float(gradients[i]);
 }
 
-// sum[j] += gradients[to + n] * params[weight + j * outputs + n] for n < count
+// Computes sum[j] += gradients[to + n] * params[weight + j * outputs + n] for n < count.
 void add_backward(Layer layer, uint count, uint weight)
 {
     [[unroll]] for (uint n = 0; n < count; n += 4u) {
@@ -179,8 +180,8 @@ void add_backward(Layer layer, uint count, uint weight)
     }
 }
 
-// gradients[from + k] = sum over n of gradients[to + n] * params[weight + k * outputs + n], and zero
-// behind a ReLU that was off.
+// Computes gradients[from + k] = sum over n of gradients[to + n] * params[weight + k * outputs + n],
+// and zero where the ReLU was off.
 void layer_backward(Layer layer)
 {
     uint inputs = learned_inputs(layer), used = used_outputs(layer), unrolled = unrolled_count(used);
@@ -205,9 +206,9 @@ void layer_backward(Layer layer)
                 values[layer.from + k] > STORAGE_T(0.0) ? gradients[layer.from + k] : STORAGE_T(0.0);
 }
 
-// ---- weight gradients: sums over rows, so over invocations -----------------------------------
-// Rows leave their values in the workgroup's own scratch memory, [value][row]. After ROUNDS tiles
-// lanes turn into outputs, and the rows' values are the same for all of them.
+// ---- weight gradients: sums over rows, which are invocations --------------------------------------
+// Rows are stored in the workgroup's scratch memory, [value][row]. After GRADIENT_TILES tiles, lanes
+// become outputs, and all lanes read the same row values.
 
 layout(constant_id = SPEC_GRADIENT_TILES) const uint GRADIENT_TILES = 1;
 
@@ -225,19 +226,19 @@ layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent b
 #define SCRATCH4(i) scratch4[i]
 #endif
 
-uint kept_tiles = 0u; // tiles in the scratch memory
+uint kept_tiles = 0u; // tiles in the scratch memory so far
 
 uint scratch_begin()
 {
     return gl_WorkGroupID.x * 2u * ACTIVATIONS * ROWS;
 }
 
-// partials += inputs^T * gradient of the outputs, in FP32 or, as the policy has it, rounded after eight rows. Subgroups
-// share the columns.
+// Computes partials += inputs^T * gradient of the outputs, in FP32 or rounded by the policy after
+// eight rows. Subgroups share the columns.
 void weight_gradient(Layer layer, uint rows)
 {
     uint used = used_outputs(layer);
-    // Half a stretch: a whole one takes a quarter of the program's compilation and is no faster.
+    // Half of UNROLL_LIMIT: the whole takes a quarter of the shader's compile time and is no faster.
     uint block = layer.inputs % (UNROLL_LIMIT / 2u) == 0u ? UNROLL_LIMIT / 2u : TILE;
     uint columns = (used + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
     uint units = layer.inputs / block * columns;
@@ -283,7 +284,7 @@ void begin_sums()
 {
     for (uint k = gl_LocalInvocationID.x; k < config.first_layered; k += LOCAL_SIZE)
         partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
-    // The lanes that add to a weight are not the one that cleared it.
+    // The lanes that add to a weight's sum are not the one that cleared it.
     tile_barrier();
 }
 

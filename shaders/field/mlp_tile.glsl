@@ -1,24 +1,26 @@
-// The MLPs over a tile of rows in shared memory (or with TILE_IN_MEMORY in the workgroup's scratch
-// memory), [row][value], f16 or, in fp32, f32. A layer reads columns of the tile and writes
-// others, or the same ones; subgroups share the work, and wait for each other between layers.
+// MLPs over a tile of rows in shared memory, or with TILE_IN_MEMORY in the workgroup's scratch memory:
+// [row][value] f16, or f32 in fp32. A layer reads columns of the tile and writes others or the same
+// ones; subgroups share the work and wait for each other between layers.
 //
-// Products add up over a row's values, weights' gradients over rows, and matrices are loaded many values
-// at a time where those that are added up lie side by side. So GPUs' matrices going backward keep all
-// values by column, [value][row], where that leaves room for as many rows; these, in front of the columns,
-// are short then and have one layer at a time.
+// Products are sums over a row's values, weight gradients are sums over rows, and matrix loads are
+// wide if the summed values are adjacent. So with matrices on GPUs, BACKWARD keeps all values by
+// column, [value][row], if there is then room for the same number of rows; the rows in front of the
+// columns then hold one layer at a time.
 //
-// How products are computed is up to an included file, of cooperative matrices or of blocks in
-// registers:
+// An included file computes the products, by cooperative matrices or in blocks of registers. It
+// defines
 //   product(from, inputs, to, outputs, weight, stride, transposed, kind)
 //                                   columns `to` = columns `from` * weights, stored [input][output] or
-//                                   transposed; the same columns may be both. Begins when the columns
-//                                   are there, and leaves when they are.
-//   forward_product(layer)          the same of a layer
+//                                   transposed; both may be the same columns. Waits for the input columns
+//                                   and until the output columns are written
+//   forward_product(layer)          the product of a layer
 //   begin_tile(counter)             see field/mlp.glsl
 // and with BACKWARD
-//   weight_gradient(layer, end)     this invocation's share of a layer: adds the tile's products or, at
-//                                   the end, hands the held sums over to BIND_PARTIALS
-//   clear_held()                    before all tiles
+//   weight_gradient(layer, end)     this invocation's share of a layer: adds the tile's products or, at the end,
+//                                   writes the held sums to BIND_PARTIALS
+//   clear_held()                    called before all tiles
+// Passes: those of field/mlp.glsl with TILED. With TILE_IN_MEMORY reads and writes SCRATCH
+// [workgroup][row][value].
 
 layout(constant_id = SPEC_ROW_STRIDE) const uint ROW_STRIDE = 72;
 
@@ -27,29 +29,29 @@ layout(constant_id = SPEC_ROW_STRIDE) const uint ROW_STRIDE = 72;
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 
 #ifdef COOPMAT
-// Rows that belong together, and the subgroups that share them. On CPU devices, one unless a matrix
-// has more rows than the subgroup lanes: they need not wait for others then. On GPUs all share all
-// rows, so that each has few sums.
+// Rows that the same subgroups own, and the number of these subgroups. On CPU devices one subgroup,
+// which need not wait for others, unless a matrix has more rows than the subgroup has lanes. On GPUs
+// all subgroups share all rows, so that each has few sums.
 layout(constant_id = SPEC_OWNED_ROWS) const uint OWNED = 32;
 const uint SHARERS = SUBGROUPS * OWNED / TILE_ROWS;
 #else
 const uint SHARERS = SUBGROUPS;
 #endif
 
-// STAGED: where registers are so few, a second place of every sum makes them spill.
+// Not with STAGED: with so few registers, a second destination of every sum would spill.
 #if defined(COOPMAT) && defined(BACKWARD) && !defined(STAGED)
 const bool COLUMNS = ROW_STRIDE < AT_RGB + COLOR_OUTPUTS;
 #else
 const bool COLUMNS = false;
 #endif
-const uint COLUMN_STRIDE = COLUMNS ? TILE_ROWS + 8u : 0u; // values from a column to the next
+const uint COLUMN_STRIDE = COLUMNS ? TILE_ROWS + 8u : 0u; // from one column to the next
 const uint TILE_SIZE = TILE_ROWS * ROW_STRIDE + (AT_RGB + COLOR_OUTPUTS) * COLUMN_STRIDE;
 
-// Where rows have values that begin at `first`.
+// Offset in a row of the values that begin at `first`.
 #define IN_ROW(first) (COLUMNS ? 0u : (first))
 const uint ROW_DIRECTION = IN_ROW(AT_GEOMETRY) + GEOMETRY;
 
-// Matrices are loaded from single values, blocks from four at a time.
+// Matrices load from single values, blocks of registers from four at a time.
 #ifdef TILE_IN_MEMORY
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileBuffer { STORAGE_T tile[]; };
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileFourBuffer { STORAGE_T4 tile4[]; };
@@ -73,7 +75,7 @@ uint my_row()
     return TILE_FIRST + tile_row() * ROW_STRIDE;
 }
 
-// Value i of the first row.
+// Returns where column i begins, with its value of the first row.
 uint column_at(uint i)
 {
     return TILE_FIRST + TILE_ROWS * ROW_STRIDE + i * COLUMN_STRIDE;
@@ -84,7 +86,7 @@ void workgroup_barrier()
     controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
 }
 
-// What the owners of these rows wrote is there for all of them.
+// Waits until the owners of these rows have written them.
 void rows_barrier()
 {
     if (SHARERS > 1u)
@@ -93,7 +95,7 @@ void rows_barrier()
         controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
 }
 
-// Before rows are filled again that other invocations may still read.
+// Waits until other invocations have read the rows, before the caller fills the rows again.
 void end_tile()
 {
     if (INVOCATIONS_PER_ROW > 1u)
@@ -119,22 +121,22 @@ const uint WIDEST_1 = ENCODED > DENSITY_WIDTH ? ENCODED : DENSITY_WIDTH;
 const uint WIDEST_2 = COLOR_INPUTS > COLOR_WIDTH || !COLORED ? COLOR_INPUTS : COLOR_WIDTH;
 const uint WIDEST = WIDEST_1 > WIDEST_2 ? WIDEST_1 : WIDEST_2;
 
-// What becomes of a product's sums.
-const uint KEEP = 0u;    // the outputs as they are
+// What product() does with the sums.
+const uint KEEP = 0u;    // store the outputs
 const uint RECTIFY = 1u; // ReLU
 const uint INPUT = 2u;   // gradients
-const uint MASK = 3u;    // gradients behind a ReLU: zero where the activation, which they replace, is
+const uint MASK = 3u;    // gradients behind a ReLU: zero where the activation that they overwrite is zero
 
 #ifdef BACKWARD
-// A layer's gradient takes the place of its activations once the weights' gradients behind it are
-// formed, so a tile needs no more memory than its activations. Weight gradients are sums over all rows
-// of the tile: every subgroup keeps its share of them in FP32 over all tiles of the workgroup
-// (SPEC_HOLD_SUMS), or where those would be too many adds to BIND_PARTIALS.
+// A layer's gradient overwrites its activations once the weight gradients behind it are computed, so a
+// tile needs no more memory than its activations. Weight gradients are sums over all rows: every
+// subgroup holds its share in registers, in FP32, over all tiles of the workgroup (SPEC_HOLD_SUMS), or
+// adds to BIND_PARTIALS if these would be too many.
 layout(constant_id = SPEC_HOLD_SUMS) const uint HOLD_SUMS = 1;
 
-uint next_slot; // of the sums held
+uint next_slot; // of the held sums
 
-// Sums held of all layers, SLOTS(inputs, outputs) of each.
+// Number of held sums of all layers, SLOTS(inputs, outputs) each.
 #define HELD_SLOTS                                                                                   \
     (SLOTS(ENCODED, DENSITY_WIDTH) + (DENSITY_LAYERS - 1u) * SLOTS(DENSITY_WIDTH, DENSITY_WIDTH) +   \
      SLOTS(DENSITY_WIDTH, GEOMETRY) + (COLORED ? COLOR_SLOTS : 0u))
@@ -159,7 +161,7 @@ void loop_forward(uint begin, uint end)
 
 void density_forward()
 {
-    rows_barrier(); // the inputs are there
+    rows_barrier(); // the inputs are written
     if (CPU_SHAPED != 0u)
         loop_forward(0u, DENSITY_END);
     else {
@@ -182,8 +184,8 @@ void layer_backward(Layer layer)
 {
     workgroup_barrier(); // all rows have their gradients
     weight_gradient(layer, false);
-    if (SHARERS < SUBGROUPS) // else the product waits for all before it stores
-        workgroup_barrier(); // the activations are done with
+    if (SHARERS < SUBGROUPS) // otherwise the product waits for all subgroups before it stores
+        workgroup_barrier(); // the activations are no longer needed
     product(layer.to, GRADIENT_OUTPUTS(layer), layer.from, learned_inputs(layer), layer.weight,
             layer.outputs, true, layer.first ? INPUT : MASK);
 }
@@ -242,7 +244,7 @@ float get_gradient(uint i)
     return get_value(i);
 }
 
-// Of the k-th of the outputs that begin at `first`.
+// Stores the gradient of the k-th of the outputs that begin at `first`.
 void set_gradient(uint first, uint k, float x)
 {
     STORAGE_T rounded = round_gradient(x);

@@ -1,23 +1,25 @@
-// What the field makes of its raw outputs, and what becomes of gradients on the way back. A gradient of
-// zero stays zero whatever it meets: samples that nobody sees may hold anything, infinities among it.
+// Activation functions of the field's outputs, and the gradients of the raw outputs. A gradient of
+// zero stays zero for any raw output: samples that no ray sees may hold infinities or NaN.
+// Passes: field_forward, field_backward, field_values, field_output_gradients, update_occupancy, sample_normals.
 
 layout(constant_id = SPEC_DENSITY_ACTIVATION) const uint DENSITY_ACTIVATION = DENSITY_EXP;
 
-const float LEAST_DENSITY = 1e-2; // that logarithms tell from none: 1 % of the light across a unit
+const float LEAST_DENSITY = 1e-2; // lowest density that logarithms distinguish from 0: alpha 1 % across a unit
 
 vec3 color_of(vec3 raw)
 {
     return 1.0 / (1.0 + exp(-raw));
 }
 
-// log(1 + x) for 0..1 by the series of atanh(x / (2 + x)), so that small densities keep their digits.
+// Returns log(1 + x) for 0..1 by the series of atanh(x / (2 + x)), so that small densities keep their
+// digits.
 float log_one_plus(float x)
 {
     float s = x / (2.0 + x), q = s * s;
     return 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (0.2 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q / 11.0)))));
 }
 
-// Softplus of raw - 1, which begins near 0.3 (Barron et al., Mip-NeRF, 2021).
+// Returns softplus(raw - 1), which starts near 0.3 (Barron et al., Mip-NeRF, 2021).
 float shifted_softplus(float raw)
 {
     float shifted = raw - 1.0;
@@ -43,14 +45,14 @@ float log_density_of(float raw)
     return raw;
 }
 
-// The sigmoid's derivative, by its value.
+// Multiplies a gradient by the sigmoid's derivative, which follows from its value.
 vec3 raw_color_gradient(vec3 color, vec3 gradient)
 {
     return mix(gradient * color * (1.0 - color), vec3(0.0), equal(gradient, vec3(0.0)));
 }
 
-// exp's derivative is the density itself, clamped as instant-ngp does against overflow; softplus's the
-// sigmoid.
+// Returns the derivative of density_of. That of exp is the density, clamped against overflow as in
+// instant-ngp; that of softplus is the sigmoid.
 float density_slope(float raw)
 {
     switch (DENSITY_ACTIVATION) {

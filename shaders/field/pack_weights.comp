@@ -1,8 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// A layer's weights into panels, as they are and transposed, biases behind each panel as often as it has
-// columns, so that a matrix of sums can begin with them. Behind what is transposed of a panel comes that of the
-// layer that reads the same again.
+// Pass pack_weights (layer-by-layer models): copies a layer's weights and biases to panels,
+// plain and transposed. Behind each panel its biases are repeated CHUNK_DEPTH times, so that a matrix
+// of biases can be loaded. A transposed panel is followed by that of the layer that reads the same
+// inputs (LayerColumns.also_read_by). push.c: layer.
+//
+//   buffer      shape                                                                                  access
+//   PARAMS      [input][output] f32, then [output]                                                     read
+//   F16_PARAMS  panels [output / 16][input][output % 16]; transposed [input / 16][output][input % 16]  write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/layers.glsl"
@@ -22,7 +27,7 @@ void main()
     }
     LayerWeights other = config.layers[flow.also_read_by];
     uint outputs = layer.outputs + (flow.also_read_by > 0u ? other.outputs : 0u);
-    uint others = config.flows[flow.also_read_by].own; // rows of its weights before those
+    uint others = config.flows[flow.also_read_by].own; // inputs of the other layer in front of the shared ones
     for (uint i = gl_GlobalInvocationID.x; i < flow.own * outputs; i += stride) {
         uint panel = i / (outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % outputs;
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;

@@ -1,25 +1,25 @@
-// Products of layers that are too wide to go through an MLP in one piece: Y = X * W, both as large as
-// they come.
+// Matrix products Y = X * W of layers that are too wide to go through an MLP in one pass.
 //
 // Activations lie in blocks of 16 rows, [row / 16][column][row % 16]; weights in panels of 16 columns,
-// [column / 16][row][column % 16]. What products add up over comes in chunks, 32 columns of a block or 32
-// rows of a panel, CHUNK values one after the other. So a lane's values lie beside its neighbours', a
-// matrix is loaded from one stretch of memory whatever its shape, and a pass over a panel is one too:
-// columns a kilobyte apart, as wide rows have them, push each other out of the nearest cache.
+// [column / 16][row][column % 16]. The summed dimension comes in chunks: 32 columns of a block or 32
+// rows of a panel, CHUNK consecutive values. So a lane's values are next to its neighbours', a matrix
+// of any shape is loaded from one range of memory, and a pass over a panel reads consecutive memory:
+// columns a kilobyte apart, as in wide rows, evict each other from the first-level cache.
 //
-// What includes this has declared
-//   SOURCE4(chunk, i)            four values of the activations' chunk, from 4 i on, as STORAGE_T4
-//   PANEL4(chunk, i)             of the weights'
-//   uint source_chunk(uint block, uint depth)  number of a block's chunk, from 0 to DEPTH - 1
-//   uint panel_chunk(uint panel, uint depth)
-//   PACKED_PRODUCTS              whether those of FP16 are packed, else in FP32
-//   float round_sum(float sum)   what a sum so far is kept as, ROUNDS_SUMS where that is not itself
-//   void finish(uint row, uint column, float sum)   what becomes of an output
-//   with COOPMAT source_values[] and panel_values[], of f16, and without STAGED (where sums go through finish, lane by
-//   lane) finish_matrix(sum, row, column), of MATRIX_M x MATRIX_N outputs
+// The including file declares
+//   SOURCE4(chunk, i)            four values of a chunk of the activations, from 4 i on, as STORAGE_T4
+//   PANEL4(chunk, i)             four values of a chunk of the weights
+//   uint source_chunk(uint block, uint depth)  index of chunk number `depth` of a block
+//   uint panel_chunk(uint panel, uint depth)   index of chunk number `depth` of a panel
+//   PACKED_PRODUCTS              whether the products of FP16 are packed f16, otherwise FP32
+//   float round_sum(float sum)   rounds a partial sum, if ROUNDS_SUMS
+//   void finish(uint row, uint column, float sum)   stores an output
+//   with COOPMAT: source_values[] and panel_values[], f16; without STAGED finish_matrix(sum, row, column),
+//   for MATRIX_M x MATRIX_N outputs; with STAGED sums go through finish, lane by lane
 // and calls
-//   multiply_all(blocks, panels, depth, group, groups)   blocks, panels and chunks to add up, shared out
-//                                among so many workgroups, of which this is one
+//   multiply_all(blocks, panels, depth, group, groups)   multiplies all blocks by all panels, summing over
+//                                `depth` chunks, as workgroup `group` of `groups`
+// Passes: layer_forward, layer_backward, layer_weights; bench.
 
 #include "field/blocks.glsl"
 

@@ -1,6 +1,7 @@
-// Products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, added up in ACCUM_T: a subgroup
-// has M_BLOCKS blocks of rows by N_PANELS panels, constants that what includes this declares. Literal shapes,
-// as in field/mlp_matrix.glsl.
+// Matrix products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, accumulated in ACCUM_T. A
+// subgroup has M_BLOCKS blocks of rows by N_PANELS panels, constants of the including file. Shapes are
+// literals, as in field/mlp_matrix.glsl.
+// Passes: those of field/product.glsl with COOPMAT.
 
 #ifndef STAGED
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column);
@@ -11,7 +12,7 @@ const uint TILES = M_TILES * N_TILES;
 
 #include "field/unrolling.glsl"
 
-// Of matrix row m or column n among a subgroup's: its block or panel, and where it begins in that.
+// Block or panel of a subgroup's matrix row m or column n, and the offset in it.
 #define BLOCK_OF(m) ((m) * MATRIX_M / BLOCK_ROWS)
 #define ROW_IN(m)   ((m) * MATRIX_M % BLOCK_ROWS)
 #define PANEL_OF(n)  ((n) * MATRIX_N / BLOCK_ROWS)
@@ -24,7 +25,7 @@ void round_sums(inout MATRIX_SUM(ACCUM_T) sum)
             sum[i] = ACCUM_T(round_sum(float(sum[i])));
 }
 
-// sum += products of MATRIX_K inputs, from k of chunk d on.
+// Adds the products of MATRIX_K inputs, from input k of chunk d on.
 void add_products(uint block, uint blocks, uint panel, uint panels, uint d, uint k,
                   inout MATRIX_SUM(ACCUM_T) sum[TILES])
 {
@@ -56,7 +57,7 @@ void staging_barrier()
                    gl_SemanticsAcquireRelease);
 }
 
-// All subgroups come here, with a sum or without: a driver may take a subgroup's barriers for the
+// All subgroups call this, with a sum or without: a driver may treat a subgroup's barriers as the
 // workgroup's.
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
 {
@@ -76,7 +77,7 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
 }
 #endif
 
-void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool there)
+void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool exists)
 {
     MATRIX_SUM(ACCUM_T) sum[TILES];
     [[unroll]] for (uint i = 0; i < loop_bound(TILES); i++)
@@ -87,11 +88,11 @@ void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool
         [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++) {
             uint row = block * BLOCK_ROWS + m * MATRIX_M, column = panel * BLOCK_ROWS + n * MATRIX_N;
             store_sum(sum[m * N_TILES + n], row, column,
-                      there && row < blocks * BLOCK_ROWS && column < panels * BLOCK_ROWS);
+                      exists && row < blocks * BLOCK_ROWS && column < panels * BLOCK_ROWS);
         }
 }
 
-// Subgroups of a workgroup stay together.
+// All subgroups of a workgroup run the same number of iterations.
 void multiply_all(uint blocks, uint panels, uint depth, uint group, uint groups)
 {
     const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;

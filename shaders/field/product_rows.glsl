@@ -1,9 +1,10 @@
-// Products for CPU devices: an invocation has one row and the 16 columns of a panel. A workgroup is one
-// subgroup, whose rows lie in one block.
+// Matrix products on CPU devices: an invocation has one row and the 16 columns of a panel. A workgroup
+// is one subgroup, whose rows lie in one block.
+// Passes: those of field/product.glsl on CPU devices.
 
-// This invocation's of the 16 values that begin at 4 i. All of them are loaded as if for all lanes: a
-// driver that sees lanes choose among neighbours by their number loads the vector, one that sees lanes
-// with an address each gathers, which takes ten times as long.
+// Returns this invocation's value of the 16 that begin at 4 i, loading all of them: a driver that sees
+// lanes choose among neighbours by their number loads the vector; one that sees an address per lane
+// gathers, which takes ten times as long.
 STORAGE_T lane_value(uint chunk, uint i)
 {
     STORAGE_T x = STORAGE_T(0.0);
@@ -15,14 +16,15 @@ STORAGE_T lane_value(uint chunk, uint i)
     return x;
 }
 
-// sum[j] += products of a chunk. Packed, eight in a row are added up before FP32 takes over.
+// Adds the products of a chunk to sum[j]. Packed products are added in f16 over eight inputs, then in
+// FP32.
 void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_ROWS])
 {
     [[unroll]] for (uint eight = 0; eight < CHUNK_DEPTH; eight += 8u) {
         COMPUTE_T4 part[4];
         [[unroll]] for (uint j = 0; j < 4u; j++)
             part[j] = COMPUTE_T4(0.0);
-        [[unroll]] for (uint k = 0; k < 8u; k++) { // bounds that do not depend on a loop around it
+        [[unroll]] for (uint k = 0; k < 8u; k++) { // constant bounds, independent of outer loops
             STORAGE_T x = lane_value(source, 4u * (eight + k) + first_row / 4u);
             [[unroll]] for (uint j = 0; j < 4u; j++) {
                 STORAGE_T4 w = PANEL4(panel, 4u * (eight + k) + j);
@@ -38,14 +40,14 @@ void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_RO
     }
 }
 
-// A counter below its end come what may: some drivers run a loop's body once more with all lanes off, and
+// Clamps a counter below its end: some drivers run a loop's body once more with all lanes off, and
 // addresses are not checked.
 uint bounded(uint counter, uint end)
 {
     return min(counter, max(end, 1u) - 1u);
 }
 
-// `first_row` of the block: a constant, so that the loads' places are.
+// `first_row` of the block is a constant, so that the offsets of the loads are.
 void multiply(uint block, uint panel, uint depth, uint first_row)
 {
     float sum[BLOCK_ROWS];

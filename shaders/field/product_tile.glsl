@@ -1,8 +1,9 @@
-// Products for GPUs without matrices: a workgroup of 256 has 8 blocks of rows by 4 panels, an invocation 8
-// rows by 4 columns of these. A chunk of each is in shared memory at a time.
+// Matrix products on GPUs without matrices: a workgroup of 256 has 8 blocks of rows by 4 panels, an
+// invocation 8 rows by 4 columns. One chunk of each block and panel is in shared memory at a time.
+// Passes: those of field/product.glsl with TILED and without COOPMAT.
 
 const uint TILE_BLOCKS = 8u, TILE_PANELS = 4u;
-const uint FOURS = CHUNK / 4u; // of a chunk
+const uint FOURS = CHUNK / 4u; // loads per chunk
 
 shared STORAGE_T4 source_tile[TILE_BLOCKS * FOURS];
 shared STORAGE_T4 panel_tile[TILE_PANELS * FOURS];
@@ -21,7 +22,8 @@ void load_tiles(uint block, uint blocks, uint panel, uint panels, uint d)
     barrier();
 }
 
-// Invocations are 16 x 16: eight rows, half a block, by four columns, a quarter of a panel.
+// Adds the products of the loaded chunks. Invocations form 16 x 16: eight rows, half a block, by four
+// columns, a quarter of a panel.
 void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
 {
     [[dont_unroll]] for (uint eight = 0; eight < 4u * CHUNK_DEPTH; eight += 32u) {

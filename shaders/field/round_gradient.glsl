@@ -1,18 +1,19 @@
-// Gradients of activations as they are stored, and how many of them f16 turns into zero. What includes this has
-// declared `state`.
+// Rounds gradients of activations to the type in which they are stored, and counts how many underflow
+// in f16. The including file declares `state`.
+// Passes: field_backward and those of layer-by-layer models.
 
-uvec2 rounded_gradients = uvec2(0u); // so far: those that rounding leaves, of how many that are not 0
+uvec2 rounded_gradients = uvec2(0u); // so far: gradients that are not 0 after rounding, and before
 
 STORAGE_T round_gradient(float x)
 {
     STORAGE_T rounded = to_storage(ROUND_ACTIVATION_GRADIENTS, x);
 #ifdef F16_STORAGE
-    rounded_gradients += uvec2(rounded != STORAGE_T(0.0), x != 0.0); // without a branch: there are many
+    rounded_gradients += uvec2(rounded != STORAGE_T(0.0), x != 0.0); // without a branch, because gradients are many
 #endif
     return rounded;
 }
 
-// Counts them once, by whole subgroups, at the end.
+// Adds the counts to State, once per subgroup.
 void count_underflowed()
 {
 #ifdef F16_STORAGE

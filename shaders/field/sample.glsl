@@ -1,4 +1,5 @@
-// Where a packed sample lies.
+// Position, direction and time of a sample.
+// Passes: those that evaluate positions, directions or times. Reads RAYS [ray], SAMPLES [sample].
 
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };

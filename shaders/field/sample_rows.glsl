@@ -1,4 +1,5 @@
-// How many samples there are: of the step's rays or, by push.e, cells of the occupancy grid that a chunk's are.
+// Returns the number of samples: those of the rays or, with ROWS_CELLS, those of a chunk's cells of
+// the occupancy grid.
 uint sample_rows()
 {
     return push.e == ROWS_CELLS ? state.dispatches[DISPATCH_ONE].finished

@@ -1,8 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per live sample and level: the gradient of the grid's features, spread over the corners of the
-// sample's cell by atomics. One level of the piece push.d after the other, so that its table stays in cache. How sums are
-// kept: field/accumulate.glsl.
+// Pass scatter_gradients_* (hash grid): adds the gradients of each live sample's features to the
+// entries at the corners of its cell, by atomics. The levels of bucket push.d are processed one after
+// the other, so that a level's table stays in cache. How gradients are accumulated: field/accumulate.glsl.
+//
+//   buffer                     shape                                             access
+//   STATE                      live_count, loss scale (read), nonfinite (write)  read, write
+//   LIVE                       [live sample] u32                                 read
+//   RAYS, SAMPLES, FIELD       [ray], [sample], canonical positions              read
+//   FEATURES                   [level][sample][feature]: gradients of features   read
+//   GRADIENTS or ACCUMULATORS  [level][entry][feature]                           read, write
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #endif
@@ -25,16 +32,16 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 #include "field/accumulate.glsl"
 
 #ifdef SUM_FIXED
-const bool MERGES_RUNS = false; // sums of floats would depend on which samples are neighbours
+const bool MERGES_RUNS = false; // the order of float sums would depend on which samples are neighbours
 #else
 const bool MERGES_RUNS = true;
 #endif
 
-// Neighbouring samples are mostly of one ray, and in coarse levels share their cell: such a run of
-// lanes adds up its gradients first, and its last lane alone adds them to the table.
+// Neighbouring samples are mostly of one ray, and in coarse levels share their cell: the lanes of such
+// a run first sum their gradients, and only the run's last lane adds them to the table.
 struct Run {
-    uint first; // lane
-    bool last;  // this lane is
+    uint first; // first lane
+    bool last;  // this lane is the last
 };
 
 bool find_runs(uint level, uvec3 cell, bool used, out Run run)
@@ -47,11 +54,12 @@ bool find_runs(uint level, uvec3 cell, bool used, out Run run)
     uvec4 heads = subgroupBallot(head);
     run.first = subgroupBallotFindMSB(heads & gl_SubgroupLeMask);
     run.last = lane == SUBGROUP_SIZE - 1u || subgroupBallotBitExtract(heads, lane + 1u);
-    // Adding up costs shuffles: worth it when it saves half of the atomics.
+    // Sums take shuffles: worth it if they save half of the atomics.
     return subgroupBallotBitCount(heads) <= SUBGROUP_SIZE / 2u;
 }
 
-// Sum over the run's lanes up to this one (Hillis and Steele, Data Parallel Algorithms, 1986).
+// Returns the sum over the run's lanes up to this one (Hillis and Steele, Data Parallel Algorithms,
+// 1986).
 vec4 sum_run(vec4 values, Run run)
 {
     uint lane = gl_SubgroupInvocationID;
@@ -64,7 +72,7 @@ vec4 sum_run(vec4 values, Run run)
     return values;
 }
 
-// All lanes of a subgroup come here; `used`: this one has a sample.
+// All lanes of a subgroup call this; `used`: this one has a sample.
 void scatter(uint level, uint i, bool used)
 {
     uint index = gradient_sample(i);

@@ -1,10 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
-// Per level of the piece push.d, one subgroup: the gradients of the grid's features, spread over the corners of the
-// samples' cells. For devices with few subgroups at a time and slow atomics, CPUs: nobody else adds to
-// the level, so that sums need none. Lanes are the corners of one sample's cell (twice, for two
-// features, where the subgroup has 16); its own lanes meet in an entry only where corners share one.
+// Pass scatter_gradients_owned (hash grid, CPU devices): adds the gradients of the live samples'
+// features to the entries of a level, one subgroup per level of bucket push.d. For devices with few
+// subgroups at a time and slow atomics: no other subgroup adds to the level, so sums need no atomics.
+// Lanes are the corners of one sample's cell (twice, for two features, if the subgroup has 16); two
+// lanes share an entry only where corners collide.
+//
+//   buffer                shape                                            access
+//   STATE                 live_count                                       read
+//   LIVE                  [live sample] u32                                read
+//   RAYS, SAMPLES, FIELD  [ray], [sample], canonical positions             read
+//   FEATURES              [level][sample][feature]: gradients of features  read
+//   GRADIENTS             [level][entry][feature] f32                      read, write
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
 #include "field/canonical.glsl"
@@ -16,7 +24,7 @@ layout(std430, BINDING(GRADIENTS)) subgroupcoherent buffer GradientBuffer { floa
 
 #include "field/live_samples.glsl"
 
-const uint AT_ONCE = SUBGROUP_SIZE / 8u; // features
+const uint AT_ONCE = SUBGROUP_SIZE / 8u; // features per iteration
 uint lane = gl_SubgroupInvocationID;
 
 uvec3 broadcast(uvec3 x, uint from)
@@ -36,7 +44,7 @@ void add(uint at, float value)
 }
 
 // Two corners of different parity never share an entry of a hash table: their hashes differ in the
-// lowest bit. The other pairs differ in two directions.
+// lowest bit. The other pairs of corners differ along two axes.
 bool corners_collide(Level table, bool dense, uvec3 cell)
 {
     if (dense)

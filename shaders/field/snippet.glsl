@@ -1,13 +1,16 @@
-// The snippet of a field in GLSL (docs/fields.md), before everything else, so that it can name nothing of the
-// library but the functions below, whose bodies follow in the program that includes this. It defines
-//   void encode(vec3 position, uint first_parameter)            puts all features of a place
+// Includes the user's snippet of a field in GLSL (docs/fields.md), before everything else, so that it
+// can name nothing of the library but the functions below, whose bodies follow in the including
+// shader. The snippet defines
+//   void encode(vec3 position, uint first_parameter)            puts all features of a position
 //   void encode_backward(vec3 position, uint first_parameter)   adds to the parameters' gradients
-// FIELD_PARAMETERS and FIELD_FEATURES are how many there are. src/gpu/snippet_check.c refuses a program whose code
-// of the library is not what it is with field/snippet_plain.glsl, or whose snippet does more than compute.
+// FIELD_PARAMETERS and FIELD_FEATURES are their numbers. src/gpu/snippet_check.c compares the compiled
+// shader with one that has field/snippet_plain.glsl instead, and rejects it if the library's code
+// differs or the snippet does more than compute. Passes: snippet_encode, snippet_scatter,
+// snippet_check.
 #extension GL_EXT_control_flow_attributes : require
 
 float parameter(uint i);
-vec2 parameter_pair(uint i); // i is even: that and the next
+vec2 parameter_pair(uint i); // parameters i and i + 1; i is even
 void put_feature(uint i, float x);
 float feature_gradient(uint i);
 void add_gradient(uint i, float x);

@@ -1,12 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per place: whether a field in GLSL keeps to what it may do, and whether its gradients are those of its features.
-// The loss is the sum of the features times random numbers, the features' gradients; its derivatives by some of
-// the parameters that the snippet asks for there are set beside central differences of two widths. Nothing is
-// stored for that: the snippet runs again for each question.
+// Pass snippet_check (fields in GLSL): checks a snippet at one position per invocation: whether it
+// stays within its parameters and features, and whether its gradients are the derivatives of its
+// features. The loss is the sum of the features times random numbers, which are the features'
+// gradients. Its derivatives with respect to some of the parameters that the snippet reads are
+// compared with central differences of two widths. Nothing is stored for that: the snippet runs again
+// for each value.
+//   push.a  positions
+//   push.b  parameters per position
+//   push.c  the first parameter
 //
-// push.a: places; push.b: parameters of each; push.c: the first parameter. What is wrong with a place is in
-// BIND_FIELD: SNIPPET_*, which parameter or feature, and of a derivative what it is and what differences say.
+//   buffer  shape                                                                       access
+//   PARAMS  [parameter] f32                                                             read
+//   FIELD   [position][4] u32: SNIPPET_*, parameter or feature, derivative, difference  write
 #include "field/snippet.glsl"
 #include "shared/common.glsl"
 #include "shared/snippet.h"
@@ -15,24 +21,24 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float paramete
 layout(std430, BINDING(FIELD)) writeonly buffer FindingBuffer { uvec4 findings[]; };
 
 const uint NONE = 0xffffffffu;
-const float WIDTH = 1.0 / 64.0;         // of the differences, of parameters around 1
-const float TOLERANCE = 1e-2;           // of a derivative
-const float ROUNDING = 8.0 / 8388608.0; // of the loss, of the sum of its parts' sizes
+const float WIDTH = 1.0 / 64.0;         // of the differences, for parameters around 1
+const float TOLERANCE = 1e-2;           // relative error of a derivative
+const float ROUNDING = 8.0 / 8388608.0; // of the loss, relative to the sum of its terms' magnitudes
 
-// What is found, the first of its kind; of derivatives the worst.
+// The first finding of the position; among derivatives the worst.
 uvec4 finding;
 float worst;
 
-// What the functions are asked for.
+// Inputs and results of the functions below, which the snippet calls.
 bool backward;             // encode_backward runs
-uint asked, wanted, found; // parameters so far; the number and index of the one to be found
-uint perturbed;              // the index of the parameter that the derivative is by
-float offset;               // added to that
-float loss, size, slope;   // the sum, the sum of its parts' sizes; the derivative
-uvec4 features_put;        // a bit each
+uint asked, wanted, found; // parameters used so far; number of the one to find, and its index
+uint perturbed;              // index of the parameter of the derivative
+float offset;               // added to that parameter
+float loss, size, slope;   // the sum; the sum of its terms' magnitudes; the derivative
+uvec4 features_put;        // one bit each
 uint point;
 
-// But for derivatives.
+// Returns whether nothing is wrong yet, apart from derivatives.
 bool is_right()
 {
     return finding.x == SNIPPET_OK || finding.x == SNIPPET_DERIVATIVE;
@@ -44,7 +50,8 @@ void report(uint kind, uint index)
         finding = uvec4(kind, index, 0u, 0u);
 }
 
-// Counts a parameter that the snippet asks for.
+// Counts a parameter that the snippet reads or adds to. Returns false, and reports, if it is out of
+// range.
 bool ask(uint i, uint outside)
 {
     if (i - push.c >= FIELD_PARAMETERS) {
@@ -122,11 +129,12 @@ void run(vec3 position)
     }
 }
 
-// The losses where the parameter is as it is, then less and more by h / 2, then by h.
+// Compares the derivative with differences. Losses: unchanged parameter, then less and more by h / 2,
+// then by h.
 void compare(float losses[5], float h)
 {
     float difference = (losses[2] - losses[1]) / h, wide = (losses[4] - losses[3]) / (2.0 * h);
-    // Beside a kink the derivative is that of one side.
+    // At a kink the derivative is one-sided.
     float error = min(abs(slope - difference), min(abs(slope - 2.0 * (losses[0] - losses[1]) / h),
                                                    abs(slope - 2.0 * (losses[2] - losses[0]) / h)));
     float scale = max(abs(slope), abs(difference));
@@ -138,13 +146,13 @@ void compare(float losses[5], float h)
     }
 }
 
-// The first places are the cube's corners, where indices are at their ends.
+// The first positions are the cube's corners, where indices are at their limits.
 vec3 position_of(uint point)
 {
     return point < 8u ? vec3(point & 1u, point >> 1 & 1u, point >> 2) : random_unit(0u, point, 0u);
 }
 
-const uint STAGES = 7u; // of a parameter: it is found, its derivative taken, then five losses
+const uint STAGES = 7u; // of a parameter: find it, take its derivative, compute five losses
 
 void check_place()
 {
@@ -152,12 +160,13 @@ void check_place()
     if (point >= push.a)
         return;
     vec3 position = position_of(point);
-    uint read = 0u, all = 0u; // parameters that encode asks for, and both
+    uint read = 0u, all = 0u; // parameters that encode reads; that both functions use
     float losses[5], h = 0.0;
     finding = uvec4(SNIPPET_OK, 0u, 0u, 0u);
     worst = offset = 0.0;
     perturbed = NONE;
-    // One loop, so that compilers have the snippet once. Its first rounds are of the place.
+    // One loop, so that compilers see the snippet once. The first two iterations run both functions at
+    // the position.
     for (uint round = 0; round < 2u + STAGES * push.b; round++) {
         uint stage = (round - 2u) % STAGES, number = 0u;
         bool of_place = round < 2u;
@@ -190,7 +199,7 @@ void check_place()
     findings[point] = finding;
 }
 
-// Variables of the snippet that begin with a value get it before this.
+// Global variables of the snippet are initialised before this.
 void main()
 {
     check_place();

@@ -1,7 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample: the features of its place, by a field in GLSL. They lie as encode_samples leaves those of a hash
-// grid with two features a level.
+// Pass encode_samples of a field in GLSL: computes the features at each sample. Their layout is that
+// of a hash grid with two features per level.
+//
+//   buffer                shape                                          access
+//   STATE                 sample_count                                   read
+//   RAYS, SAMPLES         [ray], [sample]                                read
+//   PARAMS or F16_PARAMS  [parameter] f32 or f16                         read
+//   FEATURES              [feature / 2][sample][feature % 2] f32 or f16  write
 #include "field/snippet.glsl"
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
@@ -64,7 +70,7 @@ void encode_samples()
     } while (tile < tiles);
 }
 
-// Variables of the snippet that begin with a value get it before this.
+// Global variables of the snippet are initialised before this.
 void main()
 {
     encode_samples();

@@ -1,4 +1,5 @@
-// The snippet that programs with a user's are compared with: it calls every function of field/snippet.glsl.
+// The snippet with which shaders of a user's snippet are compared: calls every function of
+// field/snippet.glsl.
 
 void encode(vec3 position, uint first_parameter)
 {

@@ -1,7 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per live sample: from the gradients of its features to those of parameters, by a field in GLSL. How sums are
-// kept: field/accumulate.glsl.
+// Pass scatter_gradients of a field in GLSL: adds the gradients of the parameters, from those of the
+// features, at each live sample. How gradients are accumulated: field/accumulate.glsl.
+//
+//   buffer                     shape                                                      access
+//   STATE                      live_count, loss scale (read), nonfinite (write)           read, write
+//   LIVE                       [live sample] u32                                          read
+//   RAYS, SAMPLES              [ray], [sample]                                            read
+//   PARAMS                     [parameter] f32                                            read
+//   FEATURES                   [feature / 2][sample][feature % 2]: gradients of features  read
+//   GRADIENTS or ACCUMULATORS  [parameter]                                                read, write
 #include "field/snippet.glsl"
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
@@ -21,7 +29,7 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParameterPairBuffer { vec2 param
 
 #include "field/live_samples.glsl"
 
-#define FEATURES 2u // of a level
+#define FEATURES 2u // per level
 #define add_gradient add_sum
 #include "field/features.glsl"
 #include "field/accumulate.glsl"
@@ -52,7 +60,7 @@ float feature_gradient(uint i)
 
 void add_gradient(uint i, float x)
 {
-    // An entry without a gradient is left alone. A NaN is not equal to zero.
+    // An entry without a gradient is left alone. NaN compares unequal to zero.
     if (!adds || i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
         return;
 #if defined(SUM_F16) || defined(SUM_F16_CAS)
@@ -68,7 +76,7 @@ void scatter_gradients()
     uint count = gradient_count(), tiles = (max(count, 1u) + LOCAL_SIZE - 1u) / LOCAL_SIZE, tile = gl_WorkGroupID.x;
     if (CPU_SHAPED == 0u && tile >= tiles)
         return;
-    // All invocations have a sample: see snippet_encode.comp.
+    // Every invocation has a sample: see snippet_encode.comp.
     bool has_tile = tile < tiles;
     tile = min(tile, tiles - 1u);
     do {
@@ -81,7 +89,7 @@ void scatter_gradients()
     } while (tile < tiles);
 }
 
-// Variables of the snippet that begin with a value get it before this.
+// Global variables of the snippet are initialised before this.
 void main()
 {
     scatter_gradients();

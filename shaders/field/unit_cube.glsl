@@ -1,4 +1,5 @@
-// From training space to the unit cube that the grid covers.
+// Converts positions from training space to the unit cube that the grid covers.
+// Passes: those that encode positions, and their backward passes.
 #include "shared/contraction.glsl"
 
 vec3 to_unit_cube(vec3 position)

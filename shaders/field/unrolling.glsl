@@ -1,5 +1,7 @@
-// GPUs need loops over matrices unrolled, to keep these in registers; a CPU device's compiler would unroll
-// them too, and take minutes, if it knew that nothing is added here.
+// Returns `count`, on CPU devices in a form that compilers cannot evaluate. GPUs need loops over
+// matrices unrolled, to keep the matrices in registers. A CPU device's compiler would unroll loops of
+// constant length too, which takes minutes.
+// Passes: those with cooperative matrices or tiles.
 uint loop_bound(uint count)
 {
     return CPU_SHAPED != 0u ? count + gl_NumWorkGroups.z - 1u : count;

@@ -1,6 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The occupancy grid raised to the ngp field's density.
+// Pass update_occupancy (ngp): raises the occupancy grid to the field's density. Buffers:
+// rays/update_occupancy.glsl and
+//
+//   buffer                shape                   access
+//   PARAMS or F16_PARAMS  [parameter] f32 or f16  read
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"

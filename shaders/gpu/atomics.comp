@@ -1,7 +1,10 @@
 #version 460
-// How many atomic additions a second a device does at best: neighbours add to neighbouring words of a
-// buffer that fits into caches, each word again and again.
-//   SUM_FLOAT  of f32, otherwise of integers
+// Measures the best rate of atomic additions: neighbours add to neighbouring words of a buffer that
+// fits into caches, each word again and again.
+//   SUM_FLOAT  f32, otherwise integers
+//
+//   buffer  shape                                        access
+//   Sums    [words] f32 or u32; words is a power of two  read, write
 #ifdef SUM_FLOAT
 #extension GL_EXT_shader_atomic_float : require
 #define WORD float

@@ -1,5 +1,10 @@
 #version 460
-// The gpu room's self-test: subgroup operations and integer atomics (src/gpu/self_test.c).
+// Self-test of subgroup operations and integer atomics (src/gpu/self_test.c).
+//
+//   buffer  shape                        access
+//   Values  [workgroup][LOCAL_SIZE] u32  read
+//   Slots   [LOCAL_SIZE] Slot            read, write
+//   Bins    [bin][3] u32                 read, write
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -9,8 +14,8 @@ layout(local_size_x_id = 1) in;
 layout(constant_id = 0) const uint SUBGROUP_SIZE = 32;
 layout(constant_id = 1) const uint LOCAL_SIZE = 64;
 
-// One for each invocation of the first workgroup. The order of invocations within a workgroup is
-// the driver's choice, so a slot belongs to (subgroup, lane).
+// Results of one invocation of the first workgroup. The driver chooses the order of invocations within
+// a workgroup, so a slot belongs to (subgroup, lane).
 struct Slot {
     uint subgroup_size, visits;
     uint ballot_word, ones_before, ones;
@@ -19,7 +24,7 @@ struct Slot {
 
 layout(std430, set = 0, binding = 0) readonly buffer Values { uint values[]; };
 layout(std430, set = 0, binding = 1) buffer Slots { Slot slots[]; };
-// Of each bin: the sum, the maximum and the union of bits of the values whose remainder it is.
+// [bin][3]: sum, maximum and union of bits of the values with that remainder.
 layout(std430, set = 0, binding = 2) buffer Bins { uint bins[]; };
 layout(push_constant) uniform Push { uint bin_count; };
 

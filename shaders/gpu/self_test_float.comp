@@ -1,5 +1,9 @@
 #version 460
-// The gpu room's self-test of float atomics: a program of its own, for its SPIR-V capability.
+// Self-test of float atomics (src/gpu/self_test.c): a shader of its own, for its SPIR-V capability.
+//
+//   buffer  shape             access
+//   Values  [invocation] u32  read
+//   Sums    [bin] f32         read, write
 #extension GL_EXT_shader_atomic_float : require
 
 layout(local_size_x_id = 1) in;

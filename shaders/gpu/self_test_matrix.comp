@@ -1,6 +1,11 @@
 #version 460
-// The gpu room's self-test of cooperative matrices: one product in a literal shape, by one subgroup
-// (src/gpu/self_test_matrix.c).
+// Self-test of cooperative matrices (src/gpu/self_test_matrix.c): one product in a literal shape, by
+// one subgroup.
+//
+//   buffer   shape                                 access
+//   BufferA  [MATRIX_M][MATRIX_K] f16              read
+//   BufferB  [MATRIX_N][MATRIX_K] f16: transposed  read
+//   Sums     [MATRIX_M][MATRIX_N] ACCUM_T          read, write
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -13,7 +18,7 @@ layout(local_size_x_id = 1) in;
 #define MATRIX_C coopmat<ACCUM_T, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 
 layout(std430, set = 0, binding = 0) readonly buffer BufferA { float16_t a[]; };
-layout(std430, set = 0, binding = 1) readonly buffer BufferB { float16_t b[]; }; // of each row a column
+layout(std430, set = 0, binding = 1) readonly buffer BufferB { float16_t b[]; };
 layout(std430, set = 0, binding = 2) buffer Sums { ACCUM_T sums[]; };
 
 void main()

@@ -1,5 +1,10 @@
 #version 460
-// tests/test_gpu.c: specialisation constants, push constants, bindings and group counts.
+// Shader of tests/test_gpu.c: specialisation constants, push constants, bindings and dispatch sizes.
+//
+//   buffer  shape        access
+//   From    [count] u32  read
+//   To      [count] u32  read, write
+//   Facts   [3] u32      write
 
 layout(local_size_x_id = 1) in;
 layout(constant_id = 0) const uint SUBGROUP_SIZE = 0;

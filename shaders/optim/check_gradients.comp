@@ -1,9 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per gradient: sum of squares by workgroup. An infinity or NaN anywhere makes the sum not finite. The
-// workgroup that ends last adds up the sums, and the losses that composite left, and updates the loss
-// scale: a dispatch of its own would wait for all of this one first. With COARSE the field is that of the
-// coarse samples: its sums are left for those of the fine one, which has the same loss scale.
+// Pass check_gradients (variant check_coarse_gradients with COARSE): sums the squares of all unscaled
+// gradients; the last workgroup to finish then updates the loss scale. An infinity or NaN anywhere
+// makes the sum not finite. The last workgroup also adds up the losses of composite's workgroups: a
+// dispatch of its own would have to wait for all of this one. With COARSE the field is the coarse one
+// or the proposal, and both sums go to REDUCE_COARSE, where check_gradients finds them: both fields
+// share one loss scale.
+//
+//   buffer        shape                                                        access
+//   GRADIENTS     [parameter] f32                                              read
+//   ACCUMULATORS  [4 parameters] f16, with F16_SUMS                            read
+//   REDUCE        REDUCE_LOSS, REDUCE_GRADIENT [workgroup] f32; REDUCE_COARSE  read, write
+//   STATE         loss scale and its counters                                  read, write
+//   STATS         [STATS_RING], without COARSE                                 write
 #include "shared/common.glsl"
 #include "optim/gradients.glsl"
 
@@ -16,7 +25,7 @@ layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; }
 #include "optim/loss_scale.glsl"
 #include "shared/proposal.glsl"
 
-// A stretch in a row for each workgroup: a CPU's prefetching follows it.
+// CPU devices: each workgroup reads one contiguous range, which the prefetcher follows.
 float sum_squares_cpu(float unscale)
 {
     uint rows = (config.param_count - 1u) / (gl_NumWorkGroups.x * LOCAL_SIZE) + 1u;
@@ -30,7 +39,7 @@ float sum_squares_cpu(float unscale)
     return sum;
 }
 
-// Several wide loads at once. (Models have multiples of 16 parameters.)
+// GPUs: several wide loads at once. The number of parameters of a model is a multiple of 16.
 float sum_squares_gpu(float unscale)
 {
     const uint AT_ONCE = 4u;
@@ -49,7 +58,7 @@ float sum_squares_gpu(float unscale)
 shared float squares[LOCAL_SIZE];
 shared bool is_last;
 
-// The workgroup's sum to the others'. True in all of its invocations when theirs are there as well.
+// Stores the workgroup's sum. Returns true in all invocations of the workgroup that stores last.
 bool store_squares(float sum)
 {
     squares[gl_LocalInvocationID.x] = sum;
@@ -69,7 +78,8 @@ bool store_squares(float sum)
 
 shared vec3 sums[LOCAL_SIZE];
 
-// In order for each invocation, with several loads at once: loss, squared error, squared gradient.
+// Returns the totals of loss, squared error and squared gradient in invocation 0, summed in a fixed
+// order.
 vec3 sum_groups(uint losses, uint groups)
 {
     const uint AT_ONCE = 8u;
@@ -105,7 +115,8 @@ void main()
     if (gl_LocalInvocationID.x == 0u) {
         state.dispatches[DISPATCH_PARAMS].finished = 0u;
 #ifdef COARSE
-        // What did not fit fixed point is missing from the gradient: it is not finite.
+        // A gradient that overflowed fixed point is missing from the sum: the sum counts as not
+        // finite.
         reduce[REDUCE_COARSE] = total.x;
         reduce[REDUCE_COARSE + 1u] = state.nonfinite == 0u ? total.z : uintBitsToFloat(0x7f800000u);
 #else

@@ -1,7 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per entry: its numbers times this rank's share, in the place of gradients, of which there are none between two
-// steps. Their mean over all ranks is the weighted one: nothing that devices may round differently comes behind it.
+// Pass export_parameters (parameter averaging): multiplies the values of each optimiser entry by this
+// rank's share of the steps and stores the products in GRADIENTS, which are zero between two steps.
+// The average of the products over the ranks is the weighted average. No arithmetic follows the
+// all-reduce, so that devices cannot round differently.
+//
+//   buffer     shape                                                            access
+//   PARAMS     [parameter] f32: parameters, or another buffer that is averaged  read
+//   STEPS      [entry] f32: the share                                           read
+//   GRADIENTS  [parameter] f32                                                  write
 #include "shared/common.glsl"
 #include "optim/parameter_averaging.glsl"
 
@@ -15,7 +22,7 @@ void main()
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
         float share = steps[push.a + n];
-        if (share <= 0.0) // as gradients are
+        if (share <= 0.0) // GRADIENTS hold zero already
             continue;
         uint first = push.d + n * push.e;
         [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)

@@ -1,7 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per entry: the steps that this rank has taken with it since all ranks were the same. The host makes them the
-// mean over all ranks.
+// Pass export_step_counts (parameter averaging): stores how many steps this rank has taken with each
+// optimiser entry since the last averaging. The host then averages the numbers over the ranks.
+//
+//   buffer         shape                                      access
+//   STEP_COUNTS    [entry] u32                                read
+//   SYNCED_COUNTS  [entry] u32: counts at the last averaging  read
+//   STEPS          [entry] f32                                write
 #include "shared/common.glsl"
 #include "optim/parameter_averaging.glsl"
 

@@ -1,7 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup, where several ranks take a step together: what this rank's samples came to, where the host
-// finds it. push.e: FOUND_*.
+// Pass export_step_stats (synchronous data parallelism, one workgroup): stores this rank's step statistics
+// where the host reads them for the all-reduce. push.e: FOUND_*.
+//
+//   buffer  shape                                                   access
+//   STATE   counts of samples, live rays and underflowed gradients  read
+//   REDUCE  REDUCE_LOSS [workgroup of composite][2] f32             read
+//   REDUCE  REDUCE_RANK_STATS: struct RankStats                          write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -12,7 +17,8 @@ layout(std430, BINDING(REDUCE)) buffer ReduceWordBuffer { uint reduce_words[]; }
 
 shared vec2 sums[LOCAL_SIZE];
 
-// Those of composite's workgroups, always in the same order: loss, squared error.
+// Returns the sums of loss and squared error over composite's workgroups in invocation 0, in a fixed
+// order.
 vec2 sum_losses()
 {
     uint groups = loss_groups();

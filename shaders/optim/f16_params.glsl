@@ -1,10 +1,11 @@
-// f16 copies of parameters, rounded to nearest; those of MLP weights a second time, stored by output
-// behind all of them, where matrices are loaded from there. What includes this has declared
-// float16_t f16_params[].
+// Writes f16 copies of parameters, rounded to nearest. MLP weights get a second copy, stored by output
+// and placed behind all f16 parameters, where cooperative matrices are loaded from it. The including
+// file declares float16_t f16_params[].
+// Passes: update_weights, update_average, round_parameters.
 
 layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 
-// Where the layer has the weight when stored [output][input].
+// Returns the index of weight i when its layer is stored [output][input].
 uint transposed_index(uint i)
 {
     uint layer = 0u;

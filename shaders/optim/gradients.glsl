@@ -1,8 +1,10 @@
-// How the optimiser reads gradients and clears them: the one place that knows in which form the passes
-// before it leave them. One at a time, or by number of pair or of four, in one load. Gradients are
-// floats; with F16_SUMS gradients that no workgroup sums are pairs of f16, as scatter_gradients left them.
+// Reads and clears gradients, in either form in which the passes before the optimiser store them.
+// Gradients are f32; with F16_SUMS those of the hash grid are pairs of f16. No other file depends on
+// the form. Functions address one gradient, a pair or four, in one load each.
+// Passes: reduce_gradients, pack_gradients, check_gradients, update_weights. Reads and writes
+// GRADIENTS [parameter] f32 and ACCUMULATORS [4 parameters] f16.
 layout(constant_id = SPEC_F16_SUMS) const uint F16_SUMS = 0;
-layout(constant_id = SPEC_F16_SUM_OFFSET) const uint F16_SUM_OFFSET = 0; // counts fours
+layout(constant_id = SPEC_F16_SUM_OFFSET) const uint F16_SUM_OFFSET = 0; // in units of four f16
 
 layout(std430, BINDING(GRADIENTS)) buffer GradientBuffer { float gradients[]; };
 layout(std430, BINDING(GRADIENTS)) buffer GradientPairBuffer { vec2 gradient_pairs[]; };
@@ -22,7 +24,8 @@ float get_gradient(uint i)
     return gradients[i];
 }
 
-// No branch around a load, for others to be under way with it: of the form that it is not, the first.
+// Loads both forms without a branch, so that other loads can be in flight; the unused load reads index
+// 0.
 vec2 get_gradient_pair(uint pair)
 {
     bool f16_sum = is_f16_sum(2u * pair);
@@ -47,7 +50,7 @@ void clear_gradient_pair(uint pair)
         gradient_pairs[pair] = vec2(0.0);
 }
 
-// Who clears one of a pair of halves clears the other as well.
+// Clears the whole f16 pair at the even index: the caller clears both parameters of a pair.
 void clear_gradient(uint i)
 {
     if (!is_f16_sum(i))

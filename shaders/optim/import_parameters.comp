@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per entry: the means of all ranks' numbers, bit by bit, in the place of this rank's. There are no gradients again.
+// Pass import_parameters (parameter averaging): copies the average over all ranks back, bit by bit, and
+// sets the gradients to zero again. Entries that no rank has updated keep their values.
+//
+//   buffer     shape                                                            access
+//   STEPS      [entry] f32: the share, or UNTOUCHED                             read
+//   GRADIENTS  [parameter] u32: averages                                        read, write
+//   PARAMS     [parameter] u32: parameters, or another buffer that is averaged  write
 #include "shared/common.glsl"
 #include "optim/parameter_averaging.glsl"
 

@@ -1,7 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per entry, from the mean of all ranks' steps: this rank's share of the numbers, as a factor beside a mean; and the
-// count that all ranks go on with. None has taken more steps with an entry than with all.
+// Pass import_step_counts (parameter averaging): computes this rank's share of each entry, its steps divided
+// by their average over the ranks, and the step count with which all ranks continue. A count never
+// exceeds Control.min_updates, so that it stays within the updates that each rank has done.
+//
+//   buffer         shape                                              access
+//   CONTROL        min_updates                                      read
+//   STEPS          [entry] f32: average of the steps, then the share  read, write
+//   STEP_COUNTS    [entry] u32                                        read, write
+//   SYNCED_COUNTS  [entry] u32                                        read, write
 #include "shared/common.glsl"
 #include "optim/parameter_averaging.glsl"
 

@@ -1,7 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup, the counterpart of export_step_stats: what all ranks' samples came to takes the place of this rank's
-// own, the losses that of the first workgroup's. push.e: FOUND_*.
+// Pass import_step_stats (synchronous data parallelism, one workgroup): replaces this rank's step statistics
+// by the totals over all ranks. The total loss becomes the loss of workgroup 0, the other workgroups'
+// losses become 0. push.e: FOUND_*.
+//
+//   buffer  shape                                                   access
+//   REDUCE  REDUCE_RANK_STATS: struct RankStats                          read
+//   REDUCE  REDUCE_LOSS [workgroup of composite][2] f32             write
+//   STATE   counts of samples, live rays and underflowed gradients  write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };

@@ -1,4 +1,6 @@
-// Composite's workgroups, each of which leaves a loss and a squared error from REDUCE_LOSS on.
+// Returns how many workgroups composite had, each of which stored a loss and a squared error from
+// REDUCE_LOSS on.
+// Passes: check_gradients, export_step_stats, import_step_stats.
 uint loss_groups()
 {
     return state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x;

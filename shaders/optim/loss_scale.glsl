@@ -1,16 +1,20 @@
-// Once in a step: are loss and gradient finite, the gradient's norm, the clip factor; the loss scale
-// grows, holds or backs off (PyTorch's GradScaler: x growth after `interval` good steps, x backoff on
-// overflow), between minimum and maximum. Leaves the step's figures in the ring that the host reads late.
+// Updates the loss scale once per step (the end of check_gradients): tests loss and gradient for NaN
+// and infinity, computes the gradient norm and the clip factor, adapts the scale, and stores the
+// step's figures in STATS.
+//
+// The scale adapts as PyTorch's GradScaler does, between a minimum and a maximum: x growth after
+// `interval` good steps, x backoff on overflow.
 //
 // Hysteresis is that of DeepSpeed's DynamicLossScaler with its default, and of Megatron-LM: the first
-// `hysteresis - 1` overflows leave the scale as it is, every further one lowers it, and only a scale that
-// grows tolerates as many again. A tolerated overflow is a skipped step, but no back-off.
+// `hysteresis - 1` overflows leave the scale as it is, every further one lowers it, and only a growth
+// of the scale restores the tolerance. A tolerated overflow is a skipped step, but no back-off.
 //
-// A falling scale lowers the learning rate: after `falls` back-offs without an interval of good steps
-// between, the rate is multiplied by `rate_cut_factor`, for good. In healthy training the scale goes up
-// and down by one factor; when it only falls, the gradients grow faster than training absorbs. What
-// falls before a first good step does not count: a skipped step changes no weight, so the scale has
-// only begun too high (or says nothing yet about a rate that was just lowered).
+// Repeated back-offs lower the learning rate: after `max_backoffs` back-offs without an interval of
+// good steps between them, the rate is multiplied by `rate_cut_factor` for the rest of the training. In
+// healthy training the scale goes up and down by one factor; when it only goes down, the gradients
+// grow faster than training absorbs. Back-offs before the first good step do not count: a skipped step
+// changes no weight, so the scale has only begun too high (or, after a cut of the rate, says nothing
+// yet about the new rate).
 
 layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
 
@@ -42,12 +46,12 @@ void adapt_scale(bool finite)
         state.rate_cuts = min(state.rate_cuts + 1u, MAX_RATE_CUTS);
 }
 
-// From the sums of loss, squared error and squared gradient.
+// Updates State and Stats from the sums of loss, squared error and squared gradient.
 void update_loss_scale(vec3 sum)
 {
     float scale = state.loss_scale;
     float norm = sqrt(sum.z);
-    // The loss as well: the derivative of an absolute value hides a NaN from the gradient.
+    // Tests the loss as well: the derivative of an absolute value hides a NaN from the gradient.
     bool finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm) && !isnan(sum.x) &&
                   !isinf(sum.x);
     float factor = 1.0 / scale;

@@ -1,15 +1,17 @@
-// Optimisers: the step that a parameter takes by its gradient, and the moments that it keeps for the next one. Another
-// one is two functions and their cases here, a name in include/vknerf/choices.h and a row in src/optim/kinds.c.
+// Optimisers: the update of a parameter by its gradient, and the moments that are kept for the next
+// update. A further optimiser needs two functions and their cases here, a name in
+// include/vknerf/choices.h and a row in src/optim/kinds.c.
+// Pass: update_weights.
 
 // enum vkn_optimizer of include/vknerf/choices.h
 const uint OPTIMIZER_ADAM = 1u;
 const uint OPTIMIZER_LION = 2u;
 
 layout(constant_id = SPEC_OPTIMIZER) const uint OPTIMIZER = OPTIMIZER_ADAM;
-const bool HAS_MOMENT2 = OPTIMIZER == OPTIMIZER_ADAM; // else programs neither read nor write BIND_MOMENT2
+const bool HAS_MOMENT2 = OPTIMIZER == OPTIMIZER_ADAM; // otherwise shaders neither read nor write BIND_MOMENT2
 
-// Adam (Kingma and Ba, 2015), with the correction of the moments' bias in the rate. The decay is L2 regularisation: a
-// part of the gradient.
+// Adam (Kingma and Ba, 2015); the learning rate includes the bias correction of the moments. Weight
+// decay is L2 regularisation: part of the gradient.
 float adam_rate(float rate, uint count)
 {
     float correction1 = 1.0 - exp2(log2(config.beta1) * float(count));
@@ -26,8 +28,8 @@ void adam(float g, float decay, float rate, inout float w, inout float m, inout 
     w = round_to(ROUND_MASTERS, w - rate * m / (sqrt(v) + config.epsilon));
 }
 
-// Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, 2023). The decay is no part of the gradient: of a
-// weight without one, the sign would make a whole step.
+// Lion (Chen et al., Symbolic Discovery of Optimization Algorithms, 2023). Weight decay is not part of
+// the gradient: for a weight whose gradient is 0, the sign would turn any decay into a whole step.
 void lion(float g, float decay, float rate, inout float w, inout float m)
 {
     float direction = sign(mix(g, m, config.beta1)) + decay * w;
@@ -35,13 +37,13 @@ void lion(float g, float decay, float rate, inout float w, inout float m)
     w = round_to(ROUND_MASTERS, w - rate * direction);
 }
 
-// The rate of an entry's step number `count`, which counts from 1.
+// Returns the learning rate of an entry's step number `count`, which counts from 1.
 float rate_of_step(float rate, uint count)
 {
     return OPTIMIZER == OPTIMIZER_LION ? rate : adam_rate(rate, count);
 }
 
-// Changes a weight and its moments by its unscaled gradient.
+// Updates a weight and its moments by its unscaled gradient.
 void optimizer_step(float g, float decay, float rate, inout float w, inout float m, inout float v)
 {
     if (OPTIMIZER == OPTIMIZER_LION)

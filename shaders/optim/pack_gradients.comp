@@ -1,7 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per four gradients of the grid's piece push.d: the f16 that ranks exchange, which the optimiser then reads. The
-// floats begin anew at zero.
+// Pass pack_gradients (several ranks): rounds the hash grid's gradients of bucket push.d to f16, the
+// communication type of the all-reduce, and sets the f32 gradients to zero. update_weights then reads
+// the f16 gradients.
+//
+//   buffer        shape               access
+//   GRADIENTS     [4 parameters] f32  read, write
+//   ACCUMULATORS  [4 parameters] f16  write
 #include "shared/common.glsl"
 #include "shared/f16.glsl"
 #include "optim/gradients.glsl"

@@ -1,8 +1,11 @@
-// Where ranks that took periods alone are averaged: what each entry's numbers are weighed by. The host says which
-// entries, those of a group: push.a is the first of them, push.c how many, push.d their first parameter, push.e how
-// many parameters an entry has.
+// Declarations of the parameter averaging passes export_step_counts, import_step_counts, export_parameters and
+// import_parameters. A dispatch processes one parameter group:
+//   push.a  first entry
+//   push.c  number of entries
+//   push.d  first parameter of that entry
+//   push.e  parameters per entry
 
-layout(std430, BINDING(STEPS)) buffer StepBuffer { float steps[]; }; // of the entry, then its share
+layout(std430, BINDING(STEPS)) buffer StepBuffer { float steps[]; }; // [entry] steps, then the share
 
-// The share of an entry that no rank has taken a step with: its numbers are the same on all, to the bit.
+// Share of an entry that no rank has updated: all ranks hold the same bits.
 const float UNTOUCHED = -1.0;

@@ -1,7 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per parameter whose gradient is summed over workgroups (MLP weights): FP32 sum of their partial sums.
-// With SUM_FIXED also turns the others' sums into floats and clears them. push.d: the piece; weights are the first's.
+// Pass reduce_gradients: sums the workgroups' partial gradients of each MLP parameter in FP32. With
+// SUM_FIXED the pass also converts the fixed-point sums of the other parameters to f32 and sets them
+// to zero. push.d: gradient bucket; the MLPs belong to bucket 0.
+//
+//   buffer        shape                                            access
+//   PARTIALS      [workgroup or split][summed parameter] f32       read
+//   STATE         loss scale and ray count, with SUM_FIXED         read
+//   ACCUMULATORS  [parameter][low, high word] u32, with SUM_FIXED  read, write
+//   GRADIENTS     [parameter] f32                                  write
 #include "shared/common.glsl"
 #include "shared/rounding.glsl"
 #include "optim/gradients.glsl"
@@ -13,7 +20,8 @@ layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 parti
 layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
-// Workgroups, or slices, that have left sums of a parameter.
+// Returns how many partial sums a parameter has: one per workgroup of field_backward, or per split of
+// layer_weights.
 uint summands(uint parameter)
 {
     return config.layer_splits > 0u && parameter >= config.first_layered ? config.layer_splits
@@ -31,8 +39,8 @@ void reduce_cpu(uint stride)
     }
 }
 
-// On GPUs a few invocations beside each other read 64 bytes of a workgroup's sums, and the others the
-// next workgroups', each several of them at once.
+// GPUs: ACROSS neighbouring invocations read 64 bytes of one workgroup's sums, the next ACROSS
+// invocations those of the next workgroup, each with AT_ONCE loads in flight.
 const uint ACROSS = 4u;
 const uint DOWN = LOCAL_SIZE / ACROSS;
 const uint AT_ONCE = 4u;
@@ -43,7 +51,7 @@ void reduce_gpu()
     uint fours = config.summed_params / 4u, mine = gl_LocalInvocationID.x;
     for (uint first = gl_WorkGroupID.x * ACROSS; first < fours; first += gl_NumWorkGroups.x * ACROSS) {
         vec4 sum = vec4(0.0);
-        uint groups = summands(4u * first); // the same for all of them: layers have multiples of 256 weights
+        uint groups = summands(4u * first); // equal for all of them: layers have multiples of 256 weights
         for (uint group = mine / ACROSS; group < groups; group += AT_ONCE * DOWN) {
             vec4 parts[AT_ONCE];
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
@@ -85,7 +93,8 @@ void main()
         }
         fixed_sums[2u * i] = 0u;
         fixed_sums[2u * i + 1u] = 0u;
-        // By magnitude: the low word of a small negative sum is large and would lose its last bits.
+        // Converts the magnitude: the low word of a small negative sum is large and would lose its
+        // last bits.
         bool negative = int(high) < 0;
         if (negative) {
             low = ~low + 1u;

@@ -1,6 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The f16 copies of parameters that did not come from update_weights: initial ones, or a checkpoint's.
+// Pass round_parameters: makes the f16 copies of parameters that update_weights has not written:
+// initial ones, or those of a checkpoint.
+//
+//   buffer      shape                                             access
+//   PARAMS      [parameter] f32                                   read
+//   F16_PARAMS  [parameter] f16, then the transposed MLP weights  write
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_16bit_storage : require
 #include "shared/common.glsl"

@@ -1,9 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per parameter, once a period: the debiased moving average of the masters that inference uses. One
-// update with the decay of all the steps passed stands for one in each step, at a sixteenth of the
-// traffic.
-// FP16: and its f16 copy.
+// Pass update_average: moves the debiased moving average of the parameters, which inference uses,
+// towards the parameters; with FP16 also refreshes its f16 copy. The pass runs once per update
+// interval, with the decay of all its steps: equivalent to an average with the same decay in each step
+// as long as parameters change slowly, at a sixteenth of the memory traffic.
+//
+//   buffer       shape                       access
+//   STATE        average_weight              read
+//   PARAMS       [parameter] f32             read
+//   AVERAGE      [parameter] f32             read, write
+//   F16_AVERAGE  [parameter] f16, with FP16  write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 

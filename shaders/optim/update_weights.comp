@@ -1,9 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per entry of a group of parameters (the features of a hash slot; some MLP weights): unscale, clip,
-// the optimiser's step on the FP32 masters, clear the gradient. An entry of a sparse group that no
-// sample touched is left alone and keeps its own count of steps, so that its bias correction stays right.
-// FP16: also refreshes the f16 copies that the field reads.
+// Pass update_weights: per optimiser entry (the features of a hash grid entry, or some MLP weights)
+// unscales and clips the gradient, applies the optimiser's step to the f32 parameters, and sets the
+// gradient to zero. An entry of a sparse group that no sample touched is left alone and keeps its own
+// count of steps, so that its bias correction stays right.
+//
+//   buffer            shape                                      access
+//   STATE             learning rate, gradient_factor, nonfinite  read
+//   GRADIENTS         [parameter] f32                            read, write
+//   ACCUMULATORS      [4 parameters] f16, with F16_SUMS          read, write
+//   PARAMS            [parameter] f32                            read, write
+//   MOMENT1, MOMENT2  [parameter] f32                            read, write
+//   STEP_COUNTS       [entry] u32                                read, write
+//   F16_PARAMS        [parameter] f16, with FP16                 write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "shared/rounding.glsl"
@@ -12,7 +21,7 @@
 
 layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
-// On GPUs entries of pairs are read and written by pairs: half as many accesses.
+// GPUs read and write entries of an even size by pairs: half the accesses.
 const bool BY_PAIRS = PAIRED != 0u && CPU_SHAPED == 0u;
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -30,7 +39,7 @@ layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16PairBuffer { f16vec2 f16
 #include "optim/f16_params.glsl"
 #endif
 
-// The group of an entry: the last one that begins before it.
+// Returns the parameter group of an entry: the last group that begins at or before it.
 uint group_of(uint entry)
 {
     uint group = 0u;
@@ -40,8 +49,8 @@ uint group_of(uint entry)
 }
 
 struct Entry {
-    uint number, first; // its place in BIND_STEP_COUNTS, its first parameter
-    bool there;
+    uint number, first; // index in BIND_STEP_COUNTS, first parameter
+    bool exists;
     float gradient[ENTRY_SIZE];
 };
 
@@ -49,23 +58,24 @@ void locate_entry(uint number, ParameterGroup group, out Entry e)
 {
     e.number = number;
     e.first = group.first + (number - group.first_entry) * group.entry;
-    e.there = e.first < group.first + group.count;
+    e.exists = e.first < group.first + group.count;
 }
 
-// Number of its pair k. Written so that compilers see which ones lie in 16 bytes.
+// Returns the index of the entry's pair k, in a form from which compilers see which pairs lie in 16
+// bytes.
 uint pair_of(Entry e, uint k)
 {
     return e.first / ENTRY_SIZE * (ENTRY_SIZE / 2u) + k;
 }
 
-// Alone, for it mostly says that there is nothing to do.
+// Loads only the gradient: mostly the gradient is zero, and no other load is needed.
 void load_gradient(ParameterGroup group, inout Entry e)
 {
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++) {
         if (!BY_PAIRS)
-            e.gradient[k] = e.there && k < group.entry ? get_gradient(e.first + k) : 0.0;
+            e.gradient[k] = e.exists && k < group.entry ? get_gradient(e.first + k) : 0.0;
         else if (k % 2u == 0u) {
-            vec2 pair = get_gradient_pair(e.there ? pair_of(e, k / 2u) : 0u); // no branch around a load
+            vec2 pair = get_gradient_pair(e.exists ? pair_of(e, k / 2u) : 0u); // no branch around a load
             e.gradient[k] = pair.x;
             e.gradient[k + 1u] = pair.y;
         }
@@ -77,7 +87,7 @@ bool is_touched(Entry e, ParameterGroup group)
     bool touched = group.sparse == 0u;
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)
         touched = touched || e.gradient[k] != 0.0; // true for NaN
-    return e.there && touched;
+    return e.exists && touched;
 }
 
 void clear_entry(Entry e, ParameterGroup group)
@@ -113,7 +123,7 @@ void update_parameters(Entry e, ParameterGroup group, uint count)
             update_parameter(e.first + k, e.gradient[k], group, rate);
 }
 
-// All loads before the first store, which compilers keep them behind.
+// Issues all loads before the first store, because compilers do not move loads across stores.
 void update_pairs(Entry e, ParameterGroup group, uint count)
 {
     vec2 w[ENTRY_SIZE], m[ENTRY_SIZE], v[ENTRY_SIZE];
@@ -154,8 +164,8 @@ void update_entry(Entry e, ParameterGroup group)
     counts[e.number] = count;
 }
 
-// Entries [row, row + 1) * LOCAL_SIZE are of one group: what is the same for all lanes, and known to be,
-// is looked up once for all of them.
+// Returns the group of entries [row, row + 1) * LOCAL_SIZE, which is the same for all of them: one
+// lookup serves all lanes.
 ParameterGroup group_of_row(uint row)
 {
     return config.groups[group_of(row * LOCAL_SIZE)];
@@ -173,7 +183,7 @@ void main()
             update_entry(e, group);
         return;
     }
-    // Gradients of several rows are on their way at once.
+    // Keeps the gradient loads of several rows in flight.
     const uint AT_ONCE = 4u;
     uint rows = (config.entry_count - 1u) / LOCAL_SIZE + 1u, stride = gl_NumWorkGroups.y * gl_NumWorkGroups.x;
     for (; row < rows; row += AT_ONCE * stride) {

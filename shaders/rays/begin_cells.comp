@@ -1,6 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One invocation: none of a chunk's cells is to be looked at yet.
+// Pass begin_cells (one invocation): sets the number of cells that pick_cells has chosen in this chunk
+// to 0.
+//
+//   buffer  shape                              access
+//   STATE   dispatches[DISPATCH_ONE].finished  write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };

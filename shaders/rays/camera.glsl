@@ -1,4 +1,6 @@
-// The camera model; src/scene/camera.c and lenses.c are its definition in double precision.
+// Camera model: rays through pixels, and pixels of points. src/scene/camera.c and lenses.c define it
+// in double precision.
+// Passes: generate_rays, mark_unseen_cells, mesh_hidden, mesh_seen. Reads CAMERAS [camera].
 
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 
@@ -19,7 +21,7 @@ vec2 camera_distort(Camera camera, vec2 p)
                              camera.p1 * (r2 + 2.0 * p.y * p.y) + 2.0 * camera.p2 * p.x * p.y);
 }
 
-// That model, and what COLMAP's THIN_PRISM_FISHEYE adds to it.
+// Adds the terms of COLMAP's THIN_PRISM_FISHEYE to OpenCV's model.
 vec2 lens_distort(Camera camera, vec2 p)
 {
     vec2 distorted = camera_distort(camera, p);
@@ -29,7 +31,7 @@ vec2 lens_distort(Camera camera, vec2 p)
     return distorted;
 }
 
-// Newton's method on the distortion. False where the lens has no ray.
+// Inverts the distortion by Newton's method. Returns false where the lens has no ray.
 bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
 {
     bool prism = camera.lens == LENS_THIN_PRISM_FISHEYE;
@@ -56,7 +58,7 @@ bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
         vec2 residual = lens_distort(camera, p) - distorted;
         float determinant = xx * yy - xy * yx;
         if (abs(determinant) < 1e-6)
-            break; // folded over: outside of where the model means anything
+            break; // folded over: outside of the model's range
         p -= vec2(yy * residual.x - xy * residual.y, xx * residual.y - yx * residual.x) / determinant;
     }
     return length(p) <= camera.limit * 1.00001 &&
@@ -65,8 +67,8 @@ bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
 
 // ---- fisheye --------------------------------------------------------------------------------------
 
-// Sine and cosine of an angle from 0 to pi, to single precision, which the built-in ones need not
-// have: Taylor series of the half angle.
+// Returns sine and cosine of an angle from 0 to pi by Taylor series of the half angle: the built-in
+// functions need not have single precision.
 vec2 sine_cosine(float angle)
 {
     float h = 0.5 * angle, h2 = h * h;
@@ -77,7 +79,7 @@ vec2 sine_cosine(float angle)
     return vec2(2.0 * s * c, 1.0 - 2.0 * s * s);
 }
 
-// The angle, 0 to pi, whose tangent is across / along; `across` is not negative.
+// Returns the angle, 0 to pi, whose tangent is across / along; `across` is not negative.
 float angle_of(float across, float along)
 {
     float angle = atan(across, along);
@@ -86,7 +88,7 @@ float angle_of(float across, float along)
     return angle + (across * turn.y - along * turn.x) / max(length(vec2(across, along)), 1e-20);
 }
 
-// The distorted angle and its derivative.
+// Returns the distorted angle and its derivative.
 vec2 fisheye_distort(Camera camera, float angle)
 {
     float t2 = angle * angle;
@@ -96,7 +98,8 @@ vec2 fisheye_distort(Camera camera, float angle)
     return vec2(angle * value, slope);
 }
 
-// Newton's method, or bisection where that leaves the bracket; the distortion grows on 0..limit.
+// Inverts the distortion by Newton's method, or by bisection where a step leaves the bracket; the
+// distortion increases on 0..limit.
 float fisheye_undistort(Camera camera, float distorted)
 {
     float low = 0.0, high = camera.limit, angle = min(distorted, high);
@@ -108,7 +111,7 @@ float fisheye_undistort(Camera camera, float distorted)
         else
             high = angle;
         float next = angle - error / at.y;
-        bool inside = next > low && next < high; // false for what is not a number, too
+        bool inside = next > low && next < high; // also false for NaN
         next = inside ? next : 0.5 * (low + high);
         if (abs(next - angle) < 1e-7 || error == 0.0)
             break;
@@ -117,7 +120,8 @@ float fisheye_undistort(Camera camera, float distorted)
     return angle;
 }
 
-// The direction at that angle to the axis, towards a position, of that length, in the picture.
+// Returns the direction at an angle to the optical axis, towards an image position whose length is
+// `size`.
 vec3 turn_to(vec2 position, float size, float angle)
 {
     vec2 turn = sine_cosine(angle);
@@ -143,7 +147,8 @@ bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
 
 // ---- perspective and thin prism fisheye -----------------------------------------------------------
 
-// An undistorted position is a tangent; with a thin prism fisheye its length is the angle to the axis.
+// An undistorted position is a tangent; for a thin prism fisheye its length is the angle to the
+// optical axis.
 bool polynomial_ray(Camera camera, vec2 distorted, out vec3 local)
 {
     vec2 p;
@@ -169,7 +174,7 @@ bool polynomial_project(Camera camera, vec3 local, out vec2 distorted)
         p = vec2(local.x, -local.y) / -local.z;
     }
     distorted = lens_distort(camera, p);
-    // Far outside of the picture the polynomial can fold back into it: the inverse must agree.
+    // Far outside of the image the polynomial can fold back into it: the inverse must agree.
     return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
            distance(back, p) <= 1e-2;
 }
@@ -178,27 +183,27 @@ bool polynomial_project(Camera camera, vec3 local, out vec2 distorted)
 
 const float HALF_TURN = 3.14159265;
 
-bool equirectangular_ray(vec2 place, out vec3 local)
+bool equirectangular_ray(vec2 angles, out vec3 local)
 {
-    vec2 size = abs(place);
+    vec2 size = abs(angles);
     vec2 around = sine_cosine(min(size.x, HALF_TURN)), upwards = sine_cosine(min(size.y, 0.5 * HALF_TURN));
     local = normalize(vec3(around.x * upwards.y, upwards.x, -around.y * upwards.y));
-    local.x = place.x < 0.0 ? -local.x : local.x;
-    local.y = place.y > 0.0 ? -local.y : local.y;
+    local.x = angles.x < 0.0 ? -local.x : local.x;
+    local.y = angles.y > 0.0 ? -local.y : local.y;
     return size.x <= HALF_TURN * 1.00001 && size.y <= 0.5 * HALF_TURN * 1.00001;
 }
 
-// What is right behind the camera is at the picture's edges, inside of them.
-bool equirectangular_project(vec3 local, out vec2 place)
+// Points right behind the camera are at the image's edges, inside of them.
+bool equirectangular_project(vec3 local, out vec2 angles)
 {
     float around = length(local.xz);
     float longitude = around > 0.0 ? min(angle_of(abs(local.x), -local.z), 3.141592) : 0.0;
     float latitude = angle_of(abs(local.y), around);
-    place = vec2(local.x < 0.0 ? -longitude : longitude, local.y > 0.0 ? -latitude : latitude);
+    angles = vec2(local.x < 0.0 ? -longitude : longitude, local.y > 0.0 ? -latitude : latitude);
     return around > 0.0 || local.y != 0.0;
 }
 
-// ---- any of them ----------------------------------------------------------------------------------
+// ---- any lens -------------------------------------------------------------------------------------
 
 bool lens_ray(Camera camera, vec2 distorted, out vec3 local)
 {
@@ -218,9 +223,9 @@ bool lens_project(Camera camera, vec3 local, out vec2 distorted)
     return polynomial_project(camera, local, distorted);
 }
 
-// Ray through image position `pixel` (pixel units). The direction has unit length; a distance along
-// it times `depth_scale` is a depth: along the viewing axis, of other lenses than perspective ones along the
-// ray. False beyond the range of the lens.
+// Computes the ray through image position `pixel` (in pixels). The direction has unit length. A
+// distance along the ray times `depth_scale` is a depth: along the optical axis for perspective
+// lenses, along the ray for others. Returns false beyond the range of the lens.
 bool camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction,
                 out float depth_scale)
 {
@@ -236,7 +241,7 @@ bool camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction,
     return reached;
 }
 
-// Whether the camera has the point in its picture; `pixel` is its place there.
+// Returns whether the camera's image contains the point, and its image position in `pixel`.
 bool camera_sees(Camera camera, vec3 point, out vec2 pixel)
 {
     float m[12] = camera.pose;

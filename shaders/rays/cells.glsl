@@ -1,9 +1,11 @@
-// Which cells of the occupancy grid an update looks at, per group of four neighbouring ones: all at first, later
-// one at random and one that is occupied (instant-ngp samples a quarter of the cells each way).
+// Chooses which cells of the occupancy grid an update evaluates in each group of four neighbours: all
+// during the warm-up, later one random cell and one occupied cell (instant-ngp samples a quarter of
+// the cells each way).
+// Passes: update_occupancy, pick_cells.
 
 const uint CELL_GROUPS = TIME_BIN_CELLS / 4u;
 
-// Rounds that an update goes through a group in.
+// Returns how many cells of a group an update evaluates.
 uint cells_per_group()
 {
     return state.step < OCCUPANCY_WARMUP ? 4u : 2u;
@@ -11,7 +13,7 @@ uint cells_per_group()
 
 vec4 decayed_cells(uint group)
 {
-    vec4 value; // not an array: those that are indexed by number live in memory
+    vec4 value; // not an array: arrays that are indexed dynamically live in memory
     for (uint k = 0; k < 4u; k++) {
         value[k] = occupancy[4u * group + k];
         if (value[k] > 0.0)
@@ -20,21 +22,21 @@ vec4 decayed_cells(uint group)
     return value;
 }
 
-// Whether a group is in this device's share. Multiples of the golden ratio spread blocks evenly over the shares,
-// and any stride of workgroups as well.
+// Returns whether a group is in this rank's share of the cells. Multiples of the golden ratio spread
+// the blocks evenly over the ranks, for any stride of workgroups.
 bool in_own_share(uint group)
 {
-    uint place = group / CELL_BLOCK * 0x9e3779b9u >> 16;
-    return place * config.cell_shares >> 16 == config.cell_share;
+    uint hash = group / CELL_BLOCK * 0x9e3779b9u >> 16;
+    return hash * config.cell_shares >> 16 == config.cell_share;
 }
 
-// The cell of a round among the four; 4: none. Those that no camera sees are negative and never looked at, those of
-// other devices' shares are not looked at by this one.
+// Returns which of the four cells an iteration evaluates, or 4 for none. Cells that no camera sees
+// (negative values) and groups in other ranks' shares are never evaluated.
 uint chosen_cell(uint group, vec4 value, uint round)
 {
     uvec3 bits = random_bits(state.step, group, RANDOM_CELL);
-    uint pick = bits.x & 3u;      // the cell chosen whatever it holds
-    uint occupied = 4u;           // the first one above the threshold, counting from a random place
+    uint pick = bits.x & 3u;      // evaluated whatever its value
+    uint occupied = 4u;           // the first other cell above the threshold, from a random one on
     for (uint k = 0; k < 4u; k++) {
         uint cell = (k + (bits.x >> 2)) & 3u;
         if (occupied == 4u && cell != pick && value[cell] > state.threshold)
@@ -44,7 +46,7 @@ uint chosen_cell(uint group, vec4 value, uint round)
     return k < 4u && value[min(k, 3u)] >= 0.0 && in_own_share(group) ? k : 4u;
 }
 
-// A random place in a cell, the k-th of a group.
+// Returns a random position in the k-th cell of a group.
 vec3 random_cell_position(uint group, uint k)
 {
     uint index = 4u * group + k;

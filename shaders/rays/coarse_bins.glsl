@@ -1,7 +1,11 @@
-// Samples that are drawn where the ones of a coarse field, one in each bin, have found something: the weights of
-// the bins, each spread evenly over its bin, are their density. What includes this has included
-// rays/sample_rays.glsl, and defines
-//   float bin_density(uint bin)   what a bin has of the samples, up to a factor, from coarse_weight()
+// Importance sampling along a ray: draws samples from a piecewise constant density over the bins of
+// the coarse samples. Each coarse sample stands for one bin. The including file includes
+// rays/sample_rays.glsl and defines
+//   float bin_density(uint bin)   density of a bin, not normalised, from coarse_weight()
+//   void stage_positions(uint ray)   prepares the drawn positions in shared memory
+//   void store_samples(Bins bins) writes the samples
+// Passes: sample_fine, sample_proposal. Reads COARSE_RESULTS [ray], COARSE_SAMPLES and COARSE_FIELD
+// [bin].
 #include "shared/lane_weights.glsl"
 
 layout(std430, BINDING(COARSE_RESULTS)) readonly buffer CoarseResultBuffer { RayResult coarse_results[]; };
@@ -9,7 +13,7 @@ layout(std430, BINDING(COARSE_SAMPLES)) readonly buffer CoarseSampleBuffer { Sam
 layout(std430, BINDING(COARSE_FIELD)) readonly buffer CoarseFieldBuffer { vec4 coarse_field[]; };
 
 shared float staged_weights[SUBGROUPS][MAX_COARSE_SAMPLES];
-shared float staged_cdf[SUBGROUPS][MAX_COARSE_SAMPLES]; // of the shares up to each bin's end
+shared float staged_cdf[SUBGROUPS][MAX_COARSE_SAMPLES]; // [bin]: sum of bin_density up to its end
 
 float coarse_weight(uint bin)
 {
@@ -18,19 +22,20 @@ float coarse_weight(uint bin)
 
 float bin_density(uint bin);
 
-// A ray's bins, and where those of its samples go that this round takes.
+// A ray's bins; samples `begin` to `end` of the ray are written from index `first` on.
 struct Bins {
     uint ray;
-    float from, size; // in steps
+    float from, size; // in stepping space
     uint first, begin, end;
 };
 
-float distance_of(Bins bins, float place)
+float distance_of(Bins bins, float position)
 {
-    return from_steps(bins.from + place * bins.size);
+    return from_steps(bins.from + position * bins.size);
 }
 
-// Both by all invocations of the subgroup together, with a wait between.
+// stage_weights and stage_sums are called by all invocations of the subgroup, with wait_for_staged
+// between them.
 void stage_weights(uint ray, uint first)
 {
     vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
@@ -58,11 +63,12 @@ void stage_sums()
     }
 }
 
-// Where the shares up to there have that sum.
+// Inverts the cumulative density: returns the position, in bins, up to which the density sums to
+// `sum`.
 float invert_cdf(float sum)
 {
     uint low = 0u, high = config.ray_samples - 1u;
-    while (low < high) { // the first bin that exceeds it
+    while (low < high) { // the first bin whose cumulative sum exceeds it
         uint middle = (low + high) / 2u;
         if (staged_cdf[gl_SubgroupID][middle] > sum)
             high = middle;
@@ -75,7 +81,8 @@ float invert_cdf(float sum)
     return float(low) + clamp(inside, 0.0, 1.0);
 }
 
-// Where in its stratum sample `number` of so many is drawn, 0 to 1.
+// Returns the offset of sample `number` of `of` in its stratum, 0 to 1: random in training, the middle
+// in rendering.
 float offset_in_stratum(uint ray, uint number, uint of)
 {
 #ifdef TRAIN
@@ -85,8 +92,8 @@ float offset_in_stratum(uint ray, uint number, uint of)
 #endif
 }
 
-// When training, every ray that has coarse samples has all the fine ones: their order, which may not depend on
-// timing, is that of the coarse ones.
+// Reserves the range of a ray's fine samples. In training every ray with coarse samples gets all fine
+// samples, in the order of the coarse ones, so that the order does not depend on timing.
 bool reserve_fine_samples(uint ray, uint count, out uint first)
 {
 #ifdef TRAIN
@@ -102,7 +109,8 @@ bool reserve_fine_samples(uint ray, uint count, out uint first)
 void store_samples(Bins bins);
 void stage_positions(uint ray);
 
-// `total`: of a ray. No barrier depends on whether there are samples.
+// Samples one ray, which has `total` samples in all. No barrier depends on whether the ray has
+// samples.
 void sample_coarse_ray(uint ray, uint limit, uint total)
 {
     bool exists = ray < ray_count();

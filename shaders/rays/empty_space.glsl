@@ -1,16 +1,17 @@
-// Which cell of the occupancy grid holds a point, and how far a ray may skip where cells are empty.
+// Finds the occupancy cell of a point, and how far a ray may skip where cells are empty.
+// Passes: march_rays, mesh_points.
 
-// The finest cascade that holds the point and whose cells are not smaller than the step.
+// Returns the finest cascade that contains the point and whose cells are not smaller than the step.
 uint cascade_at(vec3 position, float step)
 {
-    float reach = 2.0 * maximum_norm(position - 0.5); // side of the cube that holds the point
+    float reach = 2.0 * maximum_norm(position - 0.5); // side of the centred cube that contains the point
     if (CONTRACTION == CONTRACTION_CUBE && reach > config.aabb_scale)
         return CUBE_CASCADES;
     float wanted = max(reach, step * float(RESOLUTION));
     return wanted <= 1.0 ? 0u : min(uint(int(ceil(log2(wanted)))), CUBE_CASCADES - 1u);
 }
 
-// In cells from the cascade's corner.
+// Returns the point in cells from the cascade's corner.
 vec3 to_cells(vec3 position, uint cascade)
 {
     if (cascade >= CUBE_CASCADES)
@@ -18,7 +19,8 @@ vec3 to_cells(vec3 position, uint cascade)
     return ((position - 0.5) / float(1u << cascade) + 0.5) * float(RESOLUTION);
 }
 
-// Distance to the far faces of the empty cube of cells at `low` that holds the point `unit`.
+// Returns the distance along the ray to the far faces of the empty cube of cells at `low` that
+// contains `unit`.
 float cascade_distance(vec3 unit, vec3 direction, vec3 low, float edge, uint cascade)
 {
     vec3 face = mix(low, low + edge, greaterThan(direction, vec3(0.0)));
@@ -28,11 +30,12 @@ float cascade_distance(vec3 unit, vec3 direction, vec3 low, float edge, uint cas
 }
 
 // ---- contracted space ------------------------------------------------------------------------------
-// Outside of the cube rays are bent: where axis a is the largest, of norm r = |x_a|, another
-// coordinate becomes c_b = x_b / f(r) with f(r) = r^2 / (2 r - 1). f is convex, so lines on the right
-// side of it (tangents, chords) bound a region that lies within the faces c_b = const and whose own
-// faces are planes. A ray is skipped as far as it stays in there: never too far, and hardly less than
-// it could be, f being close to r / 2 + 1 / 4.
+//
+// Outside of the cube contraction bends rays: where axis a is the largest, of norm r = |x_a|, another
+// coordinate becomes c_b = x_b / f(r) with f(r) = r^2 / (2 r - 1). f is convex: tangents and chords on
+// the inner side of f bound a region that lies within the faces c_b = const and whose own faces are
+// planes. A ray skips as far as it stays in that region: never too far, and nearly as far as possible,
+// because f is close to r / 2 + 1 / 4.
 
 const float UNBOUNDED = 1e9;
 
@@ -41,20 +44,20 @@ float norm_over_contracted(float r)
     return r * r / (2.0 * r - 1.0);
 }
 
-// Of the chord of norm_over_contracted from r to q; of the tangent where they are the same.
+// Returns the slope of the chord of norm_over_contracted from r to q, or of the tangent where r = q.
 float chord_slope(float r, float q)
 {
     return 0.5 - 0.5 / ((2.0 * r - 1.0) * (2.0 * q - 1.0));
 }
 
-// How long value + t * speed stays at or below 0.
+// Returns how long value + t * speed stays at or below 0.
 vec2 time_below_zero(vec2 value, vec2 speed)
 {
     return mix(vec2(UNBOUNDED), max(-value, 0.0) / max(speed, 1e-12), greaterThan(speed, vec2(0.0)));
 }
 
-// Until one of two coordinates x passes its face `high` of contracted space or |x| = r. The norm r grows
-// at `rate` and stays on this side of `until`.
+// Returns the distance until one of two coordinates x passes its face `high` of contracted space or
+// |x| = r. The norm r changes at `rate` and stays on this side of `until`.
 float distance_below(vec2 x, vec2 speed, vec2 high, float r, float rate, float until)
 {
     vec2 slope = mix(vec2(chord_slope(r, until)), vec2(chord_slope(r, r)), greaterThan(high, vec2(0.0)));
@@ -64,8 +67,8 @@ float distance_below(vec2 x, vec2 speed, vec2 high, float r, float rate, float u
     return min(both.x, both.y);
 }
 
-// From the point x of norm r >= 1, whose first coordinate is that norm, within low..high of contracted
-// space.
+// Returns the distance from the point x of norm r >= 1, whose first coordinate is that norm, to the
+// end of the box low..high of contracted space.
 float outer_distance(vec3 x, vec3 speed, vec3 low, vec3 high)
 {
     float r = x.x;
@@ -75,7 +78,8 @@ float outer_distance(vec3 x, vec3 speed, vec3 low, vec3 high)
     return min(t, distance_below(-x.yz, -speed.yz, -low.yz, r, speed.x, until));
 }
 
-// From the point x outside of the cube, whose norm is 1, to where the ray may leave the empty cells.
+// Returns the distance from the point x outside of the cube, whose norm is 1, to where the ray may
+// leave the empty cells.
 float contracted_distance(vec3 x, vec3 direction, vec3 low_cell, float edge)
 {
     vec3 speed = direction * (2.0 / config.aabb_scale);
@@ -83,7 +87,8 @@ float contracted_distance(vec3 x, vec3 direction, vec3 low_cell, float edge)
     vec3 high = low + edge / float(RESOLUTION) * (2.0 * CONTRACTED);
     vec3 size = abs(x);
     float r = maximum_norm(x);
-    // Turned so that the largest coordinate comes first, mirrored so that it is positive.
+    // Rotates the axes so that the largest coordinate comes first, and mirrors them so that it is
+    // positive.
     if (size.y == r) {
         x = x.yzx, speed = speed.yzx, low = low.yzx, high = high.yzx;
     } else if (size.x != r) {

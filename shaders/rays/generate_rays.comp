@@ -1,7 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per ray: picks a pixel, turns it into a ray and, for training, fetches its colour. With RANDOM_PIXELS
-// rays go through random places of one view.
+// Pass generate_rays (variants generate_view_rays; random_view_rays with RANDOM_PIXELS): chooses a pixel
+// per ray, computes the ray through it and, in training, loads the pixel's colour. RANDOM_PIXELS: rays go
+// through random positions of one view.
+//
+//   buffer          shape                                access
+//   CAMERAS         [camera]                             read
+//   PIXELS          [pixel] RGBA8, TRAIN                 read
+//   STATE, CONTROL  step and ray count; progress, TRAIN  read
+//   RAYS, RESULTS   [ray]                                write
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
 #include "rays/march.glsl"
@@ -17,8 +24,9 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 
 #include "shared/progress.glsl"
 
-// Of how many views, from the first one on, rays are drawn: of those whose moment has come. As long as not all have,
-// they stand in the order of their moments, or all that are there have come (src/images/images.h).
+// Returns how many of the resident views, from the first one on, rays are drawn from: the views whose
+// time the curriculum has reached. Before the curriculum ends, views are sorted by time, or all
+// resident views have been reached (src/images/images.h).
 uint drawn_views()
 {
     float share = curriculum_share();
@@ -44,7 +52,7 @@ void main()
 #ifdef TRAIN
     if (index >= state.ray_count)
         return;
-    // Drawn until the pixel counts, so that each of those has the same chance.
+    // Draws until the pixel counts, so that all pixels that count are equally likely.
     Camera camera;
     uvec2 pixel;
     uint number = config.first_ray + index;
@@ -55,7 +63,7 @@ void main()
         view = min(uint(pick.x * float(views)), views - 1u);
         view = config.first_view + view * config.view_stride;
         camera = cameras[view];
-        // Each of the two numbers of a pixel has 24 bits: enough for any image.
+        // Each of the two coordinates has 24 random bits: enough for any image.
         uvec2 size = uvec2(camera.width, camera.height);
         pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
         color = pixels[camera.first_pixel + pixel.y * camera.width + pixel.x];
@@ -66,13 +74,13 @@ void main()
 
     vec4 target = unpackUnorm4x8(color);
     ray.target = float[4](target.x, target.y, target.z, target.w);
-    // A scalar choice: drivers get a vector chosen by a specialisation constant wrong.
+    // A scalar choice: drivers miscompile a vector that a specialisation constant chooses.
     float plain = BACKGROUND == BACKGROUND_WHITE ? 1.0 : 0.0;
     vec3 background = BACKGROUND == BACKGROUND_RANDOM ? extra : vec3(plain);
     ray.background = float[3](background.x, background.y, background.z);
 #else
-    // push: camera, first pixel of this batch, pixels in it, log2 of the supersampling edge. With
-    // RANDOM_PIXELS the second is the batch's number.
+    // push.a: camera; push.b: first ray of this batch (RANDOM_PIXELS: number of the batch); push.c: rays
+    // in the batch; push.d: log2 of the supersampling edge.
     if (index >= push.c)
         return;
     uint view = push.a;
@@ -80,7 +88,7 @@ void main()
 #ifdef RANDOM_PIXELS
     vec2 position = random_unit(push.b, index, RANDOM_PIXEL).xy * vec2(camera.width, camera.height);
 #else
-    uint sub = push.d; // sub-pixel samples along an edge: 1 << sub
+    uint sub = push.d; // rays per pixel: (1 << sub) squared
     uint number = push.b + index;
     uint inside = number & ((1u << (2u * sub)) - 1u);
     uint pixel = number >> (2u * sub);
@@ -102,7 +110,7 @@ void main()
     ray.time = camera.time;
     ray.step = to_steps(span.x) + jitter;
 #ifndef TRAIN
-    // A cropped picture has those samples of the whole one that are in the box.
+    // A cropped picture has those samples of the whole picture that are in the box.
     float whole = to_steps(whole_span(origin, direction).x) + jitter;
     ray.step = whole + max(ceil(to_steps(span.x) - whole), 0.0);
 #endif

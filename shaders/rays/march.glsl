@@ -1,9 +1,10 @@
-// Where samples lie on a ray. The step is clamp(t * cone_angle, step_min, step_max), so positions
-// follow from counting in "stepping space": linear near the camera, then geometric, then linear
-// again (instant-ngp, testbed_nerf.cu, to_stepping_space / from_stepping_space). When space is
-// contracted the last part is linear in 1 / t instead (Mip-NeRF 360, section 3: in disparity), which
-// comes to infinity after 1 / cone_angle more steps. Samples that no grid places may be spread in another
-// space than that: march.spacing.
+// Positions of samples on a ray: conversion between distances and stepping space. The step is clamp(t
+// * cone_angle, step_min, step_max), so positions are whole steps in "stepping space": linear near the
+// camera, then geometric, then linear again (instant-ngp, testbed_nerf.cu, to_stepping_space /
+// from_stepping_space). In contracted space the last part is linear in 1 / t instead (Mip-NeRF 360,
+// section 3: in disparity) and reaches infinity after 1 / cone_angle more steps. Sampling without an
+// occupancy grid may use another spacing (march.spacing).
+// Passes: generate_rays, march_rays, sample_uniform, sample_fine, sample_proposal, interlevel.
 #include "shared/contraction.glsl"
 
 layout(constant_id = SPEC_SPACING) const uint SPACING = SPACING_STEPS;
@@ -16,14 +17,14 @@ float step_at(float t)
     return clamp(t * config.cone_angle, config.step_min, config.step_max);
 }
 
-// Where the logarithm, or 1 / t, begins.
+// Returns the distance at which logarithmic and disparity spacing begin.
 float nearest_distance()
 {
     return max(config.near_distance, config.step_min);
 }
 
-// In disparity these are 1 / t and so fall with the distance: of 1 - 1 / t nothing would be left of what lies
-// far behind the nearest distance.
+// In disparity spacing the result is proportional to 1 / t and so decreases with distance: 1 - 1 / t
+// would lose its digits at large distances.
 float to_steps(float t)
 {
     if (SPACING == SPACING_LOG)
@@ -66,7 +67,8 @@ float from_steps(float n)
     return last + (n - n_last) * config.step_max;
 }
 
-// Entry and exit of a cube centred at 0.5; empty when the first exceeds the second.
+// Returns the distances of entry into and exit from a cube centred at 0.5; the span is empty when
+// entry exceeds exit.
 vec2 cube_span(vec3 origin, vec3 direction, float side)
 {
     vec3 inverse = 1.0 / direction; // infinities order correctly below
@@ -76,7 +78,7 @@ vec2 cube_span(vec3 origin, vec3 direction, float side)
     return vec2(max(max(low.x, low.y), low.z), min(min(high.x, high.y), high.z));
 }
 
-// First and last distance at which there is anything for a ray.
+// Returns the first and last distance at which the scene has anything to sample.
 vec2 whole_span(vec3 origin, vec3 direction)
 {
     if (CONTRACTION == CONTRACTION_CUBE)
@@ -85,8 +87,8 @@ vec2 whole_span(vec3 origin, vec3 direction)
     return vec2(max(span.x, config.near_distance), min(span.y, config.far_distance));
 }
 
-// Of that the part in the box that pictures show. People give the box: cameras may stand on its faces and
-// look along them, where 0 times infinity would be no number.
+// Returns the part of that span in the box that pictures show. The user gives the box: cameras may
+// stand on its faces and look along them, where 0 times infinity would be NaN.
 vec2 crop_span(vec3 origin, vec3 direction)
 {
     vec3 way = mix(direction, vec3(1e-20), lessThan(abs(direction), vec3(1e-20)));
@@ -98,7 +100,7 @@ vec2 crop_span(vec3 origin, vec3 direction)
                 min(span.y, min(min(high.x, high.y), high.z)));
 }
 
-// First and last distance at which a ray may have samples.
+// Returns the first and last distance at which a ray may have samples.
 vec2 ray_span(vec3 origin, vec3 direction)
 {
 #ifdef TRAIN

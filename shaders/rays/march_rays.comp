@@ -1,7 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One subgroup per ray: its lanes probe consecutive steps in the occupancy bits; the hits are
-// compacted by ballot and staged in shared memory.
+// Pass march_rays (variants march_rays_count, march_rays_write, march_view_rays): places samples at
+// the steps of a ray that lie in occupied cells, one subgroup per ray. The lanes test consecutive
+// steps; hits are compacted by ballot into shared memory.
+//
+//   buffer          shape                                              access
+//   RAYS            [ray]                                              read; write: step, last
+//   OCCUPANCY_BITS  [time bin][cascade][cell] 1 bit, then [block] u32  read
+//   STATE           ray count (read), sample_count (write)             read, write
+//   RESULTS         [ray] first, count                                 write
+//   SAMPLES         [sample]; not with MARCH_COUNT                     write
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "rays/occupancy.glsl"
@@ -12,8 +20,8 @@ layout(std430, BINDING(OCCUPANCY_BITS)) readonly buffer BitBuffer { uint bits[];
 
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
-// Probes the ray at step n, in the slice of time that begins with that cell. When the place is empty, `exit` becomes
-// the first step beyond the cell, or beyond the whole block where that is empty.
+// Tests the ray at step n in the time bin whose first cell is `time_bin`. In an empty cell, `exit`
+// becomes the first step beyond the cell, or beyond the whole block where the block is empty.
 bool probe(vec3 origin, vec3 direction, uint time_bin, float n, out float exit)
 {
     float t = from_steps(n);
@@ -51,7 +59,8 @@ void sample_ray(uint ray, uint limit)
         if (hit && slot < limit)
             staged[gl_SubgroupID][slot] = n;
         count += subgroupBallotBitCount(ballot);
-        // Lanes only probe whole steps, so what the last lane sees empty is all that lies between.
+        // Steps between the last lane's and its exit lie in empty cells: the next iteration skips
+        // them.
         float skip = subgroupMax(gl_SubgroupInvocationID == SUBGROUP_SIZE - 1u ? exit : 0.0);
         base = max(base + float(SUBGROUP_SIZE), skip);
     }
@@ -74,5 +83,5 @@ void sample_ray(uint ray, uint limit)
     if (subgroupElect())
         rays[ray].step = base;
 #endif
-    wait_for_staged(); // before the next ray's are
+    wait_for_staged(); // before the next ray is staged
 }

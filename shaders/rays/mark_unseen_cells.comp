@@ -1,8 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per cell, once before training: -1 where no camera within the far distance sees its middle or a corner,
-// so that nothing can grow there that no picture would contradict; and where a finer cascade is asked
-// instead. Cells push.a .. push.d at once: all may take longer than a watchdog lets a dispatch take.
+// Pass mark_unseen_cells (once, before training): marks cells by -1 that must stay empty. These are
+// cells whose middle and corners no camera within the far distance sees, so that no picture would
+// contradict densities there, and cells of the contracted cascade that a finer cascade covers. A
+// dispatch covers cells push.a to push.d: all at once might exceed a watchdog's time limit.
+//
+//   buffer     shape                                   access
+//   CAMERAS    [camera]                                read
+//   OCCUPANCY  [time bin][cascade][cell] f32: 0 or -1  write
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
 #include "rays/occupancy.glsl"
@@ -14,7 +19,7 @@ vec3 inside_cell(uint point)
     return point == 8u ? vec3(0.5) : vec3(point & 1u, point >> 1 & 1u, point >> 2);
 }
 
-// Lowest and highest corner; contraction bends what lies between, but not beyond them.
+// Returns the box of the cell's corners. Contraction bends the cell's edges, but not beyond the box.
 void cell_box(uint cascade, uvec3 cell, out vec3 low, out vec3 high)
 {
     low = high = cell_position(cascade, cell, vec3(0.0));
@@ -34,8 +39,7 @@ bool within_reach(Camera camera, vec3 low, vec3 high)
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    // The test comes before the loop: some drivers run a loop's body once with every invocation
-    // masked off.
+    // Tests before the loop: some drivers run a loop's body once with all invocations masked off.
     uint index = push.a + gl_GlobalInvocationID.x, end = min(push.d, TIME_BINS * TIME_BIN_CELLS);
     if (index >= end)
         return;

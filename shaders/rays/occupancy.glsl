@@ -1,23 +1,23 @@
-// The occupancy grid: cascades of resolution^3 cells around (0.5, 0.5, 0.5), cascade c of side 2^c,
-// cells in Morton order. Bits come 32 cells to a word; behind them one word for each block of
-// OCCUPANCY_BLOCK^3 cells says whether any of its cells is occupied. When space is contracted a last
-// cascade of as many cells covers all of contracted space, for what lies outside of the cube; its cells
-// inside of that are never occupied. Of a scene that moves all of that may be there once for each slice of
-// time, from 0 to 1.
+// Layout of the occupancy grid. Cascades of RESOLUTION^3 cells surround (0.5, 0.5, 0.5); cascade c has
+// side 2^c; cells are in Morton order. The bits come 32 cells to a word, followed by one word per
+// block of OCCUPANCY_BLOCK^3 cells that is 0 when the block is empty. In contracted space a last
+// cascade covers all of contracted space, for points outside of the cube; its cells inside of the cube
+// are never occupied. A dynamic scene may have the whole grid once per time bin.
+// Passes: those of the occupancy grid, march_rays, mesh_points, begin_step.
 #include "shared/contraction.glsl"
 
 layout(constant_id = SPEC_RESOLUTION) const uint RESOLUTION = 128;
 layout(constant_id = SPEC_CASCADES) const uint CASCADES = 1;
 layout(constant_id = SPEC_TIME_BINS) const uint TIME_BINS = 1;
 
-// Cascades that are cubes.
+// Number of cascades that are cubes; the last cascade of contracted space is none.
 const uint CUBE_CASCADES = CONTRACTION == CONTRACTION_CUBE ? CASCADES - 1u : CASCADES;
 const uint CELLS = RESOLUTION * RESOLUTION * RESOLUTION;
 const uint BLOCK_CELLS = OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK;
 const uint TIME_BIN_CELLS = CASCADES * CELLS;
 const uint BLOCK_BASE = TIME_BINS * TIME_BIN_CELLS / 32u;
 
-// The slice that has a moment.
+// Returns the time bin of a time from 0 to 1.
 uint time_bin_of(float time)
 {
     return TIME_BINS == 1u ? 0u : min(uint(max(time, 0.0) * float(TIME_BINS)), TIME_BINS - 1u);
@@ -50,7 +50,7 @@ uvec3 morton_decode(uint code)
     return uvec3(morton_gather(code), morton_gather(code >> 1), morton_gather(code >> 2));
 }
 
-// Position of a point given relative to a cell's corner (0..1), in training space.
+// Returns the position in training space of a point given relative to a cell's corner (0..1).
 vec3 cell_position(uint cascade, uvec3 cell, vec3 inside)
 {
     vec3 unit = (vec3(cell) + inside) / float(RESOLUTION);
@@ -59,7 +59,7 @@ vec3 cell_position(uint cascade, uvec3 cell, vec3 inside)
     return (unit - 0.5) * float(1u << cascade) + 0.5;
 }
 
-// Whether a cell of contracted space lies outside of the cube.
+// Returns whether a cell of the contracted cascade lies outside of the cube.
 bool lies_outside(uvec3 cell)
 {
     uvec3 inner = cell - RESOLUTION / 4u;

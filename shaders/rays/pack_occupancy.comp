@@ -1,8 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per block of 8x8x8 cells of cascade push.c, counted through all slices of time: their occupancy bits and the block's own. A cell of an
-// outer cascade also counts as occupied when one of the finer cells that it covers is, by the bits of
-// the cascade before.
+// Pass pack_occupancy: packs the occupancy bits of one 8x8x8 block of cells per invocation, and the
+// block's own word. push.c: cascade, counted through all time bins. A cell also counts as occupied
+// when one of the finer cells that it covers is occupied, by the bits of the cascade before.
+//
+//   buffer          shape                                              access
+//   STATE           threshold                                          read
+//   OCCUPANCY       [time bin][cascade][cell] f32                      read
+//   OCCUPANCY_BITS  [time bin][cascade][cell] 1 bit, then [block] u32  read, write
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

@@ -1,9 +1,17 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Decays a chunk's cells of the occupancy grid and makes samples of those to look at: for fields that are
-// evaluated by passes of their own. push.d is the chunk: a quarter of config.cells_per_chunk groups of four cells.
-// Of several slices of time updates look at one after the other, and decay its neighbours, which what is found
-// raises as well (store_cells), so that a cell decays once for each look that it has a part in.
+// Pass pick_cells: decays a chunk's cells of the occupancy grid and makes a sample of each cell to
+// evaluate, for fields that are evaluated by passes of their own. push.d: the chunk; a chunk has
+// config.cells_per_chunk / 4 groups of four cells. With several time bins an update evaluates one bin, and
+// decays this bin and its neighbours, which store_cells also raises: a cell decays once for each
+// update that may raise it.
+//
+//   buffer            shape                                                                   access
+//   OCCUPANCY         [time bin][cascade][cell] f32                                           read, write
+//   CAMERAS, CONTROL  times of views; progress                                                read
+//   STATE             threshold (read), dispatches[DISPATCH_ONE].finished: number of samples  read, write
+//   RAYS, SAMPLES     [sample]: one ray each                                                  write
+//   LIVE              [sample] u32: the cell                                                  write
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
@@ -13,15 +21,15 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[]; };
-layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint cells[]; }; // of the samples
+layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint cells[]; }; // [sample]: its cell
 
 #include "rays/cells.glsl"
 #include "rays/cell_times.glsl"
 
-const uint TIME_DRAWS = 4u * TIME_BINS; // of views, until one is of the slice
+const uint TIME_DRAWS = 4u * TIME_BINS; // of views, until one is in the time bin
 
-// The time of a random training view, for what is empty at all of them is of no use; or any of a slice that has
-// hardly a view.
+// Returns the time of a random training view in the bin: cells that are empty at the times of all
+// views need no samples. Returns a random time of the bin if it has hardly a view.
 float random_time(uint group, uint k)
 {
     float pick;
@@ -34,7 +42,8 @@ float random_time(uint group, uint k)
     return (float(updated_bin()) + pick) / float(TIME_BINS);
 }
 
-// When to look at the cell: where it is looked at for being occupied, when it was found to be.
+// Returns the time at which to evaluate a cell: a cell chosen for being occupied is evaluated when it
+// was found occupied.
 float query_time(uint group, uint k, float value, bool again)
 {
     float found = stored_time(value);

@@ -1,10 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One subgroup per ray: the samples of the fine field (hierarchical sampling: Mildenhall et al., NeRF, 2020,
-// section 5.2). The coarse samples, one in each bin, have weights in the coarse field's picture; those of the
-// bins, each spread evenly over its bin, are the density of the fine samples, which are drawn by inverting
-// its integral at stratified places. The fine field gets these and the coarse ones in one order. When
-// rendering, a round takes those from place push.c on.
+// Pass sample_fine (variant sample_view_fine): places the samples of the fine field by hierarchical
+// sampling (Mildenhall et al., NeRF, 2020, section 5.2), one subgroup per ray. The weights of the
+// coarse samples, each spread evenly over its bin, are the density of the fine samples, which are
+// drawn by inverting the density's integral at stratified values. The fine field gets fine and coarse
+// samples, sorted by distance. When rendering, an iteration takes the samples from number push.c on.
+//
+//   buffer                        shape                                   access
+//   COARSE_RESULTS                [ray]                                   read
+//   COARSE_SAMPLES, COARSE_FIELD  [coarse sample]                         read
+//   RAYS                          [ray]                                   read; write: last
+//   STATE                         ray count (read), sample_count (write)  read, write
+//   RESULTS                       [ray] first, count                      write
+//   SAMPLES                       [sample]                                write
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "rays/march.glsl"
@@ -13,10 +21,10 @@
 #include "rays/stratified.glsl"
 #include "rays/coarse_bins.glsl"
 
-// Of every bin, so that all have fine samples now and then.
+// Added to the weight of every bin, so that all bins get fine samples now and then.
 const float LEAST_WEIGHT = 1e-5;
 
-shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES]; // places, increasing; 1 is a bin
+shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES]; // positions in bins, increasing
 
 float bin_density(uint bin)
 {
@@ -40,17 +48,17 @@ float fine_position(uint number)
     return staged_fine[gl_SubgroupID][number];
 }
 
-// Both orders are made from the same comparison, so that no two samples get the same place.
-uint count_coarse_up_to(uint ray, float place)
+// Coarse and fine ranks follow from the same comparison, so that no two samples get the same index.
+uint count_coarse_up_to(uint ray, float position)
 {
-    uint bin = to_unsigned(vec3(floor(place))).x;
+    uint bin = to_unsigned(vec3(floor(position))).x;
     if (bin >= config.ray_samples)
         return config.ray_samples;
-    return bin + (coarse_position(ray, bin) <= place ? 1u : 0u);
+    return bin + (coarse_position(ray, bin) <= position ? 1u : 0u);
 }
 
-// How many of the first `rank` samples are fine ones: of those numbers in the order of all, each is greater than
-// the one before.
+// Returns how many of the first `rank` samples are fine ones, by bisection: the rank of a fine sample
+// among all samples increases with its number.
 uint count_fine_before(uint ray, uint rank)
 {
     uint low = rank - min(rank, config.ray_samples), high = min(rank, config.fine_samples);
@@ -64,7 +72,8 @@ uint count_fine_before(uint ray, uint rank)
     return low;
 }
 
-// Distances of the sample that comes behind so many coarse and so many fine ones, and of the next one.
+// Returns the distances of the sample that follows the given numbers of coarse and fine samples, and
+// of the next one.
 vec2 next_distances(Bins bins, uint coarse, uint fine)
 {
     float ends = float(config.ray_samples);
@@ -80,9 +89,10 @@ vec2 next_distances(Bins bins, uint coarse, uint fine)
                 distance_of(bins, min(takes_fine ? of_coarse : of_fine, after)));
 }
 
-// In their order, one in each lane. Samples whose distances come out equal move to the next greater floats: a
-// positive float's bits grow with it, so bits less the sample's number may not fall. Each sample stands for the
-// way to the middle between it and its neighbours.
+// Writes the samples in order, one per lane. Samples at equal distances move to the next greater
+// floats: a positive float's bits increase with it, so the bits minus the sample's number must not
+// decrease. Each sample stands for the part of the ray up to the middles between it and its
+// neighbours.
 void store_samples(Bins bins)
 {
     uint total = config.ray_samples + config.fine_samples;

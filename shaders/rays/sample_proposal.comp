@@ -1,10 +1,19 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One subgroup per ray: the samples of the field where a proposal says that something may be (Mip-NeRF 360, section
-// 3). Edges are drawn by inverting the integral of its weights at stratified places, and a sample stands for the way
-// between two of them. The weights are blurred first, so that what lies between two bins of the proposal is not
-// missed when the camera moves (Mip-NeRF, section 3.1), and annealed. When rendering, a round takes samples from
-// place push.c on.
+// Pass sample_proposal (variant sample_view_proposal): places the samples of the field where the
+// proposal has weight (Mip-NeRF 360, section 3), one subgroup per ray. Edges are drawn by inverting
+// the integral of the proposal's weights at stratified values; a sample stands for the interval
+// between two edges. The weights are first blurred, so that objects between two bins of the proposal
+// are not missed when the camera moves (Mip-NeRF, section 3.1), and annealed. When rendering, an
+// iteration takes the samples from number push.c on.
+//
+//   buffer                        shape                                         access
+//   COARSE_RESULTS                [ray] of the proposal                         read
+//   COARSE_SAMPLES, COARSE_FIELD  [bin] of the proposal                         read
+//   RAYS                          [ray]                                         read; write: last
+//   STATE                         ray count, step (read), sample_count (write)  read, write
+//   RESULTS                       [ray] first, count                            write
+//   SAMPLES                       [sample]                                      write
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "rays/march.glsl"
@@ -13,7 +22,7 @@
 #include "rays/coarse_bins.glsl"
 #include "shared/proposal.glsl"
 
-// Of all bins together, so that each has samples now and then.
+// Weight shared by all bins of a ray, so that each bin has samples now and then.
 const float LEAST_SHARE = 0.05;
 
 float bin_density(uint bin)

@@ -1,15 +1,17 @@
-// What passes share that make samples, a subgroup for each ray: one atomic reserves a ray's place among the
-// samples.
+// Main loop of the passes that place samples, one subgroup per ray; one atomic reserves a ray's range
+// of samples.
 //
-// MARCH_COUNT and MARCH_WRITE split the work in two around a prefix sum over the rays (scan_rays),
-// so that the samples' order does not depend on timing: the deterministic mode. When rendering, a
-// ray takes at most `push.a` samples and goes on from there in the next round.
+// MARCH_COUNT and MARCH_WRITE split a pass in two around a prefix sum over the rays (scan_rays), so
+// that the order of the samples does not depend on timing: the deterministic mode. When rendering, a
+// ray takes at most push.a samples per iteration and continues from there in the next one; push.b is
+// the number of rays.
 //
-// For every way of sampling: what includes this defines
-//   void sample_ray(uint ray, uint limit)   makes no more samples than `limit`
-//   EQUAL_RAY_COUNTS   where it has work to do behind barriers: all subgroups of a workgroup then take as many rays,
-//                  also such as do not exist, because lavapipe ends a workgroup soon after the first of its
-//                  subgroups has ended, whatever barriers the others wait at
+// The including file defines
+//   void sample_ray(uint ray, uint limit)   places at most `limit` samples on a ray
+//   EQUAL_RAY_COUNTS   if sample_ray has barriers: all subgroups of a workgroup then run the same number of
+//                  iterations, with or without a ray, because lavapipe ends a workgroup soon after its first
+//                  subgroup has ended, even if others wait at barriers
+// Passes: march_rays, sample_uniform, sample_fine, sample_proposal, whose files list the buffers.
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
@@ -22,7 +24,8 @@ layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[
 
 void sample_ray(uint ray, uint limit);
 
-// The ray's samples are `count` from `first` on; false where they do not fit: the ray then has none.
+// Sets the ray's range of samples to `count` from `first` on. Returns false, and the ray has no
+// samples, if they do not fit.
 bool store_range(uint ray, uint count, uint first)
 {
     bool fits = first + count <= config.sample_capacity;
@@ -40,7 +43,7 @@ bool store_range(uint ray, uint count, uint first)
     return fits;
 }
 
-// Gives the ray `count` places from `first` on; false where they do not fit: the ray then has no samples.
+// Reserves `count` samples for the ray. Returns false, and the ray has no samples, if they do not fit.
 bool reserve_samples(uint ray, uint count, out uint first)
 {
     first = 0;
@@ -79,7 +82,7 @@ void main()
 #endif
     if (ray - number >= count)
         return;
-    // Once, but where the device takes fewer workgroups than there are rays for.
+    // Runs more than once only where the device limits the number of workgroups.
     do {
         sample_ray(ray, limit);
         ray += stride;

@@ -1,9 +1,16 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One subgroup per ray: as many samples for each ray that meets the cube, whatever is there: one in each of
-// config.ray_samples bins of equal size in stepping space. When training it is anywhere in its bin (stratified
-// samples: Mildenhall et al., NeRF, 2020, section 4), when rendering in the middle, and a round takes those
-// from bin push.c on.
+// Pass sample_uniform (variants sample_uniform_count, sample_uniform_write, sample_view_uniform):
+// places one sample in each of config.ray_samples equal bins in stepping space, on every ray that
+// meets the scene. One subgroup per ray. In training the sample is anywhere in its bin (stratified:
+// Mildenhall et al., NeRF, 2020, section 4), in rendering in the middle; a rendering iteration takes
+// the samples from bin push.c on.
+//
+//   buffer   shape                                         access
+//   RAYS     [ray]                                         read; write: last
+//   STATE    ray count, step (read), sample_count (write)  read, write
+//   RESULTS  [ray] first, count                            write
+//   SAMPLES  [sample]; not with MARCH_COUNT                write
 #include "shared/common.glsl"
 #include "rays/march.glsl"
 #include "rays/sample_rays.glsl"

@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup: exclusive prefix sum of the rays' sample counts (deterministic mode).
+// Pass scan_rays (deterministic mode, one workgroup): computes the exclusive prefix sum of the rays'
+// sample counts.
+//
+//   buffer   shape                                   access
+//   RESULTS  [ray] count                             read
+//   RESULTS  [ray] first                             write
+//   STATE    ray count (read), sample_count (write)  read, write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };

@@ -1,7 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Raises the cells that pick_cells chose to what the field found in them: the optical thickness of a smallest
-// marching step.
+// Pass store_cells: raises the cells that pick_cells chose to the field's density at their samples,
+// times the smallest marching step (an optical thickness).
+//
+//   buffer          shape                              access
+//   FIELD           [sample] vec4: density             read
+//   LIVE            [sample] u32: the cell             read
+//   RAYS            [sample] time                      read
+//   STATE, CONTROL  number of samples, step; progress  read
+//   OCCUPANCY       [time bin][cascade][cell] f32      read, write
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

@@ -1,6 +1,8 @@
-// Stratified samples: one in each of config.ray_samples bins.
+// Stratified sampling: one sample in each of a ray's config.ray_samples bins.
+// Passes: sample_uniform, sample_fine.
 
-// Where in its bin a ray's sample lies, 0 to 1.
+// Returns the offset of a ray's sample in its bin, 0 to 1: random in training, the middle in
+// rendering.
 float offset_in_bin(uint ray, uint bin)
 {
 #ifdef TRAIN

@@ -1,6 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The sum of the innermost cascades' values by workgroup, which the threshold's mean is made of.
+// Pass sum_cells: sums the values of the innermost cascade, in all time bins, per workgroup, for the
+// mean in the threshold.
+//
+//   buffer     shape                             access
+//   OCCUPANCY  [time bin][cascade][cell] f32     read
+//   REDUCE     REDUCE_OCCUPANCY [workgroup] f32  write
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

@@ -1,7 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// As sum_cells, of one slice of time, in the order in which update_occupancy adds the values up as it goes: by
-// groups of four cells, which rows of a workgroup take by turns. The sums are the same, bit by bit.
+// Pass sum_groups: sums the values of the innermost cascade per workgroup, bit by bit as
+// update_occupancy does: the rows of a workgroup take groups of four cells in turn. There is one time
+// bin.
+//
+//   buffer     shape                             access
+//   OCCUPANCY  [cascade][cell] f32               read
+//   REDUCE     REDUCE_OCCUPANCY [workgroup] f32  write
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

@@ -1,7 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup: cells count as occupied above min(configured threshold, mean of the innermost
-// cascade, in all slices of time).
+// Pass threshold_occupancy (one workgroup): sets the threshold above which cells are occupied to
+// min(configured threshold, mean of the innermost cascade over all time bins).
+//
+//   buffer  shape                             access
+//   REDUCE  REDUCE_OCCUPANCY [workgroup] f32  read
+//   STATE   threshold                         write
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 

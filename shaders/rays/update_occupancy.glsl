@@ -1,10 +1,14 @@
-// Per group of four neighbouring cells: decay, then the field's density at a random point of some of
-// them. The value is the optical thickness of a smallest marching step, in contracted units where space is
-// contracted, as density is.
+// Pass update_occupancy: decays groups of four neighbouring cells and raises some of the cells to the
+// field's density at a random position in them. The value is density times the smallest marching step
+// (an optical thickness), in contracted units where space is contracted, as the density is. The
+// including file includes rays/occupancy.glsl and declares
+//   float density(vec3 position)   in training space; called by whole workgroups
+//   bool any_row(bool needed)      false where density() may be skipped
 //
-// For every kind of field: what includes this has declared rays/occupancy.glsl and
-//   float density(vec3 position)   in training space; whole workgroups call it together
-//   bool any_row(bool needed)      whether density() is needed: it may be left out where not
+//   buffer     shape                                                            access
+//   STATE      step, threshold                                                  read
+//   OCCUPANCY  [cascade][cell] f32                                              read, write
+//   REDUCE     REDUCE_OCCUPANCY [workgroup] f32: sums of the innermost cascade  write
 
 #include "shared/rows.glsl"
 
@@ -44,14 +48,14 @@ void main()
 {
     const uint groups = CELL_GROUPS;
     float sum = 0.0;
-    // Whole workgroups stay together: the MLPs broadcast between lanes.
+    // Keeps whole workgroups in the loop: the MLPs broadcast between lanes.
     uint base = gl_WorkGroupID.x * TILE_ROWS;
     if (base >= groups)
         return;
     do {
         uint group = base + tile_row();
         float added = update_group(min(group, groups - 1u), group < groups);
-        // The threshold follows the mean over the innermost cascade.
+        // The threshold uses the mean of the innermost cascade.
         sum += group < CELLS / 4u ? added : 0.0;
         base += gl_NumWorkGroups.x * TILE_ROWS;
     } while (base < groups);

@@ -1,8 +1,16 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample of a picture, where the model has no pass for normals: what sample_normals.comp computes, with densities that
-// the model's own passes find at the corners of the tetrahedron. Dispatch number k adds corner k - 1 to the gradient and
-// writes corner k as a sample with a ray of its own; the last one writes the normal.
+// Pass difference_normals: computes the samples' normals as sample_normals.comp does, for models without a
+// pass for normals, from densities that the model's own passes evaluate at the corners of a
+// tetrahedron. Dispatch k adds corner k - 1 to the gradient and writes corner k as a sample with a ray
+// of its own; the last dispatch writes the normal.
+//
+//   buffer                               shape                                          access
+//   STATE                                sample_count                                   read
+//   VIEW_RAYS, VIEW_SAMPLES, VIEW_FIELD  [ray], [sample], [sample] vec4 of the picture  read
+//   FIELD                                [sample] vec4: density at corner k - 1         read
+//   RAYS, SAMPLES                        [sample]: corner k                             write
+//   NORMALS                              [sample] vec4                                  read, write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -15,7 +23,7 @@ layout(std430, BINDING(VIEW_FIELD)) readonly buffer FieldBuffer { vec4 field[]; 
 layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 
 const uint CORNERS = 4u;
-const float LEAST_ALPHA = 1e-3; // as in sample_normals.comp; less at a corner counts as just that
+const float LEAST_ALPHA = 1e-3; // as in sample_normals.comp; lower bound of a corner's density * width
 
 vec3 corner_of(uint k)
 {
@@ -35,7 +43,7 @@ void write_corner(uint i, uint k)
 
 void main()
 {
-    // push: k.
+    // push.a: k.
     uint count = min(state.sample_count, config.sample_capacity), k = push.a;
     for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * LOCAL_SIZE) {
         float width = samples[i].width;

@@ -1,7 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per ray: 1 / distance of the place where half of its light is gone, 0 where it never is. Nearness and
-// not distance, because across a plane's picture it is linear, and what is infinitely far has one.
+// Pass finish_distances: writes 1 / distance of each ray's visible surface, where the transmittance
+// falls to 0.5, or 0 where it never does. The inverse distance is linear across the image of a plane,
+// and defined at infinity.
+//
+//   buffer   shape                             access
+//   RESULTS  [ray]: depth is the median depth  read
+//   OUTPUT   [ray] f32                         write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
@@ -9,7 +14,7 @@ layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { float inverse_di
 
 void main()
 {
-    // push: rays.
+    // push.a: rays.
     uint ray = gl_GlobalInvocationID.x;
     if (ray >= push.a)
         return;

@@ -1,7 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per pixel: averages its rays, composites on the background (in sRGB space, as the loss does). With
-// NORMALS also the mean direction of its rays' normals.
+// Pass finish_pixels (variant finish_normals with NORMALS): averages the rays of each pixel and
+// composites on the background (in sRGB space, as the loss does); finish_normals also averages the
+// normals.
+//
+//   buffer         shape                               access
+//   RAYS, RESULTS  [ray]                               read
+//   NORMALS        [sample], then [ray] vec4, NORMALS  read
+//   OUTPUT         [pixel] struct Output               write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
@@ -11,7 +17,7 @@ layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { Output pixels[];
 #include "render/ray_normal.glsl"
 #endif
 
-// What is not a number is 0.
+// Clamps to 0..1; NaN becomes 0.
 float unit_range(float x)
 {
     return x > 0.0 ? min(x, 1.0) : 0.0;
@@ -19,7 +25,7 @@ float unit_range(float x)
 
 void main()
 {
-    // push: pixels in this batch, rays to a pixel, first pixel in the output.
+    // push.a: pixels in this batch; push.b: rays per pixel; push.c: first pixel in OUTPUT.
     uint pixel = gl_GlobalInvocationID.x;
     if (pixel >= push.a)
         return;

@@ -1,6 +1,8 @@
-// Spherical harmonics by quadrature. Of a function of the direction that is known at SPLAT_VIEWS directions, the sums
-// over these of weight times harmonic times value are the coefficients of degrees 0 to 3 that come nearest to it:
-// Gauss and Legendre's four latitudes of seven directions each are exact up to degree 6, which products of two have.
+// Spherical harmonics coefficients of degrees 0 to 3 by quadrature over SPLAT_VIEWS directions. A
+// coefficient is the sum over the directions of weight times harmonic times value. Four Gauss-Legendre
+// latitudes of seven directions each are exact up to degree 6, the degree of products of two
+// harmonics.
+// Passes: splat_samples, splat_colors.
 
 const uint LATITUDE_VIEWS = SPLAT_VIEWS / 4u;
 
@@ -20,7 +22,7 @@ float view_weight(uint view)
     return LATITUDE_WEIGHTS[min(view / LATITUDE_VIEWS, 3u)] * 6.2831853072 / float(LATITUDE_VIEWS);
 }
 
-// Number n, in the order and with the signs of Kerbl et al. 2023, 3D Gaussian Splatting.
+// Returns harmonic n, in the order and with the signs of Kerbl et al. 2023, 3D Gaussian Splatting.
 float harmonic(uint n, vec3 d)
 {
     vec3 s = d * d;

@@ -1,13 +1,16 @@
-// Crossings and cells of a slab. A vertex belongs to the grid edge that it lies on, and the edge to
-// the lower of its two points; a point has up to three, along x, y and z. The point (x, y, z) of the
-// slab also stands for the cell between it and (x + 1, y + 1, z - 1), whose three layers down to z - 1
-// are known when the point's vertices are.
+// Edges and cells of a slab of grid points. A vertex belongs to the grid edge on which it lies, and an
+// edge to the lower of its two points: a point has up to three vertices, along x, y and z. The point
+// (x, y, z) of the slab also stands for the cell between it and (x + 1, y + 1, z - 1): the values of
+// the layers that the cell needs are known when the point's vertices are.
+// Passes: mesh_count, mesh_vertices, mesh_triangles. Reads MESH_VALUES [layer][y][x] f32 and
+// MESH_TABLE [case][2] u32.
 #include "render/mesh_grid.glsl"
 
 layout(std430, BINDING(MESH_VALUES)) readonly buffer ValueBuffer { float values[]; };
 layout(std430, BINDING(MESH_TABLE)) readonly buffer TableBuffer { uvec2 table[]; };
 
-// Of the slab's point in layer z of BIND_MESH_VALUES; beyond the grid's sides nothing is.
+// Returns the value of the slab's point in layer z of BIND_MESH_VALUES; points beyond the grid's sides
+// are empty.
 float value_at(ivec3 p)
 {
     ivec2 last = ivec2(grid.points[0], grid.points[1]) - 1;
@@ -16,7 +19,8 @@ float value_at(ivec3 p)
     return held == p.xy ? value : -MESH_LIMIT;
 }
 
-// Bit a: there is a vertex between the point and the next one along axis a.
+// Returns a mask whose bit a is set if there is a vertex between the point and the next one along axis
+// a.
 uint edge_vertices(ivec3 p)
 {
     bool inside = value_at(p) > 0.0;
@@ -25,7 +29,8 @@ uint edge_vertices(ivec3 p)
            (inside != (value_at(p + ivec3(0, 0, 1)) > 0.0) ? 4u : 0u);
 }
 
-// Bit c: corner c of the cell above p is inside; bits of c count along x, y and z.
+// Returns a mask whose bit c is set if corner c of the cell above p is inside; the bits of c count
+// along x, y and z.
 uint cell_case(ivec3 p)
 {
     uint inside = 0u;
@@ -34,8 +39,8 @@ uint cell_case(ivec3 p)
     return inside;
 }
 
-// The table's words hold four bits for each edge of up to five triangles, and their number in the
-// last four: see render/marching_cubes_table.c.
+// A case of the table has four bits for each edge of up to five triangles, and the number of triangles
+// in the last four bits: see render/marching_cubes_table.c.
 uint case_triangles(uint inside)
 {
     return table[inside].y >> 28;

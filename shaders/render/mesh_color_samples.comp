@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per vertex: a sample that looks straight down at the surface.
+// Pass mesh_color_samples: makes a sample at each vertex that looks at the surface along its normal, for the
+// vertex's colour.
+//
+//   buffer         shape                   access
+//   MESH           struct MeshGrid         read
+//   MESH_VERTICES  [vertex]                read
+//   RAYS, SAMPLES  [vertex]: one ray each  write
 #include "render/mesh_grid.glsl"
 
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -9,7 +15,7 @@ layout(std430, BINDING(MESH_VERTICES)) readonly buffer VertexBuffer { MeshVertex
 
 void main()
 {
-    // push: vertices.
+    // push.a: vertices.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per vertex: the field's colour; and its place in the dataset's space.
+// Pass mesh_colors: stores the field's colour in each vertex and converts the vertex's position to
+// dataset space.
+//
+//   buffer         shape               access
+//   MESH           struct MeshGrid     read
+//   FIELD          [vertex] vec4: rgb  read
+//   MESH_VERTICES  [vertex]            read, write
 #include "render/mesh_grid.glsl"
 
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
@@ -8,7 +14,7 @@ layout(std430, BINDING(MESH_VERTICES)) buffer VertexBuffer { MeshVertex vertices
 
 void main()
 {
-    // push: vertices.
+    // push.a: vertices.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

@@ -1,6 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per tile of grid points: how many vertices and triangles it makes.
+// Pass mesh_count: counts the vertices and triangles of each tile of grid points, one workgroup per
+// tile.
+//
+//   buffer       shape                            access
+//   MESH         struct MeshGrid                  read
+//   MESH_VALUES  [layer][y][x] f32                read
+//   MESH_TABLE   [case][2] u32                    read
+//   MESH_TILES   [tile][vertices, triangles] u32  write
 #include "render/mesh_cells.glsl"
 
 layout(std430, BINDING(MESH_TILES)) writeonly buffer TileBuffer { uvec2 tiles[]; };

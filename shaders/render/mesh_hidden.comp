@@ -1,25 +1,31 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per grid point of the slab's new layers: no lower than how far it is behind what training views show,
-// in voxels. Where views look but none sees anything, each having something in front, that is solid.
-// Nothing is known of such places, and the largest solid that looks the same from all views has them
-// (Kutulakos and Seitz, A Theory of Shape by Space Carving, 2000). What fewer than half of the views have
-// in their pictures is beyond what was captured and stays as it is, or what is far behind anything
-// would become solid as well.
+// Pass mesh_hidden: raises the value of each grid point of the slab's new layers to at least its depth
+// behind the visible surface, in voxels. Space that training views look at, but that a surface hides
+// in each of them, becomes solid: nothing is known of it, and the largest solid that looks the same
+// from all views contains it (Kutulakos and Seitz, A Theory of Shape by Space Carving, 2000). Points
+// that fewer than half of the views have in their images are beyond what was captured and stay as they
+// are; otherwise everything far behind the scene would become solid.
+//
+//   buffer           shape                            access
+//   MESH             struct MeshGrid                  read
+//   CAMERAS          [training view]                  read
+//   VISIBILITY_MAPS  [view][pixel] f32: 1 / distance  read
+//   MESH_VALUES      [layer][y][x] f32                read, write
 #include "render/mesh_grid.glsl"
 #include "render/visibility_maps.glsl"
 #include "shared/contraction.glsl"
 
 layout(std430, BINDING(MESH_VALUES)) buffer ValueBuffer { float values[]; };
 
-// Voxels that the place is behind what it is least behind in any view, within -MESH_LIMIT ..
-// MESH_LIMIT; the lowest where too few have it in their pictures. `first`: the view to ask first; becomes the one that sees
-// the place best, where one sees it clearly.
+// Returns the smallest depth of the point behind the visible surface of any view, in voxels, within
+// -MESH_LIMIT .. MESH_LIMIT; -MESH_LIMIT if too few views have the point in their images. `first`: the
+// view to test first; becomes a view that sees the point clearly, if there is one.
 float min_distance_behind(vec3 position, bool wanted, inout uint first)
 {
     float least = wanted ? MESH_LIMIT : -MESH_LIMIT;
     uint looking = 0u;
-    // The same view for all invocations at a time.
+    // All invocations test the same view at a time.
     uint begin = subgroupBroadcastFirst(first);
     for (uint i = 0u; i < push.b && subgroupAny(least > -MESH_LIMIT); i++) {
         uint view = begin + i < push.b ? begin + i : begin + i - push.b;
@@ -36,7 +42,7 @@ float min_distance_behind(vec3 position, bool wanted, inout uint first)
 
 void main()
 {
-    // push: the grid's layer that the first new one is, views.
+    // push.a: the grid's layer of the slab's first new layer; push.b: views.
     uint count = grid.layers * layer_points(), before = MESH_OVERLAP * layer_points();
     uvec3 last = uvec3(grid.points[0], grid.points[1], grid.points[2]) - 1u;
     uint view = 0u;

@@ -1,7 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per grid point of the slab's new layers: those in occupied cells are listed to be evaluated, all
-// others are empty. What rendering skips is in no mesh either; without an occupancy grid it skips nothing.
+// Pass mesh_points: lists the grid points of the slab's new layers that lie in occupied cells, to be
+// evaluated; all other points become empty. So the mesh leaves out what rendering skips. Without an
+// occupancy grid all points in the domain of the field are listed.
+//
+//   buffer          shape                            access
+//   MESH            struct MeshGrid                  read
+//   OCCUPANCY_BITS  [time bin][cascade][cell] 1 bit  read
+//   STATE           live_count: length of the list   write
+//   MESH_VALUES     [layer][y][x] f32                write
+//   MESH_POINTS     [listed point] u32               write
 #include "render/mesh_grid.glsl"
 #include "rays/occupancy.glsl"
 #include "rays/empty_space.glsl"
@@ -25,7 +33,7 @@ bool occupied(vec3 position)
 
 void main()
 {
-    // push: the grid's layer that the first new one is.
+    // push.a: the grid's layer of the slab's first new layer.
     uint count = grid.layers * layer_points(), before = MESH_OVERLAP * layer_points();
     uvec3 last = uvec3(grid.points[0], grid.points[1], grid.points[2]) - 1u;
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {

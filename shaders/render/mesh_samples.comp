@@ -1,6 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per listed grid point: a sample for the field to be evaluated at.
+// Pass mesh_samples: makes a sample at each listed grid point, where the field is evaluated.
+//
+//   buffer         shape                   access
+//   MESH           struct MeshGrid         read
+//   MESH_POINTS    [listed point] u32      read
+//   RAYS, SAMPLES  [sample]: one ray each  write
 #include "render/mesh_grid.glsl"
 
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -9,7 +14,8 @@ layout(std430, BINDING(MESH_POINTS)) readonly buffer PointBuffer { uint points[]
 
 void main()
 {
-    // push: first of the listed points, how many, the grid's layer that the slab's first new one is.
+    // push.a: first of the listed points; push.b: how many; push.c: the grid's layer of the slab's
+    // first new layer.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;

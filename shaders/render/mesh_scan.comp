@@ -1,7 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One workgroup: what push.a tiles make becomes what all before them make, and behind the last tile
-// the whole.
+// Pass mesh_scan (one workgroup): computes the exclusive prefix sums of the counts of push.a tiles,
+// with the totals behind the last tile.
+//
+//   buffer      shape                                access
+//   MESH_TILES  [tile + 1][vertices, triangles] u32  read, write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(MESH_TILES)) buffer TileBuffer { uvec2 tiles[]; };

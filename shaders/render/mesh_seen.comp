@@ -1,20 +1,27 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per vertex, before its place becomes the dataset's: marked unless a training view sees the surface
-// there, from outside. The walls of shadows are seen from within them, at grazing angles alone.
+// Pass mesh_seen: marks the vertices that no training view sees from outside. Runs before mesh_colors
+// converts positions to dataset space. The walls of hidden space are seen from within it, at grazing
+// angles alone, and count as unseen.
+//
+//   buffer           shape                                                           access
+//   MESH             struct MeshGrid                                                 read
+//   CAMERAS          [training view]                                                 read
+//   VISIBILITY_MAPS  [view][pixel] f32: 1 / distance                                 read
+//   MESH_VERTICES    [vertex]: position, normal (read), alpha of the colour (write)  read, write
 #include "render/mesh_grid.glsl"
 #include "render/visibility_maps.glsl"
 
 layout(std430, BINDING(MESH_VERTICES)) buffer VertexBuffer { MeshVertex vertices[]; };
 
-// Voxels that a surface may lie behind where half of the light is gone.
+// Tolerance in voxels: how far the mesh may lie behind the visible surface.
 const float SLACK = 2.0;
-// Cosine, from a surface's normal, of the flattest angle at which it is seen: 84 degrees.
+// Cosine between the normal and the flattest direction of view that counts: 84 degrees.
 const float MIN_COSINE = 0.1;
 
 void main()
 {
-    // push: vertices, views.
+    // push.a: vertices; push.b: views.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

@@ -1,14 +1,23 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per cell: its triangles, counterclockwise seen from outside (marching cubes: Lorensen and Cline
-// 1987, with the table of render/marching_cubes_table.c).
+// Pass mesh_triangles: writes the triangles of each cell, counterclockwise seen from outside (marching
+// cubes: Lorensen and Cline 1987, with the table of render/marching_cubes_table.c).
+//
+//   buffer             shape                                             access
+//   MESH               struct MeshGrid                                   read
+//   MESH_VALUES        [layer][y][x] f32                                 read
+//   MESH_TABLE         [case][2] u32                                     read
+//   MESH_TILES         [tile + 1][vertices, triangles] u32: prefix sums  read
+//   MESH_FIRST_VERTEX  [layer][y][x] u32                                 read
+//   MESH_TRIANGLES     [triangle][3] u32                                 write
 #include "render/mesh_cells.glsl"
 #include "render/mesh_order.glsl"
 
 layout(std430, BINDING(MESH_FIRST_VERTEX)) readonly buffer FirstBuffer { uint firsts[]; };
 layout(std430, BINDING(MESH_TRIANGLES)) writeonly buffer TriangleBuffer { uint corners[]; };
 
-// The vertex on edge 4 * axis + k of the cell above p; bits of k count along the two other axes.
+// Returns the number of the vertex on edge 4 * axis + k of the cell above p; the bits of k count along
+// the other axes.
 uint edge_number(ivec3 p, uint edge)
 {
     uint axis = edge >> 2;
@@ -21,7 +30,7 @@ uint edge_number(ivec3 p, uint edge)
 
 void main()
 {
-    // push: first triangle of the slab to write, how many there is room for.
+    // push.a: first triangle of the slab to write; push.b: how many fit.
     uint first = tiles[gl_WorkGroupID.x].y;
     if (first == tiles[gl_WorkGroupID.x + 1u].y)
         return;
@@ -37,7 +46,7 @@ void main()
         uint inside = i < count ? cell_case(p) : 0u;
         uint triangles = case_triangles(inside);
         for (uint n = 0u; n < triangles; n++, triangle++) {
-            if (triangle - push.a >= push.b) // unsigned: before or behind
+            if (triangle - push.a >= push.b) // unsigned: also true before the first
                 continue;
             for (uint corner = 0u; corner < 3u; corner++)
                 corners[3u * (triangle - push.a) + corner] =

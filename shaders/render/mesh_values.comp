@@ -1,8 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per listed grid point: how far the logarithm of the density is above the surface's. Logarithms because
-// a surface's density rises by orders of magnitude from one point to the next; limits because what is
-// nearly empty or full says nothing about where the surface is.
+// Pass mesh_values: stores log(density) - log(surface density) at each listed grid point. Logarithms,
+// because density rises by orders of magnitude from one point to the next at a surface; clamped,
+// because nearly empty or nearly full points say nothing about where the surface is.
+//
+//   buffer       shape                   access
+//   MESH         struct MeshGrid         read
+//   FIELD        [sample] vec4: density  read
+//   MESH_POINTS  [listed point] u32      read
+//   MESH_VALUES  [layer][y][x] f32       write
 #include "render/mesh_grid.glsl"
 #include "shared/contraction.glsl"
 
@@ -12,15 +18,16 @@ layout(std430, BINDING(MESH_POINTS)) readonly buffer PointBuffer { uint points[]
 
 void main()
 {
-    // push: as mesh_samples.
+    // push.a to push.c: as mesh_samples.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;
     uint point = points[push.a + i];
     float above = log(max(field[i].w, 1e-30)) - grid.threshold;
-    // Contracted space has its densities by contracted radius: see composite.comp.
+    // In contracted space densities are per unit of contracted radius: see width_at in
+    // shared/contraction.glsl.
     if (CONTRACTION == CONTRACTION_CUBE)
         above -= 2.0 * log(max(maximum_norm(from_center(point_position(point, push.c))), 1.0));
-    // Not a number is empty.
+    // NaN counts as empty.
     values[point] = above > -MESH_LIMIT ? min(above, MESH_LIMIT) : -MESH_LIMIT;
 }

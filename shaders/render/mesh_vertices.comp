@@ -1,8 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per grid point: the vertices on its three edges, where the linear interpolation of the values is 0,
-// with the normal of the values' gradient (central differences, interpolated as well). Numbers them
-// in the points' order, whatever the timing.
+// Pass mesh_vertices: writes the vertices on the three edges of each grid point, where the linear
+// interpolation of the values is 0, with the normal of the values' gradient (central differences,
+// interpolated as well). Vertices are numbered in the order of the points, independent of timing.
+//
+//   buffer             shape                                             access
+//   MESH               struct MeshGrid                                   read
+//   MESH_VALUES        [layer][y][x] f32                                 read
+//   MESH_TILES         [tile + 1][vertices, triangles] u32: prefix sums  read
+//   MESH_FIRST_VERTEX  [layer][y][x] u32: the point's first vertex       write
+//   MESH_VERTICES      [vertex]                                          write
 #include "render/mesh_cells.glsl"
 #include "render/mesh_order.glsl"
 
@@ -20,7 +27,7 @@ MeshVertex edge_vertex(ivec3 p, uint axis)
 {
     ivec3 along = ivec3(axis == 0u, axis == 1u, axis == 2u);
     float from = value_at(p), to = value_at(p + along);
-    // Vertices of different edges stay apart, so that no triangle has two corners in one place.
+    // Keeps vertices of different edges apart, so that no triangle has two corners at one position.
     float t = clamp(from / (from - to), 1e-3, 1.0 - 1e-3);
     vec3 outwards = -mix(gradient(p), gradient(p + along), t);
     if (dot(outwards, outwards) < 1e-12)
@@ -34,8 +41,8 @@ MeshVertex edge_vertex(ivec3 p, uint axis)
 
 void main()
 {
-    // push: first vertex of the slab to write, how many there is room for, the number of the slab's
-    // first vertex, the slab's lowest layer.
+    // push.a: first vertex of the slab to write; push.b: how many fit; push.c: number of the slab's
+    // first vertex; push.d: the slab's lowest layer.
     uint first = tiles[gl_WorkGroupID.x].x;
     if (first == tiles[gl_WorkGroupID.x + 1u].x)
         return;
@@ -55,7 +62,7 @@ void main()
         for (uint axis = 0u; axis < 3u; axis++) {
             if ((edges >> axis & 1u) == 0u)
                 continue;
-            if (vertex - push.a < push.b) // unsigned: neither before nor behind
+            if (vertex - push.a < push.b) // unsigned: false before the first and behind the last
                 vertices[vertex - push.a] = edge_vertex(p, axis);
             vertex++;
         }

@@ -1,15 +1,18 @@
-// The normal that composite_normals has summed up along a ray. After BIND_RAYS is declared.
+// Returns a ray's normal from the sum that composite_normals has stored. The including file declares
+// rays.
+// Passes: finish_normals, finish_points. Reads NORMALS [sample], then [ray] vec4.
 
 layout(std430, BINDING(NORMALS)) readonly buffer NormalBuffer { vec4 normals[]; };
 
-// Zero also for what is not finite.
+// Normalises a vector; returns zero for one that is not finite or nearly zero.
 vec3 unit_or_zero(vec3 v)
 {
     float square = dot(v, v);
     return square > 1e-30 && square < 1e38 ? v * inversesqrt(square) : vec3(0.0);
 }
 
-// No visible surface faces away: what noise turns beyond the horizon is brought back to it.
+// Visible surfaces do not face away from the camera: normals that noise has turned beyond the horizon
+// are projected to it.
 vec3 ray_normal(uint ray)
 {
     vec3 normal = unit_or_zero(normals[config.sample_capacity + ray].xyz);

@@ -1,12 +1,20 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample of a picture: the falling gradient of the density's logarithm. It is normal to the surface of
-// equal density, and as long as this is sharp, so that sharp surfaces count most in the mean along a ray.
+// Pass sample_normals: computes the negative gradient of log density at each sample of a picture. The
+// vector is normal to the surface of equal density, and the longer the sharper that surface is, so
+// that sharp surfaces count most in the mean along a ray.
 //
-// The gradient comes from differences between the corners of a tetrahedron (Quilez, Normals for an
-// SDF) some of the sample's widths wide: the grid's interpolation has a kink at every face of its cells, all
-// of which the gradient at a point would show. In FP32 whatever the field is rendered in, because
-// differences amplify rounding.
+// The gradient is a difference between the corners of a tetrahedron (Quilez, Normals for an SDF) some
+// sample widths wide: the exact gradient would show the kinks of the grid's interpolation at every
+// face of its cells. The pass computes in FP32 for any precision of the field, because differences
+// amplify rounding.
+//
+//   buffer         shape                   access
+//   STATE          sample_count            read
+//   RAYS, SAMPLES  [ray], [sample]         read
+//   FIELD          [sample] vec4: density  read
+//   PARAMS         [parameter] f32         read
+//   NORMALS        [sample] vec4           write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -18,10 +26,10 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(NORMALS)) writeonly buffer NormalBuffer { vec4 normals[]; };
 
-const float REACH = 1.0;        // of the corners along each axis, in widths of the sample
-const float LEAST_ALPHA = 1e-3; // more transparent samples need no normal: no picture shows it
+const float REACH = 1.0;        // of the corners along each axis, in sample widths
+const float LEAST_ALPHA = 1e-3; // density * width below which a sample is too transparent to need a normal
 
-// Whole workgroups.
+// Called by whole workgroups.
 vec3 density_gradient(vec3 position, float reach)
 {
     vec3 gradient = vec3(0.0);
@@ -38,7 +46,7 @@ void main()
     uint count = min(state.sample_count, config.sample_capacity);
     uint stride = gl_NumWorkGroups.x * TILE_ROWS;
     uint mine = tile_row();
-    // As in field_forward: all invocations stay, workgroups without samples leave.
+    // As in field_forward: all invocations stay in the loop, workgroups without samples leave.
     uint first = gl_WorkGroupID.x * TILE_ROWS;
     if (first >= count)
         return;
@@ -46,7 +54,8 @@ void main()
         uint i = min(first + mine, count - 1u);
         float width = samples[i].width;
         vec3 direction, position = sample_position(i, direction), normal = vec3(0.0);
-        // Only what needs one, whatever its neighbours need: in which order samples lie is chance.
+        // Only samples that need a normal get one, whatever their neighbours need: which samples are
+        // neighbours depends on timing.
         bool needed = field[i].w * width >= LEAST_ALPHA;
         if (any_row(needed)) {
             vec3 gradient = density_gradient(position, REACH * width);

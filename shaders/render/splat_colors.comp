@@ -1,6 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per splat: the spherical harmonics of what is seen of it, and how much light its depth takes.
+// Pass splat_colors: computes the spherical harmonics of each splat's colour, and its opacity from the
+// optical thickness along its normal.
+//
+//   buffer                shape                                access
+//   SAMPLES, RAYS, FIELD  [splat][SPLAT_VIEWS + SPLAT_DEPTHS]  read
+//   SPLATS                [splat] harmonics, opacity           write
 #include "render/mesh_grid.glsl"
 #include "render/harmonics.glsl"
 #include "shared/contraction.glsl"
@@ -10,7 +15,7 @@ layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(SPLATS)) buffer SplatBuffer { Splat splats[]; };
 
-// The colour that the field has there; a component that is not a finite number is 0.
+// Returns the field's colour at sample i, with components that are not finite set to 0.
 vec3 color_of(uint i)
 {
     vec3 color = field[i].rgb;
@@ -19,7 +24,7 @@ vec3 color_of(uint i)
 
 void main()
 {
-    // push: splats.
+    // push.a: splats.
     uint i = gl_GlobalInvocationID.x, first = i * (SPLAT_VIEWS + SPLAT_DEPTHS);
     if (i >= push.a)
         return;
@@ -33,7 +38,7 @@ void main()
     float thickness = 0.0;
     for (uint k = first + SPLAT_VIEWS; k < first + SPLAT_VIEWS + SPLAT_DEPTHS; k++) {
         vec3 position = vec3(rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]);
-        // Not a number is empty.
+        // NaN counts as empty.
         float part = field[k].w * width_at(position, samples[k].width);
         thickness += part > 0.0 ? part : 0.0;
     }

@@ -1,6 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample of each splat: it is looked at from all sides, and along its normal through its depth.
+// Pass splat_samples: makes the samples of each splat: SPLAT_VIEWS directions of view at its position,
+// and SPLAT_DEPTHS samples along its normal.
+//
+//   buffer         shape                                 access
+//   MESH           struct MeshGrid: scale, offset, time  read
+//   SPLATS         [splat] position, normal, spacing     read
+//   RAYS, SAMPLES  [splat][SPLAT_VIEWS + SPLAT_DEPTHS]   write
 #include "render/mesh_grid.glsl"
 #include "render/harmonics.glsl"
 
@@ -10,7 +16,7 @@ layout(std430, BINDING(SPLATS)) readonly buffer SplatBuffer { Splat splats[]; };
 
 void main()
 {
-    // push: splats.
+    // push.a: splats.
     uint i = gl_GlobalInvocationID.x, splat = i / (SPLAT_VIEWS + SPLAT_DEPTHS);
     if (splat >= push.a)
         return;
@@ -21,8 +27,8 @@ void main()
     float width = 2.0 * splats[splat].spacing * grid.scale / float(SPLAT_DEPTHS);
     position = position * grid.scale + vec3(grid.offset[0], grid.offset[1], grid.offset[2]);
     if (k < SPLAT_VIEWS) {
-        // Nobody sees a surface from behind. What it looks like from in front, mirrored, keeps the low
-        // degrees right in front.
+        // Views from behind the surface get the colour of the mirrored view from in front: no camera
+        // looks from behind, and a symmetric function keeps the low degrees right in front.
         direction = view_direction(k);
         direction -= 2.0 * max(dot(direction, normal), 0.0) * normal;
     } else {

@@ -1,6 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per listed pixel: the colour of what its ray has met, and where that was nothing the surface's.
+// Pass texture_colors: composites the samples of each listed texel's ray; a ray that meets nothing
+// gets the colour of the sample at the surface.
+//
+//   buffer          shape                            access
+//   RAYS            [listed texel]                   read
+//   SAMPLES, FIELD  [listed texel][TEXTURE_SAMPLES]  read
+//   MESH_POINTS     [listed texel] u32: its index    read
+//   TEXELS          [row][column] RGB8               write
 #include "render/mesh_grid.glsl"
 #include "shared/contraction.glsl"
 
@@ -14,7 +21,7 @@ const float LEAST_OPACITY = 1e-4;
 
 void main()
 {
-    // push: first of the listed pixels, how many.
+    // push.a: first of the listed texels; push.b: how many.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;
@@ -25,7 +32,7 @@ void main()
     for (uint k = 0u; k < TEXTURE_SAMPLES; k++) {
         Sample s = samples[i * TEXTURE_SAMPLES + k];
         vec4 value = field[i * TEXTURE_SAMPLES + k];
-        // Not a number is empty.
+        // NaN counts as empty.
         float thickness = max(value.w * width_at(origin + s.t * direction, s.width), 0.0);
         float weight = left * (1.0 - exp(-thickness));
         if (weight > 0.0)

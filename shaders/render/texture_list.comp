@@ -1,6 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per pixel: those that show something are listed.
+// Pass texture_list: lists the texels that show a triangle.
+//
+//   buffer       shape                           access
+//   TEXELS       [row][column] u32               read
+//   STATE        live_count: length of the list  write
+//   MESH_POINTS  [listed texel] u32              write
 #include "render/mesh_grid.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
@@ -9,7 +14,7 @@ layout(std430, BINDING(MESH_POINTS)) writeonly buffer PointBuffer { uint points[
 
 void main()
 {
-    // push: not used; pixels of a row, rows.
+    // push.b: pixels of a row; push.c: rows.
     uint i = gl_GlobalInvocationID.x;
     bool wanted = i < push.b * push.c && texels[min(i, push.b * push.c - 1u)] != TEXEL_NONE;
     uvec4 ballot = subgroupBallot(wanted);

@@ -1,16 +1,21 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per triangle: the pixels whose centres it covers show it, and those around it as far as filters reach, unless
-// another covers them. Of several the first has it, whatever the timing.
+// Pass texture_rasterize: assigns to each triangle the texels whose centres it covers, and a margin for
+// texture filters that no other triangle covers. Where several triangles cover a texel, the first one
+// gets it, independent of timing.
+//
+//   buffer             shape                                                       access
+//   TEXTURE_TRIANGLES  [triangle]                                                  read
+//   TEXELS             [row][column] u32: triangle, with TEXEL_MARGIN in the margin  read, write
 #include "render/texture.glsl"
 
 layout(std430, BINDING(TEXELS)) buffer TexelBuffer { uint texels[]; };
 
-const float REACH = 1.5; // pixels: a little more than the diagonal of one
+const float REACH = 1.5; // pixels: a little more than a pixel's diagonal
 
 void main()
 {
-    // push: triangles; pixels of a row, rows.
+    // push.a: triangles; push.b: pixels of a row; push.c: rows.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

@@ -1,7 +1,16 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per listed pixel: a short ray straight down at the surface, from a voxel above it to one below. Triangles are
-// only near the surface, and what colour the field has away from it nobody has told it.
+// Pass texture_samples: makes a short ray at each listed texel, along the surface's normal from one
+// voxel above the surface to one below: triangles lie only near the surface, and away from it the
+// field's colour is untrained.
+//
+//   buffer             shape                            access
+//   MESH               struct MeshGrid                  read
+//   TEXTURE_TRIANGLES  [triangle]                       read
+//   TEXELS             [row][column] u32                read
+//   MESH_POINTS        [listed texel] u32: its index    read
+//   RAYS               [listed texel]                   write
+//   SAMPLES            [listed texel][TEXTURE_SAMPLES]  write
 #include "render/texture.glsl"
 
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -23,7 +32,7 @@ vec3 corner_normal(uint triangle, uint corner)
 
 void main()
 {
-    // push: first of the listed pixels, how many; pixels of a row.
+    // push.a: first of the listed texels; push.b: how many; push.c: pixels of a row.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;

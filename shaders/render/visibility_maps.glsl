@@ -1,33 +1,36 @@
-// What the training views see of a field: see src/render/visibility_maps.h.
+// Looks up the visible surface of the training views in their visibility maps: see src/render/visibility_maps.h.
+// Passes: mesh_hidden, mesh_seen. Reads VISIBILITY_MAPS [view][pixel] f32.
 #include "rays/camera.glsl"
 
 layout(std430, BINDING(VISIBILITY_MAPS)) readonly buffer VisibilityMapBuffer { float inverse_distance[]; };
 
-// Between neighbouring pixels distances change by up to this times the pixel's angle on one surface,
-// seen at 83 degrees from its normal; by more from one surface to another.
+// Largest relative change of 1 / distance between neighbouring pixels on one surface, in units of the
+// pixel's angle: that of a surface seen at 83 degrees from its normal. Larger changes are between
+// surfaces.
 const float MAX_SLOPE = 8.0;
 
-// Nearness of what a view shows at an image position: interpolated on one surface, else that of the
-// surface in front.
+// Returns 1 / distance of the visible surface at an image position: interpolated on one surface,
+// otherwise that of the surface in front.
 float visible_inverse_distance(Camera camera, vec2 pixel)
 {
     uvec2 last = uvec2(camera.width, camera.height) - 1u;
-    vec2 place = clamp(pixel - 0.5, vec2(0.0), vec2(last));
-    uvec2 low = min(uvec2(ivec2(place)), last), high = min(low + 1u, last);
+    vec2 texel = clamp(pixel - 0.5, vec2(0.0), vec2(last));
+    uvec2 low = min(uvec2(ivec2(texel)), last), high = min(low + 1u, last);
     uint row = camera.first_pixel + low.y * camera.width;
     uint next = camera.first_pixel + high.y * camera.width;
     vec4 n = vec4(inverse_distance[row + low.x], inverse_distance[row + high.x], inverse_distance[next + low.x],
                   inverse_distance[next + high.x]);
     float nearest = max(max(n.x, n.y), max(n.z, n.w)), farthest = min(min(n.x, n.y), min(n.z, n.w));
-    vec2 part = place - vec2(low);
+    vec2 part = texel - vec2(low);
     float between = mix(mix(n.x, n.y, part.x), mix(n.z, n.w, part.x), part.y);
     bool one_surface = (nearest - farthest) * min(camera.focal_x, camera.focal_y) <= MAX_SLOPE * nearest;
     return one_surface ? between : nearest;
 }
 
-// How far the place, which the view has at `pixel`, is behind what it shows there; negative in front.
-float distance_behind(Camera camera, vec2 pixel, vec3 place)
+// Returns how far a position, which the view has at `pixel`, is behind the visible surface; negative
+// in front of it.
+float distance_behind(Camera camera, vec2 pixel, vec3 position)
 {
     vec3 eye = vec3(camera.pose[3], camera.pose[7], camera.pose[11]);
-    return distance(place, eye) - 1.0 / max(visible_inverse_distance(camera, pixel), 1e-9);
+    return distance(position, eye) - 1.0 / max(visible_inverse_distance(camera, pixel), 1e-9);
 }

@@ -1,50 +1,78 @@
-/* Every buffer that programs see, once. A row is
- *   BUFFER(number, NAME, "name", element, count, memory, kept)
- * number   of BIND_NAME: descriptor set number / SET_SIZE, binding number % SET_SIZE
- * "name"   in lists of memory and in messages
- * element  its type, for the host; count: how many, of the host's struct buffer_counts *n
- * memory   GPU_DEVICE, or GPU_HOST for what the host reads or writes between dispatches
- * kept     KEPT(tensor): in checkpoints, under that name and in the order of the rows;
- *          WEIGHTS(tensor): --init takes it over as well; LOST: it is not kept
+/* Lists every buffer that shaders see, once. Included by C and by GLSL, which uses the numbers. */
+/* clang-format off */
+/* A row is
  *
- * Set 0 is a field and the samples that it is asked about: the same for training, pictures, meshes
- * and self-tests, each with buffers of its own. Set 1 belongs to the room that records the pass, so
- * lists of several rooms use its numbers. Included by C and by GLSL, which takes the numbers alone.
+ *   BUFFER(number, NAME, "name", element, count, memory, kept)
+ *
+ *   number   value of BIND_NAME: descriptor set number / SET_SIZE, binding number % SET_SIZE
+ *   "name"   name in lists of memory and in messages
+ *   element  type of an element, for the host
+ *   count    number of elements, from the host's struct buffer_counts *n
+ *   memory   GPU_DEVICE, or GPU_HOST if the host reads or writes it between dispatches
+ *   kept     SAVED(tensor): in checkpoints under that name, in the order of the rows;
+ *            WEIGHTS(tensor): --init reads it as well; UNSAVED: not in checkpoints
+ *
+ * Set 0 is a field and the samples at which it is evaluated: the same for training, pictures, meshes and
+ * self-tests, each with buffers of its own. Set 1 belongs to the module that records the pass, so lists of
+ * several modules use its numbers.
  */
+/* clang-format on */
 #ifndef SHARED_BUFFERS_H
 #define SHARED_BUFFERS_H
 
-#define SET_SIZE \
-    15 /* bindings of a set: two sets stay below the 31 storage buffers of some drivers */
+/* Bindings of a set: two sets stay below the 31 storage buffers of some drivers. */
+#define SET_SIZE 15
 
-/* config            constants of the run
- * control           written by the host between recordings
- * stats             a ring, read late by the host
- * training images   premultiplied RGBA8 (all views, or some at a time), or PIXEL_IGNORED
- * field values      rgb and density of samples
- * field gradients   of the loss by rgb and density
- * features          [level][sample][feature], float, or f16 where the MLPs are: the field's inputs;
- *                   after field_backward gradients of live samples
- * live samples      indices of samples that carry a gradient
- * parameters        masters when training, their average for inference; f16: a rounded copy of them
- * gradient sums     64-bit fixed point, low word first, or pairs of f16
- * average           moving average of the masters
- * occupancy         [slice of time][cascade][resolution^3], Morton order: optical thickness of a
- *                   smallest step (where space is contracted, of that much contracted radius);
- *                   negative where no camera sees. Where the scene moves the last 8 bits are the
- *                   time at which that was found (shaders/rays/cell_times.glsl)
- * occupancy bits    32 cells a word; then one uint per 8x8x8 block
- * moments           of gradients, which the optimiser keeps: as many as its kind has (src/optim/kinds.c)
- * step counts       steps of the optimiser taken by each entry
- * partial gradients, backward scratch   by workgroup of field_backward: sums of weights; its tiles
- * partial sums      by workgroup, see REDUCE_*
- * input gradients   [sample]: by position (xyz, 0), by direction (xyz, 0); of live samples, where
- *                   SPEC_INPUT_GRADIENTS asks for them
- * addresses         64-bit addresses of all buffers by number, for programs that read by address;
- *                   the room gpu fills it in */
-/* Group counts are begin_step's copy of State.dispatches. Devices read them by a way of their own:
- * apart from what programs write, that spares barriers which wait for both. */
 /* clang-format off */
+/* Buffers of a training step. All passes read CONFIG, which the tables of the shaders omit.
+ *
+ *   buffer             shape                                   contents
+ *   CONFIG             Config                                  constants of the run
+ *   CONTROL            Control                                 written by the host between two submissions
+ *   DISPATCHES         [2 * DISPATCH_COUNT] Dispatch           copy of State.dispatches, then the proposal's
+ *   STATS              [STATS_RING] Stats                      ring of the steps' figures, read late by the host
+ *   CAMERAS            [camera] Camera                         training views first
+ *   PIXELS             [pixel] RGBA8                           training images, premultiplied, or PIXEL_IGNORED:
+ *                                                              all views or the resident image strips
+ *   RAYS               [ray] Ray
+ *   RESULTS            [ray] RayResult
+ *   SAMPLES            [sample] Sample
+ *   FIELD              [sample][rgb, density] f32              field values
+ *   FIELD_GRADIENTS    [sample][rgb, density] f32              gradients of the loss, times the loss scale
+ *   FEATURES           [level][sample][feature] f32 or f16     inputs of the MLPs, in their precision; after
+ *                                                              field_backward gradients of live samples
+ *                      [chunk's column][row] f32 or f16        behind: activations (field/layers.glsl)
+ *   LIVE               [live sample] u32                       samples that carry a gradient
+ *   PARAMS             [parameter] f32                         parameters in training, their average in inference
+ *   F16_PARAMS         [parameter] f16                         rounded copy; then MLP weights by output; then
+ *                                                              panels of weights (field/layers.glsl)
+ *   GRADIENTS          [parameter] f32
+ *   ACCUMULATORS       [parameter][low, high word] u32         64-bit fixed point, if gradients are summed so
+ *                      [parameter] f16                         behind: gradients in f16, if used
+ *   AVERAGE            [parameter] f32                         moving average of the parameters
+ *   F16_AVERAGE        as F16_PARAMS                           its rounded copy
+ *   OCCUPANCY          [time bin][cascade][cell] f32           optical thickness of a smallest step (in contracted
+ *                                                              space, of as much contracted radius); negative:
+ *                                                              no camera sees the cell. Cells in Morton order.
+ *                                                              Dynamic scenes: the last 8 bits are the time at
+ *                                                              which the value was found (rays/cell_times.glsl)
+ *   OCCUPANCY_BITS     [time bin][cascade][cell] 1 bit         1: occupied; 32 cells a word
+ *                      [time bin][cascade][block] u32          behind: one word per 8x8x8 cells
+ *   MOMENT1, MOMENT2   [parameter] f32                         moments of the optimiser, as many as its kind has
+ *                                                              (src/optim/kinds.c)
+ *   STEP_COUNTS        [entry] u32                             optimiser steps taken by each entry
+ *   STATE              State
+ *   PARTIALS           [workgroup][summed parameter] f32       partial sums of weight gradients
+ *   SCRATCH            [workgroup] bytes                       tiles of field_backward
+ *                      [column][row] f32 or f16                behind: gradients of activations
+ *   REDUCE             [REDUCE_SIZE] f32                       partial sums by workgroup, see REDUCE_*
+ *   INPUT_GRADIENTS    [sample][xyz 0, xyz 0] f32              by position and direction, of live samples; with
+ *                                                              SPEC_INPUT_GRADIENTS
+ *   ADDRESSES          [buffer number] u64                     addresses of all buffers, for shaders that read by
+ *                                                              address; written by the module gpu
+ *
+ * DISPATCHES is a buffer of its own because devices read dispatch sizes in another way than shaders write: apart
+ * from the shaders' buffers it spares barriers that wait for both. */
 #define STEP_BUFFERS(BUFFER)                                                                                           \
     BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, UNSAVED)                                                 \
     BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, UNSAVED)                                               \
@@ -62,7 +90,7 @@
     BUFFER(7, PARAMS, "parameters", float, n->params, GPU_DEVICE, WEIGHTS("params"))                                   \
     BUFFER(8, F16_PARAMS, "f16 parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, UNSAVED)                  \
     BUFFER(19, GRADIENTS, "gradients", float, n->params, GPU_DEVICE, UNSAVED)                                          \
-    BUFFER(20, ACCUMULATORS, "gradient sums", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, UNSAVED)                  \
+    BUFFER(20, ACCUMULATORS, "gradient accumulators", uint8_t, n->params * n->sum_bytes, GPU_DEVICE, UNSAVED)          \
     BUFFER(21, AVERAGE, "average parameters", float, n->params, GPU_DEVICE, WEIGHTS("average"))                        \
     BUFFER(22, F16_AVERAGE, "f16 average parameters", uint16_t, n->f16_params + n->panels, GPU_DEVICE, UNSAVED)        \
     BUFFER(9, OCCUPANCY, "occupancy", float, n->cells, GPU_DEVICE, WEIGHTS("occupancy"))                               \
@@ -77,27 +105,26 @@
     BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, UNSAVED)
 /* clang-format on */
 #define BIND_ADDRESSES      14
-/* What the pass that samples for the fine field reads of the coarse one's set of samples, in
- * bindings of its own: no rows, for these are the set's RESULTS, SAMPLES and FIELD. */
+/* Coarse samples in the pass that places the fine ones: RESULTS, SAMPLES and FIELD of the coarse
+ * set of samples. */
 #define BIND_COARSE_RESULTS 26
 #define BIND_COARSE_SAMPLES 27
 #define BIND_COARSE_FIELD   28
-/* What the pass that teaches a proposal reads of the fine samples. */
+/* Fine samples in the pass that computes a proposal's loss (interlevel). */
 #define BIND_FINE_RESULTS   23
 #define BIND_FINE_SAMPLES   24
 #define BIND_FINE_FIELD     25
-/* What the pass that finds normals from densities around samples reads of the picture's samples. */
+/* A picture's samples in the pass that computes normals from densities around them
+ * (difference_normals). */
 #define BIND_VIEW_RAYS      23
 #define BIND_VIEW_SAMPLES   24
 #define BIND_VIEW_FIELD     25
-/* Where ranks that took periods alone are averaged, in bindings of their own, which have the
- * numbers that are averaged in the place of the parameters: the entries' counts when all ranks were
- * the same; their steps since, as float. */
+/* Parameter averaging, in which PARAMS is the buffer that is averaged: [entry] u32, step counts at
+ * the last averaging; [entry] f32, steps since, then the rank's share. */
 #define BIND_SYNCED_COUNTS  26
 #define BIND_STEPS          27
 
-/* Samples as those who evaluate them between passes read and write them, in bindings of their own.
- */
+/* Samples for callers that evaluate a field between passes: shapes in stepper/list_samples.comp. */
 #define BIND_LIST_SUMMARY       15
 #define BIND_LISTED_POSITIONS   16
 #define BIND_LISTED_DIRECTIONS  17
@@ -112,21 +139,32 @@
 #define BIND_LISTED_IN_LOSS     26
 #define BIND_LISTED_DENSITIES   27
 
-/* Pictures, points and meshes. A mesh's slab is `layers` layers of `layer` grid points whose
- * vertices are found together; MESH_OVERLAP layers below it and two above belong to it.
- * normals               view normals of samples; then sums of weight * normal of rays
- * mesh values           [layers + MESH_OVERLAP][points[1]][points[0]]: positive inside of the surface
- * mesh vertex numbers   [layers + 1][points[1]][points[0]]: the first vertex of a point's edges,
- *                       where these have any; layer 0 is the one below the slab
- * mesh points           those of the mesh values to evaluate
- * mesh tiles            [2][tiles + 1]: vertices and triangles of all tiles before; the last: of all
- * mesh table            triangles of a cell, two words for each case
- * sight                 for each pixel of the views of the cameras, from their first_pixel on,
- *                       1 / distance of what they see; 0: nothing
- * texels                pixels of rows of a texture: the number of the triangle that each shows,
- *                       TEXEL_MARGIN more where it shows it beyond its edge, TEXEL_NONE; once that
- * is evaluated, RGB8 */
 /* clang-format off */
+/* Buffers of pictures, points and meshes. A mesh is made in slabs: `layers` layers of `layer` grid points whose
+ * vertices are found together. A slab's values include one layer below it and two above; MESH_OVERLAP of them are
+ * copied from the slab before.
+ *
+ *   buffer             shape                                   contents
+ *   OUTPUT             [pixel] Output
+ *   NORMALS            [sample][4] f32                         view normals of samples
+ *                      [ray][4] f32                            behind: sums of weight * normal
+ *   MESH               MeshGrid
+ *   MESH_VALUES        [layers + MESH_OVERLAP][y][x] f32         positive inside of the surface
+ *   MESH_FIRST_VERTEX  [layers + 1][y][x] u32                  first vertex on a point's edges, if they have any;
+ *                                                              layer 0 is the one below the slab
+ *   MESH_POINTS        [listed point] u32                      indices of MESH_VALUES to evaluate
+ *   MESH_TILES         [tile + 1][vertices, triangles] u32     sums over all tiles before; the last: over all
+ *   MESH_TABLE         [case][2] u32                           triangles of a cell
+ *   MESH_VERTICES      [vertex] MeshVertex
+ *   MESH_TRIANGLES     [triangle][3] u32
+ *   VISIBILITY_MAPS    [pixel] f32                             1 / distance of the visible surface, for each camera's
+ *                                                              pixels from first_pixel on; 0: none
+ *   TEXTURE_TRIANGLES  [triangle] TextureTriangle
+ *   TEXELS             [row][column] u32                       number of the triangle that the pixel shows; with
+ *                                                              TEXEL_MARGIN beyond its edge; TEXEL_NONE; once
+ *                                                              evaluated, RGB8
+ *   SPLATS             [splat] Splat
+ */
 #define VIEW_BUFFERS(BUFFER)                                                                                           \
     BUFFER(15, OUTPUT, "pixels", struct Output, n->rays, GPU_HOST, UNSAVED)                                            \
     BUFFER(16, NORMALS, "normals", float[4], n->samples + n->rays, GPU_DEVICE, UNSAVED)                                \
@@ -138,13 +176,13 @@
     BUFFER(22, MESH_TABLE, "mesh table", uint32_t, MESH_TABLE_WORDS, GPU_DEVICE, UNSAVED)                              \
     BUFFER(23, MESH_VERTICES, "mesh vertices", struct MeshVertex, n->vertices, GPU_HOST, UNSAVED)                      \
     BUFFER(24, MESH_TRIANGLES, "mesh triangles", uint32_t[3], n->triangles, GPU_HOST, UNSAVED)                         \
-    BUFFER(25, VISIBILITY_MAPS, "sight", float, n->visibility_maps, GPU_DEVICE, UNSAVED)                               \
+    BUFFER(25, VISIBILITY_MAPS, "visibility maps", float, n->visibility_maps, GPU_DEVICE, UNSAVED)                     \
     BUFFER(26, TEXTURE_TRIANGLES, "texture triangles", struct TextureTriangle, n->triangles, GPU_DEVICE, UNSAVED)      \
     BUFFER(27, TEXELS, "texels", uint32_t, n->texels, GPU_DEVICE, UNSAVED)                                             \
     BUFFER(28, SPLATS, "splats", struct Splat, n->splats, GPU_HOST, UNSAVED)
 /* clang-format on */
 
-/* The numbers as constants: BINDING(RAYS) in the layout of a GLSL block. */
+/* Defines the numbers as constants BIND_NAME, and BINDING(NAME) for the layout of a GLSL block. */
 #ifdef VULKAN
 #define BUFFER_NUMBER(number, NAME, name, element, count, memory, kept) \
     const uint BIND_##NAME = number;

@@ -1,4 +1,5 @@
-// Declarations that every pass starts with.
+// Declarations with which every pass starts: workgroup size, run constants, push constants, random
+// numbers.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_vote : require
@@ -7,8 +8,9 @@
 
 #include "shared/layout.h"
 
-// Of one dimension: an invocation's number is gl_LocalInvocationID.x. gl_LocalInvocationIndex is the same,
-// but lavapipe does not see that lanes have it in a row and loads and stores for one after the other.
+// One-dimensional workgroups: an invocation's number is gl_LocalInvocationID.x.
+// gl_LocalInvocationIndex is equal, but lavapipe does not see that it is consecutive across lanes, and
+// loads and stores lane by lane.
 layout(local_size_x_id = SPEC_LOCAL_SIZE) in;
 
 layout(constant_id = SPEC_SUBGROUP_SIZE) const uint SUBGROUP_SIZE = 32;
@@ -18,23 +20,24 @@ layout(constant_id = SPEC_CPU_KERNELS) const uint CPU_SHAPED = 0;
 layout(std430, BINDING(CONFIG)) readonly buffer ConfigBuffer { Config config; };
 layout(push_constant) uniform PushBlock { Push push; };
 
-// Whole numbers in [0, 2^23) to integers. Through the mantissa, because conversions that clamp take
-// lanes one at a time on CPU devices.
+// Converts whole numbers in [0, 2^23) to integers through the mantissa: CPU devices convert with
+// clamping one lane at a time.
 uvec3 to_unsigned(vec3 whole)
 {
     return floatBitsToUint(whole + 8388608.0) & 0x7fffffu;
 }
 
-// A value that is the same in all lanes, for compilers that do not see it.
+// Returns x, which is equal in all lanes, in a form from which compilers see that it is.
 uint uniform_value(uint x)
 {
     return subgroupBroadcast(x, 0u);
 }
 
 // ---- random numbers --------------------------------------------------------------------------------
-// Counter-based: a value depends on (seed, step, index, dimension) alone, so a step can be repeated
-// and a run resumed. The mixing is pcg3d (Jarzynski and Olano, Hash Functions for GPU Rendering,
-// 2020).
+//
+// Counter-based: a value depends on (seed, step, index, dimension) alone, so that a step can be
+// repeated and a run resumed. The mixing is pcg3d (Jarzynski and Olano, Hash Functions for GPU
+// Rendering, 2020).
 
 uvec3 pcg3d(uvec3 v)
 {
@@ -54,17 +57,17 @@ uvec3 random_bits(uint step, uint index, uint dimension)
     return pcg3d(uvec3(index, step, config.seed ^ (dimension * 0x9e3779b9u)));
 }
 
-// Three numbers in [0, 1): 24 bits fill a float's mantissa exactly.
+// Returns three numbers in [0, 1): 24 bits fill a float's mantissa exactly.
 vec3 random_unit(uint step, uint index, uint dimension)
 {
     return vec3(random_bits(step, index, dimension) >> 8u) * (1.0 / 16777216.0);
 }
 
-// Streams of random numbers, by purpose.
+// Dimensions of random numbers, by purpose.
 const uint RANDOM_PIXEL = 1u;
 const uint RANDOM_BACKGROUND = 2u;
 const uint RANDOM_CELL = 3u;
 const uint RANDOM_CELL_TIME = 16u;
 const uint RANDOM_SAMPLE = 32u;
 const uint RANDOM_FINE = 33u;
-const uint RANDOM_DRAW = 64u; // from a draw of a purpose to its next
+const uint RANDOM_DRAW = 64u; // from one draw to the next of the same purpose

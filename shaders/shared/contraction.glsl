@@ -1,13 +1,14 @@
-// Unbounded scenes: the contraction of Mip-NeRF 360 (Barron et al. 2022, equation 10) in the maximum
-// norm, which keeps the faces of a cube flat, as suits grids. The cube of side aabb_scale around
-// (0.5, 0.5, 0.5) has norm 1 and stays as it is; all that lies beyond comes between norms 1 and 2.
+// Contraction of unbounded scenes (Mip-NeRF 360, Barron et al. 2022, equation 10) in the maximum norm,
+// which keeps the faces of a cube flat, as suits grids. The cube of side aabb_scale around (0.5, 0.5,
+// 0.5) has norm 1 and is not contracted; everything beyond is mapped to norms between 1 and 2.
+// Passes: those that use positions or sample widths.
 #ifndef SHARED_CONTRACTION
 #define SHARED_CONTRACTION
 
 layout(constant_id = SPEC_CONTRACTION) const uint CONTRACTION = CONTRACTION_NONE;
 
-const float CONTRACTED = 2.0;     // norm of infinitely far points
-const float MIN_INVERSE_DISTANCE = 1e-4; // 1 / norm of the farthest points that are told apart
+const float CONTRACTED = 2.0;     // norm of points at infinity
+const float MIN_INVERSE_DISTANCE = 1e-4; // 1 / norm of the farthest points that are distinguished
 
 float maximum_norm(vec3 v)
 {
@@ -15,21 +16,21 @@ float maximum_norm(vec3 v)
     return max(max(a.x, a.y), a.z);
 }
 
-// Training space, with the cube's norm as the unit.
+// Converts from training space to coordinates in which the cube has norm 1.
 vec3 from_center(vec3 position)
 {
     return (position - 0.5) * (2.0 / config.aabb_scale);
 }
 
-// Whether there is a field: within the cube or, where space is contracted, anywhere.
+// Returns whether the field is defined at a position: in the cube, or anywhere in contracted space.
 bool is_trained(vec3 position)
 {
     return CONTRACTION == CONTRACTION_CUBE || maximum_norm(from_center(position)) <= 1.0;
 }
 
-// Width of a sample in the density's unit: that is by training unit or, where space is contracted, by
-// unit of contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space takes equally little learning
-// wherever it is, and no threshold of the occupancy grid depends on the distance.
+// Returns the width of a sample in the density's unit: training units or, in contracted space, units
+// of contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space needs equally little training
+// everywhere, and no threshold of the occupancy grid depends on the distance.
 float width_at(vec3 position, float width)
 {
     if (CONTRACTION == CONTRACTION_NONE)
@@ -44,7 +45,7 @@ vec3 contract(vec3 x)
     return x * ((2.0 - 1.0 / norm) / norm);
 }
 
-// Norm of the points that have this norm once contracted.
+// Returns the norm of the points whose contracted norm is `norm`.
 float expanded_norm(float norm)
 {
     return norm <= 1.0 ? norm : 1.0 / max(2.0 - norm, MIN_INVERSE_DISTANCE);

@@ -1,9 +1,10 @@
-// Rounds to f16 without f16 arithmetic. packHalf2x16 rounds as the driver likes: NVK cuts off.
+// Rounds to f16 without f16 arithmetic: packHalf2x16 rounds as the driver chooses (NVK truncates).
 #ifndef SHARED_F16_GLSL
 #define SHARED_F16_GLSL
 
-// To nearest, ties to even, for any float. From 2^-14 on the bits of an f32 are those of an f16 with
-// another bias and thirteen bits more; below, an f32 between 0.5 and 1 counts in an f16's steps of 2^-24.
+// Rounds any float to nearest, ties to even. From 2^-14 on the bits of an f32 are those of an f16 with
+// another bias and thirteen more bits; below, an f32 between 0.5 and 1 counts in an f16's steps of
+// 2^-24.
 uint f16_bits(float x)
 {
     uint bits = floatBitsToUint(x), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;

@@ -1,9 +1,10 @@
-// The shares of a ray's light that samples take, a subgroup's lanes having as many in a row.
+// Compositing weights of a ray's samples, one sample per lane.
+// Passes: sample_fine, sample_proposal, interlevel.
 
 uint lane = gl_SubgroupInvocationID;
 
-// Of a lane's sample with that optical thickness; `transmittance` is what is left in front of all lanes' samples,
-// and then behind them.
+// Returns the weight of this lane's sample, of optical thickness `thickness`. `transmittance` is that
+// in front of the first lane's sample, and becomes that behind the last lane's.
 float lane_weight(float thickness, inout float transmittance)
 {
     float after = transmittance * subgroupInclusiveMul(exp(-thickness));

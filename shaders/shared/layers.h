@@ -1,9 +1,9 @@
-/* What layers that are passes of their own are made of, for host and shaders: values of
- * SPEC_ACTIVATION and SPEC_DIRECTION. */
+/* Values of SPEC_ACTIVATION and SPEC_DIRECTION, for models whose layers are passes of their own.
+ * Included by C and by GLSL. */
 #ifndef SHARED_LAYERS_H
 #define SHARED_LAYERS_H
 
-/* enum vkn_activation, of hidden layers that are passes of their own; 0 is relu as well. */
+/* enum vkn_activation: activation function of hidden layers; 0 is ReLU as well. */
 #define ACTIVATION_RELU       1
 #define ACTIVATION_LEAKY_RELU 2
 #define ACTIVATION_SOFTPLUS   3

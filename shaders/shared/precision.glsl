@@ -1,12 +1,16 @@
-// The types of the precision that a program is compiled for; included before anything else, for extensions:
-//   FP16      f16 storage, packed f16 arithmetic
-//   COOPMAT   f16 storage, products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K
-//   neither   f32
-// STORAGE_T is what weights, activations and gradients of activations are stored in, COMPUTE_T what eight products
-// in a row are added up in, ACCUM_T what cooperative matrices add up in (the program's definition says which).
-// shared/rounding.glsl converts to them, and rounds to types that no hardware is needed for.
-// TILED: rows of activations lie in tiles in shared memory, as GPUs and all matrices want them; else in
-// registers, or a CPU device's stack. With ADDRESSES, weights are read by 64-bit addresses.
+// Selects the types of the precision for which a shader is compiled. Included first, because of the
+// extensions.
+//   FP16     f16 storage, packed f16 arithmetic
+//   COOPMAT  f16 storage, products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K
+//   neither  f32
+//
+//   STORAGE_T  weights, activations and gradients of activations in memory
+//   COMPUTE_T  sum of eight consecutive products
+//   ACCUM_T    accumulators of cooperative matrices, defined in shaders.txt
+//
+// shared/rounding.glsl converts to these types and rounds to types that need no hardware support.
+// TILED: rows of activations are in shared memory, as suits GPUs and all matrices; otherwise in
+// registers, or on a CPU device's stack. ADDRESSES: weights are read by 64-bit addresses.
 #extension GL_KHR_memory_scope_semantics : require
 #if defined(FP16) || defined(COOPMAT)
 #define F16_STORAGE

@@ -1,12 +1,13 @@
-// How far the training is. What includes this has declared state and control.
+// Progress of the training. The including file declares state and control.
+// Passes: begin_step, generate_rays, pick_cells, store_cells.
 
-// Whether it ends, by steps or time.
+// Returns whether the training has an end, in steps or time.
 bool training_ends()
 {
     return config.total_steps != 0xffffffffu || config.time_schedule != 0u;
 }
 
-// Share of it that is over, by steps or time, whichever is further.
+// Returns the finished share of the training, by steps or time, whichever is further.
 float training_progress()
 {
     float progress = config.total_steps != 0xffffffffu
@@ -16,8 +17,9 @@ float training_progress()
     return progress;
 }
 
-// Share of the time whose views are drawn: from the first moments on ever more, so that what moves has always a
-// shape already that is followed a little further (D-NeRF, section 4.3). 1 without a curriculum and at its end.
+// Returns the share of the times whose views are drawn. It grows from CURRICULUM_START on, so that a
+// moving object always has a shape that can be followed a little further (D-NeRF, section 4.3); 1
+// without a curriculum and at its end.
 float curriculum_share()
 {
     if (config.curriculum == 0.0)

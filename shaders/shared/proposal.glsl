@@ -1,13 +1,16 @@
-// A proposal's training. What includes this has declared state, whose step counts from 1 within a step.
+// Schedule of a proposal's training. The including file declares state; within a step State.step
+// counts from 1.
+// Passes: begin_step, check_gradients, sample_proposal.
 
-// Whether it learns in this step: later it changes little.
+// Returns whether the proposal is trained in this step: every proposal_interval steps after the
+// annealing.
 bool proposal_learns()
 {
     return state.step <= config.anneal_steps || state.step % config.proposal_interval == 0u;
 }
 
-// What its weights are raised to before samples follow them: from 0, when it knows nothing, to 1 (Mip-NeRF 360,
-// equation 18).
+// Returns the exponent of the proposal's weights in sampling: from 0, while the proposal is untrained,
+// to 1 (Mip-NeRF 360, equation 18).
 float anneal_exponent()
 {
     const float BIAS = 10.0;

@@ -1,10 +1,11 @@
-// Rounding to the types of numbers that are stored, or that the precision policy (the settings policy.*) has an
-// operation computed in: those stay f32 and are rounded where one is computed, which every device can.
+// Rounds f32 values to the types in which numbers are stored, or in which the precision policy
+// (settings policy.*) has an operation computed. Policy values stay f32 and are rounded after each
+// operation, which every device can do.
 #ifndef SHARED_ROUNDING_GLSL
 #define SHARED_ROUNDING_GLSL
 #include "shared/f16.glsl"
 
-layout(constant_id = SPEC_ROUNDED) const uint ROUNDED = 0; // ROUND_*, of f16; times ROUND_BF16, of bf16
+layout(constant_id = SPEC_ROUNDED) const uint ROUNDED = 0; // ROUND_* for f16; times ROUND_BF16 for bf16
 
 // Rounds an f32 to bf16, its upper half, to nearest, ties to even; NaN stays NaN.
 float round_bf16(float x)
@@ -35,12 +36,13 @@ vec4 round_to(uint operation, vec4 x)
 
 #ifdef STORAGE_T
 #ifdef FP16
-const bool PACKED_PRODUCTS = (ROUNDED & F32_PRODUCTS) == 0u; // of the MLPs: in packed f16 arithmetic, else in f32
+const bool PACKED_PRODUCTS = (ROUNDED & F32_PRODUCTS) == 0u; // MLP products in packed f16 arithmetic, otherwise in f32
 #else
 const bool PACKED_PRODUCTS = false;
 #endif
 
-// Activations, and with another operation their gradients, as they are stored.
+// Converts activations, or with another operation their gradients, to the type in which they are
+// stored.
 STORAGE_T to_storage(uint operation, float x)
 {
     return STORAGE_T(round_to(operation, x));

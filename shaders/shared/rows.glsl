@@ -1,6 +1,7 @@
-// What a workgroup takes through the MLPs at a time: TILE_ROWS samples, cells or points. On GPUs it has
-// more invocations than that, so that enough of them share the products and the weights' gradients:
-// what is done row by row is then shared out among the PARTS invocations that a row has.
+// Rows of a workgroup's tile: the TILE_ROWS samples, cells or points that go through the MLPs
+// together. On GPUs a workgroup has INVOCATIONS_PER_ROW invocations per row, so that enough of them
+// share the products and the weight gradients; work that is done row by row is shared among them.
+// Passes: those of field/mlp.glsl.
 #ifndef SHARED_ROWS_GLSL
 #define SHARED_ROWS_GLSL
 
@@ -12,7 +13,7 @@ uint invocation()
     return gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
 }
 
-// This invocation's row, and which of the row's invocations it is.
+// Return this invocation's row, and which of the row's invocations it is.
 uint tile_row()
 {
     return INVOCATIONS_PER_ROW == 1u ? invocation() : invocation() % TILE_ROWS;

@@ -1,57 +1,57 @@
-/* Meshes, their textures, and splats: structs in buffers of those who export them. A part of
- * layout.h. */
+/* Structs in buffers of meshes, their textures, and splats. A part of layout.h. */
 #ifndef SHARED_SURFACE_H
 #define SHARED_SURFACE_H
 
-/* The points where a mesh's density is looked at: origin + spacing * (x, y, z), in training space.
- * Those on the grid's six faces, and all beyond, count as empty. */
+/* Grid points at which a mesh's density is evaluated: origin + spacing * (x, y, z), in training
+ * space. Points on the grid's six faces, and everything beyond, count as empty. */
 struct MeshGrid {
     SHARED_UINT points[3];
-    SHARED_UINT layers; /* of a slab; at least MESH_OVERLAP */
+    SHARED_UINT layers; /* layers of a slab; at least MESH_OVERLAP */
     SHARED_FLOAT origin[3];
     SHARED_FLOAT spacing;
-    SHARED_FLOAT threshold;        /* logarithm of the surface's density */
+    SHARED_FLOAT threshold;        /* logarithm of the density at the surface */
     SHARED_FLOAT scale, offset[3]; /* training space = dataset space * scale + offset */
     SHARED_FLOAT time;             /* of all samples, 0..1 */
     SHARED_UINT padding[2];
 };
 
-#define MESH_OVERLAP     3   /* layers of values that a slab shares with the one before */
-#define MESH_LIMIT       4.0 /* values are kept within -MESH_LIMIT .. MESH_LIMIT */
-#define MESH_UNSEEN      0   /* A of vertices that no training view sees */
-#define MESH_TABLE_WORDS 512 /* of the triangles of all 256 cases */
-#define MESH_TILE_STEPS  8   /* points of a tile: this times the workgroup's size */
+#define MESH_OVERLAP     3   /* layers of values that a slab shares with the slab before */
+#define MESH_LIMIT       4.0 /* values are clamped to -MESH_LIMIT .. MESH_LIMIT */
+#define MESH_UNSEEN      0   /* alpha of vertices that no training view sees */
+#define MESH_TABLE_WORDS 512 /* triangles of all 256 cases */
+#define MESH_TILE_STEPS  8   /* points per invocation of a tile */
 
 struct MeshVertex {
     SHARED_FLOAT position[3];
     SHARED_FLOAT normal[3]; /* outwards, unit length */
-    SHARED_UINT color;      /* RGBA8, R in the lowest byte; A 255, or MESH_UNSEEN */
+    SHARED_UINT color;      /* RGBA8, R in the lowest byte; alpha 255 or MESH_UNSEEN */
 };
 
-#define TEXTURE_SAMPLES 8 /* of a pixel, from a voxel above the surface to one below */
+#define TEXTURE_SAMPLES 8 /* samples per texel, from a voxel above the surface to one below */
 
-/* Of a texel, see buffers.h. */
+/* Flags of a texel: see TEXELS in buffers.h. */
 #define TEXEL_MARGIN 0x80000000u
 #define TEXEL_NONE   0xffffffffu
 
-/* Of a mesh with a texture; positions in the dataset's space, pixels from the left and top of the
- * rows at hand. */
+/* Triangle of a textured mesh: positions in dataset space, texture coordinates in pixels from the
+ * left and top of the resident rows. */
 struct TextureTriangle {
-    SHARED_FLOAT position[9], normal[9]; /* of its three corners */
+    SHARED_FLOAT position[9], normal[9]; /* of the three corners */
     SHARED_FLOAT texel[6];
 };
 
-#define SPLAT_VIEWS     28 /* directions that a splat is seen from: shaders/render/harmonics.glsl */
-#define SPLAT_DEPTHS    8  /* samples from its spacing above the surface to as far below */
-#define SPLAT_HARMONICS 16 /* of degrees 0 to 3 */
+#define SPLAT_VIEWS     28 /* directions from which a splat is seen: shaders/render/harmonics.glsl */
+#define SPLAT_DEPTHS    8  /* samples along the normal, within one spacing of the surface */
+#define SPLAT_HARMONICS 16 /* degrees 0 to 3 */
 
-/* A place of a surface as a Gaussian: the host gives the first seven, the device what follows. */
+/* A Gaussian at a position of the surface: the host writes position, normal and spacing, the device
+ * the rest. */
 struct Splat {
-    SHARED_FLOAT position[3]; /* in the dataset's space */
+    SHARED_FLOAT position[3]; /* dataset space */
     SHARED_FLOAT normal[3];
-    SHARED_FLOAT spacing;       /* to its neighbours, in the dataset's unit */
+    SHARED_FLOAT spacing;       /* distance to its neighbours, in dataset units */
     SHARED_FLOAT opacity;       /* 0..1 */
-    SHARED_FLOAT harmonics[48]; /* [harmonic][rgb] of what is seen of it */
+    SHARED_FLOAT harmonics[48]; /* [harmonic][rgb] of its colour */
 };
 
 #endif

@@ -1,12 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One invocation: advances the step, the learning rate, a schedule's loss scale and the ray
-// count; decides what runs.
+// Pass begin_step (one invocation): advances the step and its schedules, chooses the ray count, and
+// sets the dispatch sizes of the step's passes.
 //
-// A recording holds UPDATE_INTERVAL steps, each begun with its place in the period as `push.a`. A step
-// whose number does not fit that place stays idle, so that training stopped anywhere goes on
-// exactly as it would have. push.a = UPDATE_INTERVAL begins the period: is an occupancy update due? A
-// recording of one step alone begins it with ANY_STEP.
+// A command buffer holds UPDATE_INTERVAL steps, each begun with its index in the update interval as
+// push.a. A step whose number modulo UPDATE_INTERVAL is not push.a stays idle (all dispatch sizes 0), so
+// a training that was stopped anywhere continues exactly as it would have. push.a = UPDATE_INTERVAL
+// begins the interval and decides whether an occupancy update is due. A command buffer of a single
+// step begins it with ANY_STEP. push.b: workgroup size of the passes.
+//
+//   buffer      shape                                                        access
+//   CONTROL     step_limit, time_progress                                    read
+//   STATE       all                                                          read, write
+//   DISPATCHES  [2 * DISPATCH_COUNT]: State.dispatches, then the proposal's  write
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 
@@ -44,7 +50,8 @@ float stepped_rate(float rate)
     return rate;
 }
 
-// Straight from point to point; before the first and after the last as there.
+// Interpolates linearly between the points of the schedule; constant before the first and after the
+// last.
 float interpolated_rate()
 {
     uint last = config.rate_points - 1u, i = 0u;
@@ -66,7 +73,8 @@ float scheduled_rate()
     float progress = clamp(training_progress(), 0.0, 1.0);
     if (config.rate_kind == RATE_EXPONENTIAL)
         return rate * pow(config.final_rate / rate, progress);
-    // (1 + cos(pi p)) / 2, where the end's small rates suffer least from a device's cosine.
+    // (1 + cos(pi p)) / 2 as the square of a half-angle cosine, in which the small rates at the end
+    // suffer least from a device's inexact cosine.
     float half_cosine = cos(1.5707963 * progress);
     return mix(config.final_rate, rate, half_cosine * half_cosine);
 }
@@ -81,7 +89,8 @@ float learning_rate()
     return rate;
 }
 
-// Constant from each point on; before the first one the scale stays what the run began with.
+// Returns the scheduled loss scale, constant from each point to the next; before the first point the
+// current one.
 float scheduled_scale()
 {
     float scale = state.loss_scale;
@@ -90,8 +99,9 @@ float scheduled_scale()
     return scale;
 }
 
-// Rays for the next step, so that about target_samples of its samples are live and all fit. What samples
-// came to are sums over the ranks, so that all take as many rays.
+// Returns the ray count of the next step: about target_samples of its samples are live, and all
+// samples fit. The sample counts are totals over the ranks, so that all ranks take the same number of
+// rays.
 uint next_ray_count()
 {
     if (state.live_rays == 0u)
@@ -100,7 +110,7 @@ uint next_ray_count()
     float wanted = float(config.target_samples) * rays / max(float(state.live_count), 1.0);
     float fitting = 0.9 * float(config.sample_capacity) * float(state.ray_count * config.ranks) /
                     max(float(state.sample_count), 1.0);
-    if (SAMPLING != SAMPLING_OCCUPANCY) // known in advance: as many as there may be
+    if (SAMPLING != SAMPLING_OCCUPANCY) // the samples per ray are fixed, and ray_capacity rays always fit
         fitting = float(config.ray_capacity);
     // Growth is gradual: the next pixels may need more samples than these.
     float next = min(min(wanted, fitting), 2.0 * float(state.ray_count));
@@ -135,7 +145,8 @@ void set_dispatches()
         state.rounded = 0u;
         state.step++;
     }
-    // Done with: a stop within a period and a resume from it leave the very same state.
+    // Resets the update's dispatches: a stop within an update interval and a resume leave the very
+    // same state.
     set_dispatch(DISPATCH_OCCUPANCY, 0u, false);
     set_dispatch(DISPATCH_THRESHOLD, 0u, false);
     set_dispatch(DISPATCH_PACK, 0u, false);
@@ -155,7 +166,7 @@ void set_dispatches()
     set_dispatch(DISPATCH_ONE, 1u, runs);
     set_dispatch(DISPATCH_SCAN, 1u, runs && DETERMINISTIC != 0u);
 
-    // The average is refreshed at the end of the period and of the training.
+    // Refreshes the moving average at the end of the update interval and of the training.
     if (runs && (state.step % UPDATE_INTERVAL == 0u || state.step == config.total_steps)) {
         float passed = float(state.step - state.average_step);
         state.average_weight = (1.0 - pow(config.average_decay, passed)) /
@@ -173,7 +184,8 @@ void set_proposal(uint which, uint groups)
     dispatches[DISPATCH_PROPOSAL + which] = Dispatch(row, whole ? groups_for(groups, row) : 1u, 1u, 0u);
 }
 
-// A proposal's passes behind the fine samples: as the step's are, but for what its own size decides.
+// Sets the dispatch sizes of the passes that train a proposal: those of the step, except where the
+// proposal has sizes of its own.
 void set_proposal_dispatches()
 {
     bool learns = state.running != 0u && proposal_learns();

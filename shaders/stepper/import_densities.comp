@@ -1,7 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Densities that somebody else found, of the samples that list_samples listed, to where passes look for them.
-// What is no number would stay in the occupancy grid for ever: it counts as nothing.
+// Pass import_densities: copies densities that the caller computed for the samples of list_samples to
+// FIELD. NaN and infinity become 0 and are counted, because they would stay in the occupancy grid for
+// ever; so do negative densities, uncounted.
+//
+//   buffer            shape                              access
+//   LISTED_DENSITIES  [sample] f32                       read
+//   LIST_SUMMARY      samples (read), unusable (write)   read, write
+//   FIELD             [sample] vec4: (0, 0, 0, density)  write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };

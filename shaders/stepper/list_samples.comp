@@ -1,7 +1,21 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Samples and their rays as arrays of one kind of number each, for those who evaluate a field by themselves.
-// push.a: LIST_*; the arrays have room for all.
+// Pass list_samples: writes samples and their rays to one array per quantity, for callers that
+// evaluate a field themselves. The arrays have room for all samples and rays. push.a: LIST_*; push.b:
+// number of rays with LIST_VIEW.
+//
+//   buffer                                         shape                           access
+//   STATE                                          ray and sample counts           read
+//   RAYS, RESULTS                                  [ray]                           read
+//   SAMPLES                                        [sample]                        read
+//   LIST_SUMMARY                                   struct ListSummary              read, write
+//   LISTED_POSITIONS, LISTED_DIRECTIONS            [sample][3] f32                 write
+//   LISTED_DISTANCES, LISTED_WIDTHS, LISTED_TIMES  [sample] f32                    write
+//   LISTED_RAYS                                    [sample] u32                    write
+//   LISTED_RANGES                                  [ray][first sample, count] u32  write
+//   LISTED_TARGETS                                 [ray][4] f32                    write
+//   LISTED_BACKGROUNDS                             [ray][3] f32                    write
+//   LISTED_VIEWS, LISTED_IN_LOSS                   [ray] u32                       write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -35,7 +49,8 @@ void list_sample(uint i)
     ray_indices[i] = s.ray;
 }
 
-// Samples are as many as the last ray's place says: what did not fit has left a gap at the end.
+// The number of samples is the end of the last ray's range: rays whose samples did not fit leave a gap
+// at the end.
 void list_ray(uint index)
 {
     Ray ray = rays[index];

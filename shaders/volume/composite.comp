@@ -1,9 +1,23 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per ray, FP32: transmittance, colour and depth front to back with early stop (Max, Optical Models
-// for Direct Volume Rendering, 1995). When training, then the loss and the gradient of every live
-// sample with respect to rgb and density, times the loss scale. NORMALS adds up the samples' normals as
-// well; MEDIAN_DEPTH finds the distance at which half of the light is gone in place of the depth.
+// Pass composite: composites each ray front to back in FP32, with early stop (Max, Optical Models for
+// Direct Volume Rendering, 1995), into colour, transmittance and depth; training then computes the
+// loss and its gradient. The gradient is with respect to rgb and density of every live sample, times
+// the loss scale.
+//   TRAIN    loss and gradients; without: push.b rays of a view, continued from the ray's previous result
+//   NORMALS  also sums the samples' normals
+//   MEDIAN_DEPTH     depth is the distance at which the transmittance falls to 0.5 (median depth)
+//
+//   buffer           shape                                                        access
+//   RAYS             [ray]                                                        read; write without TRAIN
+//   SAMPLES          [sample]                                                     read
+//   FIELD            [sample] vec4: rgb, density                                  read
+//   RESULTS          [ray]                                                        read; write without TRAIN
+//   STATE            ray count, loss scale (read), live_count, live_rays (write)  read, write
+//   FIELD_GRADIENTS  [sample] vec4, TRAIN                                         write
+//   LIVE             [live sample] u32, TRAIN                                     write
+//   REDUCE           REDUCE_LOSS [workgroup][loss, squared error] f32, TRAIN      write
+//   NORMALS          [sample], then [ray] vec4, NORMALS                           read, write
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 
@@ -29,8 +43,9 @@ layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { 
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
-// Live samples are listed here unless find_visible has; without a list, or with one that may err by a rounding,
-// every sample of a ray is given a gradient, if it is zero.
+// Composite lists live samples unless find_visible has done so. Without a list (deterministic mode),
+// or with find_visible's list, which may differ by a rounding, every sample of a ray is given a
+// gradient, possibly zero.
 const bool LISTS_LIVE = DETERMINISTIC == 0u && VISIBILITY == 0u;
 const bool COUNTS_LIVE = DETERMINISTIC != 0u && VISIBILITY == 0u;
 
@@ -38,7 +53,7 @@ shared vec2 group_loss[LOCAL_SIZE];
 
 #include "volume/active_ray.glsl"
 
-// Loss and squared error of a ray, and the gradient of its colour.
+// Returns loss and squared error of a ray, and the gradient of its colour.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
 {
     vec2 loss = vec2(0.0);
@@ -56,20 +71,21 @@ vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, ou
     return loss;
 }
 
-// d prediction / d density = width * (T rgb - what lies behind, background included).
+// Returns d loss / d density: the colour gradient dotted with width * (T rgb - colour of everything
+// behind, background included), with T the transmittance behind the sample.
 float density_gradient(float width, float transmittance, vec3 rgb, vec3 behind, vec3 color_gradient)
 {
     return width * dot(color_gradient, transmittance * rgb - behind);
 }
 
-// d loss / d distortion loss of a ray, as it is in gradients.
+// Returns d loss / d distortion loss of a ray, with the scaling of the gradients.
 float distortion_gradient()
 {
     return distortion_weight() * state.loss_scale / float(state.ray_count);
 }
 
-// Deterministic mode goes through all samples up to the capacity: those behind the last ray that
-// fitted are nobody's and have no gradient.
+// Returns where the samples that belong to no ray begin, for the last ray that fitted: deterministic
+// mode processes all samples up to the capacity, and those have gradient 0.
 uint tail_begin(uint ray)
 {
     uint begin = config.sample_capacity;
@@ -78,7 +94,7 @@ uint tail_begin(uint ray)
     return begin;
 }
 
-// The workgroup's, from so many parts of it in group_loss.
+// Stores the workgroup's loss, the sum of the first `parts` elements of group_loss.
 void store_losses(uint parts)
 {
     barrier();
@@ -97,7 +113,7 @@ bool is_active_ray(uint ray)
 }
 #endif
 
-// What a ray's samples up to some one add up to.
+// Running sums of a ray's samples.
 struct Accumulated {
     vec3 color;
     float transmittance, depth;
@@ -131,7 +147,8 @@ void store_result(uint ray, Accumulated accumulated)
 }
 #endif
 
-// Where in a sample half of the light is gone, for one behind which less than that is left.
+// Returns the distance, within a sample, at which the transmittance falls to 0.5. `transmittance`: in
+// front of the sample.
 float median_distance(float t, float width, float transmittance, float thickness)
 {
     return t + width * (log(2.0 * transmittance) / thickness - 0.5);

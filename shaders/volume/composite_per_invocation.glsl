@@ -1,7 +1,9 @@
-// Compositing by one invocation for each ray, as suits CPU devices: no lane does what another one did.
+// Composites one ray per invocation, for CPU devices: no lane repeats another lane's work.
+// Pass: composite.
 
 #ifdef TRAIN
-// Of the live samples' rgb and density; they lie among the first `reached`.
+// Writes the gradients with respect to rgb and density of the live samples, which are among the first
+// `reached`.
 void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
                      vec3 color_gradient, vec3 prediction, DistortionSums all)
 {
@@ -34,10 +36,10 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         vec3 behind = prediction - color;
         float by_density = density_gradient(width, transmittance, value.rgb, behind, color_gradient);
         if (DISTORTION != 0u) {
-            vec2 place = normalized_interval(t, extent);
-            distortion = add_distortion(distortion, place, weight);
+            vec2 interval = normalized_interval(t, extent);
+            distortion = add_distortion(distortion, interval, weight);
             by_density +=
-                width * distortion_gradient() * distortion_derivative(distortion, all, place, weight, transmittance);
+                width * distortion_gradient() * distortion_derivative(distortion, all, interval, weight, transmittance);
         }
         field_gradients[first + i] = vec4(weight * color_gradient, by_density);
         if (LISTS_LIVE)

@@ -1,7 +1,7 @@
-// Compositing by one subgroup for each ray, as suits GPUs: loads of neighbouring samples are together,
-// and what the samples before one add up to is a scan over lanes (Blelloch, Prefix Sums and Their
-// Applications, 1990). Compositing that is rounded to f16 rounds what comes out of a scan, not every product
-// and sum inside of it.
+// Composites one ray per subgroup, for GPUs: lanes load neighbouring samples, and the sums over
+// preceding samples are scans over lanes (Blelloch, Prefix Sums and Their Applications, 1990).
+// Compositing in f16 rounds the results of scans, not every product and sum inside of them.
+// Pass: composite.
 
 #include "volume/lane_samples.glsl"
 
@@ -13,7 +13,8 @@ LaneSample load_color(uint ray, uint first, uint count, uint base, float transmi
     return s;
 }
 
-// Adds the live samples of a slice. Sums of depths and normals stay in the lanes until add_lanes.
+// Adds the subgroup's live samples to the running sums. Sums of depths and normals stay per lane until
+// add_lanes.
 void add_samples(uint first, LaneSample s, inout Accumulated accumulated)
 {
     float weight = round_compositing(s.transmittance_in * s.alpha);
@@ -42,13 +43,14 @@ void add_lanes(float depth_before, inout Accumulated accumulated)
 }
 
 #ifdef TRAIN
-// What a ray's live samples up to each lane's add up to; `before`: those of slices before.
-DistortionSums distortion_through(LaneSample s, vec2 place, DistortionSums transmittance_in)
+// Returns the distortion sums of a ray's live samples up to each lane. `previous`: the sums over the
+// samples of earlier iterations.
+DistortionSums distortion_through(LaneSample s, vec2 interval, DistortionSums previous)
 {
     float weight = s.live ? round_compositing(s.transmittance_in * s.alpha) : 0.0;
-    vec2 sums = subgroupInclusiveAdd(weight * vec2(1.0, place.x));
-    DistortionSums through = DistortionSums(transmittance_in.weight + sums.x, transmittance_in.weighted_position + sums.y, transmittance_in.loss);
-    through.loss += subgroupInclusiveAdd(added_distortion(through, place, weight));
+    vec2 sums = subgroupInclusiveAdd(weight * vec2(1.0, interval.x));
+    DistortionSums through = DistortionSums(previous.weight + sums.x, previous.weighted_position + sums.y, previous.loss);
+    through.loss += subgroupInclusiveAdd(added_distortion(through, interval, weight));
     return through;
 }
 
@@ -58,8 +60,9 @@ DistortionSums last_lane(DistortionSums s)
     return DistortionSums(subgroupShuffle(s.weight, LAST), subgroupShuffle(s.weighted_position, LAST), subgroupShuffle(s.loss, LAST));
 }
 
-// Of the live samples' rgb and density; they lie among the first `reached`. `held`: the slice that was
-// taken last, mostly the only one. It is taken again where the distortion loss asks for more registers.
+// Writes the gradients with respect to rgb and density of the live samples, which are among the first
+// `reached`. `held`: the samples loaded last, mostly all of the ray. The distortion loss loads them
+// again, for want of registers.
 void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
                   DistortionSums all, LaneSample held)
 {
@@ -78,16 +81,16 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
         vec3 accumulated = round_compositing(color + held.color);
         float weight = round_compositing(held.transmittance_in * held.alpha), by_distortion = 0.0;
         if (DISTORTION != 0u) {
-            vec2 place = normalized_interval(held.t, held.width);
-            DistortionSums through = distortion_through(held, place, distortion);
-            by_distortion = distortion_gradient() * distortion_derivative(through, all, place, weight, held.transmittance_out);
+            vec2 interval = normalized_interval(held.t, held.width);
+            DistortionSums through = distortion_through(held, interval, distortion);
+            by_distortion = distortion_gradient() * distortion_derivative(through, all, interval, weight, held.transmittance_out);
             distortion = last_lane(through);
         }
         bool inside = base + lane < reached;
-        uint place = slot + base + lane;
+        uint target = slot + base + lane;
         if (ALPHA_THRESHOLD != 0u) {
             uvec4 ballot = subgroupBallot(inside && !held.transparent);
-            place = slot + subgroupBallotExclusiveBitCount(ballot);
+            target = slot + subgroupBallotExclusiveBitCount(ballot);
             slot += subgroupBallotBitCount(ballot);
         }
         if (inside && !held.transparent) {
@@ -97,7 +100,7 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
                 by_density += held.contracted_width * by_distortion;
             field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
             if (LISTS_LIVE)
-                live[place] = first + base + lane;
+                live[target] = first + base + lane;
         } else if (!LISTS_LIVE && inside) {
             field_gradients[first + base + lane] = vec4(0.0);
         }
@@ -113,7 +116,7 @@ void clear_gradients(uint begin, uint end)
 }
 #endif
 
-// Returns the live samples; 0 for a ray that is not used.
+// Returns the number of live samples; 0 for a ray that is not active.
 uint composite_ray(uint ray, bool used, inout vec2 loss)
 {
     uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
@@ -159,7 +162,7 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
     return live_count;
 }
 
-// Any number of workgroups share out the rays.
+// Any number of workgroups share the rays.
 void composite_per_subgroup()
 {
 #ifdef TRAIN

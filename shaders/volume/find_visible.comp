@@ -1,7 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Lists the samples that light comes to and that take some of it, by their densities alone (NerfAcc's
-// visibility): the others need no colour. One subgroup for each ray, on CPU devices as well.
+// Pass find_visible: lists the samples whose transmittance is above the early-stop threshold and whose
+// alpha is not below the alpha threshold, from their densities alone (NerfAcc's visibility); only
+// these samples need a colour. One subgroup per ray, on CPU devices as well.
+//
+//   buffer         shape                                            access
+//   RAYS, RESULTS  [ray]                                            read
+//   SAMPLES        [sample]                                         read
+//   FIELD          [sample] vec4: density                           read
+//   STATE          ray count (read), live_count (write)             read, write
+//   LIVE           [visible sample] u32; not in deterministic mode  write
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 

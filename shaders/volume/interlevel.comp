@@ -1,10 +1,20 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One subgroup per ray, FP32: the loss that a proposal learns by (Mip-NeRF 360, equations 12 and 13) and its gradient
-// by the proposal's densities, times the loss scale. A sample of the field should not take more of the ray's light
-// than the bins of the proposal that it reaches into take together; what it takes more is drawn from these:
-//   sum over samples of max(0, w - sum of the bins' weights)^2 / (w + LEAST)
-// Nothing of it goes to the field.
+// Pass interlevel: computes the loss that trains a proposal (Mip-NeRF 360, equations 12 and 13) and
+// its gradient with respect to the proposal's densities, times the loss scale. One subgroup per ray,
+// FP32. The weight of a sample of the field should not exceed the summed weights of the proposal's
+// bins that the sample overlaps; the excess raises the bins' weights:
+//   sum over samples of max(0, w - sum of the bins' weights)^2 / (w + EPSILON)
+// The field itself gets no gradient from this loss.
+//
+//   buffer                                  shape                                                 access
+//   RAYS                                    [ray]                                                 read
+//   RESULTS, SAMPLES, FIELD                 of the proposal: [ray], [bin], [bin] vec4             read
+//   FINE_RESULTS, FINE_SAMPLES, FINE_FIELD  of the field: [ray], [sample], [sample] vec4          read
+//   STATE                                   ray count, loss scale (read), live_count (write)      read, write
+//   FIELD_GRADIENTS                         [bin] vec4: (0, 0, 0, by density)                     write
+//   LIVE                                    [bin with a gradient] u32; not in deterministic mode  write
+//   REDUCE                                  REDUCE_LOSS [workgroup][2] f32                        write
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
 #include "rays/march.glsl"
@@ -27,16 +37,16 @@ layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 const float EPSILON = 1e-7;
 
-// MAX_COARSE_SAMPLES of either, at most.
-shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // of the bins' weights, up to each one's end
-shared float staged_slopes[SUBGROUPS][MAX_COARSE_SAMPLES]; // of the loss by what bounds a sample, up to each one
-shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // of a sample: the first bin, and 16 bits on the one behind
+// A ray has at most MAX_COARSE_SAMPLES bins, and at most as many samples.
+shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // [bin]: sum of the weights up to its end
+shared float staged_slopes[SUBGROUPS][MAX_COARSE_SAMPLES]; // [sample]: sum of d loss / d bound up to this sample
+shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // [sample]: first bin; << 16: the bin behind the last
 shared float group_loss[SUBGROUPS];
 
-// A ray, its bins and its samples.
+// A ray with its bins (proposal) and samples (field).
 struct ProposalRay {
     vec3 origin, direction;
-    float from, size; // of bins, in steps
+    float from, size; // of the bins, in stepping space
     uint first, bins;
     uint first_fine, fine;
 };
@@ -55,7 +65,7 @@ ProposalRay proposal_ray(uint ray, bool exists)
     return r;
 }
 
-// In the density's unit.
+// Returns the width of a sample in the density's unit.
 float contracted_width_of(ProposalRay r, Sample s)
 {
     return width_at(r.origin + s.t * r.direction, s.width);
@@ -116,7 +126,8 @@ float stage_samples(ProposalRay r)
     return subgroupAdd(loss);
 }
 
-// How many samples there are before the first that ends behind the bin, or (`begins`) begins there.
+// Returns how many samples come before the first one that reaches beyond the bin or, with `begins`,
+// begins behind it.
 uint samples_before(ProposalRay r, uint bin, bool begins)
 {
     uint low = 0u, high = r.fine;
@@ -130,7 +141,8 @@ uint samples_before(ProposalRay r, uint bin, bool begins)
     return low;
 }
 
-// By the bins' densities, from the last bin to the first: what one takes is missing behind it.
+// Writes the gradients with respect to the bins' densities, from the last bin to the first: a bin's
+// thickness takes weight from all bins behind it.
 void write_gradients(ProposalRay r, float factor)
 {
     float behind = 0.0;
@@ -160,8 +172,8 @@ void write_gradients(ProposalRay r, float factor)
     }
 }
 
-// All subgroups of a workgroup take as many rays, also such as do not exist: see EQUAL_RAY_COUNTS in
-// rays/sample_rays.glsl.
+// All subgroups of a workgroup run the same number of iterations, with or without a ray: see
+// EQUAL_RAY_COUNTS in rays/sample_rays.glsl.
 void main()
 {
     float factor = config.loss_interlevel * state.loss_scale / float(state.ray_count), loss = 0.0;
@@ -173,7 +185,7 @@ void main()
         loss += stage_samples(r);
         wait_for_staged();
         write_gradients(r, factor);
-        wait_for_staged(); // before the next ray's
+        wait_for_staged(); // before the next ray is staged
     }
     if (lane == 0u)
         group_loss[gl_SubgroupID] = config.loss_interlevel * loss;

@@ -1,18 +1,19 @@
-// A ray's samples, as many at a time as a subgroup has lanes, and what is left of the light at each: a scan of
-// transmittances, not of optical thickness, since the weights then are the differences of what is left, to the
-// last bit, and a sample takes one exponential.
+// Loads a ray's samples, one per lane, and scans their transmittances. The scan is of transmittances,
+// not of optical thickness: weights then are exact differences of transmittances, and a sample takes
+// one exponential.
+// Passes: composite, find_visible. Reads FIELD [sample] vec4, SAMPLES [sample].
 
 const uint NONE = 0xffffffffu;
 uint lane = gl_SubgroupInvocationID;
 
-// Samples base, base + 1, ... of a ray, one in each lane.
+// A lane's sample: the lanes hold samples base, base + 1, ... of a ray.
 struct LaneSample {
-    uint base, reached; // how many of them light comes to, from the first one on
-    bool transparent, live; // live: one of these, and not left out
+    uint base, reached; // samples in front of the early stop, the same in all lanes
+    bool transparent, live; // transparent: alpha below the threshold; live: in front of the stop and not transparent
     vec4 value;
-    float t, width, contracted_width, alpha; // `shrunk`: the width in the density's unit
-    float transmittance_in, transmittance_out;           // transmittance
-    vec3 color;                    // of the slice's live samples up to this one, where it is asked for
+    float t, width, contracted_width, alpha; // contracted_width: in the density's unit
+    float transmittance_in, transmittance_out;           // transmittance in front of the sample and behind it
+    vec3 color;                    // sum over the live samples up to this lane, from load_color
 };
 
 LaneSample load_sample(uint ray, uint first, uint count, uint base, float transmittance)
@@ -32,7 +33,8 @@ LaneSample load_sample(uint ray, uint first, uint count, uint base, float transm
     s.transmittance_out = round_compositing(transmittance * subgroupInclusiveMul(1.0 - s.alpha));
     float transmittance_in = subgroupShuffle(s.transmittance_out, max(lane, 1u) - 1u);
     s.transmittance_in = lane == 0u ? transmittance : transmittance_in;
-    // From the first that stops on, whatever the rounding of products makes of those behind it.
+    // Lanes behind the first one below early_stop are not reached, even if rounding makes their
+    // transmittance larger again.
     uvec4 stops = subgroupBallot(!(used && s.transmittance_in >= config.early_stop));
     s.reached = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
     s.live = lane < s.reached && !s.transparent;

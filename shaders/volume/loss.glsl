@@ -1,5 +1,6 @@
-// Losses of one colour channel: value and derivative, both by the difference of what is predicted from
-// what is wanted. Another one is a function and a case here, and a name in include/vknerf/choices.h.
+// Losses of one colour channel: value and derivative with respect to the difference of prediction and
+// target. A further loss needs a function and a case here, and a name in include/vknerf/choices.h.
+// Pass: composite.
 
 // enum vkn_loss of include/vknerf/choices.h
 const uint LOSS_HUBER = 1u;

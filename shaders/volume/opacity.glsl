@@ -1,11 +1,12 @@
-// How much of the light samples take. What includes this has declared state and rays.
+// Opacity (alpha) of a sample, and the alpha threshold. The including file declares state and rays.
+// Passes: composite, find_visible.
 #include "shared/contraction.glsl"
 #include "shared/rounding.glsl"
 
 layout(constant_id = SPEC_ALPHA_THRESHOLD) const uint ALPHA_THRESHOLD = 0;
 layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 
-// In the density's unit.
+// Returns the width of a sample in the density's unit.
 float density_width(uint ray, float t, float width)
 {
     if (CONTRACTION == CONTRACTION_NONE)
@@ -15,9 +16,10 @@ float density_width(uint ray, float t, float width)
                         t * vec3(r.direction[0], r.direction[1], r.direction[2]), width);
 }
 
-// Samples below it count as empty and have no gradient (NerfAcc's alpha_thre). What keeps a cell occupied,
-// where there are cells, is always enough, and all is at first: a field that has learnt nothing yet, all
-// of it as transparent, would stay so.
+// Returns the alpha below which samples count as empty and have no gradient (NerfAcc's alpha_thre).
+// The threshold never exceeds the occupancy threshold, so that a sample that keeps its cell occupied
+// counts. It is 0 during the warm-up: an untrained field, equally transparent everywhere, would stay
+// empty.
 float current_alpha_threshold()
 {
     if (state.step < OCCUPANCY_WARMUP)
@@ -33,7 +35,7 @@ bool is_transparent(float alpha)
     return ALPHA_THRESHOLD != 0u && alpha < min_alpha;
 }
 
-// What the policy's compositing is computed in.
+// Rounds to the type in which the precision policy computes compositing.
 float round_compositing(float x)
 {
     return round_to(ROUND_COMPOSITING, x);
